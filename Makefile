@@ -1,0 +1,37 @@
+# Everything happens in .venv, made here from constraints.txt, so that a fresh machine needs only Python 3.11+ and make.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# One thread per library and one test process per core: nested thread pools slow each other down.
+# The last switch lets scikit-learn run its array API checks instead of skipping them.
+TEST_ENVIRONMENT := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
+
+.PHONY: demo test lint docs benchmarks clean
+
+demo: .venv/installed-demo
+	$(BIN)/python examples/demo.py
+
+test: lint .venv/installed-test
+	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: .venv/installed-lint .venv/installed-test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+docs: .venv/installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+benchmarks: .venv/installed-test
+	$(BIN)/python -m benchmarks
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+# One stamp per extra: a second run of any target installs nothing.
+.venv/installed-%: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) -e ".[$*]"
+	touch $@
+
+clean:
+	rm -rf .venv docs/_build docs/auto_examples .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,23 @@
+"""Doctests of README and documentation pages, and the rule that nothing is skipped where everything is installed."""
+
+import os
+
+import pytest
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser(), SkipParser()],
+    patterns=["README.md", "docs/*.md", "docs/**/*.md"],
+    excludes=["docs/_build/**", "docs/auto_examples/**"],
+).pytest()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Turn skips into failures when AUCROSS_NO_SKIPS is set, as it is in .ci/run."""
+    report = yield
+    if report.skipped and os.environ.get("AUCROSS_NO_SKIPS"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where every part should be there: {report.longrepr}"
+    return report

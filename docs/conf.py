@@ -1,0 +1,75 @@
+"""Sphinx configuration; the build needs no network and the pages load nothing from elsewhere."""
+
+import os
+import sys
+from pathlib import Path
+
+# Before scikit-learn is imported: on shared machines its thread pools cost more than they gain on small data.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import matplotlib as mpl
+
+import aucross
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+mpl.use("Agg")
+
+project = "aucross"
+author = "aucross developers"
+copyright = "aucross developers"
+version = release = aucross.__version__
+
+extensions = [
+    "mathml",
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
+# conftest.py is for pytest; the sources of the gallery become pages of docs/auto_examples.
+exclude_patterns = ["_build", "examples", "auto_examples/*.ipynb"]
+templates_path = ["_templates"]
+
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # numpydoc says the types in words
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # the template of autosummary lists them
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "auto_examples",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "write_computation_times": False,  # that page would load scripts from elsewhere
+    "download_all_examples": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "plot_gallery": True,
+    "backreferences_dir": None,
+    "image_srcset": ["2x"],
+}
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "aucross"
+html_static_path = ["_static"]
+html_css_files = ["aucross.css"]
+html_show_sourcelink = False
+html_math_renderer = "mathml"
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}

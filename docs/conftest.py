@@ -1,0 +1,3 @@
+"""Pages are tested by their code blocks; scripts of the gallery are run by the build of the documentation."""
+
+collect_ignore_glob = ["conf.py", "_extensions/*", "examples/*", "auto_examples/*", "_build/*", "reference/generated/*"]

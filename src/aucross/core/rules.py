@@ -1,0 +1,283 @@
+"""Where rejection happens: rules that answer "which band do I reject for this coverage?".
+
+=====================  ===================================================  ======================================
+rule                   rejects                                              used by
+=====================  ===================================================  ======================================
+`OptimalBands`         the interval whose rejection leaves the highest AUC  AUC methods, ``placement="optimal"``
+`CenteredBands`        the rows nearest in rank to a fixed centre           AUC methods, ``placement="centered"``
+`ThresholdBands`       the rows of lowest confidence                        confidence methods
+=====================  ===================================================  ======================================
+
+A rule is estimated from held-out rankings by the function beside it and is deterministic: random draws (such as the
+two halves of the published methods) are made by the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor, inf, sqrt
+from typing import Literal, Protocol, runtime_checkable
+
+import numpy as np
+
+from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.ranking import RankedScores
+from aucross.core.search import Width, best_band, rejection_budget
+
+Placement = Literal["optimal", "centered"]
+
+# Weight of the whole sample against the mean of its two halves with the least variance (Knight & Bassett 2003; the
+# paper's Theorem 4).
+WHOLE_SAMPLE_SHARE = 1 / sqrt(2)
+
+
+@runtime_checkable
+class BandRule(Protocol):
+    """Anything that turns a coverage into the band to reject."""
+
+    def band(self, coverage: float) -> RejectionBand:
+        """Return the band for a target coverage in (0, 1]."""
+        ...
+
+
+@dataclass(frozen=True)
+class OptimalBands:
+    """The best band for each coverage, searched exactly on a ranking.
+
+    Placed on true labels this is the paper's Oracle. Placed on isotonic labels, as :func:`estimate_auc_bands` does,
+    it generalises to new rows. The bands of different coverages need not be nested.
+
+    Parameters
+    ----------
+    ranked : RankedScores
+        Rows to place the bands on. On these rows the coverage never falls below the target.
+    width : {"full", "any"}, default="full"
+        Which bands to search, see :func:`best_band`. New rows need the full width: a narrower band that happens to
+        be best on the held-out rows does not stay best.
+
+    Examples
+    --------
+    >>> from aucross import OptimalBands, RankedScores
+    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    >>> OptimalBands(ranked.isotonic()).band(coverage=0.6)
+    RejectionBand(lower=0.3, upper=0.4)
+    """
+
+    ranked: RankedScores
+    width: Width = "full"
+
+    def band(self, coverage: float) -> RejectionBand:
+        """Return the best band that selects at least `coverage` of the ranked weight."""
+        return best_band(self.ranked, coverage, width=self.width)
+
+
+@dataclass(frozen=True)
+class CenteredBands:
+    """Bands of growing width around one centre, as published; they are nested.
+
+    Parameters
+    ----------
+    ranked : RankedScores
+        Rows whose order statistics are the ends of the bands.
+    center : float
+        0-based position, in weight, of the centre among the ascending rows.
+
+    Notes
+    -----
+    The band spans ``total * (1 - coverage) / 2`` positions on each side of the centre and is cut off at the ends of
+    the sample (lines 16 to 20 of the paper's Algorithm 2). Where many rows share a score it takes whole ties and can
+    fall under the coverage; :class:`OptimalBands` cannot.
+
+    NOTE[DIFF]: at coverage 1 the published rule still rejects the row at the centre; here the band is empty.
+    """
+
+    ranked: RankedScores
+    center: float
+
+    def band(self, coverage: float) -> RejectionBand:
+        """Return the band around the centre whose width in rows is the rejected share."""
+        half_width = self.ranked.total * (1.0 - check_coverage(coverage)) / 2
+        if half_width == 0:
+            return RejectionBand()
+        # The row that holds a position also holds its floor, so the printed floor is not needed; with weights under 1
+        # it would round the band away.
+        lower = self.ranked.score_at(self.center - half_width)
+        upper = self.ranked.score_at(self.center + half_width)
+        return RejectionBand(lower, upper)
+
+
+@dataclass(frozen=True)
+class ThresholdBands:
+    """Reject the rows of lowest confidence; the bands are nested and one-sided.
+
+    Parameters
+    ----------
+    ranked : RankedScores
+        Confidences of the rows that place the threshold. On these rows the coverage never falls below the target.
+    halves : sequence of RankedScores, default=()
+        Two random halves of the same rows: the threshold then is the blend of whole and halves of Theorem 4.
+
+    Notes
+    -----
+    NOTE[DIFF]: the published threshold is an interpolated quantile, which may reject one row too many and, with
+    ties, many. Here it is the highest confidence that the rejection budget still holds, and a blend that lies above
+    this value is cut back to it.
+    """
+
+    ranked: RankedScores
+    halves: Sequence[RankedScores] = ()
+
+    def band(self, coverage: float) -> RejectionBand:
+        """Return the band from -inf up to the highest rejected confidence."""
+        coverage = check_coverage(coverage)
+        count = _entries_within_budget(self.ranked, coverage)
+        if count == 0:
+            return RejectionBand()
+        whole = float(self.ranked.scores[count - 1])
+        # A half too small for the budget counts with its lowest score: leaving it out would move the threshold up, and
+        # the bands of neighbouring coverages would not be nested.
+        halves = [
+            float(half.scores[max(_entries_within_budget(half, coverage), 1) - 1]) for half in self.halves if len(half)
+        ]
+        return RejectionBand(-inf, min(_blend(whole, halves), whole))
+
+
+def _entries_within_budget(ranked: RankedScores, coverage: float) -> int:
+    """How many entries from the lowest score on fit into the rejection budget."""
+    count = int(np.searchsorted(ranked.weight_below, rejection_budget(ranked, coverage), side="right")) - 1
+    # At least one entry stays: a rule that rejects every row could not have the coverage.
+    return max(min(count, len(ranked) - 1), 0)
+
+
+def _blend(whole: float, halves: Sequence[float]) -> float:
+    """Combine an estimate on the whole sample with those on its halves (Theorem 4); without halves, the whole.
+
+    NOTE[DIFF]: the printed Algorithm 2 adds up the two halves; their mean is what Theorem 4 speaks of.
+    """
+    if not halves:
+        return whole
+    # In this form equal estimates blend to themselves; a sum of two shares may round to just below a tied score.
+    return whole + (1 - WHOLE_SAMPLE_SHARE) * (float(np.mean(halves)) - whole)
+
+
+def estimate_auc_bands(
+    ranked: RankedScores, halves: Sequence[RankedScores] = (), *, placement: Placement = "optimal"
+) -> OptimalBands | CenteredBands:
+    """Estimate where to reject for the AUC from held-out scores.
+
+    Parameters
+    ----------
+    ranked : RankedScores
+        All held-out rows.
+    halves : sequence of RankedScores, default=()
+        Two random halves of the same rows, for the published cross-fitted method; only ``"centered"`` uses them.
+    placement : {"optimal", "centered"}, default="optimal"
+        ``"optimal"`` searches the best band on isotonic labels; ``"centered"`` is the published algorithm.
+
+    Returns
+    -------
+    OptimalBands or CenteredBands
+    """
+    if placement == "optimal":
+        return OptimalBands(ranked.isotonic())
+    if placement != "centered":
+        raise ValueError(f'placement must be "optimal" or "centered", got {placement!r}')
+    whole = _published_bounds(ranked)
+    if not halves:
+        # PlugInAUC: the mean of the two positions.
+        return CenteredBands(ranked, (whole.lower_position + whole.upper_position) / 2)
+    bounds = [_published_bounds(half) for half in halves]
+    lower = _blend(whole.lower, [bound.lower for bound in bounds])
+    upper = _blend(whole.upper, [bound.upper for bound in bounds])
+    # NOTE[DIFF]: line 15 of the printed Algorithm 2 is floor(n * midpoint score), which is a position only if scores
+    # are uniform; the centre is the rank of the midpoint score.
+    return CenteredBands(ranked, ranked.position_of((lower + upper) / 2))
+
+
+def estimate_threshold_bands(ranked: RankedScores, halves: Sequence[RankedScores] = ()) -> ThresholdBands:
+    """Estimate the confidence threshold from held-out confidences, blended with two halves if given."""
+    return ThresholdBands(ranked, tuple(halves))
+
+
+def auc_improving_interval(ranked: RankedScores) -> RejectionBand:
+    """Return the interval whose rejection never lowers the AUC: the paper's Proposition 3.
+
+    Parameters
+    ----------
+    ranked : RankedScores
+        Rows with both classes; weights count as repeated rows.
+
+    Returns
+    -------
+    RejectionBand
+        From the lowest score at or above which the weight of positives is at most ``AUC * n_positive - 1`` up to the
+        highest score at or below which the weight of all rows is at most ``AUC * share_of_negatives * n``. Empty if
+        there is no such interval.
+
+    Notes
+    -----
+    Rejecting a positive whose ascending relative rank is at most ``AUC * share_of_negatives`` raises the AUC
+    (Proposition 1); so does rejecting a negative with a true positive rate of at most ``AUC - 1 / n_positive``
+    (Proposition 2). The interval holds the scores for which both are true, whichever class a row has.
+
+    NOTE[DIFF]: the propositions rank rows without ties. Here a row ranks with the last of its tie: with the quantile
+    as printed, which may end inside a tie, rejecting the whole tie can lower the AUC.
+
+    Examples
+    --------
+    >>> from aucross import RankedScores, auc_improving_interval
+    >>> ranked = RankedScores.from_labels([0] * 5 + [1] * 2 + [0] * 5 + [1] * 3, range(15))
+    >>> band = auc_improving_interval(ranked)
+    >>> band
+    RejectionBand(lower=7.0, upper=7.0)
+    >>> round(ranked.auc(), 3), round(ranked.auc(band), 3)
+    (0.8, 0.822)
+    """
+    auc_times_positives, auc_times_negatives = _auc_times_class_weights(ranked)
+    positives_at_or_above = ranked.total_positives - ranked.positives_below[:-1]
+    start = int(np.searchsorted(-positives_at_or_above, 1 - auc_times_positives, side="left"))
+    # share_of_negatives * n is the weight of negatives
+    stop = int(np.searchsorted(ranked.weight_below[1:], auc_times_negatives, side="right"))
+    return ranked.band(start, stop)
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    lower_position: float
+    upper_position: float
+    lower: float
+    upper: float
+
+
+def _published_bounds(ranked: RankedScores) -> _Bounds:
+    """The bounds of Algorithm 1 as they produced the paper's tables.
+
+    NOTE[DIFF]: Proposition 3 has the true positive rate at most AUC - 1/n+, which counts ``AUC * n+ - 1`` positives;
+    the tables come from ``AUC * n+ + 1``. Centred placement follows the tables, `auc_improving_interval` the
+    proposition. The printed ``1 - cumsum`` is descending, so its ascending search cannot be meant literally.
+    """
+    auc_times_positives, auc_times_negatives = _auc_times_class_weights(ranked)
+    last = ranked.total - 1
+    upper_position = min(floor(auc_times_negatives), last)
+    lower_position = min(max(_lower_position(ranked, auc_times_positives + 1), 0.0), last)
+    return _Bounds(lower_position, upper_position, ranked.score_at(lower_position), ranked.score_at(upper_position))
+
+
+def _lower_position(ranked: RankedScores, limit: float) -> float:
+    """n minus the longest run of rows from the top that holds at most `limit` positives."""
+    positives_from_top = np.cumsum(ranked.positives[::-1])
+    weight_from_top = np.cumsum((ranked.positives + ranked.negatives)[::-1])
+    entries = int(np.searchsorted(positives_from_top, limit, side="right"))
+    return ranked.total - (float(weight_from_top[entries - 1]) if entries > 0 else 0.0)
+
+
+def _auc_times_class_weights(ranked: RankedScores) -> tuple[float, float]:
+    """AUC * n+ and AUC * n-, by one division each: whole numbers come out whole, which floor and <= need."""
+    if min(ranked.total_positives, ranked.total_negatives) == 0:
+        raise ValueError(
+            f"the AUC needs rows of both classes, got {ranked.total_positives:g} positives and "
+            f"{ranked.total_negatives:g} negatives"
+        )
+    won = float(ranked.won_below[-1])
+    return won / ranked.total_negatives, won / ranked.total_positives

@@ -1,0 +1,9 @@
+"""Selective classifiers: scikit-learn meta-estimators that wire a base classifier to a rule."""
+
+from aucross.estimators.auc import AUCross, PlugInAUC
+from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.confidence import PlugIn, SCross
+from aucross.estimators.coverage_for import CoverageForAUC
+from aucross.estimators.held_out import HeldOutScores
+
+__all__ = ["AUCross", "CoverageForAUC", "HeldOutScores", "PlugIn", "PlugInAUC", "SCross", "SelectiveClassifier"]

@@ -1,0 +1,106 @@
+"""Class labels: the two that a target must hold, and the mark that may stand among them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite
+
+
+def two_classes(y: NDArray[Any]) -> NDArray[Any]:
+    """The two classes of a target in sorted order, or say why it is not one."""
+    # Missing values first: what scikit-learn says about them depends on the type of the others.
+    _refuse_missing(y)
+    if y.dtype.kind == "f":
+        assert_all_finite(y, input_name="y")
+    if y.dtype.kind == "O" and not all(isinstance(label, str) for label in y):
+        kinds = sorted({type(label).__name__ for label in y})
+        raise ValueError(
+            f"Unknown label type: an object array of {' and '.join(kinds)}; y must hold strings, integers, booleans "
+            "or floats of one type, pass y.astype(int) or y.astype(str)"
+        )
+    check_classification_targets(y)
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y must hold two classes, got only one class: {classes.tolist()}; the AUC compares rows of both"
+        )
+    if len(classes) > 2:
+        raise ValueError(
+            f"Only binary classification is supported: y must hold two classes, got {len(classes)}: "
+            f"{classes.tolist()[:10]}; pass y == positive_class"
+        )
+    return classes
+
+
+def _refuse_missing(y: NDArray[Any]) -> None:
+    missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
+    if y.dtype.kind == "O":
+        missing = np.array([_is_missing(label) for label in y], dtype=bool)
+    if missing.any():
+        raise ValueError(
+            f"y must not contain missing values, got {int(missing.sum())} of {len(y)}, the first in row "
+            f"{int(np.argmax(missing))}; drop those rows"
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None or one of the marks NaN, NaT and NA, of which some refuse comparisons."""
+    return label is None or (not isinstance(label, str) and str(label) in ("nan", "NaT", "<NA>"))
+
+
+def check_reject_label(reject_label: Any, classes: NDArray[Any]) -> Any:
+    """The mark of rejected rows, checked against the labels it stands among."""
+    is_text = classes.dtype.kind == "U" or all(isinstance(label, str) for label in classes)
+    if classes.dtype.kind == "b":
+        raise ValueError(
+            "boolean labels leave no value for reject_label: fit on integer labels (y.astype(int)) to use "
+            "predict_selective, or use predict and select side by side"
+        )
+    remedy = _label_outside(classes, is_text)
+    if reject_label is None:
+        if not is_text and classes.dtype.kind != "i":
+            raise ValueError(
+                f"reject_label must be given for labels of type {classes.dtype}; pass for example "
+                f"reject_label={remedy!r}"
+            )
+        reject_label = "reject" if is_text else -1
+    if not _same_kind(reject_label, classes, is_text):
+        raise ValueError(
+            f"reject_label must be of the type of the labels ({classes.dtype}), which {reject_label!r} would "
+            f"change; pass for example reject_label={remedy!r}"
+        )
+    if reject_label in classes.tolist():
+        raise ValueError(
+            f"reject_label must not be one of the classes {classes.tolist()}, got {reject_label!r}; pass for "
+            f"example reject_label={remedy!r}"
+        )
+    return reject_label
+
+
+def _same_kind(reject_label: Any, classes: NDArray[Any], is_text: bool) -> bool:
+    if is_text:
+        return isinstance(reject_label, str)
+    value = np.asarray(reject_label)
+    if value.ndim > 0 or value.dtype.kind not in "iuf":
+        return False
+    return classes.dtype.kind == "f" or (value.dtype.kind != "f" and _holds(classes.dtype, int(value)))
+
+
+def _holds(dtype: Any, value: int) -> bool:
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= value <= limits.max)
+
+
+def _label_outside(classes: NDArray[Any], is_text: bool) -> Any:
+    """A value that could mark rejected rows: of as many candidates as there are, two classes leave one."""
+    taken = classes.tolist()
+    if is_text:
+        return next(label for label in ("reject", "deferred", "withheld") if label not in taken)
+    if classes.dtype.kind == "f":
+        return float("nan")
+    candidates = (-1, max(taken) + 1, 0, 1, 2)
+    return next(label for label in candidates if label not in taken and _holds(classes.dtype, label))

@@ -1,0 +1,116 @@
+"""Reads labels, scores and selections; never fits anything."""
+
+from aucross.evaluation.areas import (
+    auarc,
+    augrc,
+    aurc,
+    excess_aurc,
+    normalized_aurc,
+    optimal_aurc,
+    prediction_rejection_ratio,
+)
+from aucross.evaluation.calibration import (
+    brier_skill,
+    expected_calibration_error,
+    selective_brier,
+    selective_log_loss,
+)
+from aucross.evaluation.coverage import (
+    achieved_coverage,
+    base_rate_shift,
+    coverage_attainment,
+    coverage_error,
+    coverage_shortfall,
+    positive_rate,
+    positives_deferred,
+    selected_counts,
+)
+from aucross.evaluation.curves import (
+    accuracy_rejection_curve,
+    coverage_at_accuracy,
+    coverage_at_risk,
+    generalized_risk_curve,
+    risk_at_coverage,
+    risk_coverage_curve,
+)
+from aucross.evaluation.decisions import (
+    classification_quality,
+    expected_cost,
+    generalized_risk,
+    predict_reject_recall,
+    rejection_quality,
+    selective_accuracy,
+    selective_risk,
+)
+from aucross.evaluation.evaluate import compare_selective, evaluate_selections, evaluate_selective
+from aucross.evaluation.failures import failure_auroc, failure_average_precision, fpr_at_95_tpr
+from aucross.evaluation.intervals import auc_interval, band_stability, coverage_interval, sgr_bound
+from aucross.evaluation.metrics import (
+    auc_coverage_area,
+    auc_gain,
+    oracle_gap,
+    selective_auc,
+    selective_average_precision,
+    selective_gini,
+    selective_ks,
+    selective_partial_auc,
+)
+from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
+from aucross.evaluation.scorer import SelectiveScorer, selective_scorer
+
+__all__ = [
+    "SelectiveComparison",
+    "SelectiveEvaluation",
+    "SelectiveScorer",
+    "accuracy_rejection_curve",
+    "achieved_coverage",
+    "auarc",
+    "auc_coverage_area",
+    "auc_gain",
+    "auc_interval",
+    "augrc",
+    "aurc",
+    "band_stability",
+    "base_rate_shift",
+    "brier_skill",
+    "classification_quality",
+    "compare_selective",
+    "coverage_at_accuracy",
+    "coverage_at_risk",
+    "coverage_attainment",
+    "coverage_error",
+    "coverage_interval",
+    "coverage_shortfall",
+    "evaluate_selections",
+    "evaluate_selective",
+    "excess_aurc",
+    "expected_calibration_error",
+    "expected_cost",
+    "failure_auroc",
+    "failure_average_precision",
+    "fpr_at_95_tpr",
+    "generalized_risk",
+    "generalized_risk_curve",
+    "normalized_aurc",
+    "optimal_aurc",
+    "oracle_gap",
+    "positive_rate",
+    "positives_deferred",
+    "predict_reject_recall",
+    "prediction_rejection_ratio",
+    "rejection_quality",
+    "risk_at_coverage",
+    "risk_coverage_curve",
+    "selected_counts",
+    "selective_accuracy",
+    "selective_auc",
+    "selective_average_precision",
+    "selective_brier",
+    "selective_gini",
+    "selective_ks",
+    "selective_log_loss",
+    "selective_partial_auc",
+    "selective_risk",
+    "selective_scorer",
+    "sgr_bound",
+]

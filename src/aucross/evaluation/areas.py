@@ -1,0 +1,372 @@
+"""Areas under the risk and accuracy curves: one number for a whole range of coverages.
+
+Four conventions for the area under the risk-coverage curve (AURC) are in use, and they differ in the second digit. For
+rows in order of falling confidence, r_k the mean loss of the first k of n rows:
+
+====================  ===============================================  ==========================  =================
+convention            definition                                       row order within ties       in use at
+====================  ===============================================  ==========================  =================
+``grouped``           one point per distinct confidence, trapezoids;   irrelevant                  fd-shifts (which
+                      the first risk extends down to coverage 0                                    prints it x 1000)
+``mean``              (r_1 + ... + r_n) / n                            as given                    MAPIE, lm-polygraph
+``trapezoid``         trapezoids from 1/n to 1, divided by 1 - 1/n     as given                    torch-uncertainty
+``trapezoid_origin``  trapezoids with an extra point (0, 0)            as given                    FixSelective-
+                                                                                                   Classification
+====================  ===============================================  ==========================  =================
+
+With weights a row of weight w stands for w equal rows, for fractional w too: the sum of r_k over the positions of one
+row has a closed form in harmonic numbers, which exist between the integers. ``mean`` and the trapezoids over rows
+therefore depend on the scale of the weights as they depend on n; scale weights to sum to the number of rows.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import digamma, entr
+
+from aucross.core.ranking import FloatArray
+from aucross.evaluation.curves import generalized_risk_curve, group_ties, risk_coverage_curve
+from aucross.evaluation.inputs import loss_rows, quality_rows, weighted_mean
+
+Convention = Literal["grouped", "mean", "trapezoid", "trapezoid_origin"]
+Optimum = Literal["exact", "limit"]
+
+
+def aurc(
+    loss: ArrayLike,
+    confidence: ArrayLike,
+    *,
+    convention: Convention = "grouped",
+    balance_by: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Area under the risk-coverage curve; lower is better.
+
+    Parameters
+    ----------
+    loss : array-like of shape (n,)
+        Loss of each row, not negative; 0/1 errors (boolean) in the usual case.
+    confidence : array-like of shape (n,)
+        Finite confidences; the highest are accepted first.
+    convention : {"grouped", "mean", "trapezoid", "trapezoid_origin"}, default="grouped"
+        How the area is taken, see the table at the head of this module. Only ``"grouped"`` is independent of the row
+        order where confidences tie; the others take tied rows in the order given.
+    balance_by : array-like of shape (n,), optional
+        True classes, for the class-balanced risk of :func:`~aucross.evaluation.risk_coverage_curve`; for ``"grouped"``
+        only.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        NaN without rows, and for ``"trapezoid"`` with no more than one.
+
+    Notes
+    -----
+    Geifman, Uziel & El-Yaniv (ICLR 2019); finite-sample estimators: Zhou et al. (ICML 2025). ``"mean"`` equals
+    ``sum_i l_(i) * (H_n - H_{i-1}) / n`` with H the harmonic numbers.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import aurc
+    >>> confidence = [0.99, 0.95, 0.9, 0.9, 0.9, 0.8, 0.7, 0.7, 0.6, 0.55]
+    >>> errors = [0, 0, 1, 0, 0, 0, 1, 0, 1, 1]
+    >>> for convention in ("grouped", "mean", "trapezoid", "trapezoid_origin"):
+    ...     print(f"{convention}: {aurc(errors, confidence, convention=convention):.4f}")
+    grouped: 0.1558
+    mean: 0.2219
+    trapezoid: 0.2243
+    trapezoid_origin: 0.2019
+    """
+    _check_convention(convention)
+    if convention == "grouped":
+        curve = risk_coverage_curve(loss, confidence, balance_by=balance_by, sample_weight=sample_weight)
+        if len(curve.risk) == 0:
+            return float("nan")
+        coverage, risk = np.append(0.0, curve.coverage), np.append(curve.risk[0], curve.risk)
+        return float(np.trapezoid(risk, coverage))
+    if balance_by is not None:
+        raise ValueError(f'balance_by needs convention="grouped", got convention={convention!r}')
+    rows = loss_rows(loss, confidence, sample_weight)
+    order = np.argsort(-rows.confidence, kind="stable")  # stable: tied rows stay as given
+    return _area_of_ordered(rows.loss[order], rows.weight[order], convention)
+
+
+def optimal_aurc(
+    loss: ArrayLike,
+    *,
+    convention: Convention = "grouped",
+    optimum: Optimum = "exact",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """AURC of the best confidence for given losses: rows accepted in order of rising loss.
+
+    Parameters
+    ----------
+    loss, sample_weight
+        As for :func:`aurc`.
+    convention : {"grouped", "mean", "trapezoid", "trapezoid_origin"}, default="grouped"
+        How the area is taken if `optimum` is ``"exact"``.
+    optimum : {"exact", "limit"}, default="exact"
+        ``"exact"`` for these rows and distinct confidences; ``"limit"`` for infinitely many rows with these losses.
+
+    Returns
+    -------
+    float
+        NaN without rows.
+
+    Notes
+    -----
+    For 0/1 losses, m errors among n rows and r = m / n, exact with ``"mean"`` is
+    ``sum_k max(0, (k - (n - m)) / k) / n`` and the limit is ``r + (1 - r) * log(1 - r)``, which fd-shifts uses.
+    Geifman, Uziel & El-Yaniv (ICLR 2019).
+
+    Examples
+    --------
+    >>> from aucross.evaluation import optimal_aurc
+    >>> round(optimal_aurc([0, 1, 0, 1], convention="mean"), 4)  # (0 + 0 + 1/3 + 2/4) / 4
+    0.2083
+    >>> round(optimal_aurc([0, 1, 0, 1], optimum="limit"), 4)
+    0.1534
+    """
+    _check_convention(convention)
+    if optimum not in get_args(Optimum):
+        raise ValueError(f'optimum must be "exact" or "limit", got {optimum!r}')
+    rows = loss_rows(loss, np.zeros(len(np.asarray(loss))), sample_weight)
+    order = np.argsort(rows.loss)
+    losses, weight = rows.loss[order], rows.weight[order]
+    if optimum == "exact":
+        return _area_of_ordered(losses, weight, convention)
+    if len(losses) == 0:
+        return float("nan")
+    # A loss at coverage t counts in the risk of all coverages above t: the integral of 1/c from t to 1 is -log(t).
+    ends = np.append(0.0, np.cumsum(weight) / weight.sum())
+    ends[-1] = 1.0
+    return float(losses @ np.diff(ends + entr(ends)))
+
+
+def excess_aurc(
+    loss: ArrayLike,
+    confidence: ArrayLike,
+    *,
+    convention: Convention = "grouped",
+    optimum: Optimum = "exact",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Excess AURC (E-AURC): the AURC minus that of the best confidence.
+
+    Parameters
+    ----------
+    loss, confidence, convention, sample_weight
+        As for :func:`aurc`.
+    optimum : {"exact", "limit"}, default="exact"
+        See :func:`optimal_aurc`; fd-shifts takes ``"limit"``.
+
+    Returns
+    -------
+    float
+        0 for the best distinct confidences if the optimum is exact; NaN without rows. With ``"grouped"``, ties can give
+        values slightly below 0, because a straight line between two points lies below the curve.
+
+    Notes
+    -----
+    Geifman, Uziel & El-Yaniv (ICLR 2019).
+
+    Examples
+    --------
+    >>> from aucross.evaluation import excess_aurc
+    >>> print(f"{excess_aurc([0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6]):.4f}")
+    0.1250
+    """
+    area = aurc(loss, confidence, convention=convention, sample_weight=sample_weight)
+    return area - optimal_aurc(loss, convention=convention, optimum=optimum, sample_weight=sample_weight)
+
+
+def normalized_aurc(
+    loss: ArrayLike,
+    confidence: ArrayLike,
+    *,
+    convention: Convention = "grouped",
+    optimum: Optimum = "exact",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Normalised AURC (NAURC): 0 for the best confidence, 1 for confidence that says nothing.
+
+    Parameters
+    ----------
+    loss, confidence, convention, optimum, sample_weight
+        As for :func:`excess_aurc`.
+
+    Returns
+    -------
+    float
+        ``(AURC - optimal) / (r - optimal)`` with r the mean loss; NaN without rows and where all losses are equal.
+
+    Notes
+    -----
+    Cattelan & Silva (UAI 2024).
+
+    Examples
+    --------
+    >>> from aucross.evaluation import normalized_aurc
+    >>> normalized_aurc([0, 1, 0, 1], [0.5, 0.5, 0.5, 0.5])
+    1.0
+    >>> round(normalized_aurc([0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6]), 4)
+    0.3529
+    """
+    rows = loss_rows(loss, confidence, sample_weight)
+    area = aurc(loss, confidence, convention=convention, sample_weight=sample_weight)
+    best = optimal_aurc(loss, convention=convention, optimum=optimum, sample_weight=sample_weight)
+    if len(rows.loss) == 0 or np.ptp(rows.loss) == 0:
+        return float("nan")
+    return (area - best) / (weighted_mean(rows.loss, rows.weight) - best)
+
+
+def augrc(
+    loss: ArrayLike,
+    confidence: ArrayLike,
+    *,
+    balance_by: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Area under the generalised-risk-coverage curve; lower is better.
+
+    Parameters
+    ----------
+    loss, confidence, sample_weight
+        As for :func:`aurc`.
+    balance_by : array-like of shape (n,), optional
+        True classes, for the class-balanced losses of :func:`~aucross.evaluation.generalized_risk_curve`.
+
+    Returns
+    -------
+    float
+        Trapezoids from (0, 0): the mean of all tie orders, hence free of row order. NaN without rows.
+
+    Notes
+    -----
+    Traub et al. (NeurIPS 2024). For 0/1 losses it equals ``(1 - AUROC_f) * a * (1 - a) + (1 - a)^2 / 2`` with a the
+    accuracy and AUROC_f the :func:`~aucross.evaluation.failure_auroc`; the optimum is ``(1 - a)^2 / 2``.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import augrc
+    >>> augrc([0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6])
+    0.1875
+    """
+    curve = generalized_risk_curve(loss, confidence, balance_by=balance_by, sample_weight=sample_weight)
+    if len(curve.risk) == 0:
+        return float("nan")
+    return float(np.trapezoid(np.append(0.0, curve.risk), np.append(0.0, curve.coverage)))
+
+
+def auarc(correct: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
+    """Area under the accuracy-rejection curve; higher is better.
+
+    Parameters
+    ----------
+    correct : array-like of shape (n,)
+        True where the prediction is correct, or a quality in [0, 1].
+    confidence : array-like of shape (n,)
+        Finite confidences; the lowest are rejected first.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        Mean accuracy of the k most confident rows, k = 1 ... n. Inside a tie it is the mean of all orders of the tied
+        rows, hence free of row order. NaN without rows.
+
+    Notes
+    -----
+    Nadeem, Zucker & Hanczar (2009); MAPIE takes tied rows as given. Where confidences are distinct it is 1 minus
+    :func:`aurc` with ``convention="mean"``.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import auarc
+    >>> round(auarc([True, True, False, False], [0.9, 0.8, 0.7, 0.7]), 4)  # (1 + 1 + 2/3 + 2/4) / 4
+    0.7917
+    """
+    tied = group_ties(quality_rows(correct, confidence, sample_weight))
+    # The loss expected at every position of a tie is the tie's mean loss.
+    return 1.0 - _area_of_ordered(tied.loss, tied.weight, "mean")
+
+
+def prediction_rejection_ratio(
+    correct: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> float:
+    """Prediction-rejection ratio (PRR): 1 for the best confidence, 0 for confidence that says nothing.
+
+    Parameters
+    ----------
+    correct, confidence, sample_weight
+        As for :func:`auarc`.
+
+    Returns
+    -------
+    float
+        ``(A - A_random) / (A_oracle - A_random)`` with A the :func:`auarc`; negative if confidence misleads. NaN
+        without rows and where all rows have the same quality.
+
+    Notes
+    -----
+    As in lm-polygraph. A_random is the mean quality, the area expected from random rejection. Where confidences are
+    distinct it is 1 minus :func:`normalized_aurc` with ``convention="mean"``.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import prediction_rejection_ratio
+    >>> prediction_rejection_ratio([True, True, False, False], [0.9, 0.8, 0.7, 0.6])
+    1.0
+    """
+    rows = quality_rows(correct, confidence, sample_weight)
+    if len(rows.loss) == 0 or np.ptp(rows.loss) == 0:
+        return float("nan")
+    random = weighted_mean(rows.loss, rows.weight)
+    oracle = optimal_aurc(rows.loss, convention="mean", sample_weight=rows.weight)
+    ours = 1.0 - auarc(correct, confidence, sample_weight=sample_weight)
+    return (random - ours) / (random - oracle)
+
+
+def _check_convention(convention: str) -> None:
+    if convention not in get_args(Convention):
+        raise ValueError(f"convention must be one of {', '.join(get_args(Convention))}, got {convention!r}")
+
+
+def _area_of_ordered(loss: FloatArray, weight: FloatArray, convention: Convention) -> float:
+    """Area for rows in order of acceptance, each a point of its own.
+
+    Every convention is the sum S of the risks at the positions 1 ... W plus a correction at the ends.
+    """
+    if len(loss) == 0:
+        return float("nan")
+    total = float(weight.sum())
+    summed, first, last = _summed_risks(loss, weight), float(loss[0]), weighted_mean(loss, weight)
+    if convention == "mean":
+        return summed / total
+    if convention == "grouped":
+        return (summed + (first - last) / 2) / total
+    if convention == "trapezoid_origin":
+        return (summed - last / 2) / total
+    return (summed - (first + last) / 2) / (total - 1) if total > 1 else float("nan")
+
+
+def _summed_risks(loss: FloatArray, weight: FloatArray) -> float:
+    """Sum of the risks at the positions 1 ... W, where a row takes as many positions as it has weight.
+
+    Inside a row of loss l that starts after a positions with summed loss L, the risk at position j is
+    ``(L + (j - a) * l) / j = l + (L - a * l) / j``; summed over the row's positions a + 1 ... b this is
+    ``l * (b - a) + (L - a * l) * (H_b - H_a)``.
+    """
+    stop = np.cumsum(weight)
+    start = stop - weight
+    lost_before = np.cumsum(weight * loss) - weight * loss
+    # digamma(x + 1) is the harmonic number H_x less a constant; one position is 1 / b without rounding.
+    harmonic = np.where(weight == 1, 1 / stop, digamma(stop + 1) - digamma(start + 1))
+    return float((loss * weight + (lost_before - start * loss) * harmonic).sum())

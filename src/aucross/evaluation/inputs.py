@@ -1,0 +1,141 @@
+"""Arguments of the metrics turned into checked arrays: labels, masks, weights, losses, confidences.
+
+Rows of weight 0 are dropped here, so that no metric meets a tie, a class or a bin that carries no weight.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aucross.core.ranking import FloatArray, RankedScores, as_positive, check_scores, check_weights
+
+BoolArray = NDArray[np.bool_]
+
+
+class ScoredRows(NamedTuple):
+    """The selected rows of a metric that reads scores."""
+
+    positive: BoolArray
+    score: FloatArray
+    weight: FloatArray
+
+    def ranked(self) -> RankedScores:
+        """The same rows, sorted and with equal scores merged."""
+        # An empty selection is a valid ranking; only an empty weight array is refused.
+        return RankedScores.from_labels(self.positive, self.score, self.weight if len(self.weight) else None)
+
+
+class AnsweredRows(NamedTuple):
+    """All rows of a metric that reads predicted labels."""
+
+    positive: BoolArray
+    predicted: BoolArray
+    selected: BoolArray
+    weight: FloatArray
+
+    @property
+    def correct(self) -> BoolArray:
+        """True where the predicted label is the true one."""
+        return np.asarray(self.positive == self.predicted)
+
+
+class LossRows(NamedTuple):
+    """All rows of a metric that reads losses and confidences."""
+
+    loss: FloatArray
+    confidence: FloatArray
+    weight: FloatArray
+
+
+def check_selected(selected: ArrayLike | None, n_rows: int | None = None) -> BoolArray:
+    """The mask of selected rows; None selects all of `n_rows` rows."""
+    if selected is None and n_rows is not None:
+        return np.ones(n_rows, dtype=bool)
+    mask = np.asarray(selected)
+    if mask.dtype != np.bool_:
+        raise ValueError(
+            f"selected must be a boolean mask, got dtype {mask.dtype}; pass selected == 1 for 0/1 marks, "
+            "or np.isin(np.arange(n), selected) for row numbers"
+        )
+    if mask.ndim != 1:
+        raise ValueError(f"selected must be 1-d, got shape {mask.shape}")
+    if n_rows is not None and len(mask) != n_rows:
+        raise ValueError(f"selected must hold one entry per row, got {len(mask)} for {n_rows} rows")
+    return mask
+
+
+def check_probability(value: float, name: str, *, ends: bool = True) -> float:
+    """Return a number in [0, 1], or in (0, 1) without the ends."""
+    number = float(value)
+    if (0.0 <= number <= 1.0) if ends else (0.0 < number < 1.0):
+        return number
+    interval = "[0, 1]" if ends else "(0, 1)"
+    hint = f"; for {number:g} % pass {number / 100:g}" if 1.0 < number <= 100.0 else ""
+    raise ValueError(f"{name} must be in {interval}, got {number:g}{hint}")
+
+
+def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
+    """Checked weights; 1 for every row by default."""
+    return np.ones(n_rows) if sample_weight is None else check_weights(sample_weight, n_rows)
+
+
+def scored_rows(
+    y_true: ArrayLike, y_score: ArrayLike, selected: ArrayLike | None, sample_weight: ArrayLike | None
+) -> ScoredRows:
+    """Check the arguments of a metric over scores and keep the selected rows that carry weight."""
+    positive = as_positive(y_true)
+    score = check_scores(y_score, len(positive))
+    weight = row_weights(sample_weight, len(positive))
+    kept = check_selected(selected, len(positive)) & (weight > 0)
+    return ScoredRows(positive[kept], score[kept], weight[kept])
+
+
+def answered_rows(
+    y_true: ArrayLike, y_pred: ArrayLike, selected: ArrayLike | None, sample_weight: ArrayLike | None
+) -> AnsweredRows:
+    """Check the arguments of a metric over predicted labels and keep the rows that carry weight."""
+    positive = as_positive(y_true)
+    predicted = as_positive(y_pred, "y_pred")
+    if len(predicted) != len(positive):
+        raise ValueError(f"y_pred must hold one label per row, got {len(predicted)} for {len(positive)} rows")
+    mask = check_selected(selected, len(positive))
+    weight = row_weights(sample_weight, len(positive))
+    kept = weight > 0
+    return AnsweredRows(positive[kept], predicted[kept], mask[kept], weight[kept])
+
+
+def loss_rows(loss: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None) -> LossRows:
+    """Check losses (finite, not negative) and confidences and keep the rows that carry weight."""
+    losses = np.asarray(loss, dtype=np.float64)
+    if losses.ndim != 1:
+        raise ValueError(f"loss must be 1-d, got shape {losses.shape}")
+    losses = check_scores(losses, len(losses), "loss")
+    if (losses < 0).any():
+        raise ValueError(f"loss must not be negative, got {losses.min():g} in row {int(np.argmin(losses))}")
+    weight = row_weights(sample_weight, len(losses))
+    confidences = check_scores(confidence, len(losses), "confidence")
+    kept = weight > 0
+    return LossRows(losses[kept], confidences[kept], weight[kept])
+
+
+def quality_rows(correct: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None) -> LossRows:
+    """Check correctness (boolean, or a quality in [0, 1]) and return it as the loss 1 - correct."""
+    quality = np.asarray(correct, dtype=np.float64)
+    if not np.isnan(quality).any() and ((quality < 0) | (quality > 1)).any():
+        raise ValueError(
+            f"correct must be boolean or a quality in [0, 1], got values from {quality.min():g} to {quality.max():g}"
+        )
+    try:
+        return loss_rows(1.0 - quality, confidence, sample_weight)
+    except ValueError as error:
+        raise ValueError(str(error).replace("loss must", "correct must")) from None
+
+
+def weighted_mean(values: NDArray[np.generic], weight: FloatArray) -> float:
+    """Mean of values by weight; NaN without rows."""
+    total = float(weight.sum())
+    # The same summation above and below the line: the mean of ones is exactly 1.
+    return float((np.asarray(values, dtype=np.float64) * weight).sum()) / total if total > 0 else float("nan")

@@ -1,0 +1,353 @@
+"""The AUC of selected rows and its relatives: numbers about the ranking of the rows that are answered.
+
+All of them read ``y_true, y_score, selected``, treat equal scores as one, and are NaN (never 0) where a class is
+missing among the selected rows. Report :func:`~aucross.evaluation.selected_counts` beside them: an AUC from three
+positives says little.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from aucross.core import oracle_band
+from aucross.core.bands import check_coverage
+from aucross.core.ranking import FloatArray, as_positive
+from aucross.evaluation.coverage import achieved_coverage
+from aucross.evaluation.inputs import check_selected, scored_rows
+
+# Grid points closer than this are the same coverage: 1 - 0.25 and 0.75 + 1e-16 mean the same.
+_SAME_COVERAGE = 1e-9
+
+
+class AUCCoverageArea(NamedTuple):
+    """Mean AUC over a range of coverages, and the share of grid points where the AUC is NaN."""
+
+    area: float
+    nan_share: float
+
+
+def selective_auc(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    selected: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """AUC of the selected rows.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True for positive rows: boolean, 0/1 or -1/1.
+    y_score : array-like of shape (n,)
+        Finite scores, higher for rows that are more likely positive.
+    selected : array-like of shape (n,), bool, optional
+        True for the rows whose prediction is used; all rows by default.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        Share of pairs of a selected positive and a selected negative that the scores order correctly, ties half:
+        ``sum_ij w_i w_j ([s_i > s_j] + [s_i = s_j] / 2) / sum_ij w_i w_j``. NaN if a class is missing.
+
+    Notes
+    -----
+    Pugnana & Ruggieri (2023).
+
+    Examples
+    --------
+    >>> from aucross.evaluation import selective_auc
+    >>> selective_auc([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9]), selective_auc(
+    ...     [0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9], [True, False, True, True]
+    ... )
+    (0.75, 1.0)
+    """
+    return scored_rows(y_true, y_score, selected, sample_weight).ranked().auc()
+
+
+def selective_gini(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    selected: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Gini coefficient (accuracy ratio) of the selected rows, the credit industry's form of the AUC.
+
+    Parameters
+    ----------
+    y_true, y_score, selected, sample_weight
+        As for :func:`selective_auc`.
+
+    Returns
+    -------
+    float
+        ``2 * AUC - 1``, from -1 to 1; NaN if a class is missing.
+
+    Notes
+    -----
+    Common practice in credit scoring.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import selective_gini
+    >>> selective_gini([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9])
+    0.5
+    """
+    return 2 * selective_auc(y_true, y_score, selected, sample_weight=sample_weight) - 1
+
+
+def selective_ks(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    selected: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Kolmogorov-Smirnov statistic of the selected rows.
+
+    Parameters
+    ----------
+    y_true, y_score, selected, sample_weight
+        As for :func:`selective_auc`.
+
+    Returns
+    -------
+    float
+        ``max(TPR - FPR)`` over all thresholds, from 0 to 1; NaN if a class is missing.
+
+    Notes
+    -----
+    Common practice in credit scoring. Equal scores are one step of both rates, since no threshold can part them.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import selective_ks
+    >>> selective_ks([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9])
+    0.5
+    """
+    ranked = scored_rows(y_true, y_score, selected, sample_weight).ranked()
+    if min(ranked.total_positives, ranked.total_negatives) == 0:
+        return float("nan")
+    # TPR - FPR above a threshold is the share of negatives below it minus the share of positives below it.
+    lead = ranked.negatives_below / ranked.total_negatives - ranked.positives_below / ranked.total_positives
+    return float(lead.max())
+
+
+def selective_average_precision(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    selected: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Average precision of the selected rows.
+
+    Parameters
+    ----------
+    y_true, y_score, selected, sample_weight
+        As for :func:`selective_auc`.
+
+    Returns
+    -------
+    float
+        ``sum_k (recall_k - recall_{k-1}) * precision_k`` over the distinct scores, from the highest down. NaN if no
+        positive is selected; 1 if no negative is.
+
+    Notes
+    -----
+    :func:`sklearn.metrics.average_precision_score` on the selected rows. Its chance level is the positive rate, which
+    selection moves: compare coverages with :func:`~aucross.evaluation.positive_rate` in sight.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import selective_average_precision
+    >>> selective_average_precision([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9], [True, True, False, True])
+    1.0
+    """
+    rows = scored_rows(y_true, y_score, selected, sample_weight)
+    if not rows.positive.any():
+        return float("nan")
+    return float(average_precision_score(rows.positive, rows.score, sample_weight=rows.weight))
+
+
+def selective_partial_auc(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    selected: ArrayLike | None = None,
+    *,
+    max_fpr: float = 0.1,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Standardised partial AUC of the selected rows: the ROC curve at low false positive rates only.
+
+    Parameters
+    ----------
+    y_true, y_score, selected, sample_weight
+        As for :func:`selective_auc`.
+    max_fpr : float in (0, 1], default=0.1
+        Highest false positive rate that counts.
+
+    Returns
+    -------
+    float
+        ``(1 + (P - m^2 / 2) / (m - m^2 / 2)) / 2`` with P the area under the ROC curve up to the rate m = `max_fpr`:
+        0.5 is chance, 1 is perfect. NaN if a class is missing.
+
+    Notes
+    -----
+    McClish (1989), as in :func:`sklearn.metrics.roc_auc_score`; common practice in medicine.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import selective_partial_auc
+    >>> round(selective_partial_auc([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9], max_fpr=0.5), 4)
+    0.6667
+    """
+    highest = check_coverage(max_fpr, "max_fpr")
+    rows = scored_rows(y_true, y_score, selected, sample_weight)
+    if rows.positive.all() or not rows.positive.any():
+        return float("nan")
+    return float(roc_auc_score(rows.positive, rows.score, sample_weight=rows.weight, max_fpr=highest))
+
+
+def auc_gain(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    selected: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """AUC of the selected rows minus the AUC of all rows.
+
+    Parameters
+    ----------
+    y_true, y_score, selected, sample_weight
+        As for :func:`selective_auc`.
+
+    Returns
+    -------
+    float
+        ``AUC(selected) - AUC(all)``; NaN if a class is missing.
+
+    Notes
+    -----
+    The two AUCs share rows, so an interval for the gain needs a paired bootstrap.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import auc_gain
+    >>> auc_gain([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9], [True, False, True, True])
+    0.25
+    """
+    overall = selective_auc(y_true, y_score, sample_weight=sample_weight)
+    return selective_auc(y_true, y_score, selected, sample_weight=sample_weight) - overall
+
+
+def oracle_gap(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    selected: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """AUC of the best band at the coverage reached, minus the AUC of the selected rows.
+
+    Parameters
+    ----------
+    y_true, y_score, selected, sample_weight
+        As for :func:`selective_auc`.
+
+    Returns
+    -------
+    float
+        At least 0, to rounding, if `selected` comes from a band on `y_score`; it can be negative for selections that
+        see more than the score. NaN if a class is missing among the selected rows.
+
+    Notes
+    -----
+    The Oracle of Pugnana & Ruggieri (2023), searched exactly by :func:`aucross.oracle_band`. It sees the labels of the
+    rows it is judged on, so the gap is optimistic by construction: no rule placed on other rows can close it.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import oracle_gap
+    >>> y_true, y_score = [0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    >>> oracle_gap(y_true, y_score, [True, True, True, False, True, True])
+    0.0
+    >>> round(oracle_gap(y_true, y_score, [True, True, True, True, True, False]), 4)
+    0.1667
+    """
+    ours = selective_auc(y_true, y_score, selected, sample_weight=sample_weight)
+    if np.isnan(ours):
+        return float("nan")
+    reached = achieved_coverage(check_selected(selected, len(as_positive(y_true))), sample_weight)
+    band = oracle_band(y_true, y_score, reached, sample_weight)
+    best = selective_auc(y_true, y_score, band.selects(y_score), sample_weight=sample_weight)
+    return best - ours
+
+
+def auc_coverage_area(coverages: ArrayLike, aucs: ArrayLike, *, lowest: float = 0.75) -> AUCCoverageArea:
+    """Area under the AUC-coverage curve: the mean AUC over the coverages from `lowest` to 1.
+
+    Parameters
+    ----------
+    coverages : array-like of shape (n_points,)
+        Distinct coverages in any order; they must reach from `lowest` to 1.
+    aucs : array-like of shape (n_points,)
+        Selective AUC at each coverage; NaN where a class was missing.
+    lowest : float in (0, 1), default=0.75
+        Lowest coverage c0 that counts; the default is the lowest of Pugnana & Ruggieri (2023).
+
+    Returns
+    -------
+    AUCCoverageArea
+        Named tuple ``(area, nan_share)``: ``1 / (1 - c0)`` times the integral of the AUC from c0 to 1 (trapezoids on
+        the given grid), and the share of NaN among the grid points from c0 to 1. A NaN between two numbers is bridged
+        by a straight line; if the AUC is unknown at an end of the range, the area is NaN.
+
+    Notes
+    -----
+    Our definition: the literature tabulates single coverages and names no area. State the grid beside the figure.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import auc_coverage_area
+    >>> auc_coverage_area([0.5, 0.75, 1.0], [1.0, 0.75, 0.5])
+    AUCCoverageArea(area=0.625, nan_share=0.0)
+    """
+    if not 0.0 < lowest < 1.0:
+        raise ValueError(f"lowest must be in (0, 1), got {lowest:g}")
+    coverage, auc = _curve_points(coverages, aucs)
+    if len(coverage) == 0 or coverage[0] > lowest + _SAME_COVERAGE or coverage[-1] < 1 - _SAME_COVERAGE:
+        found = f"{coverage[0]:g} to {coverage[-1]:g}" if len(coverage) else "no points"
+        raise ValueError(f"coverages must reach from lowest={lowest:g} to 1, got {found}; evaluate those coverages too")
+    nan_share = float(np.isnan(auc[coverage >= lowest - _SAME_COVERAGE]).mean())
+    known, value = coverage[~np.isnan(auc)], auc[~np.isnan(auc)]
+    if len(known) == 0 or known[0] > lowest + _SAME_COVERAGE or known[-1] < 1 - _SAME_COVERAGE:
+        return AUCCoverageArea(float("nan"), nan_share)
+    grid = np.concatenate(([lowest], known[known > lowest]))
+    heights = np.interp(grid, known, value)
+    return AUCCoverageArea(float(np.trapezoid(heights, grid) / (grid[-1] - lowest)), nan_share)
+
+
+def _curve_points(coverages: ArrayLike, aucs: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Checked points of an AUC-coverage curve, ascending in coverage."""
+    coverage, auc = np.asarray(coverages, dtype=np.float64), np.asarray(aucs, dtype=np.float64)
+    if coverage.ndim != 1 or coverage.shape != auc.shape:
+        raise ValueError(f"coverages and aucs must be 1-d of one length, got shapes {coverage.shape} and {auc.shape}")
+    if not ((coverage >= 0) & (coverage <= 1)).all():
+        raise ValueError("coverages must be in [0, 1]; for 90 % pass 0.9")
+    if ((auc < 0) | (auc > 1)).any():
+        raise ValueError("aucs must be in [0, 1], or NaN where a class is missing")
+    order = np.argsort(coverage)
+    coverage = coverage[order]
+    if (np.diff(coverage) == 0).any():
+        raise ValueError("coverages must be distinct; give each coverage one AUC")
+    return coverage, auc[order]

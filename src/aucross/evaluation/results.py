@@ -1,0 +1,192 @@
+"""What an evaluation gives back: tables of estimates with bootstrap intervals, and paired differences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucross.core.ranking import FloatArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectiveEvaluation:
+    """Metrics of a selective classifier at several coverages, with bootstrap intervals.
+
+    Attributes
+    ----------
+    target_coverage : ndarray of shape (n_coverages,)
+        Coverages asked for.
+    estimates : dict of str to ndarray of shape (n_coverages,)
+        Each metric on the rows as given.
+    replicates : dict of str to ndarray of shape (n_bootstrap, n_coverages)
+        Each metric on the resampled rows.
+    n_positive, n_negative : ndarray of shape (n_coverages,)
+        Selected rows of each class.
+    confidence_level : float
+        Level of the intervals.
+    """
+
+    target_coverage: FloatArray
+    estimates: Mapping[str, FloatArray]
+    replicates: Mapping[str, FloatArray]
+    n_positive: NDArray[np.intp]
+    n_negative: NDArray[np.intp]
+    confidence_level: float = 0.95
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per target coverage, with ``_sd``, ``_low`` and ``_high`` beside each metric."""
+        columns: dict[str, NDArray[Any]] = {"target_coverage": self.target_coverage}
+        for name, estimate in self.estimates.items():
+            columns[name] = estimate
+            columns.update(_spread(name, self.replicates[name], self.confidence_level))
+        columns |= {"n_positive": self.n_positive, "n_negative": self.n_negative}
+        return [
+            {name: values[index].item() for name, values in columns.items()}
+            for index in range(len(self.target_coverage))
+        ]
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        return _frame(self.rows())
+
+    def __repr__(self) -> str:
+        return _text_table(self.rows(), list(self.estimates))
+
+    def minus(self, other: SelectiveEvaluation) -> SelectiveComparison:
+        """Compare with another evaluation of the same rows, coverages and bootstrap seed, replicate by replicate."""
+        if not np.array_equal(self.target_coverage, other.target_coverage):
+            raise ValueError(
+                f"both evaluations must have the same target coverages, got {self.target_coverage.tolist()} and "
+                f"{other.target_coverage.tolist()}"
+            )
+        shared = [name for name in self.estimates if name in other.estimates]
+        for name in shared:
+            ours, theirs = len(self.replicates[name]), len(other.replicates[name])
+            if ours != theirs:
+                raise ValueError(
+                    f"both evaluations must have the same number of bootstrap replicates, got {ours} and {theirs}; "
+                    "pass the same n_bootstrap and random_state to both"
+                )
+        return SelectiveComparison(
+            self.target_coverage,
+            {name: (self.estimates[name], other.estimates[name]) for name in shared},
+            {name: _difference(self.replicates[name], other.replicates[name]) for name in shared},
+            self.confidence_level,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SelectiveComparison:
+    """Paired differences between two selective classifiers, first minus second, at several coverages.
+
+    Attributes
+    ----------
+    target_coverage : ndarray of shape (n_coverages,)
+        Coverages asked for.
+    estimates : dict of str to pair of ndarray of shape (n_coverages,)
+        Each metric of the first and of the second classifier.
+    differences : dict of str to ndarray of shape (n_bootstrap, n_coverages)
+        Differences on the same resampled rows.
+    confidence_level : float
+        Level of the intervals.
+    """
+
+    target_coverage: FloatArray
+    estimates: Mapping[str, tuple[FloatArray, FloatArray]]
+    differences: Mapping[str, FloatArray]
+    confidence_level: float = 0.95
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per coverage and metric.
+
+        ``share_above_zero`` is the share of replicates in which the first classifier has the higher value, equal
+        values counting half.
+        """
+        rows = []
+        for index, coverage in enumerate(self.target_coverage):
+            for name, (first, second) in self.estimates.items():
+                differences = self.differences[name][:, [index]]
+                spread = _spread("difference", differences, self.confidence_level)
+                rows.append(
+                    {
+                        "target_coverage": float(coverage),
+                        "metric": name,
+                        "first": float(first[index]),
+                        "second": float(second[index]),
+                        "difference": float(_difference(first[[index]], second[[index]])[0]),
+                        **{column: float(values[0]) for column, values in spread.items()},
+                        "share_above_zero": _share_above_zero(differences),
+                    }
+                )
+        return rows
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        return _frame(self.rows())
+
+    def __repr__(self) -> str:
+        rows = [row for row in self.rows() if row["metric"] == "selective_auc"]
+        return _text_table(rows, ["first", "second", "difference"])
+
+
+def _spread(name: str, replicates: FloatArray, confidence_level: float) -> dict[str, FloatArray]:
+    """Standard deviation and percentile interval of each column, over the replicates where it is defined.
+
+    Values can be infinite (odds of a wrong row among rejected rows that are all wrong): the standard deviation is then
+    NaN, and the ends of the interval are values of replicates, since nothing lies between a number and infinity.
+    """
+    tail = (1 - confidence_level) / 2
+    sd, low, high = (np.full(replicates.shape[1], np.nan) for _ in range(3))
+    for column, values in enumerate(replicates.T):
+        defined = values[~np.isnan(values)]
+        if len(defined) < 2:
+            continue
+        if np.isfinite(defined).all():
+            sd[column] = defined.std(ddof=1)
+            low[column], high[column] = np.quantile(defined, [tail, 1 - tail])
+        else:
+            low[column] = np.quantile(defined, tail, method="lower")
+            high[column] = np.quantile(defined, 1 - tail, method="higher")
+    return {f"{name}_sd": sd, f"{name}_low": low, f"{name}_high": high}
+
+
+def _difference(first: FloatArray, second: FloatArray) -> FloatArray:
+    """First minus second; 0 where both are the same infinity."""
+    return np.subtract(first, second, out=np.zeros(first.shape), where=first != second)
+
+
+def _share_above_zero(differences: FloatArray) -> float:
+    defined = differences[~np.isnan(differences)]
+    if not len(defined):
+        return float("nan")
+    return float((defined > 0).mean() + (defined == 0).mean() / 2)
+
+
+def _frame(rows: list[dict[str, Any]]) -> Any:
+    try:
+        import pandas as pd  # noqa: PLC0415  (an extra: only this method needs it)
+    except ImportError:
+        raise ImportError('to_frame needs pandas: pip install "aucross[frames]"; rows() works without') from None
+    return pd.DataFrame(rows)
+
+
+def _text_table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+    """The estimates with their intervals, aligned in columns."""
+    header = ["target_coverage", *names]
+    lines = [header]
+    for row in rows:
+        coverage = row["target_coverage"]
+        # More decimals only where two would say something else: 0.975 is not 0.97.
+        cells = [f"{coverage:.2f}" if round(coverage, 2) == coverage else f"{coverage:g}"]
+        for name in names:
+            low, high = (row.get(f"{name}_{end}", float("nan")) for end in ("low", "high"))
+            cells.append(f"{row[name]:.3f}" + ("" if np.isnan(low) else f" [{low:.3f}, {high:.3f}]"))
+        lines.append(cells)
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )

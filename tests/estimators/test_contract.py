@@ -1,0 +1,376 @@
+"""What every selective classifier keeps, whatever its method.
+
+`CHECKS` is a list of functions that take an unfitted estimator and rows; `ESTIMATORS` names those that pass them. A new
+estimator is added to the second list.
+"""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from aucross import AUCross, PlugIn, PlugInAUC, SCross
+from aucross.core import CenteredBands, OptimalBands
+
+COVERAGES = (1.0, 0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.5, 0.2)
+
+ESTIMATORS = {
+    "AUCross": AUCross(LogisticRegression(), random_state=0),
+    "AUCross, centred": AUCross(LogisticRegression(), placement="centered", random_state=0),
+    "AUCross, LinearSVC": AUCross(LinearSVC(random_state=0), random_state=0),
+    "PlugInAUC": PlugInAUC(LogisticRegression(), random_state=0),
+    "PlugInAUC, centred": PlugInAUC(LogisticRegression(), placement="centered", random_state=0),
+    "PlugInAUC, SVC": PlugInAUC(SVC(), random_state=0),
+    "SCross": SCross(LogisticRegression(), random_state=0),
+    "SCross, LinearSVC": SCross(LinearSVC(random_state=0), random_state=0),
+    "PlugIn": PlugIn(LogisticRegression(), random_state=0),
+}
+
+
+class Rows(NamedTuple):
+    """Rows to fit on and rows that come later."""
+
+    X: np.ndarray
+    y: np.ndarray
+    X_new: np.ndarray
+    y_new: np.ndarray
+
+    def fit(self, estimator):
+        """A fitted clone."""
+        return clone(estimator).fit(self.X, self.y)
+
+
+def make_rows() -> Rows:
+    X, y = make_classification(800, n_features=6, n_informative=3, weights=[0.7], flip_y=0.2, random_state=3)
+    return Rows(X[:500], y[:500], X[500:], y[500:])
+
+
+def same_answers(first, second, X) -> bool:
+    """Whether two fitted classifiers predict, score and select alike."""
+    return (
+        np.array_equal(first.predict(X), second.predict(X))
+        and np.array_equal(first.selection_score(X), second.selection_score(X))
+        and np.array_equal(first.select_each(X, COVERAGES), second.select_each(X, COVERAGES))
+    )
+
+
+# ---- the selection ----
+
+
+def check_select_is_one_boolean_per_row(estimator, rows):
+    clf = rows.fit(estimator)
+    for X in (rows.X_new, rows.X_new[:1], rows.X_new.tolist()):
+        selected = clf.select(X)
+        assert isinstance(selected, np.ndarray)
+        assert selected.dtype == np.bool_
+        assert selected.shape == (len(X),)
+
+
+def check_select_is_deterministic(estimator, rows):
+    clf = rows.fit(estimator)
+    first = clf.select_each(rows.X_new, COVERAGES)
+    assert np.array_equal(first, clf.select_each(rows.X_new, COVERAGES))
+
+
+def check_select_does_not_depend_on_the_order_of_rows(estimator, rows):
+    clf = rows.fit(estimator)
+    order = np.random.default_rng(0).permutation(len(rows.X_new))
+    for coverage in COVERAGES:
+        assert np.array_equal(clf.select(rows.X_new[order], coverage), clf.select(rows.X_new, coverage)[order])
+
+
+def check_select_does_not_depend_on_the_other_rows(estimator, rows):
+    clf = rows.fit(estimator)
+    together = clf.select(rows.X_new[:40], 0.7)
+    assert together.tolist() == [clf.select(rows.X_new[[row]], 0.7).item() for row in range(40)]
+
+
+def check_select_is_the_band_applied_to_the_selection_score(estimator, rows):
+    clf = rows.fit(estimator)
+    scores = clf.selection_score(rows.X_new)
+    assert scores.dtype == np.float64
+    assert np.isfinite(scores).all()
+    for coverage in COVERAGES:
+        band = clf.band(coverage)
+        assert np.array_equal(clf.select(rows.X_new, coverage), band.selects(scores))
+        assert np.array_equal(band.selects(scores), ~((scores >= band.lower) & (scores <= band.upper)))
+
+
+def check_select_each_equals_select_for_every_coverage(estimator, rows):
+    clf = rows.fit(estimator)
+    expected = [clf.select(rows.X_new, coverage) for coverage in COVERAGES]
+    assert np.array_equal(clf.select_each(rows.X_new, COVERAGES), expected)
+    assert np.array_equal(clf.select_each(rows.X_new, iter(COVERAGES)), expected)
+    assert clf.select_each(rows.X_new, []).shape == (0, len(rows.X_new))
+
+
+def check_the_coverage_of_the_constructor_is_only_the_default(estimator, rows):
+    clf = rows.fit(estimator)
+    assert clf.band() == clf.band(clf.coverage)
+    before = clf.select_each(rows.X_new, COVERAGES)
+    clf.set_params(coverage=0.6)
+    assert clf.band() == clf.band(0.6)
+    assert np.array_equal(clf.select(rows.X_new), clf.select(rows.X_new, 0.6))
+    # One fit serves every coverage: a fit made for another one gives the same bands.
+    refitted = rows.fit(clf)
+    assert np.array_equal(refitted.select_each(rows.X_new, COVERAGES), before)
+    assert [refitted.band(coverage) for coverage in COVERAGES] == [clf.band(coverage) for coverage in COVERAGES]
+
+
+def check_full_coverage_selects_everything(estimator, rows):
+    clf = rows.fit(estimator)
+    assert clf.band(1.0).is_empty
+    assert clf.select(rows.X_new, 1.0).all()
+
+
+def check_selections_are_nested(estimator, rows):
+    clf = rows.fit(estimator)
+    if isinstance(clf.band_rule_, OptimalBands):
+        return  # the best band of one coverage need not lie inside that of the next
+    selections = clf.select_each(rows.X_new, sorted(COVERAGES))
+    assert (selections[1:] >= selections[:-1]).all()
+
+
+def check_coverage_on_the_rows_that_placed_the_band(estimator, rows):
+    clf = rows.fit(estimator)
+    ranked = clf.band_rule_.ranked
+    assert ranked.total == pytest.approx(len(clf.held_out_.scores))
+    # The centred band has both of its ends inside and may reject a row too many on either side, as published.
+    n_rows_short = 2 if isinstance(clf.band_rule_, CenteredBands) else 0
+    for coverage in (*COVERAGES, 1 / 3, 0.123):
+        assert ranked.coverage(clf.band(coverage)) * ranked.total >= coverage * ranked.total - n_rows_short - 1e-9
+
+
+def check_new_rows_are_selected_near_the_coverage(estimator, rows):
+    clf = rows.fit(estimator)
+    for coverage, selected in zip(COVERAGES, clf.select_each(rows.X_new, COVERAGES), strict=True):
+        # 50 held-out rows place the band of the hold-out methods here: this finds blunders, not bias.
+        assert abs(selected.mean() - coverage) < 0.2
+
+
+# ---- the classifier ----
+
+
+def check_answers_are_those_of_the_base_model(estimator, rows):
+    clf = rows.fit(estimator)
+    assert np.array_equal(clf.predict(rows.X_new), clf.estimator_.predict(rows.X_new))
+    for method in ("predict_proba", "decision_function"):
+        assert hasattr(clf, method) == hasattr(clf.estimator_, method)
+        if hasattr(clf, method):
+            assert np.array_equal(getattr(clf, method)(rows.X_new), getattr(clf.estimator_, method)(rows.X_new))
+    if not hasattr(clf, "holdout_size"):
+        alone = clone(estimator.estimator).fit(rows.X, rows.y)
+        assert np.array_equal(clf.predict(rows.X_new), alone.predict(rows.X_new))
+        assert np.array_equal(clf.estimator_.coef_, alone.coef_)
+
+
+def check_predict_selective_marks_exactly_the_rejected_rows(estimator, rows):
+    clf = rows.fit(estimator)
+    for coverage in COVERAGES:
+        marked, selected = clf.predict_selective(rows.X_new, coverage), clf.select(rows.X_new, coverage)
+        assert np.array_equal(marked, np.where(selected, clf.predict(rows.X_new), -1))
+    assert np.array_equal(clf.predict_selective(rows.X_new), clf.predict_selective(rows.X_new, clf.coverage))
+
+
+def check_the_base_model_given_stays_unfitted(estimator, rows):
+    estimator = clone(estimator)
+    given = estimator.estimator
+    assert estimator.fit(rows.X, rows.y) is estimator
+    assert estimator.estimator is given
+    assert not hasattr(given, "classes_")
+
+
+def check_fit_changes_none_of_its_input(estimator, rows):
+    X, y, weight = rows.X.copy(), rows.y.copy(), np.linspace(1, 2, len(rows.y))
+    clone(estimator).fit(X, y, sample_weight=weight)
+    assert np.array_equal(X, rows.X)
+    assert np.array_equal(y, rows.y)
+    assert np.array_equal(weight, np.linspace(1, 2, len(rows.y)))
+
+
+# ---- seeds, threads, processes, failures ----
+
+
+def check_the_same_seed_gives_the_same_fit(estimator, rows):
+    assert same_answers(rows.fit(estimator), rows.fit(estimator), rows.X_new)
+
+
+def check_parallel_folds_give_the_same_fit(estimator, rows):
+    if "n_jobs" not in estimator.get_params():
+        return  # hold-out methods train once
+    parallel = rows.fit(clone(estimator).set_params(n_jobs=2))
+    assert same_answers(rows.fit(estimator), parallel, rows.X_new)
+
+
+def check_many_threads_get_the_same_answer(estimator, rows):
+    clf = rows.fit(estimator)
+    # The threads come first, to whatever is computed only once asked for.
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda _: clf.select_each(rows.X_new, COVERAGES), range(20)))
+    expected = clf.select_each(rows.X_new, COVERAGES)
+    assert all(np.array_equal(answer, expected) for answer in answers)
+
+
+def check_a_failed_fit_leaves_the_earlier_one(estimator, rows):
+    clf, untouched = rows.fit(estimator), rows.fit(estimator)
+    with pytest.raises(ValueError, match="two classes"):
+        clf.fit(rows.X, np.zeros(len(rows.X)))
+    assert same_answers(clf, untouched, rows.X_new)
+    with pytest.raises(ValueError, match="cv must be at least 2 folds"):
+        clf.set_params(cv=1).fit(rows.X[:100], rows.y[:100])
+    assert same_answers(clf, untouched, rows.X_new)
+    unusable = rows.X.copy()
+    unusable[7, 0] = np.nan  # found by the base model, in the middle of the folds
+    with pytest.raises(ValueError, match="NaN"):
+        clf.set_params(cv=estimator.cv).fit(unusable, rows.y)
+    assert same_answers(clf, untouched, rows.X_new)
+
+
+def check_copies_answer_alike(estimator, rows):
+    clf = rows.fit(estimator)
+    assert same_answers(clf, pickle.loads(pickle.dumps(clf)), rows.X_new)
+    unfitted = clone(clf)
+    assert not hasattr(unfitted, "band_rule_")
+    assert repr(unfitted) == repr(clone(estimator))
+    assert same_answers(clf, rows.fit(unfitted), rows.X_new)
+
+
+# ---- with scikit-learn's tools ----
+
+
+def check_a_pipeline_as_base_model(estimator, rows):
+    pipeline = make_pipeline(StandardScaler(), clone(estimator.estimator))
+    clf = rows.fit(clone(estimator).set_params(estimator=pipeline))
+    assert np.array_equal(clf.predict(rows.X_new), clf.estimator_.predict(rows.X_new))
+    assert clf.n_features_in_ == rows.X.shape[1]
+    assert 0 < clf.select(rows.X_new, 0.5).mean() < 1
+
+
+def check_a_place_at_the_end_of_a_pipeline(estimator, rows):
+    pipeline = make_pipeline(StandardScaler(), clone(estimator)).fit(rows.X, rows.y)
+    scaled = StandardScaler().fit(rows.X)
+    alone = clone(estimator).fit(scaled.transform(rows.X), rows.y)
+    assert np.array_equal(pipeline.predict(rows.X_new), alone.predict(scaled.transform(rows.X_new)))
+    assert np.array_equal(
+        pipeline[-1].select(pipeline[:-1].transform(rows.X_new)), alone.select(scaled.transform(rows.X_new))
+    )
+
+
+def check_grid_search_over_base_model_and_coverage(estimator, rows):
+    grid = {"estimator__C": [0.01, 1.0], "coverage": [0.5, 0.9]}
+
+    def selected_share(clf, X, y):
+        return clf.select(X).mean()
+
+    search = GridSearchCV(clone(estimator), grid, scoring=selected_share, cv=2).fit(rows.X, rows.y)
+    assert search.best_params_["coverage"] == 0.9
+    assert len(search.cv_results_["params"]) == 4
+    assert np.array_equal(search.predict(rows.X_new), search.best_estimator_.predict(rows.X_new))
+    by_accuracy = GridSearchCV(clone(estimator), {"estimator__C": [1e-6, 1.0]}, cv=2).fit(rows.X, rows.y)
+    assert by_accuracy.best_params_["estimator__C"] == by_accuracy.best_estimator_.estimator_.C
+
+
+def check_cross_val_predict(estimator, rows):
+    folds = StratifiedKFold(2)
+    predicted = cross_val_predict(clone(estimator), rows.X, rows.y, cv=folds)
+    for train, test in folds.split(rows.X, rows.y):
+        clf = clone(estimator).fit(rows.X[train], rows.y[train])
+        assert np.array_equal(predicted[test], clf.predict(rows.X[test]))
+
+
+def check_a_frozen_model_is_used_as_it_is(estimator, rows):
+    model = clone(estimator.estimator).fit(rows.X_new, rows.y_new)
+    scores = model.decision_function(rows.X)
+    clf = rows.fit(clone(estimator).set_params(estimator=FrozenEstimator(model)))
+    assert clf.estimator_.estimator is model
+    assert np.array_equal(model.decision_function(rows.X), scores)
+    assert np.array_equal(clf.predict(rows.X), model.predict(rows.X))
+    # Every fold is scored by this one model.
+    held_out = getattr(model, clf.response_method_)(rows.X[clf.held_out_.rows])
+    held_out = held_out if held_out.ndim == 1 else held_out[:, 1]
+    assert clf.held_out_.scores == pytest.approx(held_out, abs=1e-12)
+
+
+CHECKS = [
+    check_select_is_one_boolean_per_row,
+    check_select_is_deterministic,
+    check_select_does_not_depend_on_the_order_of_rows,
+    check_select_does_not_depend_on_the_other_rows,
+    check_select_is_the_band_applied_to_the_selection_score,
+    check_select_each_equals_select_for_every_coverage,
+    check_the_coverage_of_the_constructor_is_only_the_default,
+    check_full_coverage_selects_everything,
+    check_selections_are_nested,
+    check_coverage_on_the_rows_that_placed_the_band,
+    check_new_rows_are_selected_near_the_coverage,
+    check_answers_are_those_of_the_base_model,
+    check_predict_selective_marks_exactly_the_rejected_rows,
+    check_the_base_model_given_stays_unfitted,
+    check_fit_changes_none_of_its_input,
+    check_the_same_seed_gives_the_same_fit,
+    check_parallel_folds_give_the_same_fit,
+    check_many_threads_get_the_same_answer,
+    check_a_failed_fit_leaves_the_earlier_one,
+    check_copies_answer_alike,
+    check_a_pipeline_as_base_model,
+    check_a_place_at_the_end_of_a_pipeline,
+    check_grid_search_over_base_model_and_coverage,
+    check_cross_val_predict,
+    check_a_frozen_model_is_used_as_it_is,
+]
+
+
+@pytest.fixture(scope="module")
+def rows() -> Rows:
+    return make_rows()
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_contract(name, check, rows):
+    check(ESTIMATORS[name], rows)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_fit_read_from_a_file_answers_alike(name, rows, tmp_path):
+    clf = rows.fit(ESTIMATORS[name])
+    joblib.dump(clf, tmp_path / "clf.joblib")
+    assert same_answers(clf, joblib.load(tmp_path / "clf.joblib"), rows.X_new)
+
+
+def test_scores_come_from_predict_proba_where_there_is_one_and_else_from_the_decision_function(rows):
+    assert rows.fit(AUCross(LogisticRegression(), random_state=0)).response_method_ == "predict_proba"
+    by_distance = rows.fit(AUCross(LogisticRegression(), response_method="decision_function", random_state=0))
+    assert np.array_equal(by_distance.selection_score(rows.X_new), by_distance.estimator_.decision_function(rows.X_new))
+    svc = rows.fit(AUCross(SVC(), random_state=0))
+    assert svc.response_method_ == "decision_function"
+    assert not hasattr(svc, "predict_proba")
+    assert np.array_equal(svc.selection_score(rows.X_new), svc.decision_function(rows.X_new))
+
+
+def test_the_confidence_is_that_of_the_predicted_class(rows):
+    by_probability = rows.fit(SCross(LogisticRegression(), random_state=0))
+    probability = by_probability.predict_proba(rows.X_new)
+    assert by_probability.selection_score(rows.X_new) == pytest.approx(probability.max(axis=1), abs=1e-12)
+    by_distance = rows.fit(SCross(LinearSVC(random_state=0), random_state=0))
+    assert np.array_equal(by_distance.selection_score(rows.X_new), np.abs(by_distance.decision_function(rows.X_new)))
+
+
+def test_one_selective_classifier_can_wrap_another(rows):
+    inner = AUCross(LogisticRegression(), random_state=0)
+    outer = rows.fit(SCross(inner, random_state=0))
+    assert np.array_equal(outer.predict(rows.X_new), rows.fit(inner).predict(rows.X_new))
+    assert 0 < outer.select(rows.X_new, 0.5).mean() < 1

@@ -1,0 +1,175 @@
+"""Which coverage for this AUC: against a scan of all coverages, and on curves whose answer is known."""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+import pytest
+from scipy.stats import norm, rankdata
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from aucross import AUCross, CoverageForAUC, PlugIn, PlugInAUC, SCross
+from aucross.estimators.coverage_for import largest_coverage
+from reference import delong_standard_error
+
+X, y = make_classification(900, n_features=5, weights=[0.7], flip_y=0.2, random_state=0)
+
+AUC_METHODS = {
+    "AUCross": AUCross(LogisticRegression(), random_state=0),
+    "AUCross, centred": AUCross(LogisticRegression(), placement="centered", random_state=0),
+    "PlugInAUC": PlugInAUC(LogisticRegression(), holdout_size=0.4, random_state=0),
+}
+CONFIDENCE_METHODS = {
+    "SCross": SCross(LogisticRegression(), random_state=0),
+    "PlugIn": PlugIn(LogisticRegression(), holdout_size=0.4, random_state=0),
+}
+METHODS = AUC_METHODS | CONFIDENCE_METHODS
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def fitted(request):
+    return METHODS[request.param].fit(X, y)
+
+
+def held_out_selection(clf, coverage):
+    """Held-out rows that the band selects, from the definition of each method's selection score."""
+    scores = clf.held_out_.scores
+    on_confidence = isinstance(clf, SCross | PlugIn)
+    return clf.band(coverage).selects(np.maximum(scores, 1 - scores) if on_confidence else scores)
+
+
+def held_out_auc(clf, coverage) -> float:
+    selected = held_out_selection(clf, coverage)
+    labels, ranks = clf.held_out_.positive[selected], rankdata(clf.held_out_.scores[selected])
+    n_pairs = int(labels.sum()) * int((~labels).sum())
+    # The mean rank of positives, as in the test of Mann and Whitney.
+    return (ranks[labels].sum() - labels.sum() * (labels.sum() + 1) / 2) / n_pairs if n_pairs else nan
+
+
+def scan(clf, auc, step) -> float:
+    """The largest multiple of `step` that reaches the AUC, by trying them all."""
+    for coverage in np.round(np.arange(1.0, step / 2, -step), 6):
+        if held_out_auc(clf, coverage) >= auc - 1e-12:
+            return float(coverage)
+    return 0.0
+
+
+@pytest.mark.parametrize("name", AUC_METHODS)
+@pytest.mark.parametrize("gain", [0.003, 0.01, 0.02])
+def test_the_coverage_of_auc_methods_is_that_of_a_scan_in_steps_of_a_thousandth(name, gain):
+    clf = AUC_METHODS[name].fit(X, y)
+    auc = held_out_auc(clf, 1.0) + gain
+    found = clf.coverage_for(auc=auc).coverage
+    assert found == pytest.approx(scan(clf, auc, step=0.001), abs=0.0011)
+    assert found > 0.1
+
+
+@pytest.mark.parametrize("gain", [-0.05, -0.01, 0.0, 0.005, 0.02, 0.05, 0.2])
+def test_the_coverage_is_that_of_a_scan_refined_within_one_step(fitted, gain):
+    auc = min(held_out_auc(fitted, 1.0) + gain, 1.0)
+    found = fitted.coverage_for(auc=auc)
+    on_grid = scan(fitted, auc, step=0.01)
+    assert on_grid <= found.coverage < on_grid + 0.01
+    if found.coverage > 0:
+        assert held_out_auc(fitted, found.coverage) >= auc - 1e-12
+
+
+@pytest.mark.parametrize("gain", [-0.05, 0.0, 0.01, 0.04, 0.1])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_the_interval_holds_the_coverage(fitted, gain, confidence):
+    found = fitted.coverage_for(auc=min(held_out_auc(fitted, 1.0) + gain, 1.0), confidence=confidence)
+    assert 0.0 <= found.low <= found.coverage <= found.high <= 1.0
+    wider = fitted.coverage_for(auc=found.auc, confidence=(1 + confidence) / 2)
+    assert wider.low <= found.low
+    assert wider.high >= found.high
+
+
+def test_the_ends_of_the_interval_are_where_the_limits_of_the_auc_reach_the_target():
+    clf = AUCross(FrozenEstimator(LogisticRegression().fit(X, y)), random_state=0).fit(X[:300], y[:300])
+    found = clf.coverage_for(auc=held_out_auc(clf, 1.0) + 0.02, confidence=0.5)
+    deviations = norm.ppf(0.75)
+    for end, sign in ((found.low, -1), (found.high, 1)):
+        assert 0 < end < 1
+        selected = held_out_selection(clf, end)
+        error = delong_standard_error(
+            clf.held_out_.positive[selected].tolist(), clf.held_out_.scores[selected].tolist()
+        )
+        assert held_out_auc(clf, end) + sign * deviations * error >= found.auc - 1e-9
+        selected = held_out_selection(clf, end + 0.0002)
+        error = delong_standard_error(
+            clf.held_out_.positive[selected].tolist(), clf.held_out_.scores[selected].tolist()
+        )
+        assert held_out_auc(clf, end + 0.0002) + sign * deviations * error < found.auc
+
+
+def test_the_coverage_is_one_where_all_rows_reach_the_target(fitted):
+    found = fitted.coverage_for(auc=0.5)
+    assert found == CoverageForAUC(auc=0.5, coverage=1.0, low=1.0, high=1.0, confidence=0.95)
+    assert fitted.coverage_for(auc=held_out_auc(fitted, 1.0) - 1e-9).coverage == 1.0
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_coverage_is_zero_where_nothing_reaches_the_target(name):
+    upside_down = FrozenEstimator(LogisticRegression().fit(X, 1 - y))
+    clf = METHODS[name].__class__(upside_down, random_state=0).fit(X, y)
+    found = clf.coverage_for(auc=0.999, confidence=0.5)
+    assert (found.coverage, found.low) == (0.0, 0.0)
+
+
+def test_asking_changes_nothing(fitted):
+    before = fitted.select_each(X, [0.9, 0.7])
+    fitted.coverage_for(auc=0.8)
+    assert np.array_equal(fitted.select_each(X, [0.9, 0.7]), before)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"auc": 85}, ValueError, r"auc must be in \(0, 1\], got 85; for 85 % pass 0\.85"),
+        ({"auc": 0}, ValueError, r"auc must be in \(0, 1\], got 0"),
+        ({"auc": nan}, ValueError, r"auc must be in \(0, 1\], got nan"),
+        ({"auc": "0.8"}, TypeError, r"auc must be a number in \(0, 1\], got '0\.8'"),
+        ({"auc": 0.8, "confidence": 95}, ValueError, r"confidence must be in \(0, 1\], got 95; for 95 % pass 0\.95"),
+        ({"auc": 0.8, "confidence": 1.0}, ValueError, r"confidence must be below 1, got 1; pass 0\.95"),
+        ({"auc": 0.8, "confidence": 0}, ValueError, r"confidence must be in \(0, 1\], got 0"),
+        ({"auc": 0.8, "confidence": None}, TypeError, r"confidence must be a number"),
+    ],
+)
+def test_targets_that_cannot_be_meant_are_refused(fitted, arguments, error, message):
+    with pytest.raises(error, match=message):
+        fitted.coverage_for(**arguments)
+
+
+# ---- curves whose answer is known ----
+
+
+def test_a_straight_curve_is_inverted():
+    def curve(coverage):
+        return 1 - coverage / 2, 0.01
+
+    found = largest_coverage(curve, auc=0.7)
+    margin = 2 * norm.ppf(0.975) * 0.01
+    assert found.coverage == pytest.approx(0.6, abs=1e-4)
+    assert found.low == pytest.approx(0.6 - margin, abs=1e-4)
+    assert found.high == pytest.approx(0.6 + margin, abs=1e-4)
+
+
+def test_of_several_crossings_the_highest_counts():
+    def curve(coverage):
+        return (0.9 if 0.35 < coverage < 0.553 or coverage < 0.1 else 0.8), 0.0
+
+    found = largest_coverage(curve, auc=0.85)
+    assert found.coverage == pytest.approx(0.553, abs=1e-4)
+
+
+def test_without_a_standard_error_only_the_estimate_says_something():
+    found = largest_coverage(lambda coverage: (0.9, nan), auc=0.85)
+    assert (found.low, found.coverage, found.high) == (0.0, 1.0, 1.0)
+
+
+def test_coverages_without_both_classes_do_not_reach_the_target():
+    found = largest_coverage(lambda coverage: (0.9 if coverage > 0.5 else nan, 0.0), auc=0.95)
+    assert (found.low, found.coverage, found.high) == (0.0, 0.0, 0.0)

@@ -1,0 +1,197 @@
+"""The directions of imports, read from the source, and what `import aucross` may load."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "src" / "aucross"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+# Which parts of the package each part may import, besides itself.
+ALLOWED = {
+    "core": set(),
+    "datasets": set(),
+    "estimators": {"core"},
+    "evaluation": {"core"},
+    "deploy": {"estimators", "core"},
+    "torch": {"estimators", "core"},
+    "dask": {"estimators", "core"},
+    "spark": {"estimators", "core"},
+    "report": {"evaluation"},
+}
+# The public names and the command line stand above all parts.
+ABOVE = {"__init__", "__main__", "cli"}
+
+OPTIONAL = ["torch", "dask", "matplotlib", "jinja2", "pandas", "polars", "lightgbm", "xgboost"]
+
+
+def part_of(source: Path) -> str:
+    """The subpackage of a file, or the file's own name at the top."""
+    first, *below = source.relative_to(PACKAGE).parts
+    return first if below else Path(first).stem
+
+
+def package_of(source: Path) -> list[str]:
+    """Dotted name, as parts, of the package that a file's relative imports start from."""
+    return ["aucross", *source.relative_to(PACKAGE).parts[:-1]]
+
+
+def imported_names(source: Path) -> Iterator[str]:
+    """Every imported name, dotted and absolute: ``from a.b import c`` is ``a.b.c``."""
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = package_of(source)[: -(node.level - 1) or None] if node.level else []
+            module = ".".join([*start, *(node.module or "").split(".")]).rstrip(".")
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def parts_imported(source: Path) -> set[str]:
+    """Parts of the package that a file imports; ``aucross`` stands for names taken from the top of the package."""
+    parts = {entry.stem if entry.is_file() else entry.name for entry in PACKAGE.iterdir()}
+    imported = set()
+    for name in imported_names(source):
+        top, *below = name.split(".")
+        if top == "aucross":
+            imported.add(below[0] if below and below[0] in parts else "aucross")
+    return imported
+
+
+def sklearn_attributes(source: Path) -> Iterator[str]:
+    """Dotted names that start from the module ``sklearn`` itself, such as ``sklearn.utils.validation``."""
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and (name := ast.unparse(node)).startswith("sklearn."):
+            yield name
+
+
+def each_source(sources: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("source", sources, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+
+
+def test_the_package_has_sources():
+    assert PACKAGE / "core" / "ranking.py" in SOURCES
+
+
+@each_source(SOURCES)
+def test_every_file_belongs_to_a_part_with_known_directions(source):
+    assert part_of(source) in ALLOWED.keys() | ABOVE
+
+
+@each_source([source for source in SOURCES if part_of(source) not in ABOVE])
+def test_imports_point_in_the_allowed_directions(source):
+    part = part_of(source)
+    assert parts_imported(source) <= ALLOWED.get(part, set()) | {part}
+
+
+@each_source([source for source in SOURCES if part_of(source) == "core"])
+def test_core_needs_numpy_and_scipy_only(source):
+    outside = {name.split(".")[0] for name in imported_names(source)} - sys.stdlib_module_names
+    assert outside <= {"aucross", "numpy", "scipy"}
+
+
+@each_source(SOURCES)
+def test_only_public_names_of_scikit_learn_are_used(source):
+    names = [*imported_names(source), *sklearn_attributes(source)]
+    private = [
+        name
+        for name in names
+        if name.split(".")[0] == "sklearn"
+        and any(piece.startswith("_") and not piece.endswith("__") for piece in name.split("."))
+    ]
+    assert private == []
+
+
+def test_there_is_no_module_called_utils():
+    assert [path for path in PACKAGE.rglob("utils*") if path.stem == "utils"] == []
+
+
+def names_printed_by(code: str) -> set[str]:
+    """What a fresh interpreter prints."""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    return set(run.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    """Top-level names of the modules that ``import aucross`` loads on top of scikit-learn, which may load pandas."""
+    return names_printed_by(
+        "import sys, sklearn; before = set(sys.modules); import aucross; "
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+
+
+@pytest.fixture(scope="module")
+def asked_for() -> set[str]:
+    """Top-level names of the modules that the package's own files ask for while ``import aucross`` runs."""
+    return names_printed_by(
+        """
+import builtins
+
+plain_import, asked = builtins.__import__, set()
+
+def recording_import(name, globals=None, *args, **kwargs):
+    if str((globals or {}).get("__name__")).partition(".")[0] == "aucross":
+        asked.add(name.partition(".")[0])
+    return plain_import(name, globals, *args, **kwargs)
+
+builtins.__import__ = recording_import
+import aucross
+print(*asked)
+"""
+    )
+
+
+@pytest.mark.parametrize("module", OPTIONAL)
+def test_importing_the_package_does_not_load(module, loaded, asked_for):
+    assert "aucross" in loaded
+    assert "numpy" in asked_for
+    assert module not in loaded | asked_for
+
+
+def test_the_package_can_be_imported_where_no_optional_package_is_installed():
+    code = f"""
+import sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {OPTIONAL}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, NotInstalled())
+import aucross
+print(*{{name.partition(".")[0] for name in sys.modules}})
+"""
+    names = names_printed_by(code)
+    assert "aucross" in names
+    assert names.isdisjoint(OPTIONAL)
+
+
+# ---- the reader of imports itself ----
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("import sklearn.utils", "sklearn.utils"),
+        ("from sklearn.utils import _safe", "sklearn.utils._safe"),
+        ("from aucross.core import RejectionBand", "aucross.core.RejectionBand"),
+        ("from . import bands", "aucross.core.bands"),
+        ("from .bands import RejectionBand", "aucross.core.bands.RejectionBand"),
+        ("from ..estimators import base", "aucross.estimators.base"),
+        ("def late():\n    import aucross.report", "aucross.report"),
+    ],
+)
+def test_imports_of_every_form_are_read_as_absolute_names(statement, expected, tmp_path, monkeypatch):
+    source = tmp_path / "core" / "example.py"
+    source.parent.mkdir()
+    source.write_text(statement, encoding="utf-8")
+    monkeypatch.setitem(globals(), "PACKAGE", tmp_path)
+    assert list(imported_names(source)) == [expected]
