@@ -65,6 +65,8 @@ html_static_path = ["_static"]
 html_css_files = ["aucross.css"]
 html_show_sourcelink = False
 html_math_renderer = "mathml"
+# Pages without pages below them would show an empty list beside the text.
+html_sidebars = {page: [] for page in ("index", "tutorial", "mathematics", "glossary")}
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,

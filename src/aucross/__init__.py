@@ -1,21 +1,30 @@
 """Selective classification for scikit-learn: classifiers that know when not to answer, judged by their AUC."""
 
 from aucross.core import (
+    AveragePrecision,
     BandRule,
     CenteredBands,
+    ExpectedCost,
+    KolmogorovSmirnov,
     OptimalBands,
+    PartialAUC,
     RankedScores,
     RejectionBand,
+    TargetBands,
     ThresholdBands,
     auc_improving_interval,
     best_band,
+    best_band_for,
     oracle_band,
 )
-from aucross.estimators import AUCross, CoverageForAUC, PlugIn, PlugInAUC, SCross, SelectiveClassifier
+from aucross.estimators import AUCGate, AUCross, CoverageForAUC, PlugIn, PlugInAUC, SCross, SelectiveClassifier
 from aucross.evaluation import (
+    BaseRateGuard,
+    GroupEvaluation,
     SelectiveComparison,
     SelectiveEvaluation,
     compare_selective,
+    evaluate_groups,
     evaluate_selections,
     evaluate_selective,
     selective_scorer,
@@ -24,11 +33,18 @@ from aucross.evaluation import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "AUCGate",
     "AUCross",
+    "AveragePrecision",
     "BandRule",
+    "BaseRateGuard",
     "CenteredBands",
     "CoverageForAUC",
+    "ExpectedCost",
+    "GroupEvaluation",
+    "KolmogorovSmirnov",
     "OptimalBands",
+    "PartialAUC",
     "PlugIn",
     "PlugInAUC",
     "RankedScores",
@@ -37,10 +53,13 @@ __all__ = [
     "SelectiveClassifier",
     "SelectiveComparison",
     "SelectiveEvaluation",
+    "TargetBands",
     "ThresholdBands",
     "auc_improving_interval",
     "best_band",
+    "best_band_for",
     "compare_selective",
+    "evaluate_groups",
     "evaluate_selections",
     "evaluate_selective",
     "oracle_band",

@@ -157,12 +157,12 @@ def test_numbers_above_0_up_to_1_are_coverages_and_come_back_as_floats(coverage)
         (100, "coverage must be in (0, 1], got 100; for 100 % pass 1"),
         (99.5, "coverage must be in (0, 1], got 99.5; for 99.5 % pass 0.995"),
         (np.float64(90), "coverage must be in (0, 1], got 90.0; for 90.0 % pass 0.9"),
-        (101, "coverage must be in (0, 1], got 101"),
-        (0, "coverage must be in (0, 1], got 0"),
-        (0.0, "coverage must be in (0, 1], got 0.0"),
-        (-1, "coverage must be in (0, 1], got -1"),
-        (nan, "coverage must be in (0, 1], got nan"),
-        (inf, "coverage must be in (0, 1], got inf"),
+        (101, "coverage must be in (0, 1], got 101; 1 stands for all"),
+        (0, "coverage must be in (0, 1], got 0; 1 stands for all"),
+        (0.0, "coverage must be in (0, 1], got 0.0; 1 stands for all"),
+        (-1, "coverage must be in (0, 1], got -1; 1 stands for all"),
+        (nan, "coverage must be in (0, 1], got nan; 1 stands for all"),
+        (inf, "coverage must be in (0, 1], got inf; 1 stands for all"),
     ],
 )
 def test_numbers_outside_raise_with_the_value_and_for_percentages_the_share_to_pass(coverage, message):

@@ -179,14 +179,8 @@ def test_one_group_only_is_refused(method):
 
 @every_method
 def test_one_class_is_refused(method):
-    with pytest.raises(ValueError, match=r"y must hold two classes, got only one class: \[1\]"):
+    with pytest.raises(ValueError, match=r"y must hold at least two classes, got only one class: \[1\]"):
         make(method).fit(X, np.ones(len(y), dtype=int))
-
-
-@every_method
-def test_three_classes_are_refused_with_what_to_pass(method):
-    with pytest.raises(ValueError, match=r"y must hold two classes, got 3: \[0, 1, 2\]; pass y == positive_class"):
-        make(method).fit(X, np.arange(len(y)) % 3)
 
 
 @pytest.mark.parametrize("method", CROSS_FITTED)
@@ -241,9 +235,9 @@ def test_a_target_of_two_columns_is_refused_and_one_column_is_used_with_a_warnin
 
 @every_method
 def test_lengths_that_differ_are_refused(method):
-    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[300, 299\]"):
+    with pytest.raises(ValueError, match="X and y must have the same number of rows, got 300 and 299"):
         make(method).fit(X, y[:-1])
-    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[300, 300, 10\]"):
+    with pytest.raises(ValueError, match="groups and y must have the same number of rows, got 10 and 300"):
         make(method).fit(X, y, groups=np.arange(10))
     with pytest.raises(
         ValueError, match=r"sample_weight must hold one weight per row, got shape \(299,\) for 300 rows"
@@ -355,7 +349,7 @@ def test_scores_that_are_not_finite_are_never_selected_in_silence(method, distor
 @every_method
 def test_scores_of_another_shape_are_refused(method):
     with pytest.raises(
-        ValueError, match=r"Scripted\.predict_proba must return one score per row .* got shape \(\d+, 1\)"
+        ValueError, match=r"predict_proba must return one column for each of the 2 classes, .* got shape \(\d+, 1\)"
     ):
         make(method, Scripted(lambda scores, X: scores[:, 1:])).fit(X, y)
 
@@ -376,7 +370,7 @@ def test_a_frozen_model_that_was_never_fitted_is_refused(method):
 def test_training_parts_of_one_class_are_refused():
     order = np.argsort(y, kind="stable")
     with pytest.raises(
-        ValueError, match=r"trained on the classes \[0\], but y has \[0, 1\]; every training part of cv"
+        ValueError, match=r"every training part of cv must hold all classes, got one of 150 rows without \[1\]"
     ):
         make(AUCross, DecisionTreeClassifier(max_depth=2), cv=KFold(2)).fit(X[order], y[order])
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
@@ -22,8 +23,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from aucross import AUCross, PlugIn, PlugInAUC, SCross
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import CenteredBands, OptimalBands
+from aucross.core.influence import InfluenceBands
 
 COVERAGES = (1.0, 0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.5, 0.2)
 
@@ -37,6 +39,10 @@ ESTIMATORS = {
     "SCross": SCross(LogisticRegression(), random_state=0),
     "SCross, LinearSVC": SCross(LinearSVC(random_state=0), random_state=0),
     "PlugIn": PlugIn(LogisticRegression(), random_state=0),
+    "AUCGate": AUCGate(
+        LogisticRegression(), HistGradientBoostingClassifier(max_iter=5, max_bins=32, random_state=0), random_state=0
+    ),
+    "AUCGate, LinearSVC": AUCGate(LinearSVC(random_state=0), SVC(), random_state=0),
 }
 
 
@@ -62,7 +68,7 @@ def same_answers(first, second, X) -> bool:
     """Whether two fitted classifiers predict, score and select alike."""
     return (
         np.array_equal(first.predict(X), second.predict(X))
-        and np.array_equal(first.selection_score(X), second.selection_score(X))
+        and all(np.array_equal(first.selection_score(X, c), second.selection_score(X, c)) for c in COVERAGES)
         and np.array_equal(first.select_each(X, COVERAGES), second.select_each(X, COVERAGES))
     )
 
@@ -100,11 +106,11 @@ def check_select_does_not_depend_on_the_other_rows(estimator, rows):
 
 def check_select_is_the_band_applied_to_the_selection_score(estimator, rows):
     clf = rows.fit(estimator)
-    scores = clf.selection_score(rows.X_new)
-    assert scores.dtype == np.float64
-    assert np.isfinite(scores).all()
+    assert np.array_equal(clf.selection_score(rows.X_new), clf.selection_score(rows.X_new, clf.coverage))
     for coverage in COVERAGES:
-        band = clf.band(coverage)
+        scores, band = clf.selection_score(rows.X_new, coverage), clf.band(coverage)
+        assert scores.dtype == np.float64
+        assert np.isfinite(scores).all()
         assert np.array_equal(clf.select(rows.X_new, coverage), band.selects(scores))
         assert np.array_equal(band.selects(scores), ~((scores >= band.lower) & (scores <= band.upper)))
 
@@ -138,7 +144,7 @@ def check_full_coverage_selects_everything(estimator, rows):
 
 def check_selections_are_nested(estimator, rows):
     clf = rows.fit(estimator)
-    if isinstance(clf.band_rule_, OptimalBands):
+    if isinstance(clf.band_rule_, OptimalBands | InfluenceBands):
         return  # the best band of one coverage need not lie inside that of the next
     selections = clf.select_each(rows.X_new, sorted(COVERAGES))
     assert (selections[1:] >= selections[:-1]).all()
@@ -146,12 +152,26 @@ def check_selections_are_nested(estimator, rows):
 
 def check_coverage_on_the_rows_that_placed_the_band(estimator, rows):
     clf = rows.fit(estimator)
-    ranked = clf.band_rule_.ranked
-    assert ranked.total == pytest.approx(len(clf.held_out_.scores))
+    n_rows = len(clf.held_out_.scores)
     # The centred band has both of its ends inside and may reject a row too many on either side, as published.
     n_rows_short = 2 if isinstance(clf.band_rule_, CenteredBands) else 0
     for coverage in (*COVERAGES, 1 / 3, 0.123):
-        assert ranked.coverage(clf.band(coverage)) * ranked.total >= coverage * ranked.total - n_rows_short - 1e-9
+        assert n_selected_where_placed(clf, coverage) >= coverage * n_rows - n_rows_short - 1e-9
+
+
+def n_selected_where_placed(clf, coverage) -> float:
+    """How many of the rows that placed the band it selects."""
+    rule, n_rows = clf.band_rule_, len(clf.held_out_.scores)
+    if isinstance(rule, InfluenceBands):
+        objective = rule.objective
+        assert len(objective.columns) == n_rows
+        return (
+            rule.band(coverage)
+            .selects(rule.selection_score(objective.columns, objective.probabilities, coverage))
+            .sum()
+        )
+    assert rule.ranked.total == pytest.approx(n_rows)
+    return rule.ranked.coverage(clf.band(coverage)) * n_rows
 
 
 def check_new_rows_are_selected_near_the_coverage(estimator, rows):

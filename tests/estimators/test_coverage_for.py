@@ -148,10 +148,10 @@ def test_targets_that_cannot_be_meant_are_refused(fitted, arguments, error, mess
 
 def test_a_straight_curve_is_inverted():
     def curve(coverage):
-        return 1 - coverage / 2, 0.01
+        return 1 - coverage / 2, 0.98 - coverage / 2, 1.02 - coverage / 2
 
     found = largest_coverage(curve, auc=0.7)
-    margin = 2 * norm.ppf(0.975) * 0.01
+    margin = 2 * 0.02
     assert found.coverage == pytest.approx(0.6, abs=1e-4)
     assert found.low == pytest.approx(0.6 - margin, abs=1e-4)
     assert found.high == pytest.approx(0.6 + margin, abs=1e-4)
@@ -159,17 +159,18 @@ def test_a_straight_curve_is_inverted():
 
 def test_of_several_crossings_the_highest_counts():
     def curve(coverage):
-        return (0.9 if 0.35 < coverage < 0.553 or coverage < 0.1 else 0.8), 0.0
+        value = 0.9 if 0.35 < coverage < 0.553 or coverage < 0.1 else 0.8
+        return value, value, value
 
     found = largest_coverage(curve, auc=0.85)
     assert found.coverage == pytest.approx(0.553, abs=1e-4)
 
 
 def test_without_a_standard_error_only_the_estimate_says_something():
-    found = largest_coverage(lambda coverage: (0.9, nan), auc=0.85)
+    found = largest_coverage(lambda coverage: (0.9, nan, nan), auc=0.85)
     assert (found.low, found.coverage, found.high) == (0.0, 1.0, 1.0)
 
 
 def test_coverages_without_both_classes_do_not_reach_the_target():
-    found = largest_coverage(lambda coverage: (0.9 if coverage > 0.5 else nan, 0.0), auc=0.95)
+    found = largest_coverage(lambda coverage: (0.9 if coverage > 0.5 else nan,) * 3, auc=0.95)
     assert (found.low, found.coverage, found.high) == (0.0, 0.0, 0.0)

@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
-from aucross.estimators.labels import check_reject_label, two_classes
+from aucross.estimators.labels import check_classes, check_reject_label
 
 METHODS = [AUCross, PlugInAUC, SCross, PlugIn]
 
@@ -86,7 +86,7 @@ def test_missing_labels_are_refused_with_their_number_and_first_row(labels):
     with pytest.raises(
         ValueError, match="y must not contain missing values, got 1 of 4, the first in row 2; drop those"
     ):
-        two_classes(labels)
+        check_classes(labels)
 
 
 def test_missing_labels_of_pandas_and_polars_are_refused():
@@ -105,14 +105,14 @@ def test_missing_labels_of_pandas_and_polars_are_refused():
 
 def test_infinite_labels_are_refused():
     with pytest.raises(ValueError, match="Input y contains infinity"):
-        two_classes(np.array([0.0, 1.0, np.inf]))
+        check_classes(np.array([0.0, 1.0, np.inf]))
 
 
 def test_an_object_array_of_other_things_than_strings_names_what_it_holds_and_the_remedy():
     with pytest.raises(ValueError, match=r"an object array of int; .* pass y\.astype\(int\) or y\.astype\(str\)"):
         fit(Y.astype(object))
     with pytest.raises(ValueError, match="an object array of int and str"):
-        two_classes(np.array(["a", 1, "a"], dtype=object))
+        check_classes(np.array(["a", 1, "a"], dtype=object))
 
 
 # ---- the mark of rejected rows ----

@@ -5,17 +5,22 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aucross import AUCross, PlugIn, PlugInAUC, SCross
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+
+# Tight enough for weights and repeated rows to agree to seven digits.
+LINEAR_SVC = LinearSVC(dual=False, tol=1e-10)
 
 ESTIMATORS = [
     AUCross(LogisticRegression()),
     AUCross(LogisticRegression(), placement="centered"),
-    AUCross(LinearSVC()),
+    AUCross(LINEAR_SVC),
     PlugInAUC(LogisticRegression()),
     PlugInAUC(LogisticRegression(), placement="centered"),
     SCross(LogisticRegression()),
-    SCross(LinearSVC()),
+    SCross(LINEAR_SVC),
     PlugIn(LogisticRegression()),
+    AUCGate(LogisticRegression(), gate=LINEAR_SVC),
+    AUCGate(LogisticRegression()),
 ]
 
 

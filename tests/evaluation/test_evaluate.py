@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -390,12 +391,12 @@ def test_a_function_of_the_user_equals_a_direct_call_on_the_rows_and_on_every_re
         np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
-def test_a_callable_object_without_a_name_goes_by_its_repr():
+def test_a_partial_function_goes_by_the_name_of_its_function():
     arrays = Arrays()
     metric = partial(aucross.evaluation.selective_partial_auc, max_fpr=0.5)
     evaluation = arrays.evaluate(metrics=[metric])
     expected = [metric(arrays.y, arrays.score, mask) for mask in arrays.masks.values()]
-    np.testing.assert_allclose(evaluation.estimates[repr(metric)], expected)
+    np.testing.assert_allclose(evaluation.estimates["selective_partial_auc"], expected)
 
 
 @pytest.mark.parametrize("metrics", ["selective_gini", aucross.evaluation.selective_gini, iter(["selective_gini"])])
@@ -533,7 +534,7 @@ def test_a_pipeline_inside_works():
 
 COVERAGE_REFUSALS = [
     ([90], ValueError, "each of coverages must be in (0, 1], got 90; for 90 % pass 0.9"),
-    ([0.0], ValueError, "each of coverages must be in (0, 1], got 0.0"),
+    ([0.0], ValueError, "each of coverages must be in (0, 1], got 0.0; 1 stands for all"),
     ([0.9, "0.8"], TypeError, "each of coverages must be a number in (0, 1], got '0.8'"),
     ([], ValueError, "coverages must hold at least one target coverage, got none"),
     ([0.9, 0.8, 0.9], ValueError, "coverages must not repeat, got [0.9, 0.8, 0.9]"),
@@ -729,9 +730,12 @@ def test_the_paired_interval_is_narrower_than_the_unpaired_one(aucross_clf, riva
         row = next(row for row in comparison.rows() if row["metric"] == "selective_auc")
         return row["difference_high"] - row["difference_low"]
 
-    assert width(one.minus(paired)) < width(one.minus(unpaired)) / 2
+    with pytest.raises(ValueError, match="same rows and bootstrap seed"):
+        one.minus(unpaired)
+    apart = one.minus(replace(unpaired, drawn_from=one.drawn_from))
+    assert width(one.minus(paired)) < width(apart) / 2
     spreads = np.hypot(*(evaluation.rows()[0]["selective_auc_sd"] for evaluation in (one, paired)))
-    assert np.std(one.minus(unpaired).differences["selective_auc"]) == pytest.approx(spreads, rel=0.2)
+    assert np.std(apart.differences["selective_auc"]) == pytest.approx(spreads, rel=0.2)
 
 
 def test_iterators_serve_both_classifiers(aucross_clf, rival):

@@ -92,5 +92,6 @@ def check_coverage(coverage: object, name: str = "coverage") -> float:
     value = float(coverage)
     if 0.0 < value <= 1.0:
         return value
-    hint = f"; for {coverage} % pass {value / 100:g}" if 1.0 < value <= 100.0 else ""
-    raise ValueError(f"{name} must be in (0, 1], got {coverage}{hint}")
+    is_percentage = 2.0 <= value <= 100.0  # 1.5 is more likely a slip than one and a half per cent
+    remedy = f"for {coverage} % pass {value / 100:g}" if is_percentage else "1 stands for all"
+    raise ValueError(f"{name} must be in (0, 1], got {coverage}; {remedy}")

@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
+from scipy.special import ndtri
 
 from aucross.core.bands import RejectionBand
 
@@ -272,6 +273,33 @@ class RankedScores:
         variance_of_positives = (positives @ (beaten - auc) ** 2) / (total_positives - 1)
         variance_of_negatives = (negatives @ (beaten_by - auc) ** 2) / (total_negatives - 1)
         return float(np.sqrt(variance_of_positives / total_positives + variance_of_negatives / total_negatives))
+
+    def auc_bounds(self, alpha: float, band: RejectionBand | None = None) -> tuple[float, float]:
+        """Lower and upper bound of :meth:`auc`, each of which fails with probability `alpha`.
+
+        By DeLong's standard error. Separated classes have none: there the bound is the AUC below (or above) which a
+        separation of so few rows would have probability `alpha`. NaN where the standard error is.
+        """
+        start, stop = self.block(band or RejectionBand())
+        positives, negatives = (
+            np.concatenate((self.scores[:start][weight[:start] > 0], self.scores[stop:][weight[stop:] > 0]))
+            for weight in (self.positives, self.negatives)
+        )
+        auc, error = self.auc(band), self.auc_standard_error(band)
+        if np.isnan(auc) or np.isnan(error):
+            return float("nan"), float("nan")
+        # Separation is read from the scores: with fractional weights the AUC may be 1 only up to rounding.
+        fewest = min(
+            self.positives_below[start] + self.positives_above[stop],
+            self.negatives_below[start] + self.negatives_above[stop],
+        )
+        unbeaten = float(alpha ** (1.0 / fewest))
+        if positives[0] > negatives[-1]:
+            return unbeaten, 1.0
+        if positives[-1] < negatives[0]:
+            return 0.0, 1.0 - unbeaten
+        margin = float(ndtri(1.0 - alpha)) * error
+        return max(auc - margin, 0.0), min(auc + margin, 1.0)
 
     def coverage(self, band: RejectionBand | None = None) -> float:
         """Share of the weight that `band` selects; NaN for an empty ranking."""

@@ -14,10 +14,10 @@ two halves of the published methods) are made by the caller.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf, sqrt
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -159,6 +159,29 @@ def _blend(whole: float, halves: Sequence[float]) -> float:
         return whole
     # In this form equal estimates blend to themselves; a sum of two shares may round to just below a tied score.
     return whole + (1 - WHOLE_SAMPLE_SHARE) * (float(np.mean(halves)) - whole)
+
+
+@dataclass(frozen=True)
+class GroupBands:
+    """A rule of its own for each group of rows, so that every group has the coverage asked for.
+
+    Parameters
+    ----------
+    rules : mapping of group to BandRule
+        The groups and their rules.
+    """
+
+    rules: Mapping[Any, BandRule]
+
+    def rule(self, group: Any) -> BandRule:
+        """The rule of one group; an unseen group is an error that names it."""
+        if group not in self.rules:
+            known = ", ".join(repr(known) for known in list(self.rules)[:10])
+            raise ValueError(
+                f"band_groups must hold only groups seen in fit ({known}), got {group!r}; map it to one of them or fit "
+                "again with rows of this group"
+            )
+        return self.rules[group]
 
 
 def estimate_auc_bands(

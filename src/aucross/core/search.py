@@ -69,7 +69,7 @@ def best_band(ranked: RankedScores, coverage: float, *, width: Width = "full") -
     """
     if width not in ("full", "any"):
         raise ValueError(f'width must be "full" or "any", got {width!r}')
-    widest_stops = _widest_stops(ranked, check_coverage(coverage))
+    widest_stops = widest_stops_of(ranked, check_coverage(coverage))
     best = _best_full_width(ranked, widest_stops)
     if width == "any" and np.isfinite(best.auc):
         best = _branch_and_bound(ranked, widest_stops, best)
@@ -131,7 +131,7 @@ def rejection_budget(ranked: RankedScores, coverage: float) -> float:
     return ranked.total * (1.0 - coverage) + 1e-12 * ranked.total
 
 
-def _widest_stops(ranked: RankedScores, coverage: float) -> IndexArray:
+def widest_stops_of(ranked: RankedScores, coverage: float) -> IndexArray:
     """For each start 0 ... m the largest stop whose block stays inside the budget."""
     budget = rejection_budget(ranked, coverage)
     if (ranked.positives + ranked.negatives == 1).all():

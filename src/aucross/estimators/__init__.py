@@ -4,6 +4,16 @@ from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.confidence import PlugIn, SCross
 from aucross.estimators.coverage_for import CoverageForAUC
+from aucross.estimators.gate import AUCGate
 from aucross.estimators.held_out import HeldOutScores
 
-__all__ = ["AUCross", "CoverageForAUC", "HeldOutScores", "PlugIn", "PlugInAUC", "SCross", "SelectiveClassifier"]
+__all__ = [
+    "AUCGate",
+    "AUCross",
+    "CoverageForAUC",
+    "HeldOutScores",
+    "PlugIn",
+    "PlugInAUC",
+    "SCross",
+    "SelectiveClassifier",
+]

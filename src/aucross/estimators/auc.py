@@ -2,34 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from aucross.core.influence import ExpectedAUC, InfluenceBands, PairwiseMetric
+from aucross.core.ranking import FloatArray
 from aucross.core.rules import BandRule, Placement, estimate_auc_bands
+from aucross.core.targets import AUCTarget, Target, TargetBands, as_target
 from aucross.estimators.base import Fitted, SelectiveClassifier
 from aucross.estimators.coverage_for import HeldOutCurve
 from aucross.estimators.held_out import (
     HeldOutScores,
+    Rows,
     TrainingRows,
     cross_fit_scores,
     hold_out_scores,
     stratified_halves,
 )
+from aucross.estimators.probability import ProbabilityModel, as_evidence
 
 
 class _AUCBands(SelectiveClassifier):
-    """What the AUC methods share: the band lies on the score of the positive class."""
+    """What the AUC methods share: with two classes the band lies on the score of the positive class."""
 
     placement: Placement
+    target: Any
+    probability_model_: ProbabilityModel
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.placement not in ("optimal", "centered"):
             raise ValueError(f'placement must be "optimal" or "centered", got {self.placement!r}')
+        target = self._binary_target()
+        if self.placement != "optimal" and not isinstance(target, AUCTarget):
+            raise ValueError(
+                f'target must be "auc" with placement={self.placement!r}, which is defined for the AUC alone, got '
+                f'{self.target!r}; pass placement="optimal"'
+            )
+
+    def _takes_many_classes(self) -> bool:
+        return self.placement == "optimal" and isinstance(self.target, str) and self.target in ("auc", "auc_mu")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._takes_many_classes()
+        return tags
+
+    def _check_training_rows(self, X: Any, y: Any, *others: Any) -> TrainingRows:
+        training = super()._check_training_rows(X, y, *others)
+        n_classes = len(training.classes)
+        if n_classes > 2 and not self._takes_many_classes():
+            raise ValueError(
+                "Only binary classification is supported by this placement or target: "
+                f'with {n_classes} classes placement must be "optimal" and target "auc" (Hand and Till\'s M) or '
+                f'"auc_mu", got placement={self.placement!r} and target={self.target!r}'
+            )
+        return training
+
+    def _binary_target(self) -> Target:
+        return as_target("auc" if self.target == "auc_mu" else self.target)  # with two classes they are the same
+
+    def _metric(self) -> PairwiseMetric:
+        return PairwiseMetric(len(self.classes_), "auc_mu" if self.target == "auc_mu" else "auc")
+
+    def _fitted(
+        self, model: Any, held_out: HeldOutScores, place: Callable[[Rows], BandRule], n_classes: int, method: str
+    ) -> Fitted:
+        """With two classes bands on the score; with more, bands on the influence."""
+        if n_classes == 2:
+            return Fitted(model, held_out, place)
+        metric = PairwiseMetric(n_classes, self.target)
+        evidence = as_evidence(held_out.responses, method)
+        probability_model = ProbabilityModel.fit(evidence, held_out.labels, held_out.sample_weight)
+        columns, probabilities = metric.columns(held_out.responses), probability_model.predict(evidence)
+
+        def place_by_influence(rows: Rows) -> BandRule:
+            weight = held_out.take(rows).sample_weight
+            return InfluenceBands(ExpectedAUC(columns[rows], probabilities[rows], metric.contests, weight))
+
+        return Fitted(model, held_out, place_by_influence, {"probability_model_": probability_model})
+
+    def _score(self, X: Any) -> FloatArray:
+        return self._with_probabilities(super()._score(X))
+
+    def _held_out_score(self) -> FloatArray:
+        return self._with_probabilities(super()._held_out_score())
+
+    def _with_probabilities(self, responses: FloatArray) -> FloatArray:
+        """With more than two classes: score columns and class probabilities side by side."""
+        if len(self.classes_) == 2:
+            return responses
+        probabilities = self.probability_model_.predict(as_evidence(responses, self.response_method_))
+        return np.column_stack((self._metric().columns(responses), probabilities))
+
+    def _selection_score(self, score: FloatArray, coverage: float, rule: Any) -> FloatArray:
+        if len(self.classes_) == 2:
+            return score
+        n_columns = self._metric().n_columns
+        return rule.selection_score(score[:, :n_columns], score[:, n_columns:], coverage)
 
     def _place_bands(self, held_out: HeldOutScores, halves: Sequence[HeldOutScores] = ()) -> BandRule:
+        if self.placement == "centered":
+            # The published bounds count rows; weights of any unit are brought to as many.
+            held_out, *halves = (part.with_weights_as_rows() for part in (held_out, *halves))
         whole, *rankings = (part.ranked() for part in (held_out, *halves))
         for ranked in (whole, *rankings):
             if min(ranked.total_positives, ranked.total_negatives) == 0:
@@ -38,15 +115,20 @@ class _AUCBands(SelectiveClassifier):
                     f"weight above 0, got {ranked.total_positives:g} positives and {ranked.total_negatives:g} "
                     "negatives; pass a cv that scores rows of both classes, or other weights"
                 )
+        target = self._binary_target()
+        if not isinstance(target, AUCTarget):
+            return TargetBands(whole.isotonic(), target)
         # A band centred on the only score that there is would reject every row.
         return estimate_auc_bands(whole, rankings, placement=self.placement if len(whole) > 1 else "optimal")
 
-    def _held_out_curve(self) -> HeldOutCurve:
-        ranked = self.held_out_.ranked()
+    def _held_out_curve(self, alpha: float) -> HeldOutCurve:
+        if self.band_groups_ is not None or len(self.classes_) > 2:
+            return super()._held_out_curve(alpha)
+        ranked = self.held_out_.of_effective_size().ranked()
 
-        def curve(coverage: float) -> tuple[float, float]:
-            band = self.band_rule_.band(coverage)
-            return ranked.auc(band), ranked.auc_standard_error(band)
+        def curve(coverage: float) -> tuple[float, float, float]:
+            band = self.band(coverage)
+            return (ranked.auc(band), *ranked.auc_bounds(alpha, band))
 
         return curve
 
@@ -68,6 +150,12 @@ class AUCross(_AUCBands):
     placement : {"optimal", "centered"}, default="optimal"
         How the band is placed: ``"optimal"`` searches the best band exactly, on isotonic labels; ``"centered"`` is
         the published algorithm.
+    target : {"auc", "auc_mu", "ks", "average_precision", "partial_auc"} or target object, default="auc"
+        What the band is placed for: the AUC of the selected rows, their Kolmogorov-Smirnov statistic, average
+        precision or standardised partial AUC (``"partial_auc"`` up to a false positive rate of 0.1,
+        ``PartialAUC(max_fpr)`` up to another), or the cost of decisions and reviews,
+        ``ExpectedCost(review=0.2, false_negative=5)``. With costs `coverage` is a lower limit: rows that are cheaper
+        to decide than to review stay selected. Other targets than the AUC need ``placement="optimal"``.
     cv : int, splitter or iterable of splits, default=5
         An integer K means K stratified shuffled folds (with `groups`, folds that keep each group together);
         anything else is used as scikit-learn does. Rows that no split scores do not take part in placing the band;
@@ -78,19 +166,23 @@ class AUCross(_AUCBands):
         Seed of the folds and, for the centred placement, of the two halves.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where scores come from; ``"auto"`` takes the first that the base classifier has.
+        Decision values of different folds share no scale, so the coverage on new rows can be far from the target:
+        prefer probabilities (:class:`~sklearn.calibration.CalibratedClassifierCV`) or a hold-out method.
 
     Attributes
     ----------
     estimator_ : classifier
         The base classifier, fitted on all rows.
-    classes_ : ndarray of shape (2,)
-        Class labels; the positive class is ``classes_[1]``.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; of two, the positive class is ``classes_[1]``.
     band_rule_ : BandRule
         Answers which band to reject for a coverage.
     held_out_ : HeldOutScores
         Out-of-fold scores of the training rows.
     response_method_ : str
         The method of the base classifier in use.
+    probability_model_ : ProbabilityModel
+        Calibrated class probabilities from the scores; only with more than two classes.
     n_features_in_ : int
         Number of features seen during fit, if the base classifier knows it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -127,6 +219,7 @@ class AUCross(_AUCBands):
         *,
         coverage: float = 0.9,
         placement: Placement = "optimal",
+        target: Any = "auc",
         cv: Any = 5,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -135,6 +228,7 @@ class AUCross(_AUCBands):
         self.estimator = estimator
         self.coverage = coverage
         self.placement = placement
+        self.target = target
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -144,9 +238,13 @@ class AUCross(_AUCBands):
         held_out = cross_fit_scores(
             self.estimator, training, cv=self.cv, response_method=response_method, rng=rng, n_jobs=self.n_jobs
         )
-        halves = stratified_halves(held_out, rng) if self.placement == "centered" else ()
-        rule = self._place_bands(held_out, halves)
-        return Fitted(training.fit(self.estimator), held_out, rule)
+
+        def place(rows: Rows) -> BandRule:
+            part = held_out.take(rows)
+            return self._place_bands(part, stratified_halves(part, rng) if self.placement == "centered" else ())
+
+        model = training.fit(self.estimator)
+        return self._fitted(model, held_out, place, len(training.classes), response_method)
 
 
 class PlugInAUC(_AUCBands):
@@ -165,6 +263,12 @@ class PlugInAUC(_AUCBands):
     placement : {"optimal", "centered"}, default="optimal"
         How the band is placed: ``"optimal"`` searches the best band exactly, on isotonic labels; ``"centered"`` is
         the published algorithm.
+    target : {"auc", "auc_mu", "ks", "average_precision", "partial_auc"} or target object, default="auc"
+        What the band is placed for: the AUC of the selected rows, their Kolmogorov-Smirnov statistic, average
+        precision or standardised partial AUC (``"partial_auc"`` up to a false positive rate of 0.1,
+        ``PartialAUC(max_fpr)`` up to another), or the cost of decisions and reviews,
+        ``ExpectedCost(review=0.2, false_negative=5)``. With costs `coverage` is a lower limit: rows that are cheaper
+        to decide than to review stay selected. Other targets than the AUC need ``placement="optimal"``.
     cv : int, splitter or iterable of splits, optional
         None holds out one stratified part of `holdout_size`, with at least one row of each class; of anything else
         the first split is used.
@@ -179,14 +283,16 @@ class PlugInAUC(_AUCBands):
     ----------
     estimator_ : classifier
         The base classifier, fitted on the rows that were not held out.
-    classes_ : ndarray of shape (2,)
-        Class labels; the positive class is ``classes_[1]``.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; of two, the positive class is ``classes_[1]``.
     band_rule_ : BandRule
         Answers which band to reject for a coverage.
     held_out_ : HeldOutScores
         Scores of the rows held out.
     response_method_ : str
         The method of the base classifier in use.
+    probability_model_ : ProbabilityModel
+        Calibrated class probabilities from the scores; only with more than two classes.
     n_features_in_ : int
         Number of features seen during fit, if the base classifier knows it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -222,6 +328,7 @@ class PlugInAUC(_AUCBands):
         *,
         coverage: float = 0.9,
         placement: Placement = "optimal",
+        target: Any = "auc",
         cv: Any = None,
         holdout_size: float = 0.1,
         random_state: Any = None,
@@ -230,6 +337,7 @@ class PlugInAUC(_AUCBands):
         self.estimator = estimator
         self.coverage = coverage
         self.placement = placement
+        self.target = target
         self.cv = cv
         self.holdout_size = holdout_size
         self.random_state = random_state
@@ -244,4 +352,8 @@ class PlugInAUC(_AUCBands):
             response_method=response_method,
             rng=rng,
         )
-        return Fitted(model, held_out, self._place_bands(held_out))
+
+        def place(rows: Rows) -> BandRule:
+            return self._place_bands(held_out.take(rows))
+
+        return self._fitted(model, held_out, place, len(training.classes), response_method)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -21,21 +21,35 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.influence import PairwiseMetric
 from aucross.core.ranking import FloatArray, check_scores, check_weights
 from aucross.core.rules import BandRule
-from aucross.estimators.coverage_for import CoverageForAUC, HeldOutCurve, largest_coverage
+from aucross.estimators.band_groups import (
+    check_band_groups,
+    check_groups_given,
+    place_per_group,
+    positions_by_group,
+)
+from aucross.estimators.coverage_for import (
+    CoverageForAUC,
+    HeldOutCurve,
+    largest_coverage,
+    pairwise_curve,
+    tail_probability,
+)
 from aucross.estimators.frames import refuse_columns_that_abort
-from aucross.estimators.held_out import RESPONSE_METHODS, HeldOutScores, TrainingRows, positive_scores
-from aucross.estimators.labels import check_reject_label, two_classes
+from aucross.estimators.held_out import RESPONSE_METHODS, HeldOutScores, Rows, TrainingRows, class_scores
+from aucross.estimators.labels import check_classes, check_reject_label
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """What one method's `_fit` hands back: the model that answers, its held-out scores, where to reject."""
+    """What one method's `_fit` hands back: the model that answers, its held-out scores, how to place bands on them."""
 
     estimator: Any
     held_out: HeldOutScores
-    band_rule: BandRule
+    place: Callable[[Rows], BandRule]
+    attributes: Mapping[str, Any] = field(default_factory=dict)  # what only this method has, by name
 
 
 def _base_offers(name: str) -> Any:
@@ -51,8 +65,9 @@ def _base_offers(name: str) -> Any:
 class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of all selective classifiers: validates, delegates to the base model, answers questions about the band.
 
-    A subclass supplies ``_fit``, the steps of its algorithm, and may override ``_selection_score`` where the band
-    lies on something else than the score of the positive class.
+    A subclass supplies ``_fit``, the steps of its algorithm. Where the band lies on something else than the score of
+    the positive class it overrides ``_selection_score``, and where that needs more than one score per row ``_score``
+    and ``_held_out_score``.
     """
 
     # Constructor parameters that every subclass has.
@@ -61,15 +76,27 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
     random_state: Any
     response_method: str
 
+    band_rule_: Any  # a BandRule, or GroupBands if fitted per group
+
     @abstractmethod
     def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
         """Run the method on checked rows; set nothing on `self`."""
 
-    def _selection_score(self, scores: FloatArray, response_method: str) -> FloatArray:  # noqa: ARG002
-        """The score on which the band is placed, from the score of the positive class."""
-        return scores
+    def _score(self, X: Any) -> FloatArray:
+        """What the selection reads of new rows, for all coverages: here the score of the positive class."""
+        return checked_scores(self.estimator_, X, self.response_method_, self.classes_)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, **fit_params: Any) -> Any:
+    def _held_out_score(self) -> FloatArray:
+        """The same for the held-out rows."""
+        return self.held_out_.responses
+
+    def _selection_score(self, score: FloatArray, coverage: float, rule: BandRule) -> FloatArray:  # noqa: ARG002
+        """The score on which the rule's band for a coverage lies, from what `_score` gave."""
+        return score
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, band_groups: Any = None, **fit_params: Any
+    ) -> Any:
         """Fit the base classifier and place the bands.
 
         Parameters
@@ -77,11 +104,15 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         X : array-like or frame of shape (n_samples, n_features)
             Training rows, handed to the base classifier as they are.
         y : array-like of shape (n_samples,)
-            Labels of two classes; the positive class is the second in sorted order.
+            Labels; of two classes the positive one is the second in sorted order.
         sample_weight : array-like of shape (n_samples,), optional
             Weights for training, for the ranking and for the coverage.
         groups : array-like of shape (n_samples,), optional
-            Rows of one group (say, of one customer) never stand on both sides of a split.
+            Rows of one group (say, of one customer) never stand on both sides of a split, if `cv` is an integer or
+            a splitter that knows groups.
+        band_groups : array-like of shape (n_samples,), optional
+            A group for each row, of any column, feature or not. Each group gets a band of its own, so that all have
+            the same coverage; `select` then needs the groups of its rows.
         **fit_params : dict
             Further arguments of the base classifier's ``fit``; those with one element per row are cut with the rows.
 
@@ -91,17 +122,25 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
             The fitted classifier.
         """
         self._check_parameters()
+        refuse_columns_that_abort(self.estimator, X)
         training = self._check_training_rows(X, y, sample_weight, groups, fit_params)
         response_method = self._resolve_response_method()
-        refuse_columns_that_abort(self.estimator, training.X)
+        band_groups = None if band_groups is None else check_band_groups(band_groups, len(training.y))
         fitted = self._fit(training, response_method, check_random_state(self.random_state))
         _warn_if_constant(fitted.held_out)
+        held_out_groups = None if band_groups is None else band_groups[fitted.held_out.rows]
+        band_rule = (
+            fitted.place(slice(None)) if held_out_groups is None else place_per_group(fitted.place, held_out_groups)
+        )
         # Only now, so that a failure leaves an earlier fit as it was.
         self.estimator_ = fitted.estimator
         self.held_out_ = fitted.held_out
-        self.band_rule_ = fitted.band_rule
+        self.band_rule_ = band_rule
+        self.band_groups_ = held_out_groups
         self.classes_ = training.classes
         self.response_method_ = response_method
+        for name, value in fitted.attributes.items():
+            setattr(self, name, value)
         return self
 
     def _check_parameters(self) -> None:
@@ -119,10 +158,11 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
         y = column_or_1d(y, warn=True)
+        _check_lengths(X, y, groups)
         X, y, groups = indexable(X, y, groups)
         if not len(y):
             raise ValueError("X and y must not be empty: found array with 0 sample(s) while a minimum of 2 is required")
-        classes = two_classes(y)
+        classes = check_classes(y)
         weight = None if sample_weight is None else check_weights(sample_weight, len(y))
         return TrainingRows(X, y, classes, weight, groups, self._base_fit_params(weight, fit_params))
 
@@ -131,7 +171,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         given = fit_params if weight is None else {**fit_params, "sample_weight": weight}
         if get_config()["enable_metadata_routing"]:
             return dict(process_routing(self, "fit", **given).estimator.fit) if given else {}
-        if weight is not None and not _takes_weights(self.estimator):
+        if weight is not None and not takes_weights(self.estimator):
             raise ValueError(
                 f"sample_weight cannot reach the base model: {type(self.estimator).__name__}.fit has no argument of "
                 "that name; if a step inside takes weights, call sklearn.set_config(enable_metadata_routing=True) and "
@@ -162,7 +202,6 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
-        tags.classifier_tags.multi_class = False
         return tags
 
     @property
@@ -237,22 +276,29 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
 
     # ---- the selection: which answers to use ----
 
-    def band(self, coverage: float | None = None) -> RejectionBand:
+    def band(self, coverage: float | None = None, band_group: Any = None) -> RejectionBand:
         """The band of selection scores that is rejected.
 
         Parameters
         ----------
         coverage : float in (0, 1], optional
             Target share of rows to select; the constructor's `coverage` by default.
+        band_group : label, optional
+            The group whose band to return, if the bands were fitted per group.
 
         Returns
         -------
         RejectionBand
         """
         check_is_fitted(self, "band_rule_")
-        return self.band_rule_.band(check_coverage(self.coverage if coverage is None else coverage))
+        check_groups_given(self.band_groups_ is not None, band_group is not None, "band_group")
+        rule = self.band_rule_ if band_group is None else self.band_rule_.rule(band_group)
+        return rule.band(self._coverage_in_force(coverage))
 
-    def selection_score(self, X: Any, coverage: float | None = None) -> FloatArray:  # noqa: ARG002
+    def _coverage_in_force(self, coverage: float | None) -> float:
+        return check_coverage(self.coverage if coverage is None else coverage)
+
+    def selection_score(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> FloatArray:
         """The score of each row on which the band lies.
 
         Parameters
@@ -260,7 +306,9 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         X : array-like or frame of shape (n_samples, n_features)
             Rows to score.
         coverage : float in (0, 1], optional
-            Target coverage; here the score is the same for all of them.
+            Target coverage; methods that see more than one score per row have a selection score for each coverage.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
 
         Returns
         -------
@@ -268,13 +316,13 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
             Finite float64 scores.
         """
         check_is_fitted(self, "band_rule_")
-        refuse_columns_that_abort(self.estimator_, X)
-        scores = positive_scores(self.estimator_, X, self.response_method_, self.classes_)
-        # An infinite score compares with any band, but the fit would have refused it.
-        check_scores(scores, len(scores), name="the scores of the base model")
-        return self._selection_score(scores, self.response_method_)
+        score, coverage = self._score(X), self._coverage_in_force(coverage)
+        selection_score = np.empty(len(score))
+        for rows, rule in self._rules(band_groups, len(score)):
+            selection_score[rows] = self._selection_score(score[rows], coverage, rule)
+        return selection_score
 
-    def select(self, X: Any, coverage: float | None = None) -> NDArray[np.bool_]:
+    def select(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> NDArray[np.bool_]:
         """Say for each row whether its prediction should be used.
 
         Parameters
@@ -284,16 +332,18 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         coverage : float in (0, 1], optional
             Target share of rows to select; the constructor's `coverage` by default. Any value can be asked for
             after one fit.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group; an unseen group is an error.
 
         Returns
         -------
         ndarray of shape (n_samples,), bool
             True where the prediction should be used, False where the row goes to a person.
         """
-        band = self.band(coverage)
-        return band.selects(self.selection_score(X, coverage))
+        check_is_fitted(self, "band_rule_")
+        return self.select_each(X, [self._coverage_in_force(coverage)], band_groups)[0]
 
-    def select_each(self, X: Any, coverages: Iterable[float]) -> NDArray[np.bool_]:
+    def select_each(self, X: Any, coverages: Iterable[float], band_groups: Any = None) -> NDArray[np.bool_]:
         """Decide for several coverages while scoring the rows only once.
 
         Parameters
@@ -302,17 +352,38 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
             Rows to decide on.
         coverages : iterable of float in (0, 1]
             Target coverages.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
 
         Returns
         -------
         ndarray of shape (n_coverages, n_samples), bool
             One row per coverage, each as :meth:`select` gives it.
         """
-        bands = [self.band(coverage) for coverage in coverages]
-        scores = self.selection_score(X)
-        return np.array([band.selects(scores) for band in bands]).reshape(len(bands), len(scores))
+        check_is_fitted(self, "band_rule_")
+        coverages = [check_coverage(coverage) for coverage in coverages]
+        score = self._score(X)
+        parts = self._rules(band_groups, len(score))
+        selected = [self._selected(score, coverage, parts) for coverage in coverages]
+        return np.array(selected, dtype=bool).reshape(len(coverages), len(score))
 
-    def predict_selective(self, X: Any, coverage: float | None = None, reject_label: Any = None) -> NDArray[Any]:
+    def _rules(self, band_groups: Any, n_rows: int) -> list[tuple[Rows, BandRule]]:
+        """Which rule decides on which rows."""
+        check_groups_given(self.band_groups_ is not None, band_groups is not None, "band_groups")
+        if band_groups is None:
+            return [(slice(None), self.band_rule_)]
+        positions = positions_by_group(check_band_groups(band_groups, n_rows))
+        return [(rows, self.band_rule_.rule(group)) for group, rows in positions.items()]
+
+    def _selected(self, score: FloatArray, coverage: float, parts: list[tuple[Rows, BandRule]]) -> NDArray[np.bool_]:
+        selected = np.empty(len(score), dtype=bool)
+        for rows, rule in parts:
+            selected[rows] = rule.band(coverage).selects(self._selection_score(score[rows], coverage, rule))
+        return selected
+
+    def predict_selective(
+        self, X: Any, coverage: float | None = None, reject_label: Any = None, band_groups: Any = None
+    ) -> NDArray[Any]:
         """Labels in one column, with a mark on the rejected rows.
 
         Parameters
@@ -324,6 +395,8 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         reject_label : label, optional
             Mark of rejected rows, of the type of the labels but none of them. By default -1 for integer and
             ``"reject"`` for string labels; other labels need it given.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
 
         Returns
         -------
@@ -332,7 +405,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         """
         check_is_fitted(self, "band_rule_")
         reject_label = check_reject_label(reject_label, self.classes_)
-        selected = self.select(X, coverage)
+        selected = self.select(X, coverage, band_groups)
         labels = np.asarray(self.predict(X))
         # Strings of fixed width would be cut off without the wider type; numbers keep theirs.
         is_fixed_width = labels.dtype.kind == "U"
@@ -359,33 +432,67 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         -----
         The interval turns DeLong's interval for the AUC around: `low` is the largest coverage whose lower limit
         reaches the target, `high` the largest whose upper limit does. The scores are held out, but the bands were
-        placed on the same rows, which makes the answer slightly optimistic on small data. Coverages are tried from 1
+        placed on the same rows, which makes the answer slightly optimistic on small data. Weights count with Kish's
+        effective number of rows, so that their unit does not matter. Coverages are tried from 1
         down to 0.01 in steps of 0.01; the first that reaches the target is refined to 0.0001.
         """
         check_is_fitted(self, "band_rule_")
-        return largest_coverage(self._held_out_curve(), auc=auc, confidence=confidence)
+        curve = self._held_out_curve(tail_probability(confidence))
+        return largest_coverage(curve, auc=auc, confidence=confidence)
 
-    def _held_out_curve(self) -> HeldOutCurve:
-        selection_scores = self._selection_score(self.held_out_.scores, self.response_method_)
+    def _metric(self) -> PairwiseMetric:
+        """The metric that `coverage_for` speaks of: the AUC, or Hand and Till's M for more than two classes."""
+        return PairwiseMetric(len(self.classes_))
 
-        def curve(coverage: float) -> tuple[float, float]:
-            ranked = self.held_out_.ranked(self.band_rule_.band(coverage).selects(selection_scores))
-            return ranked.auc(), ranked.auc_standard_error()
+    def _held_out_curve(self, alpha: float) -> HeldOutCurve:
+        score = self._held_out_score()
+        parts = self._rules(self.band_groups_, len(score))
+
+        held_out = self.held_out_.of_effective_size()
+        if len(self.classes_) > 2:
+            return pairwise_curve(held_out, self._metric(), alpha, lambda c: self._selected(score, c, parts))
+
+        def curve(coverage: float) -> tuple[float, float, float]:
+            ranked = held_out.ranked(self._selected(score, coverage, parts))
+            return (ranked.auc(), *ranked.auc_bounds(alpha))
 
         return curve
 
 
+def _check_lengths(X: Any, y: NDArray[Any], groups: Any) -> None:
+    for name, rows in (("X", X), ("groups", groups)):
+        if rows is None or (not hasattr(rows, "__len__") and not hasattr(rows, "shape")):
+            continue  # scikit-learn knows what to say about those
+        n_rows = rows.shape[0] if getattr(rows, "shape", ()) else len(rows)
+        if n_rows != len(y):
+            raise ValueError(
+                f"{name} and y must have the same number of rows, got {n_rows} and {len(y)}; "
+                "check the join or the filter that made them"
+            )
+
+
 def _warn_if_constant(held_out: HeldOutScores) -> None:
-    if (held_out.scores == held_out.scores[0]).all():
+    responses = held_out.responses
+    if (responses == responses[0]).all():
+        value = f"{responses[0]:g}" if responses.ndim == 1 else np.array2string(responses[0], precision=3)
         warnings.warn(
-            f"all held-out scores equal {held_out.scores[0]:g}: no row can be told from another, so every band is "
-            "empty and every row is selected; check the base model and its features",
+            f"all held-out scores equal {value}: no row can be told from another, so every band is empty and every row "
+            "is selected; check the base model and its features",
             UserWarning,
             stacklevel=3,
         )
 
 
-def _takes_weights(estimator: Any) -> bool:
+def checked_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> FloatArray:
+    """Scores of new rows by a fitted model, refused where the fit would have refused them."""
+    refuse_columns_that_abort(estimator, X)
+    scores = class_scores(estimator, X, response_method, classes)
+    # An infinite score compares with any band, but means nothing.
+    check_scores(scores.ravel(), scores.size, name="the scores of the base model")
+    return scores
+
+
+def takes_weights(estimator: Any) -> bool:
     """Whether sample_weight can be given to fit without metadata routing."""
     if isinstance(estimator, FrozenEstimator):
         return True  # it is not trained: the weights count in ranking and coverage only

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from aucross.core.ranking import FloatArray, RankedScores
-from aucross.core.rules import estimate_threshold_bands
+from aucross.core.rules import BandRule, estimate_threshold_bands
 from aucross.estimators.base import Fitted, SelectiveClassifier
 from aucross.estimators.held_out import (
     HeldOutScores,
+    Rows,
     TrainingRows,
     cross_fit_scores,
     hold_out_scores,
@@ -21,16 +22,27 @@ from aucross.estimators.held_out import (
 class _ConfidenceThreshold(SelectiveClassifier):
     """What the confidence methods share: the band lies on the confidence in the predicted class."""
 
-    def _selection_score(self, scores: FloatArray, response_method: str) -> FloatArray:
-        """The probability of the predicted class, or the distance from the decision boundary."""
-        return np.maximum(scores, 1.0 - scores) if response_method == "predict_proba" else np.abs(scores)
+    def _selection_score(self, score: FloatArray, coverage: float, rule: BandRule) -> FloatArray:  # noqa: ARG002
+        return _confidence(score, self.response_method_)
 
-    def _ranked_confidence(self, held_out: HeldOutScores, response_method: str) -> RankedScores:
-        """Rank the confidences, with a correct prediction as the positive class."""
-        boundary = 0.5 if response_method == "predict_proba" else 0.0
-        correct = (held_out.scores > boundary) == held_out.positive
-        confidence = self._selection_score(held_out.scores, response_method)
-        return RankedScores.from_labels(correct, confidence, held_out.sample_weight)
+
+def _confidence(response: FloatArray, response_method: str) -> FloatArray:
+    """The probability of the predicted class, or the distance of decision values from the decision boundary."""
+    if response.ndim == 1:
+        return np.maximum(response, 1.0 - response) if response_method == "predict_proba" else np.abs(response)
+    if response_method == "predict_proba":
+        return response.max(axis=1)
+    second, first = np.partition(response, -2, axis=1)[:, -2:].T
+    return first - second
+
+
+def _ranked_confidence(held_out: HeldOutScores, response_method: str) -> RankedScores:
+    """Rank the confidences, with a correct prediction as the positive class."""
+    boundary = 0.5 if response_method == "predict_proba" else 0.0
+    response = held_out.responses
+    predicted = response > boundary if response.ndim == 1 else response.argmax(axis=1)
+    confidence = _confidence(response, response_method)
+    return RankedScores.from_labels(predicted == held_out.labels, confidence, held_out.sample_weight)
 
 
 class SCross(_ConfidenceThreshold):
@@ -56,13 +68,15 @@ class SCross(_ConfidenceThreshold):
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where scores come from; confidence is the probability of the predicted class or the distance from the
         decision boundary.
+        Decision values of different folds share no scale, so the coverage on new rows can be far from the target:
+        prefer probabilities (:class:`~sklearn.calibration.CalibratedClassifierCV`) or a hold-out method.
 
     Attributes
     ----------
     estimator_ : classifier
         The base classifier, fitted on all rows.
-    classes_ : ndarray of shape (2,)
-        Class labels; the positive class is ``classes_[1]``.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; of two, the positive class is ``classes_[1]``.
     band_rule_ : BandRule
         Answers which band of confidences to reject for a coverage.
     held_out_ : HeldOutScores
@@ -115,9 +129,13 @@ class SCross(_ConfidenceThreshold):
         held_out = cross_fit_scores(
             self.estimator, training, cv=self.cv, response_method=response_method, rng=rng, n_jobs=self.n_jobs
         )
-        whole = self._ranked_confidence(held_out, response_method)
-        halves = [self._ranked_confidence(half, response_method) for half in stratified_halves(held_out, rng)]
-        return Fitted(training.fit(self.estimator), held_out, estimate_threshold_bands(whole, halves))
+
+        def place(rows: Rows) -> BandRule:
+            part = held_out.take(rows)
+            halves = [_ranked_confidence(half, response_method) for half in stratified_halves(part, rng)]
+            return estimate_threshold_bands(_ranked_confidence(part, response_method), halves)
+
+        return Fitted(training.fit(self.estimator), held_out, place)
 
 
 class PlugIn(_ConfidenceThreshold):
@@ -147,8 +165,8 @@ class PlugIn(_ConfidenceThreshold):
     ----------
     estimator_ : classifier
         The base classifier, fitted on the rows that were not held out.
-    classes_ : ndarray of shape (2,)
-        Class labels; the positive class is ``classes_[1]``.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; of two, the positive class is ``classes_[1]``.
     band_rule_ : BandRule
         Answers which band of confidences to reject for a coverage.
     held_out_ : HeldOutScores
@@ -206,4 +224,8 @@ class PlugIn(_ConfidenceThreshold):
             response_method=response_method,
             rng=rng,
         )
-        return Fitted(model, held_out, estimate_threshold_bands(self._ranked_confidence(held_out, response_method)))
+
+        def place(rows: Rows) -> BandRule:
+            return estimate_threshold_bands(_ranked_confidence(held_out.take(rows), response_method))
+
+        return Fitted(model, held_out, place)

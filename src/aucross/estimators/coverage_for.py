@@ -6,12 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from aucross.core.bands import check_coverage
+from aucross.core.influence import ExpectedAUC, PairwiseMetric
+from aucross.estimators.held_out import HeldOutScores
 
-# Held-out AUC of the selected rows and its standard error, for a coverage.
-HeldOutCurve = Callable[[float], tuple[float, float]]
+# Held-out AUC of the rows selected at a coverage, with a lower and an upper bound.
+HeldOutCurve = Callable[[float], tuple[float, float, float]]
 
 # Held-out AUC need not fall steadily with coverage, so a grid finds the highest crossing before bisection refines it.
 _GRID = np.round(np.linspace(1.0, 0.01, 100), 2)
@@ -44,31 +47,32 @@ class CoverageForAUC:
     confidence: float
 
 
-def largest_coverage(curve: HeldOutCurve, *, auc: float, confidence: float = 0.95) -> CoverageForAUC:
-    """Find the largest coverage at which a curve reaches an AUC."""
-    check_coverage(auc, name="auc")
+def tail_probability(confidence: float) -> float:
+    """Probability with which each end of a two-sided interval may fail."""
     if check_coverage(confidence, name="confidence") == 1.0:
         raise ValueError("confidence must be below 1, got 1; pass 0.95")
-    deviations = float(norm.ppf((1 + confidence) / 2))
+    return (1 - confidence) / 2
+
+
+def largest_coverage(curve: HeldOutCurve, *, auc: float, confidence: float = 0.95) -> CoverageForAUC:
+    """Find the largest coverages at which a curve and its bounds reach an AUC."""
+    check_coverage(auc, name="auc")
     on_grid = np.array([curve(coverage) for coverage in _GRID])
 
-    def largest(shift: float) -> float:
-        def reaches(value: float, error: float) -> bool:
-            # A NaN standard error (one row of a class) supports no statement but the point estimate.
-            return value + (shift * error if shift else 0.0) >= auc - _ROUNDING
-
-        reached = np.array([reaches(value, error) for value, error in on_grid])
+    def largest(limit: int) -> float:
+        # A NaN bound (one row of a class) reaches nothing.
+        reached = on_grid[:, limit] >= auc - _ROUNDING
         if not reached.any():
             return 0.0
         first = int(np.argmax(reached))
         if first == 0:
             return 1.0
-        return _bisect(lambda coverage: reaches(*curve(coverage)), float(_GRID[first]), float(_GRID[first - 1]))
+        reaches = lambda coverage: curve(coverage)[limit] >= auc - _ROUNDING  # noqa: E731
+        return _bisect(reaches, float(_GRID[first]), float(_GRID[first - 1]))
 
-    coverage = largest(0.0)
-    # Where the standard error is NaN the upper limit reaches nothing, though the estimate itself may.
-    high = max(coverage, largest(deviations))
-    return CoverageForAUC(auc, coverage, largest(-deviations), high, confidence)
+    coverage, low, high = (largest(limit) for limit in range(3))
+    # Where the upper bound is NaN the estimate itself may still reach the target.
+    return CoverageForAUC(auc, coverage, low, max(coverage, high), confidence)
 
 
 def _bisect(reaches: Callable[[float], bool], low: float, high: float) -> float:
@@ -76,3 +80,23 @@ def _bisect(reaches: Callable[[float], bool], low: float, high: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if reaches(middle) else (low, middle)
     return low
+
+
+def pairwise_curve(
+    held_out: HeldOutScores,
+    metric: PairwiseMetric,
+    alpha: float,
+    select: Callable[[float], NDArray[np.bool_]],
+) -> HeldOutCurve:
+    """Curve of a metric over more than two classes; its variance is the sum of the squared influences of the rows."""
+    labels = np.eye(metric.n_classes)[held_out.labels]
+    objective = ExpectedAUC(metric.columns(held_out.responses), labels, metric.contests, held_out.sample_weight)
+    deviations = float(ndtri(1 - alpha))
+
+    def curve(coverage: float) -> tuple[float, float, float]:
+        selected = select(coverage)
+        table = objective.table(objective.histograms(selected))
+        margin = deviations * float(np.sqrt((objective.weight * selected) @ objective.influence(table) ** 2))
+        return table.value, table.value - margin, table.value + margin
+
+    return curve

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 # LightGBM reads polars and Arrow columns of these types, under either library's name for them.
 _READABLE = {"boolean", "bool", "float32", "float64", "float", "double"} | {
@@ -22,6 +23,8 @@ _REMEDIES = {
 def refuse_columns_that_abort(estimator: Any, X: Any) -> None:
     """Raise for polars and Arrow columns on which LightGBM ends the process (it has no handler for their type)."""
     library = type(X).__module__.split(".")[0]
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("X must be a frame with rows, got a polars LazyFrame; pass X.collect()")
     if library not in ("polars", "pyarrow") or not hasattr(X, "schema") or not _gives_frames_to_lightgbm(estimator):
         return
     columns = X.schema.items() if library == "polars" else zip(X.schema.names, X.schema.types, strict=True)
@@ -36,7 +39,10 @@ def refuse_columns_that_abort(estimator: Any, X: Any) -> None:
 def _gives_frames_to_lightgbm(estimator: Any) -> bool:
     """Whether LightGBM receives X as it is, inside searches, calibrators, ensembles, frozen models and pipelines."""
     if isinstance(estimator, Pipeline):
-        steps = [step for _, step in estimator.steps if step is not None and not isinstance(step, str)]
+        # Steps that hand on what they get do not change what LightGBM sees.
+        steps = [
+            step for _, step in estimator.steps if not (step is None or isinstance(step, str | FunctionTransformer))
+        ]
         return bool(steps) and _gives_frames_to_lightgbm(steps[0])
     if isinstance(members := getattr(estimator, "estimators", None), list):  # voting and stacking
         return any(_gives_frames_to_lightgbm(member[1] if isinstance(member, tuple) else member) for member in members)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from numbers import Integral
 from typing import Any
@@ -20,12 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv, train_test_split
 from sklearn.utils.parallel import Parallel, delayed
 
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 
 logger = logging.getLogger(__name__)
+
+# Positions among held-out rows.
+Rows = IndexArray | slice
 
 RESPONSE_METHODS = ("predict_proba", "decision_function")
 
@@ -42,15 +46,21 @@ class TrainingRows:
     fit_params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def positive(self) -> NDArray[np.bool_]:
-        """Mask of the rows of the positive class, which is the second one."""
-        return np.asarray(self.y == self.classes[1])
+    def labels(self) -> IndexArray:
+        """Number of each row's class, in the order of `classes`."""
+        return np.searchsorted(self.classes, self.y)
 
     def fit(self, estimator: Any, rows: IndexArray | None = None) -> Any:
         """Train a clone of `estimator` on the given rows, all by default."""
         model = clone(estimator)
         if rows is None:
             return model.fit(self.X, self.y, **self.fit_params)
+        missing = np.setdiff1d(self.classes, self.y[rows])
+        if len(missing) and not isinstance(model, FrozenEstimator):
+            raise ValueError(
+                f"every training part of cv must hold all classes, got one of {len(rows)} rows without "
+                f"{missing.tolist()}; pass other splits or groups, or fewer folds"
+            )
         params = {name: self._cut(value, rows) for name, value in self.fit_params.items()}
         return model.fit(take_rows(self.X, rows), self.y[rows], **params)
 
@@ -68,28 +78,58 @@ class HeldOutScores:
     rows : ndarray of shape (n,)
         Row of the training data that each score belongs to. Time-series splits leave rows out; repeated splits
         score a row m times, each time with weight 1/m.
-    positive : ndarray of shape (n,), bool
-        Whether the row belongs to the positive class.
-    scores : ndarray of shape (n,)
-        Score of the positive class, float64.
+    labels : ndarray of shape (n,)
+        Number of the row's class; 1 is the positive one of two.
+    responses : ndarray of shape (n,) or (n, n_classes)
+        Score of the positive class of two, or one score for each of more classes; float64.
     sample_weight : ndarray of shape (n,) or None
         Weights of the scores; None means 1 each.
     """
 
     rows: IndexArray
-    positive: NDArray[np.bool_]
-    scores: FloatArray
+    labels: IndexArray
+    responses: FloatArray
     sample_weight: FloatArray | None = None
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Whether the row belongs to the positive class of two."""
+        return np.asarray(self.labels == 1)
+
+    @property
+    def scores(self) -> FloatArray:
+        """Score of the positive class of two."""
+        return self.responses
 
     def ranked(self, selected: NDArray[np.bool_] | None = None) -> RankedScores:
         """Rank the scores by label, all or the selected ones."""
         part = self if selected is None else self.take(np.flatnonzero(selected))
         return RankedScores.from_labels(part.positive, part.scores, part.sample_weight)
 
-    def take(self, indices: IndexArray) -> HeldOutScores:
-        """The scores at the given positions."""
+    def take(self, indices: Rows) -> HeldOutScores:
+        """The scores at the given positions; a slice copies nothing."""
         weight = None if self.sample_weight is None else self.sample_weight[indices]
-        return HeldOutScores(self.rows[indices], self.positive[indices], self.scores[indices], weight)
+        return HeldOutScores(self.rows[indices], self.labels[indices], self.responses[indices], weight)
+
+    def with_weights_as_rows(self) -> HeldOutScores:
+        """The same with weights that add up to the number of rows."""
+        if self.sample_weight is None:
+            return self
+        n_rows = len(np.unique(self.rows[self.sample_weight > 0]))
+        return replace(self, sample_weight=self.sample_weight * (n_rows / self.sample_weight.sum()))
+
+    def of_effective_size(self) -> HeldOutScores:
+        """The same with weights that add up, in each class, to Kish's effective number of rows."""
+        if self.sample_weight is None:
+            return self
+        weight = self.sample_weight.copy()
+        for label in np.unique(self.labels):
+            of_class = self.labels == label
+            # Several scores of one row are one row.
+            per_row = np.bincount(self.rows[of_class], weights=weight[of_class])
+            if (total := per_row.sum()) > 0:
+                weight[of_class] *= total / (per_row @ per_row)
+        return replace(self, sample_weight=weight)
 
 
 def cross_fit_scores(
@@ -101,6 +141,10 @@ def cross_fit_scores(
     scores = Parallel(n_jobs=n_jobs)(
         fit_and_score(estimator, training, train, test, response_method) for train, test in splits
     )
+    if all((fold == fold[0]).all() for fold in scores if len(fold)):
+        # Each fold has its own constant, which tells rows of different folds apart and nothing else.
+        constant = np.mean([fold[0] for fold in scores if len(fold)], axis=0)
+        scores = [np.full(fold.shape, constant) for fold in scores]
     return _held_out(training, np.concatenate([test for _, test in splits]), np.concatenate(scores))
 
 
@@ -110,16 +154,15 @@ def hold_out_scores(
     """Train on one part of the rows and score the other; return the model too."""
     train, test = hold_out_split(training, cv, holdout_size, rng)
     model = training.fit(estimator, train)
-    scores = positive_scores(model, take_rows(training.X, test), response_method, training.classes)
+    scores = class_scores(model, take_rows(training.X, test), response_method, training.classes)
     return model, _held_out(training, test, scores)
 
 
 def stratified_halves(held_out: HeldOutScores, rng: Any) -> tuple[HeldOutScores, HeldOutScores]:
     """Split scores at random into two halves with the same share of positives."""
-    n_positive = int(held_out.positive.sum())
     # A class of one row cannot be in both halves.
-    can_stratify = min(n_positive, len(held_out.positive) - n_positive) != 1
-    labels = held_out.positive if can_stratify else np.zeros_like(held_out.positive)
+    can_stratify = 1 not in np.unique_counts(held_out.labels).counts
+    labels = held_out.labels if can_stratify else np.zeros(len(held_out.labels), dtype=int)
     halves = StratifiedKFold(2, shuffle=True, random_state=rng).split(labels, labels)
     first, second = (held_out.take(indices) for _, indices in halves)
     return first, second
@@ -132,9 +175,10 @@ def fold_splits(training: TrainingRows, cv: Any, rng: Any) -> Iterator[tuple[Ind
     else:
         splitter = check_cv(cv, training.y, classifier=True)
     has_splits = False
-    for train, test in splitter.split(training.X, training.y, training.groups):
+    for split in splitter.split(training.X, training.y, training.groups):
         has_splits = True
-        yield _as_positions(train), _as_positions(test)
+        train, test = (_as_positions(part) for part in split)
+        yield train, test
     if not has_splits:
         raise ValueError("cv must give at least one split, got none; an iterator can be used only once, pass a list")
 
@@ -174,18 +218,17 @@ def hold_out_split(training: TrainingRows, cv: Any, holdout_size: float, rng: An
         return next(fold_splits(training, n_folds, rng))
     n_rows = len(training.y)
     # The paper's share, but never fewer rows than classes on either side, on which a stratified split insists.
-    n_held_out = min(max(ceil(holdout_size * n_rows), 2), n_rows - 2)
+    n_classes = len(training.classes)
+    n_held_out = min(max(ceil(holdout_size * n_rows), n_classes), n_rows - n_classes)
     train, test = train_test_split(np.arange(n_rows), test_size=n_held_out, stratify=training.y, random_state=rng)
-    return _with_both_classes(training.positive, train, test)
+    return _with_all_classes(training.labels, train, test)
 
 
-def _with_both_classes(
-    positive: NDArray[np.bool_], train: IndexArray, test: IndexArray
-) -> tuple[IndexArray, IndexArray]:
-    """Move one row of a class so rare that the split gave it to one side only."""
-    for label in (False, True):
-        test, train = _lend_row(train, test, positive == label)
-        train, test = _lend_row(test, train, positive == label)
+def _with_all_classes(labels: IndexArray, train: IndexArray, test: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """Move one row of each class so rare that the split gave it to one side only."""
+    for label in np.unique(labels):
+        test, train = _lend_row(train, test, labels == label)
+        train, test = _lend_row(test, train, labels == label)
     return train, test
 
 
@@ -208,22 +251,22 @@ def check_class_sizes(training: TrainingRows, *, at_least: int, reason: str, rem
         )
 
 
-def positive_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> FloatArray:
-    """Score of the positive class as float64: its probability, or the decision function."""
+def class_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> FloatArray:
+    """Probabilities or decision values as float64: of the positive one of two classes, or of each of more."""
     known = np.asarray(getattr(estimator, "classes_", classes))
     if not np.array_equal(known, classes):
         raise ValueError(
             f"the base model was trained on the classes {known.tolist()}, but y has {classes.tolist()}; every "
-            "training part of cv must hold both classes, and a frozen model must know the same labels"
+            "training part of cv must hold all classes, and a frozen model must know the same labels"
         )
-    response = np.asarray(getattr(estimator, response_method)(X), dtype=np.float64)
     # float64 on purpose: some libraries return float32, and bands are compared in float64.
-    if response.ndim == 2 and response.shape[1] == 2:
-        return response[:, 1]
-    if response.ndim != 1:
+    response = np.asarray(getattr(estimator, response_method)(X), dtype=np.float64)
+    if response.ndim == 2 and response.shape[1] == len(classes):
+        return response[:, 1] if len(classes) == 2 else response
+    if response.ndim != 1 or len(classes) > 2:
         raise ValueError(
-            f"{type(estimator).__name__}.{response_method} must return one score per row or one column for each of "
-            f"the two classes, got shape {response.shape}; wrap the model so that it does"
+            f"{type(estimator).__name__}.{response_method} must return one column for each of the {len(classes)} "
+            f"classes, or one score per row for two, got shape {response.shape}; wrap the model so that it does"
         )
     return response
 
@@ -258,7 +301,7 @@ def _fit_and_score(
 ) -> FloatArray:
     logger.debug("cross-fitting: training on %d rows to score %d others", len(train), len(test))
     model = training.fit(estimator, train)
-    return positive_scores(model, take_rows(training.X, test), response_method, training.classes)
+    return class_scores(model, take_rows(training.X, test), response_method, training.classes)
 
 
 def _held_out(training: TrainingRows, rows: IndexArray, scores: FloatArray) -> HeldOutScores:
@@ -266,11 +309,11 @@ def _held_out(training: TrainingRows, rows: IndexArray, scores: FloatArray) -> H
     times_scored = np.bincount(rows, minlength=len(training.y))[rows]
     if (times_scored > 1).any():
         weight = (1.0 if weight is None else weight) / times_scored
-    finite = np.isfinite(scores)
+    finite = np.isfinite(scores) if scores.ndim == 1 else np.isfinite(scores).all(axis=1)
     if not finite.all():
         raise ValueError(
             f"the scores of the base model must be finite, got {int((~finite).sum())} NaN or infinite values among "
             f"{len(scores)}, the first for training row {rows[np.argmin(finite)]}; repair the model or impute its "
             "features"
         )
-    return HeldOutScores(rows, training.positive[rows], scores, weight)
+    return HeldOutScores(rows, training.labels[rows], scores, weight)

@@ -1,4 +1,4 @@
-"""Class labels: the two that a target must hold, and the mark that may stand among them."""
+"""Class labels: those that a target must hold, and the mark that may stand among them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
 
-def two_classes(y: NDArray[Any]) -> NDArray[Any]:
-    """The two classes of a target in sorted order, or say why it is not one."""
+def check_classes(y: NDArray[Any]) -> NDArray[Any]:
+    """The classes of a target in sorted order, or say why it is not one."""
     # Missing values first: what scikit-learn says about them depends on the type of the others.
     _refuse_missing(y)
     if y.dtype.kind == "f":
@@ -26,12 +26,7 @@ def two_classes(y: NDArray[Any]) -> NDArray[Any]:
     classes = np.unique(y)
     if len(classes) < 2:
         raise ValueError(
-            f"y must hold two classes, got only one class: {classes.tolist()}; the AUC compares rows of both"
-        )
-    if len(classes) > 2:
-        raise ValueError(
-            f"Only binary classification is supported: y must hold two classes, got {len(classes)}: "
-            f"{classes.tolist()[:10]}; pass y == positive_class"
+            f"y must hold at least two classes, got only one class: {classes.tolist()}; the AUC compares rows of two"
         )
     return classes
 
@@ -39,7 +34,7 @@ def two_classes(y: NDArray[Any]) -> NDArray[Any]:
 def _refuse_missing(y: NDArray[Any]) -> None:
     missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
     if y.dtype.kind == "O":
-        missing = np.array([_is_missing(label) for label in y], dtype=bool)
+        missing = np.array([is_missing(label) for label in y], dtype=bool)
     if missing.any():
         raise ValueError(
             f"y must not contain missing values, got {int(missing.sum())} of {len(y)}, the first in row "
@@ -47,7 +42,7 @@ def _refuse_missing(y: NDArray[Any]) -> None:
         )
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     """Whether a label is None or one of the marks NaN, NaT and NA, of which some refuse comparisons."""
     return label is None or (not isinstance(label, str) and str(label) in ("nan", "NaT", "<NA>"))
 

@@ -44,6 +44,9 @@ from aucross.evaluation.decisions import (
 )
 from aucross.evaluation.evaluate import compare_selective, evaluate_selections, evaluate_selective
 from aucross.evaluation.failures import failure_auroc, failure_average_precision, fpr_at_95_tpr
+from aucross.evaluation.group_results import GroupComparison, GroupEvaluation
+from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
+from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
 from aucross.evaluation.intervals import auc_interval, band_stability, coverage_interval, sgr_bound
 from aucross.evaluation.metrics import (
     auc_coverage_area,
@@ -55,10 +58,18 @@ from aucross.evaluation.metrics import (
     selective_ks,
     selective_partial_auc,
 )
+from aucross.evaluation.multiclass import auc_mu, hand_till_m, volume_under_surface
+from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 from aucross.evaluation.scorer import SelectiveScorer, selective_scorer
+from aucross.evaluation.team import team_predictions, team_score
 
 __all__ = [
+    "BaseRateCheck",
+    "BaseRateGuard",
+    "BaseRateWarning",
+    "GroupComparison",
+    "GroupEvaluation",
     "SelectiveComparison",
     "SelectiveEvaluation",
     "SelectiveScorer",
@@ -68,6 +79,7 @@ __all__ = [
     "auc_coverage_area",
     "auc_gain",
     "auc_interval",
+    "auc_mu",
     "augrc",
     "aurc",
     "band_stability",
@@ -81,6 +93,9 @@ __all__ = [
     "coverage_error",
     "coverage_interval",
     "coverage_shortfall",
+    "evaluate_group_selections",
+    "evaluate_groups",
+    "evaluate_multiclass_selections",
     "evaluate_selections",
     "evaluate_selective",
     "excess_aurc",
@@ -91,6 +106,7 @@ __all__ = [
     "fpr_at_95_tpr",
     "generalized_risk",
     "generalized_risk_curve",
+    "hand_till_m",
     "normalized_aurc",
     "optimal_aurc",
     "oracle_gap",
@@ -113,4 +129,7 @@ __all__ = [
     "selective_risk",
     "selective_scorer",
     "sgr_bound",
+    "team_predictions",
+    "team_score",
+    "volume_under_surface",
 ]

@@ -200,14 +200,15 @@ def _statistics(
             won[:, member] = won_twice.sum(axis=1) / 2 + (in_positives * below).sum(axis=1)
     selected = positives + negatives
     return SelectionStatistics(
-        achieved_coverage=_share(selected, totals[:, None]),
-        selective_auc=_share(won, positives * negatives),
-        selective_accuracy=_share(selected - wrong, selected),
-        positive_rate=_share(positives, selected),
+        achieved_coverage=share_of(selected, totals[:, None]),
+        selective_auc=share_of(won, positives * negatives),
+        selective_accuracy=share_of(selected - wrong, selected),
+        positive_rate=share_of(positives, selected),
     )
 
 
-def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
+def share_of(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Ratio of sums, NaN where the whole is 0."""
     undefined = np.full(part.shape, np.nan)
     share: FloatArray = np.divide(part, whole, out=undefined, where=whole > 0)
     # Sums of fractional weights can round to a little more than 1 or less than 0.

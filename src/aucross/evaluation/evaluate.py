@@ -136,7 +136,8 @@ def evaluate_selective(
     Returns
     -------
     SelectiveEvaluation
-        ``to_frame()`` gives one row per target coverage.
+        ``to_frame()`` gives one row per target coverage. With more than two classes ``hand_till_m`` and ``auc_mu``
+        stand in the place of the AUC, and no `metrics` can be added.
 
     Examples
     --------
@@ -150,9 +151,21 @@ def evaluate_selective(
     1.00             1.000 [1.000, 1.000]  0.000 [0.000, ...
     0.80             ...
     """
-    coverages = _check_coverages(coverages)
+    coverages = check_coverages(coverages)
     check_selective(clf)
-    positive, score = _positive_labels(clf, y), _positive_scores(clf, X)
+    if len(clf.classes_) > 2:
+        return _evaluate_multiclass(
+            clf,
+            X,
+            y,
+            coverages,
+            metrics=metrics,
+            sample_weight=sample_weight,
+            n_bootstrap=n_bootstrap,
+            confidence_level=confidence_level,
+            random_state=random_state,
+        )
+    positive, score = positive_labels(clf, y), positive_scores_of(clf, X)
     if len(positive) != len(score):
         raise ValueError(f"y must hold one label per row of X, got {len(positive)} for {len(score)} rows")
     return evaluate_selections(
@@ -166,6 +179,17 @@ def evaluate_selective(
         confidence_level=confidence_level,
         random_state=random_state,
     )
+
+
+def _evaluate_multiclass(clf: Any, X: Any, y: ArrayLike, coverages: list[float], **options: Any) -> SelectiveEvaluation:
+    # That module takes its checks from this one.
+    from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections  # noqa: PLC0415
+
+    labels, score = _known_labels(clf, y), _scores_of(clf, X)
+    if len(labels) != len(score):
+        raise ValueError(f"y must hold one label per row of X, got {len(labels)} for {len(score)} rows")
+    selections = dict(zip(coverages, clf.select_each(X, coverages), strict=True))
+    return evaluate_multiclass_selections(labels, score, clf.predict(X), selections, classes=clf.classes_, **options)
 
 
 def evaluate_selections(
@@ -207,13 +231,12 @@ def evaluate_selections(
     array([1.])
     """
     rows = _check_rows(y_true, y_score, y_pred, sample_weight)
-    target = np.array(_check_coverages(selections))
-    rows, masks = _with_weight(rows, _check_masks(selections, len(rows.positive)))
+    target = np.array(check_coverages(selections))
+    rows, masks = _with_weight(rows, check_masks(selections, len(rows.positive)))
     check_probability(confidence_level, "confidence_level", ends=False)
     requested = _named_metrics(metrics)
-    if not isinstance(n_bootstrap, Integral) or n_bootstrap < 0:
-        raise ValueError(f"n_bootstrap must be a whole number, 0 or more, got {n_bootstrap!r}")
-    seed = _seed(random_state)
+    check_replicates(n_bootstrap)
+    seed = seed_from(random_state)
     n_rows = len(rows.positive)
     as_given = np.ones(n_rows, dtype=np.intp)
     estimates = _measure(rows, masks, target, requested, lambda: iter([as_given]))
@@ -224,6 +247,7 @@ def evaluate_selections(
         n_positive=(masks & rows.positive).sum(axis=1),
         n_negative=(masks & ~rows.positive).sum(axis=1),
         confidence_level=confidence_level,
+        drawn_from=(n_rows, seed),
     )
 
 
@@ -268,8 +292,8 @@ def compare_selective(
     [True]
     """
     # Read once: an iterator would be used up by the first evaluation.
-    coverages, metrics = _check_coverages(coverages), _listed(metrics)
-    seed = _seed(random_state)
+    coverages, metrics = check_coverages(coverages), _listed(metrics)
+    seed = seed_from(random_state)
     one, other = (
         evaluate_selective(
             clf,
@@ -297,9 +321,11 @@ def _measure(
     """All metrics under every weighting of the rows: arrays of shape (n_weightings, n_coverages)."""
     ranked = RankedRows(rows.positive, rows.score, rows.predicted == rows.positive)
     standard = selection_statistics(ranked, masks, counts(), rows.sample_weight)
+    # All rows are all rows, whatever the order in which their weights are added up.
+    achieved = np.where(masks.all(axis=1), 1.0, standard.achieved_coverage)
     measured = {
-        "achieved_coverage": standard.achieved_coverage,
-        "coverage_error": standard.achieved_coverage - target,
+        "achieved_coverage": achieved,
+        "coverage_error": achieved - target,
         "selective_auc": standard.selective_auc,
         "selective_accuracy": standard.selective_accuracy,
         "positive_rate": standard.positive_rate,
@@ -348,12 +374,13 @@ def _named_metrics(metrics: Iterable[str | Metric]) -> dict[str, Metric]:
 
 def _measure_of(metric: Metric) -> tuple[str, Metric]:
     """Name of a function and the way to call it; our own know whether they read scores, labels or the selection."""
-    name = getattr(metric, "__name__", repr(metric))
+    name = getattr(getattr(metric, "func", metric), "__name__", repr(metric))  # a partial is called like its function
     # Compared one by one: a callable object need not be hashable.
     return name, next((measure for ours, measure in _MEASURES.items() if ours is metric), _of_scores(metric))
 
 
-def _check_coverages(coverages: Iterable[float]) -> list[float]:
+def check_coverages(coverages: Iterable[float]) -> list[float]:
+    """Target coverages as a list of checked numbers without repeats."""
     if not isinstance(coverages, Iterable):
         raise TypeError(f"coverages must be a list of target coverages, got {coverages!r}; pass [{coverages!r}]")
     checked = [check_coverage(coverage, "each of coverages") for coverage in coverages]
@@ -383,7 +410,14 @@ def _with_weight(rows: _Rows, masks: BoolArray) -> tuple[_Rows, BoolArray]:
     return kept, masks[:, used]
 
 
-def _check_masks(selections: Mapping[float, ArrayLike], n_rows: int) -> BoolArray:
+def check_replicates(n_bootstrap: int) -> None:
+    """Refuse a number of bootstrap replicates that is none."""
+    if not isinstance(n_bootstrap, Integral) or n_bootstrap < 0:
+        raise ValueError(f"n_bootstrap must be a whole number, 0 or more, got {n_bootstrap!r}")
+
+
+def check_masks(selections: Mapping[float, ArrayLike], n_rows: int) -> BoolArray:
+    """The selections as one array, a row for each."""
     masks = [np.asarray(mask) for mask in selections.values()]
     for coverage, mask in zip(selections, masks, strict=True):
         if mask.dtype != np.bool_ or mask.shape != (n_rows,):
@@ -404,7 +438,13 @@ def check_selective(clf: Any) -> None:
     check_is_fitted(clf)
 
 
-def _positive_labels(clf: Any, y: ArrayLike) -> BoolArray:
+def positive_labels(clf: Any, y: ArrayLike) -> BoolArray:
+    """Whether each row is of the positive class; labels that the classifier does not know are refused."""
+    return np.asarray(_known_labels(clf, y) == clf.classes_[1])
+
+
+def _known_labels(clf: Any, y: ArrayLike) -> NDArray[Any]:
+    """Mask of the rows whose label is the positive class of a fitted classifier."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must be 1-d, got shape {labels.shape}; pass np.ravel(y) for a single column")
@@ -414,17 +454,22 @@ def _positive_labels(clf: Any, y: ArrayLike) -> BoolArray:
         raise ValueError(
             f"y must hold the classes of the training rows {clf.classes_.tolist()}, got also {unknown[:5]}"
         )
-    return np.asarray(labels == clf.classes_[1])
+    return labels
 
 
-def _positive_scores(clf: Any, X: Any) -> FloatArray:
+def positive_scores_of(clf: Any, X: Any) -> FloatArray:
     """Scores whose AUC is reported: those of the classifier that answers, by the method it was told to use."""
+    scores = _scores_of(clf, X)
+    return scores if scores.ndim == 1 else scores[:, 1]
+
+
+def _scores_of(clf: Any, X: Any) -> FloatArray:
     if getattr(clf, "response_method_", "predict_proba") == "predict_proba" and hasattr(clf, "predict_proba"):
-        return np.asarray(clf.predict_proba(X), dtype=np.float64)[:, 1]
+        return np.asarray(clf.predict_proba(X), dtype=np.float64)
     return np.asarray(clf.decision_function(X), dtype=np.float64)
 
 
-def _seed(random_state: Any) -> int:
+def seed_from(random_state: Any) -> int:
     """One integer from whatever the caller uses for randomness."""
     if isinstance(random_state, int | np.integer):
         if random_state < 0:

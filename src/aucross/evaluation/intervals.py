@@ -12,10 +12,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import beta, binomtest, norm
+from scipy.stats import beta, binomtest
 
 from aucross.core.bands import RejectionBand
-from aucross.core.ranking import FloatArray, RankedScores
+from aucross.core.ranking import FloatArray
 from aucross.evaluation.inputs import answered_rows, check_probability, check_selected, scored_rows
 
 CoverageMethod = Literal["clopper-pearson", "wilson"]
@@ -138,7 +138,7 @@ def auc_interval(
     ranked = scored_rows(y_true, y_score, selected, sample_weight).ranked()
     if np.isnan(ranked.auc_standard_error()):
         return _UNKNOWN
-    lower, upper = _auc_bounds(ranked, alpha / 2 if side == "both" else alpha)
+    lower, upper = ranked.auc_bounds(alpha / 2 if side == "both" else alpha)
     return Interval(0.0 if side == "upper" else lower, 1.0 if side == "lower" else upper)
 
 
@@ -230,20 +230,6 @@ def band_stability(bands: Sequence[RejectionBand]) -> BandStability:
     lower = np.array([band.lower for band in bands])
     upper = np.array([band.upper for band in bands])
     return BandStability(*_spread(lower), *_spread(upper))
-
-
-def _auc_bounds(ranked: RankedScores, alpha: float) -> tuple[float, float]:
-    """Bounds that each fail with probability `alpha`."""
-    auc = ranked.auc()
-    margin = float(norm.ppf(1.0 - alpha)) * ranked.auc_standard_error()
-    # Separation is read from the scores: with fractional weights the AUC may be 1 only up to rounding.
-    positives, negatives = ranked.scores[ranked.positives > 0], ranked.scores[ranked.negatives > 0]
-    unbeaten = alpha ** (1.0 / min(ranked.total_positives, ranked.total_negatives))
-    if positives[0] > negatives[-1]:
-        return unbeaten, 1.0
-    if positives[-1] < negatives[0]:
-        return 0.0, 1.0 - unbeaten
-    return max(auc - margin, 0.0), min(auc + margin, 1.0)
 
 
 def _spread(ends: FloatArray) -> tuple[float, float]:

@@ -24,26 +24,34 @@ class SelectiveEvaluation:
         Each metric on the rows as given.
     replicates : dict of str to ndarray of shape (n_bootstrap, n_coverages)
         Each metric on the resampled rows.
-    n_positive, n_negative : ndarray of shape (n_coverages,)
-        Selected rows of each class.
+    n_positive, n_negative : ndarray of shape (n_coverages,), optional
+        Selected rows of each of two classes.
     confidence_level : float
         Level of the intervals.
+    drawn_from : pair of int, optional
+        Number of rows and seed of the bootstrap; two evaluations are paired if both agree.
+    n_selected, n_rarest : ndarray of shape (n_coverages,), optional
+        With more than two classes: selected rows, and those of the class that has the fewest.
     """
 
     target_coverage: FloatArray
     estimates: Mapping[str, FloatArray]
     replicates: Mapping[str, FloatArray]
-    n_positive: NDArray[np.intp]
-    n_negative: NDArray[np.intp]
+    n_positive: NDArray[np.intp] | None = None
+    n_negative: NDArray[np.intp] | None = None
     confidence_level: float = 0.95
+    drawn_from: tuple[int, int] | None = None
+    n_selected: NDArray[np.intp] | None = None
+    n_rarest: NDArray[np.intp] | None = None
 
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary per target coverage, with ``_sd``, ``_low`` and ``_high`` beside each metric."""
         columns: dict[str, NDArray[Any]] = {"target_coverage": self.target_coverage}
         for name, estimate in self.estimates.items():
             columns[name] = estimate
-            columns.update(_spread(name, self.replicates[name], self.confidence_level))
-        columns |= {"n_positive": self.n_positive, "n_negative": self.n_negative}
+            columns.update(bootstrap_spread(name, self.replicates[name], self.confidence_level))
+        counts = ("n_positive", "n_negative", "n_selected", "n_rarest")
+        columns |= {name: count for name in counts if (count := getattr(self, name)) is not None}
         return [
             {name: values[index].item() for name, values in columns.items()}
             for index in range(len(self.target_coverage))
@@ -51,10 +59,10 @@ class SelectiveEvaluation:
 
     def to_frame(self) -> Any:
         """The rows as a pandas DataFrame."""
-        return _frame(self.rows())
+        return as_frame(self.rows())
 
     def __repr__(self) -> str:
-        return _text_table(self.rows(), list(self.estimates))
+        return text_table(self.rows(), list(self.estimates))
 
     def minus(self, other: SelectiveEvaluation) -> SelectiveComparison:
         """Compare with another evaluation of the same rows, coverages and bootstrap seed, replicate by replicate."""
@@ -62,6 +70,11 @@ class SelectiveEvaluation:
             raise ValueError(
                 f"both evaluations must have the same target coverages, got {self.target_coverage.tolist()} and "
                 f"{other.target_coverage.tolist()}"
+            )
+        if None not in (self.drawn_from, other.drawn_from) and self.drawn_from != other.drawn_from:
+            raise ValueError(
+                "both evaluations must have the same rows and bootstrap seed, got (rows, seed) "
+                f"{self.drawn_from} and {other.drawn_from}; pass the same rows and random_state to both"
             )
         shared = [name for name in self.estimates if name in other.estimates]
         for name in shared:
@@ -110,7 +123,7 @@ class SelectiveComparison:
         for index, coverage in enumerate(self.target_coverage):
             for name, (first, second) in self.estimates.items():
                 differences = self.differences[name][:, [index]]
-                spread = _spread("difference", differences, self.confidence_level)
+                spread = bootstrap_spread("difference", differences, self.confidence_level)
                 rows.append(
                     {
                         "target_coverage": float(coverage),
@@ -126,14 +139,15 @@ class SelectiveComparison:
 
     def to_frame(self) -> Any:
         """The rows as a pandas DataFrame."""
-        return _frame(self.rows())
+        return as_frame(self.rows())
 
     def __repr__(self) -> str:
-        rows = [row for row in self.rows() if row["metric"] == "selective_auc"]
-        return _text_table(rows, ["first", "second", "difference"])
+        ranking = "selective_auc" if "selective_auc" in self.estimates else "hand_till_m"
+        rows = [row for row in self.rows() if row["metric"] == ranking]
+        return text_table(rows, ["first", "second", "difference"])
 
 
-def _spread(name: str, replicates: FloatArray, confidence_level: float) -> dict[str, FloatArray]:
+def bootstrap_spread(name: str, replicates: FloatArray, confidence_level: float) -> dict[str, FloatArray]:
     """Standard deviation and percentile interval of each column, over the replicates where it is defined.
 
     Values can be infinite (odds of a wrong row among rejected rows that are all wrong): the standard deviation is then
@@ -166,7 +180,8 @@ def _share_above_zero(differences: FloatArray) -> float:
     return float((defined > 0).mean() + (defined == 0).mean() / 2)
 
 
-def _frame(rows: list[dict[str, Any]]) -> Any:
+def as_frame(rows: list[dict[str, Any]]) -> Any:
+    """Rows as a pandas DataFrame, or the command that installs pandas."""
     try:
         import pandas as pd  # noqa: PLC0415  (an extra: only this method needs it)
     except ImportError:
@@ -174,7 +189,7 @@ def _frame(rows: list[dict[str, Any]]) -> Any:
     return pd.DataFrame(rows)
 
 
-def _text_table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+def text_table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
     """The estimates with their intervals, aligned in columns."""
     header = ["target_coverage", *names]
     lines = [header]

@@ -1,0 +1,357 @@
+"""Rejection that sees more than one score: what keeping a row is expected to do to the AUC.
+
+For a ranking by score s, a row that is positive with probability eta changes the AUC A of the accepted rows by about
+
+    influence = eta / P * (F_neg(s) - A)  +  (1 - eta) / N * (1 - F_pos(s) - A)
+
+when it is kept: P and N are the accepted weights of both classes, F_neg and F_pos the shares of accepted negatives and
+positives below s, ties half. A positive helps if it beats more negatives than the average positive does, a negative if
+more positives beat it. At an optimum the rejected rows are those of lowest influence, which depends on the accepted
+rows in turn: a fixed point.
+
+With more than two classes the metric is a mean of such AUCs, one per *contest* of two classes, and the influence is the
+sum over contests. Scores are read through bins (quantiles, ties kept together), so that one step costs a few counts
+over the rows and no sort::
+
+    rows ──► bins of each score column ──► weight of each class per bin ──► shares below ──► influence per row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.rules import BandRule
+
+# Quantile bins per score column; twice as many moved no chosen AUC by more than 1e-5.
+MAX_BINS = 2**12
+# Frank-Wolfe steps; further ones raised the expected AUC by less than 1e-5.
+MAX_STEPS = 30
+# A gain in expected AUC below this is within the optimism of the fitted probabilities: the simpler rule stays.
+LEAST_GAIN = 3e-4
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One AUC of the metric: rows of class `winner` should score higher in `column` than rows of class `loser`."""
+
+    column: int
+    winner: int
+    loser: int
+
+
+@dataclass(frozen=True)
+class PairwiseMetric:
+    """Which scores are compared between which classes, for the AUC and its relatives with more classes.
+
+    Parameters
+    ----------
+    n_classes : int
+        Number of classes; two have one contest, the ordinary AUC.
+    name : {"auc", "auc_mu"}, default="auc"
+        ``"auc"`` is Hand and Till's M for more than two classes: classes j and k meet in the score of j, for every
+        ordered pair. ``"auc_mu"`` (Kleiman and Page) lets them meet once, in the difference of their scores.
+    """
+
+    n_classes: int
+    name: str = "auc"
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Unordered pairs of classes."""
+        return [(low, high) for low in range(self.n_classes) for high in range(low + 1, self.n_classes)]
+
+    @property
+    def contests(self) -> tuple[Contest, ...]:
+        """The AUCs that are averaged."""
+        if self.n_classes == 2:
+            return (Contest(column=0, winner=1, loser=0),)
+        if self.name == "auc_mu":
+            return tuple(Contest(column, low, high) for column, (low, high) in enumerate(self.pairs))
+        ordered = [*self.pairs, *((high, low) for low, high in self.pairs)]
+        return tuple(Contest(column=winner, winner=winner, loser=loser) for winner, loser in ordered)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of score columns."""
+        return 1 + max(contest.column for contest in self.contests)
+
+    def columns(self, responses: FloatArray) -> FloatArray:
+        """Score columns from the scores of the positive class, or of all classes."""
+        if self.n_classes == 2:
+            return responses.reshape(-1, 1)
+        if self.name == "auc_mu":
+            # Rounded, because 0.3 - 0.1 and 0.2 - 0.0 should tie.
+            return np.column_stack([(responses[:, low] - responses[:, high]).round(14) for low, high in self.pairs])
+        return responses
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreBins:
+    """Bins of one score column: bin i holds the scores above edge i-1 up to edge i."""
+
+    edges: FloatArray
+
+    @classmethod
+    def of(cls, scores: FloatArray, weight: FloatArray | None = None, max_bins: int = MAX_BINS) -> ScoreBins:
+        """Every distinct score its own bin, or as many quantiles as allowed; rows of weight 0 do not count."""
+        if weight is not None:
+            scores, weight = scores[weight > 0], weight[weight > 0]
+        distinct = np.unique(scores)
+        if len(distinct) > max_bins:
+            order = np.argsort(scores)
+            below = np.arange(1.0, len(scores) + 1) if weight is None else np.cumsum(weight[order])
+            quantiles = below[-1] * np.arange(1, max_bins) / max_bins
+            distinct = np.unique(np.append(scores[order[np.searchsorted(below, quantiles)]], distinct[-1]))
+        return cls(distinct[:-1])
+
+    def __len__(self) -> int:
+        return len(self.edges) + 1
+
+    def find(self, scores: FloatArray) -> IndexArray:
+        """Bin of each score."""
+        return np.searchsorted(self.edges, scores, side="left")
+
+
+@dataclass(frozen=True, eq=False)
+class InfluenceTable:
+    """What the influence of any row is read from, for one set of accepted rows.
+
+    Attributes
+    ----------
+    bins : sequence of ScoreBins
+        One per score column.
+    gains : sequence of ndarray of shape (n_classes, n_bins)
+        Effect of keeping a row of each class, by the bin of its score.
+    value : float
+        Expected metric of the accepted rows.
+    """
+
+    bins: Sequence[ScoreBins]
+    gains: Sequence[FloatArray]
+    value: float
+
+    def influence(self, columns: FloatArray, probabilities: FloatArray) -> FloatArray:
+        """Expected influence of rows with the given score columns and class probabilities."""
+        places = [bins.find(column) for bins, column in zip(self.bins, columns.T, strict=True)]
+        return _expected_gain(self.gains, places, np.ascontiguousarray(probabilities.T))
+
+
+def _expected_gain(gains: Sequence[FloatArray], places: Sequence[IndexArray], by_class: FloatArray) -> FloatArray:
+    total = np.zeros(by_class.shape[1])
+    for table, place in zip(gains, places, strict=True):
+        for probability, gain in zip(by_class, table, strict=True):
+            total += probability * gain.take(place)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedAUC:
+    """A mean of AUCs over contests, in expectation over class probabilities, on weighted rows.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, n_columns)
+        Scores; the contests say which classes meet in which column.
+    probabilities : ndarray of shape (n, n_classes)
+        Probability of each class for each row.
+    contests : sequence of Contest
+        The AUCs to average.
+    sample_weight : ndarray of shape (n,), optional
+        Weights of the rows.
+    """
+
+    columns: FloatArray
+    probabilities: FloatArray
+    contests: Sequence[Contest]
+    sample_weight: FloatArray | None = None
+
+    def __reduce__(self) -> tuple[type[ExpectedAUC], tuple[object, ...]]:
+        # What is cached is cheap to recompute and would triple a pickle.
+        return ExpectedAUC, (self.columns, self.probabilities, self.contests, self.sample_weight)
+
+    @cached_property
+    def bins(self) -> tuple[ScoreBins, ...]:
+        """Bins of each column."""
+        return tuple(ScoreBins.of(column, self.sample_weight) for column in self.columns.T)
+
+    @cached_property
+    def places(self) -> tuple[IndexArray, ...]:
+        """Bin of each row in each column."""
+        return tuple(bins.find(column) for bins, column in zip(self.bins, self.columns.T, strict=True))
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """Weights of the rows, 1 by default."""
+        return np.ones(len(self.columns)) if self.sample_weight is None else self.sample_weight
+
+    @cached_property
+    def by_class(self) -> FloatArray:
+        """Weight of each row for each class, one class after the other."""
+        return self._probabilities_by_class * self.weight
+
+    def histograms(self, accepted: NDArray[np.bool_] | FloatArray) -> list[FloatArray]:
+        """Accepted weight of each class in each bin, per column: shape (n_classes, n_bins).
+
+        They are linear in `accepted`, a mask or shares between 0 and 1, so a mixture of acceptances needs no new count.
+        """
+        accepted_weight = self.by_class * accepted
+        return [
+            np.array([np.bincount(place, weights=weight, minlength=len(bins)) for weight in accepted_weight])
+            for place, bins in zip(self.places, self.bins, strict=True)
+        ]
+
+    def table(self, histograms: Sequence[FloatArray]) -> InfluenceTable:
+        """Expected metric and influence for the accepted weight of each class in each bin."""
+        gains = [np.zeros_like(histogram) for histogram in histograms]
+        below = [np.cumsum(histogram, axis=1) - histogram / 2 for histogram in histograms]  # ties count half
+        values = []
+        for contest in self.contests:
+            inside, lower, gain = (part[contest.column] for part in (histograms, below, gains))
+            winners, losers = inside[contest.winner].sum(), inside[contest.loser].sum()
+            if min(winners, losers) <= 0:
+                values.append(float("nan"))  # without one of its classes the metric is undefined
+                continue
+            beaten = lower[contest.loser] / losers
+            value = float(inside[contest.winner] @ beaten / winners)
+            gain[contest.winner] += (beaten - value) / winners
+            gain[contest.loser] += (1 - lower[contest.winner] / winners - value) / losers
+            values.append(value)
+        scaled = [gain / len(values) for gain in gains]
+        return InfluenceTable(self.bins, scaled, float(np.mean(values)))
+
+    def influence(self, table: InfluenceTable) -> FloatArray:
+        """Influence of the rows themselves, without looking up their bins again."""
+        return _expected_gain(table.gains, self.places, self._probabilities_by_class)
+
+    @cached_property
+    def _probabilities_by_class(self) -> FloatArray:
+        return np.ascontiguousarray(self.probabilities.T)
+
+
+@dataclass(frozen=True)
+class InfluenceThreshold:
+    """The rule for one coverage: reject the rows whose influence under `table` is at most `threshold`."""
+
+    table: InfluenceTable
+    threshold: float
+
+
+def place_by_influence(
+    objective: ExpectedAUC, budget: float, start: NDArray[np.bool_], *, steps: int = MAX_STEPS
+) -> InfluenceThreshold | None:
+    """Search the rows to reject by damped steps towards the lowest influence.
+
+    Parameters
+    ----------
+    objective : ExpectedAUC
+        Rows, their scores, probabilities and weights.
+    budget : float
+        Weight that may be rejected.
+    start : ndarray of shape (n,), bool
+        Rows accepted at first.
+    steps : int, default=30
+        Number of steps.
+
+    Returns
+    -------
+    InfluenceThreshold or None
+        The rule with the highest expected AUC met on the way; None if none is clearly better than the start.
+
+    Notes
+    -----
+    Frank-Wolfe on the relaxed problem: rows carry shares of acceptance, each step proposes the acceptance that the
+    present influence asks for and moves the shares by 2 / (step + 3) towards it. Whole steps cycle instead of
+    converging and can end worse than they began.
+    """
+    mixture = objective.histograms(start)
+    table = objective.table(mixture)
+    best, best_value = None, table.value + LEAST_GAIN
+    for step in range(steps):
+        influence = objective.influence(table)
+        threshold = highest_within_budget(influence, objective.sample_weight, budget)
+        proposal = objective.histograms(influence > threshold)
+        value = objective.table(proposal).value
+        if value > best_value:
+            best, best_value = InfluenceThreshold(table, threshold), value
+        size = 2 / (step + 3)
+        mixture = [(1 - size) * old + size * new for old, new in zip(mixture, proposal, strict=True)]
+        table = objective.table(mixture)
+    return best
+
+
+def highest_within_budget(scores: FloatArray, weight: FloatArray | None, budget: float) -> float:
+    """Highest score up to which all rows fit into the budget, -inf if none does; ties stay together."""
+    if weight is None:
+        count = min(int(budget), len(scores) - 1)  # one row at least stays
+        first_kept = float(np.partition(scores, count)[count])
+    else:
+        order = np.argsort(scores)
+        count = int(np.searchsorted(np.cumsum(weight[order]), budget, side="right"))
+        first_kept = float(scores[order[min(count, len(scores) - 1)]])
+    # A tie with the first row kept stays on the accepted side; rows of weight 0 move no threshold.
+    rejected = scores[scores < first_kept] if weight is None else scores[(scores < first_kept) & (weight > 0)]
+    return float(rejected.max()) if len(rejected) else -np.inf
+
+
+@dataclass(frozen=True)
+class InfluenceBands:
+    """Bands on the influence: for each coverage the rows of lowest influence are rejected.
+
+    Parameters
+    ----------
+    objective : ExpectedAUC
+        The rows that place the bands.
+    score_bands : BandRule, optional
+        Bands on the first score column to start from and to fall back to; None starts from all rows alike.
+    steps : int, default=30
+        Steps of the search; 0 leaves the score bands in force for every coverage.
+
+    Notes
+    -----
+    The selection score of a row depends on the coverage: :meth:`selection_score` gives it, :meth:`band` says up to
+    which value it is rejected. Where no influence is clearly better than the score band for a coverage, the score band
+    stays in force; its selection score is the distance to the band, not above 0 inside.
+    """
+
+    objective: ExpectedAUC
+    score_bands: BandRule | None = None
+    steps: int = MAX_STEPS
+    _placed: dict[float, InfluenceThreshold | RejectionBand] = field(default_factory=dict, repr=False, compare=False)
+
+    def band(self, coverage: float) -> RejectionBand:
+        """Return the one-sided band of selection scores to reject."""
+        placed = self._place(check_coverage(coverage))
+        if isinstance(placed, RejectionBand):
+            return RejectionBand(-inf, 0.0) if not placed.is_empty else RejectionBand()
+        return RejectionBand(-inf, placed.threshold) if placed.threshold > -inf else RejectionBand()
+
+    def selection_score(self, columns: FloatArray, probabilities: FloatArray, coverage: float) -> FloatArray:
+        """Score of rows on which the band for this coverage lies."""
+        placed = self._place(check_coverage(coverage))
+        if isinstance(placed, InfluenceThreshold):
+            return placed.table.influence(columns, probabilities)
+        first = columns[:, 0]
+        return np.zeros(len(first)) if placed.is_empty else np.maximum(placed.lower - first, first - placed.upper)
+
+    def _place(self, coverage: float) -> InfluenceThreshold | RejectionBand:
+        # Threads may compute the same placement twice; both results are equal.
+        if coverage not in self._placed:
+            self._placed[coverage] = self._search(coverage)
+        return self._placed[coverage]
+
+    def _search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
+        if coverage == 1:
+            return RejectionBand()
+        band = self.score_bands.band(coverage) if self.score_bands is not None else RejectionBand()
+        total = float(self.objective.weight.sum())
+        budget = total * (1.0 - coverage) + 1e-12 * total
+        start = band.selects(self.objective.columns[:, 0])
+        return place_by_influence(self.objective, budget, start, steps=self.steps) or band

@@ -1,0 +1,265 @@
+"""Any classifier answers, a second model decides when to defer: for scorecards that must stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+
+from aucross.core.influence import MAX_STEPS, Contest, ExpectedAUC, InfluenceBands
+from aucross.core.ranking import FloatArray, RankedScores
+from aucross.core.rules import BandRule, estimate_auc_bands
+from aucross.estimators.base import Fitted, SelectiveClassifier, checked_scores, takes_weights
+from aucross.estimators.frames import refuse_columns_that_abort
+from aucross.estimators.held_out import (
+    RESPONSE_METHODS,
+    HeldOutScores,
+    Rows,
+    TrainingRows,
+    cross_fit_scores,
+    fold_splits,
+)
+from aucross.estimators.probability import as_evidence, fit_with_further_score
+
+# One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
+_BINARY = (Contest(column=0, winner=1, loser=0),)
+_GATE_COLUMN = 1  # of the evidence
+
+
+@dataclass(frozen=True)
+class _RowsForBoth(TrainingRows):
+    """The rows given to `fit`, with the arguments of the gate's fit beside those of the classifier's."""
+
+    gate_fit_params: Mapping[str, Any] = field(default_factory=dict)
+
+    def for_gate(self) -> TrainingRows:
+        """The rows as the gate gets them."""
+        return replace(self, fit_params=self.gate_fit_params)
+
+
+class AUCGate(SelectiveClassifier):
+    """Let a second model, the gate, decide when the given classifier should abstain.
+
+    A rule on the classifier's own score cannot see where that score is wrong. The gate can: it estimates the
+    probability of the positive class from the features, and the rows are rejected whose expected contribution to the
+    AUC *of the given classifier's score* is lowest. The classifier answers as before; only the choice of the rows
+    that go to a person is made by the gate.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The classifier that answers, for instance a mandated logistic scorecard. Wrap a trained one in
+        :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
+    gate : classifier, optional
+        The model that decides when to defer; it never answers. By default a
+        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`.
+    coverage : float in (0, 1], default=0.9
+        Share of rows to select by default; `select` and `band` take any other.
+    cv : int, splitter or iterable of splits, default=5
+        Folds for cross-fitting, the same for both models; as in :class:`AUCross`.
+    n_jobs : int, optional
+        Folds to fit at the same time.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds and of the default gate.
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        Where the scores of the classifier come from; the gate uses the first that it has.
+
+    Attributes
+    ----------
+    estimator_, gate_ : classifier
+        The classifier and the gate, fitted on all rows.
+    classes_ : ndarray of shape (2,)
+        Class labels; the positive class is ``classes_[1]``.
+    band_rule_ : InfluenceBands
+        Answers which band of influences to reject for a coverage.
+    held_out_, gate_held_out_ : HeldOutScores
+        Out-of-fold scores of the training rows by classifier and gate.
+    probability_model_ : ProbabilityModel
+        Turns the scores of both models into the probability of the positive class.
+    response_method_ : str
+        The method of the base classifier in use.
+    n_features_in_ : int
+        Number of features seen during fit, if the base classifier knows it.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features seen during fit, if the base classifier knows them.
+
+    See Also
+    --------
+    AUCross : Rejects a band of the classifier's own score.
+
+    Notes
+    -----
+    **When it helps.** When the gate knows something that the classifier does not: a stronger model, more features, a
+    fresher training window. **When it cannot.** If the gate is no better than the classifier, the fitted probability
+    is a function of the classifier's score, and the best rule is the score band of :class:`AUCross`, which is where
+    the search starts and what stays in force if nothing is clearly better. A weak or useless gate therefore costs
+    nothing but its training.
+
+    The AUC to report is that of the given classifier on the rows it answers; the gate's own AUC plays no part.
+
+    The selection score is the expected influence of each row on the AUC (see :mod:`aucross.core.influence`), with a
+    different table for every coverage; the band on it is one-sided. Bands need not be nested. A placement is searched
+    when a coverage is first asked for and then kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCGate, RankedScores
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(4000, 3))
+    >>> y = rng.random(4000) < 1 / (1 + np.exp(1.5 - X[:, 0] - 2 * X[:, 1] * X[:, 2]))
+    >>> clf = AUCGate(LogisticRegression(), coverage=0.7, random_state=0).fit(X[:3000], y[:3000])
+    >>> score, selected = clf.predict_proba(X[3000:])[:, 1], clf.select(X[3000:])
+    >>> everyone = RankedScores.from_labels(y[3000:], score).auc()
+    >>> RankedScores.from_labels(y[3000:][selected], score[selected]).auc() > everyone + 0.05
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        gate: Any = None,
+        *,
+        coverage: float = 0.9,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        response_method: str = "auto",
+    ) -> None:
+        self.estimator = estimator
+        self.gate = gate
+        self.coverage = coverage
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.response_method = response_method
+
+    def _check_training_rows(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any, fit_params: dict[str, Any]
+    ) -> _RowsForBoth:
+        rows = super()._check_training_rows(X, y, sample_weight, groups, fit_params)
+        if len(rows.classes) > 2:
+            raise ValueError(
+                f"Only binary classification is supported: y must hold two classes for AUCGate, got "
+                f"{len(rows.classes)}: {rows.classes.tolist()[:10]}; pass y == positive_class, or use AUCross"
+            )
+        for_gate = self._gate_fit_params(rows.sample_weight, fit_params)
+        return _RowsForBoth(**{part.name: getattr(rows, part.name) for part in fields(rows)}, gate_fit_params=for_gate)
+
+    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
+        assert isinstance(training, _RowsForBoth)
+        splits = list(fold_splits(training, self.cv, rng))
+        gate = self._gate_to_fit(rng)
+        refuse_columns_that_abort(gate, training.X)
+        gate_training = training.for_gate()
+        held_out, gate_held_out = (
+            cross_fit_scores(model, rows, cv=splits, response_method=method, rng=rng, n_jobs=self.n_jobs)
+            for model, rows, method in (
+                (self.estimator, training, response_method),
+                (gate, gate_training, _gate_response_method(gate)),
+            )
+        )
+        _rank_both_classes(held_out)
+        evidence = _evidence(held_out.scores, response_method, gate_held_out.scores, _gate_response_method(gate))
+        model = fit_with_further_score(
+            evidence, held_out.positive, held_out.sample_weight, n_effective=_effective_rows(held_out)
+        )
+        probabilities = model.predict(evidence)
+
+        def place(rows: Rows) -> BandRule:
+            part = held_out.take(rows)
+            objective = ExpectedAUC(part.scores[:, None], probabilities[rows], _BINARY, part.sample_weight)
+            # Without the gate's score no rule beats the exact band of the classifier's.
+            steps = MAX_STEPS if _GATE_COLUMN in model.columns else 0
+            return InfluenceBands(objective, estimate_auc_bands(_rank_both_classes(part)), steps)
+
+        attributes = {
+            "gate_": gate_training.fit(gate),
+            "gate_held_out_": gate_held_out,
+            "probability_model_": model,
+        }
+        return Fitted(training.fit(self.estimator), held_out, place, attributes)
+
+    def _gate_to_fit(self, rng: np.random.RandomState) -> Any:
+        if self.gate is not None:
+            return clone(self.gate)
+        return HistGradientBoostingClassifier(random_state=rng.randint(2**31 - 1))
+
+    def _gate_fit_params(self, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """What reaches the gate's fit: what it requests if metadata routing is on, else weights if it takes them."""
+        weights = {} if weight is None else {"sample_weight": weight}
+        if get_config()["enable_metadata_routing"] and self.gate is not None:
+            given = {**fit_params, **weights}
+            return dict(process_routing(self, "fit", **given).gate.fit) if given else {}
+        # Other arguments are meant for the classifier.
+        return weights if self.gate is None or takes_weights(self.gate) else {}
+
+    def _score(self, X: Any) -> FloatArray:
+        scores = super()._score(X)
+        method = _gate_response_method(self.gate_)
+        gate_scores = checked_scores(self.gate_, X, method, self.classes_)
+        evidence = _evidence(scores, self.response_method_, gate_scores, method)
+        return np.column_stack((scores, self.probability_model_.predict(evidence)))
+
+    def _held_out_score(self) -> FloatArray:
+        method = _gate_response_method(self.gate_)
+        evidence = _evidence(self.held_out_.scores, self.response_method_, self.gate_held_out_.scores, method)
+        return np.column_stack((self.held_out_.scores, self.probability_model_.predict(evidence)))
+
+    def _selection_score(self, score: FloatArray, coverage: float, rule: Any) -> FloatArray:
+        return rule.selection_score(score[:, :1], score[:, 1:], coverage)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Say which metadata this estimator uses itself and which it passes on."""
+        router = super().get_metadata_routing()
+        if self.gate is not None:
+            router.add(gate=self.gate, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        gate_tags = get_tags(self.gate if self.gate is not None else HistGradientBoostingClassifier()).input_tags
+        # X must suit both models.
+        tags.input_tags.sparse = tags.input_tags.sparse and gate_tags.sparse
+        tags.input_tags.allow_nan = tags.input_tags.allow_nan and gate_tags.allow_nan
+        return tags
+
+
+def _rank_both_classes(held_out: HeldOutScores) -> RankedScores:
+    """Rank held-out rows, which must hold both classes."""
+    ranked = held_out.ranked()
+    if min(ranked.total_positives, ranked.total_negatives) == 0:
+        raise ValueError(
+            f"the held-out rows must hold both classes with weight above 0, got {ranked.total_positives:g} positives "
+            f"and {ranked.total_negatives:g} negatives; pass a cv that scores rows of both classes, or other weights"
+        )
+    return ranked
+
+
+def _effective_rows(held_out: HeldOutScores) -> float:
+    """Kish's effective number of rows; several scores of one row are one row."""
+    per_row = np.bincount(held_out.rows, weights=held_out.sample_weight)
+    return float(per_row.sum() ** 2 / (per_row @ per_row))
+
+
+def _gate_response_method(gate: Any) -> str:
+    for method in RESPONSE_METHODS:
+        if hasattr(gate, method):
+            return method
+    raise TypeError(
+        f"gate must have predict_proba or decision_function, got {type(gate).__name__}, which has neither; choose "
+        "another model or wrap it in CalibratedClassifierCV"
+    )
+
+
+def _evidence(score: FloatArray, method: str, gate_score: FloatArray, gate_method: str) -> FloatArray:
+    return np.column_stack((as_evidence(score, method), as_evidence(gate_score, gate_method)))

@@ -1,0 +1,90 @@
+"""The column that says which group a row belongs to, read from whatever holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aucross.core.ranking import IndexArray
+from aucross.evaluation.bootstrap import BoolArray
+
+# Names of the line of all rows and of the group of rows whose value is missing.
+ALL_ROWS = "(all rows)"
+MISSING = "(missing)"
+
+
+class GroupColumn(NamedTuple):
+    """Labels of the groups in the order of the report, and for each row the number of its group."""
+
+    labels: tuple[Any, ...]
+    codes: IndexArray
+
+    def members(self) -> list[IndexArray]:
+        """Row numbers of each group, ascending."""
+        order = np.argsort(self.codes, kind="stable")
+        sizes = np.bincount(self.codes, minlength=len(self.labels))
+        return np.split(order, np.cumsum(sizes)[:-1])
+
+    def take(self, kept: BoolArray) -> GroupColumn:
+        """The same for some of the rows; groups without rows go."""
+        present, codes = np.unique(self.codes[kept], return_inverse=True)
+        return GroupColumn(tuple(self.labels[code] for code in present), codes)
+
+
+def group_column(groups: Any, n_rows: int) -> GroupColumn:
+    """Read a column of group labels: any array, list or series; missing values become the group ``"(missing)"``.
+
+    The groups are ordered as the categories of a pandas categorical, otherwise sorted; the missing ones come last.
+    """
+    values = [MISSING if _is_missing(value) else value for value in _listed(groups)]
+    if len(values) != n_rows:
+        raise ValueError(f"groups must hold one value per row, got {len(values)} for {n_rows} rows")
+    try:
+        found = set(values)
+    except TypeError:
+        raise TypeError(
+            "groups must hold one value per row, got lists or arrays inside; pass a single column"
+        ) from None
+    if ALL_ROWS in found:
+        raise ValueError(f"groups must not hold {ALL_ROWS!r}, the name of the line of all rows; rename that group")
+    if n_rows and found == {MISSING}:
+        raise ValueError(f"groups must hold at least one value, got {n_rows} missing ones; choose another column")
+    labels = _ordered(found - {MISSING}, groups) + [MISSING] * (MISSING in found)
+    code_of = {label: code for code, label in enumerate(labels)}
+    return GroupColumn(tuple(labels), np.array([code_of[value] for value in values], dtype=np.intp))
+
+
+def _listed(groups: Any) -> list[Any]:
+    """The values as Python objects. Not through an array: numpy makes the string "nan" of a NaN among strings."""
+    if isinstance(groups, str) or not isinstance(groups, Iterable):
+        raise TypeError(f"groups must be a column with one value per row, got {groups!r}; pass the column itself")
+    shape = getattr(groups, "shape", (0,))
+    if len(shape) != 1:
+        raise ValueError(f"groups must be 1-d, got shape {tuple(shape)}; pass a single column")
+    for method in ("tolist", "to_list", "to_pylist"):  # numpy and pandas, polars, Arrow
+        if hasattr(groups, method):
+            return list(getattr(groups, method)())
+    return list(groups)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)  # noqa: PLR0124  (true for NaN and NaT alone)
+    except TypeError:  # pandas' NA is neither equal nor different
+        return True
+    except ValueError:  # an array: refused later, as it cannot be hashed
+        return False
+
+
+def _ordered(labels: set[Any], groups: Any) -> list[Any]:
+    categories = getattr(getattr(groups, "cat", groups), "categories", None)
+    if categories is not None:
+        return [label for label in list(categories) if label in labels]
+    try:
+        return sorted(labels)
+    except TypeError:  # numbers among strings
+        return sorted(labels, key=lambda label: (type(label).__name__, str(label)))

@@ -1,0 +1,247 @@
+"""What a report per group gives back: tables of the groups, of their gaps and of their differences from one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucross.core.ranking import FloatArray, IndexArray
+from aucross.evaluation.group_column import ALL_ROWS
+from aucross.evaluation.results import SelectiveEvaluation, as_frame, bootstrap_spread, text_table
+
+GROUP_METRICS = ("achieved_coverage", "selective_auc", "selective_accuracy", "positive_rate", "positives_deferred")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupComparison:
+    """Rows that compare groups: made by :meth:`GroupEvaluation.gaps` and :meth:`GroupEvaluation.differences`.
+
+    Attributes
+    ----------
+    records : tuple of dict
+        One per row of the table.
+    label_columns, number_columns : tuple of str
+        Columns that the text of the table shows.
+    """
+
+    records: tuple[Mapping[str, Any], ...]
+    label_columns: tuple[str, ...]
+    number_columns: tuple[str, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows as dictionaries."""
+        return [dict(record) for record in self.records]
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        return as_frame(self.rows())
+
+    def __repr__(self) -> str:
+        return _labelled_table(self.rows(), self.label_columns, self.number_columns)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupEvaluation:
+    """Metrics of a selective classifier in each group, at several coverages, with bootstrap intervals.
+
+    Attributes
+    ----------
+    groups : tuple
+        Labels of the groups.
+    n : ndarray of shape (n_groups,)
+        Rows of each group, selected or not.
+    evaluations : tuple of SelectiveEvaluation
+        One per group; their replicates are paired.
+    overall : SelectiveEvaluation
+        The same for all rows.
+    """
+
+    groups: tuple[Any, ...]
+    n: NDArray[np.intp]
+    evaluations: tuple[SelectiveEvaluation, ...]
+    overall: SelectiveEvaluation
+
+    def of(self, group: Any) -> SelectiveEvaluation:
+        """The evaluation of one group, or of ``"(all rows)"``.
+
+        ``first.of(group).minus(second.of(group))`` compares two classifiers within a group.
+        """
+        return self._evaluation(group, "group")
+
+    def _evaluation(self, group: Any, argument: str) -> SelectiveEvaluation:
+        if isinstance(group, str) and group == ALL_ROWS:
+            return self.overall
+        if group not in self.groups:
+            raise ValueError(f"{argument} must be one of {[*self.groups, ALL_ROWS]}, got {group!r}")
+        return self.evaluations[self.groups.index(group)]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per target coverage and group, the line of all rows last.
+
+        ``n`` counts the rows of the group, ``n_positive`` and ``n_negative`` the selected ones of each class. Each
+        metric has ``_sd``, ``_low`` and ``_high`` beside it. ``positives_deferred`` is the share of the group's
+        positives that are rejected. An undefined number is NaN; no group is left out for being small.
+        """
+        labels = [*(_plain(group) for group in self.groups), ALL_ROWS]
+        sizes = [*self.n.tolist(), int(self.n.sum())]
+        tables = [evaluation.rows() for evaluation in (*self.evaluations, self.overall)]
+        return [
+            {
+                "target_coverage": float(coverage),
+                "group": label,
+                "n": size,
+                "n_positive": table[index]["n_positive"],
+                "n_negative": table[index]["n_negative"],
+                **table[index],
+            }
+            for index, coverage in enumerate(self.overall.target_coverage)
+            for label, size, table in zip(labels, sizes, tables, strict=True)
+        ]
+
+    def to_frame(self) -> Any:
+        """The rows as a pandas DataFrame."""
+        return as_frame(self.rows())
+
+    def __repr__(self) -> str:
+        return _labelled_table(self.rows(), ("group", "n"), GROUP_METRICS)
+
+    def gaps(self, *, min_n: int = 1) -> GroupComparison:
+        """The largest difference between two groups, for each coverage and metric.
+
+        Parameters
+        ----------
+        min_n : int, default=1
+            Groups of fewer rows take no part.
+
+        Returns
+        -------
+        GroupComparison
+            One row per coverage and metric. ``gap`` is the highest value minus the lowest, ``ratio`` the lowest
+            divided by the highest, both with ``_sd``, ``_low`` and ``_high``; ``highest_group`` and ``lowest_group``
+            attain them; ``n_groups`` counts the groups in which the metric is defined. ``gap_by_chance`` is the gap
+            that equal groups of these sizes would stay under with probability `confidence_level`.
+
+        Notes
+        -----
+        The highest of many noisy numbers is too high and the lowest too low, so the gap is biased upwards, the more
+        the more groups there are and the smaller they are. The interval does not repair that: it is the interval of
+        the difference between the two groups named, which were chosen for being far apart. Compare the gap with
+        ``gap_by_chance``, which repeats that choice: the range, over the groups, of the deviations of a resample from
+        the estimates. It needs groups large enough for the bootstrap; a group with a handful of positives can
+        have an AUC of 1 in every resample. Leave such groups out with `min_n`, or use :meth:`differences`, where
+        nothing is chosen by looking.
+        """
+        taking_part = np.flatnonzero(self.n >= min_n)
+        if not len(taking_part):
+            raise ValueError(f"min_n must leave a group, got {min_n}, while the largest has {self.n.max()} rows")
+        records = [
+            self._gap(name, index, taking_part)
+            for index in range(len(self.overall.target_coverage))
+            for name in GROUP_METRICS
+        ]
+        labels = ("metric", "highest_group", "lowest_group")
+        return GroupComparison(tuple(records), labels, ("highest", "lowest", "gap", "gap_by_chance", "ratio"))
+
+    def _gap(self, name: str, index: int, taking_part: IndexArray) -> dict[str, Any]:
+        chosen = [self.evaluations[group] for group in taking_part]
+        estimates = np.array([evaluation.estimates[name][index] for evaluation in chosen])
+        replicates = np.array([evaluation.replicates[name][:, index] for evaluation in chosen])
+        defined = ~np.isnan(estimates)
+        high = int(np.argmax(np.where(defined, estimates, -np.inf)))
+        low = int(np.argmin(np.where(defined, estimates, np.inf)))
+        level = self.overall.confidence_level
+        label = {end: _plain(self.groups[taking_part[end]]) if defined.any() else None for end in (high, low)}
+        return {
+            "target_coverage": float(self.overall.target_coverage[index]),
+            "metric": name,
+            **_with_spread("gap", estimates[high] - estimates[low], replicates[high] - replicates[low], level),
+            **_with_spread(
+                "ratio", _ratio(estimates[low], estimates[high]), _ratio(replicates[low], replicates[high]), level
+            ),
+            "gap_by_chance": _range_by_chance(replicates - estimates[:, None], level),
+            "highest": float(estimates[high]),
+            "highest_group": label[high],
+            "lowest": float(estimates[low]),
+            "lowest_group": label[low],
+            "n_groups": int(defined.sum()),
+        }
+
+    def differences(self, reference: Any) -> GroupComparison:
+        """Signed differences of every group from one of them, for each coverage and metric.
+
+        Parameters
+        ----------
+        reference : label
+            One of the groups, or ``"(all rows)"``.
+
+        Returns
+        -------
+        GroupComparison
+            One row per coverage, metric and group, the reference included. ``difference`` is the value of the group
+            minus ``reference_value``, ``ratio`` the first divided by the second, both with ``_sd``, ``_low`` and
+            ``_high``, paired; ``share_above_zero`` is the share of resamples in which the group has the higher value,
+            equal values counting half.
+        """
+        base = self._evaluation(reference, "reference")
+        tables = [evaluation.minus(base).rows() for evaluation in self.evaluations]
+        records = []
+        for position in range(len(tables[0])):
+            index = position // len(base.estimates)  # comparisons list all metrics of a coverage, then the next one
+            for group, evaluation, table in zip(self.groups, self.evaluations, tables, strict=True):
+                row = table[position]
+                ours, theirs = (part.replicates[row["metric"]][:, index] for part in (evaluation, base))
+                ratio = _ratio(row["first"], row["second"])
+                records.append(
+                    {
+                        "target_coverage": row["target_coverage"],
+                        "metric": row["metric"],
+                        "group": _plain(group),
+                        "reference": _plain(reference),
+                        "value": row["first"],
+                        "reference_value": row["second"],
+                        **{column: value for column, value in row.items() if column.startswith("difference")},
+                        **_with_spread("ratio", ratio, _ratio(ours, theirs), self.overall.confidence_level),
+                        "share_above_zero": row["share_above_zero"],
+                    }
+                )
+        return GroupComparison(
+            tuple(records), ("metric", "group", "reference"), ("value", "reference_value", "difference", "ratio")
+        )
+
+
+def _plain(label: Any) -> Any:
+    """A label that JSON can write: intervals, dates and the like as text."""
+    return label if isinstance(label, str | int | float) else str(label)
+
+
+def _with_spread(name: str, estimate: Any, replicates: FloatArray, confidence_level: float) -> dict[str, float]:
+    spread = bootstrap_spread(name, replicates[:, None], confidence_level)
+    return {name: float(estimate), **{column: float(values[0]) for column, values in spread.items()}}
+
+
+def _ratio(part: Any, whole: Any) -> Any:
+    """Part by whole; NaN for 0 by 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.divide(part, whole)
+
+
+def _range_by_chance(deviations: FloatArray, confidence_level: float) -> float:
+    """What the range over the groups (axis 0) of the deviations from the estimates stays under at this level."""
+    # fmax and fmin pass over NaN: groups that a resample leaves without a class.
+    ranges = np.fmax.reduce(deviations, axis=0) - np.fmin.reduce(deviations, axis=0)
+    defined = ranges[~np.isnan(ranges)]
+    return float(np.quantile(defined, confidence_level)) if len(defined) > 1 else float("nan")
+
+
+def _labelled_table(rows: Sequence[Mapping[str, Any]], labels: Sequence[str], numbers: Sequence[str]) -> str:
+    """A table of estimates with columns of text before it."""
+    lines = text_table(rows, numbers).split("\n")
+    for name in reversed(labels):
+        cells = [name, *(str(row[name]) for row in rows)]
+        width = max(len(cell) for cell in cells)
+        lines = [f"{cell.ljust(width)}  {line}" for cell, line in zip(cells, lines, strict=True)]
+    return "\n".join(lines)

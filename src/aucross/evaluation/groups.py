@@ -1,0 +1,284 @@
+"""The report per group: who is deferred, how good the rest is, and how far the groups are apart.
+
+All groups are read from the same resamples of all rows, so that a difference between two groups has a paired
+interval::
+
+    resample of all rows ──┬──► rows of group A ──► coverage, AUC, ... ──┐
+                           ├──► rows of group B ──► coverage, AUC, ... ──┼──► gap of this resample
+                           └──► all rows ─────────► coverage, AUC, ...   ┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
+from aucross.evaluation.bootstrap import BoolArray, RankedRows, draw_counts, selection_statistics, share_of
+from aucross.evaluation.evaluate import (
+    DEFAULT_COVERAGES,
+    check_coverages,
+    check_selective,
+    evaluate_selections,
+    positive_labels,
+    positive_scores_of,
+    seed_from,
+)
+from aucross.evaluation.group_column import GroupColumn, group_column
+from aucross.evaluation.group_results import GROUP_METRICS, GroupEvaluation
+from aucross.evaluation.results import SelectiveEvaluation
+
+# Counts of so many rows and replicates are kept at a time: 64 MB.
+_COUNTS_AT_A_TIME = 2**23
+
+
+def evaluate_groups(
+    clf: Any,
+    X: Any,
+    y: ArrayLike,
+    groups: Any,
+    coverages: Iterable[float] = DEFAULT_COVERAGES,
+    *,
+    band_groups: Any = None,
+    sample_weight: ArrayLike | None = None,
+    n_bootstrap: int = 1000,
+    confidence_level: float = 0.95,
+    random_state: Any = None,
+) -> GroupEvaluation:
+    """Evaluate a fitted selective classifier in each group of the rows.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
+    X : array-like or frame of shape (n_samples, n_features)
+        Test rows.
+    y : array-like of shape (n_samples,)
+        Their labels, as in training.
+    groups : array-like or series of shape (n_samples,)
+        The group of each row: strings, numbers, categories. It need not be a feature. Missing values form the group
+        ``"(missing)"``. Every distinct value is a group, so cut a continuous column into bands first.
+    coverages : iterable of float in (0, 1], default=(.99, .95, .90, .85, .80, .75)
+        Target coverages.
+    band_groups : array-like of shape (n_samples,), optional
+        Handed to ``clf.select_each``, for a classifier fitted with a band for each group.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows; a row of weight 0 takes no part.
+    n_bootstrap : int, default=1000
+        Bootstrap replicates; 0 gives estimates alone.
+    confidence_level : float in (0, 1), default=0.95
+        Level of the percentile intervals ``_low`` to ``_high``.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the bootstrap. Evaluations of the same rows with the same seed are paired.
+
+    Returns
+    -------
+    GroupEvaluation
+        ``to_frame()`` gives one row per target coverage and group, ``gaps()`` and ``differences(reference)`` how far
+        the groups are apart.
+
+    See Also
+    --------
+    BaseRateGuard : Warns when the selection shifts the share of positives, in all or in each group.
+
+    Notes
+    -----
+    The AUC of a group compares its positives with its negatives only. Groups can each be ranked well and still stand
+    against each other in the wrong order, which the line of all rows would show.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> from aucross.evaluation.groups import evaluate_groups
+    >>> X, y = make_classification(3000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X[:2000], y[:2000])
+    >>> region = ["north" if row[0] > 0 else "south" for row in X[2000:]]
+    >>> report = evaluate_groups(clf, X[2000:], y[2000:], region, [0.8], n_bootstrap=100, random_state=0)
+    >>> [(row["group"], row["n"]) for row in report.rows()]
+    [('north', 500), ('south', 500), ('(all rows)', 1000)]
+    """
+    coverages = check_coverages(coverages)
+    check_selective(clf)
+    if len(clf.classes_) != 2:
+        raise ValueError(
+            f"clf must have two classes, got {len(clf.classes_)}; for one class against the others pass masks to "
+            "evaluate_group_selections"
+        )
+    positive, score = positive_labels(clf, y), positive_scores_of(clf, X)
+    if len(positive) != len(score):
+        raise ValueError(f"y must hold one label per row of X, got {len(positive)} for {len(score)} rows")
+    # Only where given: a classifier of another library need not know the argument.
+    bands = {} if band_groups is None else {"band_groups": band_groups}
+    return evaluate_group_selections(
+        positive,
+        score,
+        np.asarray(clf.predict(X)) == clf.classes_[1],
+        dict(zip(coverages, clf.select_each(X, coverages, **bands), strict=True)),
+        groups,
+        sample_weight=sample_weight,
+        n_bootstrap=n_bootstrap,
+        confidence_level=confidence_level,
+        random_state=random_state,
+    )
+
+
+def evaluate_group_selections(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    y_pred: ArrayLike,
+    selections: Mapping[float, ArrayLike],
+    groups: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    n_bootstrap: int = 1000,
+    confidence_level: float = 0.95,
+    random_state: Any = None,
+) -> GroupEvaluation:
+    """Evaluate selections that were made anywhere, in each group of the rows.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n_samples,)
+        True and predicted labels: boolean, 0/1 or -1/1.
+    y_score : array-like of shape (n_samples,)
+        Scores of the positive class.
+    selections : dict of float to array-like of shape (n_samples,), bool
+        For each target coverage the mask of selected rows.
+    groups, sample_weight, n_bootstrap, confidence_level, random_state
+        As in :func:`evaluate_groups`.
+
+    Returns
+    -------
+    GroupEvaluation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross.evaluation.groups import evaluate_group_selections
+    >>> y, score = np.array([0, 0, 1, 0, 1, 1]), np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.8])
+    >>> sure, side = np.abs(score - 0.5) > 0.15, ["left", "left", "left", "right", "right", "right"]
+    >>> evaluate_group_selections(y, score, score > 0.5, {0.8: sure}, side, n_bootstrap=0)
+    group       n  target_coverage  achieved_coverage  selective_auc  selective_accuracy  positive_rate  positives_...
+    left        3  0.80             1.000              1.000          0.667               0.333          0.000
+    right       3  0.80             0.667              nan            1.000               1.000          0.000
+    (all rows)  6  0.80             0.833              1.000          0.800               0.600          0.000
+    """
+    positive = as_positive(y_true)
+    column = group_column(groups, len(positive))
+    seed = seed_from(random_state)
+    overall = evaluate_selections(  # it checks all other arguments
+        positive,
+        y_score,
+        y_pred,
+        selections,
+        sample_weight=sample_weight,
+        n_bootstrap=n_bootstrap,
+        confidence_level=confidence_level,
+        random_state=seed,
+    )
+    weight = None if sample_weight is None else check_weights(sample_weight, len(positive))
+    used = np.ones(len(positive), dtype=bool) if weight is None else weight > 0
+    column = column.take(used)
+    rows = _Rows(
+        RankedRows(
+            positive[used],
+            check_scores(y_score, len(positive))[used],
+            (as_positive(y_pred, "y_pred") == positive)[used],
+        ),
+        np.array([np.asarray(mask)[used] for mask in selections.values()]),
+        None if weight is None else weight[used],
+    )
+    return _assembled(rows, column, overall, lambda: draw_counts(int(used.sum()), n_bootstrap, seed))
+
+
+class _Rows(NamedTuple):
+    """Rows with weight, all of them or those of one group: labels and scores, masks, weights."""
+
+    ranked: RankedRows
+    masks: BoolArray
+    weight: FloatArray | None
+
+    def take(self, members: IndexArray) -> _Rows:
+        """The rows of one group."""
+        positive, score, correct = self.ranked
+        ranked = RankedRows(positive[members], score[members], correct[members])
+        return _Rows(ranked, self.masks[:, members], None if self.weight is None else self.weight[members])
+
+
+def _assembled(
+    rows: _Rows, column: GroupColumn, overall: SelectiveEvaluation, draws: Callable[[], Iterator[IndexArray]]
+) -> GroupEvaluation:
+    """Measure every group on the rows as given and on the draws, and put the report together."""
+    members = column.members()
+    parts = [rows.take(of_group) for of_group in members]
+    n_bootstrap = len(overall.replicates["achieved_coverage"])
+    as_given = np.ones(len(column.codes), dtype=np.intp)
+    estimates, all_deferred = _measure(parts, members, iter([as_given]), 1)
+    replicates, all_deferred_replicates = _measure(parts, members, draws(), n_bootstrap)
+    evaluations = tuple(
+        replace(  # coverages, level and draws are those of all rows
+            overall,
+            estimates={name: estimates[name][number, 0] for name in GROUP_METRICS},
+            replicates={name: replicates[name][number] for name in GROUP_METRICS},
+            n_positive=(part.masks & part.ranked.positive).sum(axis=1),
+            n_negative=(part.masks & ~part.ranked.positive).sum(axis=1),
+        )
+        for number, part in enumerate(parts)
+    )
+    overall = replace(
+        overall,
+        estimates=_in_order({**overall.estimates, "positives_deferred": all_deferred[0]}),
+        replicates=_in_order({**overall.replicates, "positives_deferred": all_deferred_replicates}),
+    )
+    return GroupEvaluation(column.labels, np.array([len(own) for own in members]), evaluations, overall)
+
+
+def _in_order(metrics: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    return {name: metrics[name] for name in GROUP_METRICS}
+
+
+def _measure(
+    parts: Sequence[_Rows], members: Sequence[IndexArray], counts: Iterator[IndexArray], n_weightings: int
+) -> tuple[dict[str, FloatArray], FloatArray]:
+    """All metrics of all groups under every weighting, and the share of positives deferred among all rows.
+
+    The metrics are arrays of shape (n_groups, n_weightings, n_coverages), the share has no groups.
+    """
+    n_coverages = len(parts[0].masks)
+    # One more selection takes all rows: what is positive there is what could be deferred.
+    shape = (len(parts), n_weightings, n_coverages + 1)
+    values = {name: np.empty(shape) for name in GROUP_METRICS[:-1]}
+    positives = np.empty(shape)
+    block_size = max(1, _COUNTS_AT_A_TIME // sum(len(own) for own in members))
+    start = 0
+    while block := list(islice(counts, block_size)):
+        stop = start + len(block)
+        for number, (part, own) in enumerate(zip(parts, members, strict=True)):
+            own_counts = [count[own] for count in block]
+            masks = np.vstack((part.masks, np.ones(len(own), dtype=bool)))
+            statistics = selection_statistics(part.ranked, masks, iter(own_counts), part.weight)
+            for name, array in values.items():
+                array[number, start:stop] = getattr(statistics, name)
+            total = np.array([count.sum() if part.weight is None else count @ part.weight for count in own_counts])
+            # Where nothing is selected the rate is NaN, and no positive is selected.
+            share = np.nan_to_num(statistics.achieved_coverage * statistics.positive_rate)
+            positives[number, start:stop] = total[:, None] * share
+        start = stop
+    metrics = {name: array[:, :, :-1] for name, array in values.items()}
+    for part, coverage in zip(parts, metrics["achieved_coverage"], strict=True):
+        # All rows are all rows, whatever the order in which their weights are added up; NaN stays for no rows.
+        coverage[(coverage > 0) & part.masks.all(axis=1)] = 1.0
+    metrics["positives_deferred"] = _deferred(positives)
+    return metrics, _deferred(positives.sum(axis=0))
+
+
+def _deferred(positives: FloatArray) -> FloatArray:
+    """Share of the positives (last column) that each selection (the other columns) leaves out."""
+    return 1.0 - share_of(positives[..., :-1], positives[..., -1:])

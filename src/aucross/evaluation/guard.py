@@ -1,0 +1,256 @@
+"""A guard on the base rate: it says when the rows that are answered hold another share of positives than all rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+from scipy.stats import hypergeom
+
+from aucross.core.ranking import FloatArray, as_positive
+from aucross.evaluation.bootstrap import BoolArray
+from aucross.evaluation.coverage import achieved_coverage, positive_rate, positives_deferred
+from aucross.evaluation.group_column import group_column
+from aucross.evaluation.inputs import check_probability, check_selected, row_weights
+
+
+class BaseRateWarning(UserWarning):
+    """The selected rows hold another share of positives than all rows, or the rarer class is deferred too often."""
+
+
+@dataclass(frozen=True)
+class BaseRateCheck:
+    """What a selection does to the share of positives.
+
+    Attributes
+    ----------
+    n : int
+        Rows looked at, selected or not.
+    positive_rate, selected_positive_rate : float
+        Share of positives among all rows and among the selected ones.
+    shift : float
+        The second minus the first.
+    rarer_class : {"positive", "negative"}
+        The class with the smaller share of all rows.
+    relative_shift : float
+        Change of the share of that class, divided by its share of all rows.
+    deferred, rarer_deferred : float
+        Share of the rows and share of the rarer class that is rejected.
+    deferral_ratio : float
+        ``rarer_deferred / deferred``: 1 if the class is deferred as often as any row.
+    chance : float
+        Probability that as many rows, rejected at random, would hold a number of positives at least as unusual.
+    guard : BaseRateGuard
+        The limits.
+    """
+
+    n: int
+    positive_rate: float
+    selected_positive_rate: float
+    shift: float
+    rarer_class: Literal["positive", "negative"]
+    relative_shift: float
+    deferred: float
+    rarer_deferred: float
+    deferral_ratio: float
+    chance: float
+    guard: BaseRateGuard
+
+    @property
+    def exceeded(self) -> tuple[str, ...]:
+        """Names of the limits that are exceeded, by more than chance explains."""
+        if self.chance > self.guard.significance:
+            return ()
+        names = ("shift", "relative_shift", "deferral_ratio")
+        return tuple(f"max_{name}" for name in names if abs(getattr(self, name)) > getattr(self.guard, f"max_{name}"))
+
+    @property
+    def ok(self) -> bool:
+        """True if no limit is exceeded."""
+        return not self.exceeded
+
+    @property
+    def message(self) -> str:
+        """The numbers in a sentence, with the limits that are exceeded."""
+        if isnan(self.rarer_deferred):
+            return f"there are no {self.rarer_class}s among {self.n} rows: nothing to compare"
+        if isnan(self.selected_positive_rate):
+            return f"none of {self.n} rows is selected: nothing to compare"
+        sentence = (
+            f"{100 * self.deferred:.1f} % of {self.n} rows and {100 * self.rarer_deferred:.1f} % of the "
+            f"{self.rarer_class}s are deferred, and the positive rate goes from {self.positive_rate:.3f} to "
+            f"{self.selected_positive_rate:.3f}"
+        )
+        limits = {
+            "max_shift": f"a shift of {abs(self.shift):.3f} (limit {self.guard.max_shift:g})",
+            "max_relative_shift": f"a share of {self.rarer_class}s changed by {100 * abs(self.relative_shift):.0f} % "
+            f"(limit {100 * self.guard.max_relative_shift:g} %)",
+            "max_deferral_ratio": f"{self.rarer_class}s deferred {self.deferral_ratio:.1f} times as often as any row "
+            f"(limit {self.guard.max_deferral_ratio:g})",
+        }
+        exceeded = "; ".join(limits[name] for name in self.exceeded)
+        return f"{sentence}: {exceeded}" if exceeded else sentence
+
+
+@dataclass(frozen=True)
+class BaseRateGuard:
+    """Warns when the rows that are answered are no longer like all rows.
+
+    Parameters
+    ----------
+    max_shift : float in [0, 1], default=0.05
+        Largest difference between the positive rate of the selected rows and that of all rows, in either direction.
+    max_relative_shift : float, default=0.2
+        Largest change of the share of the rarer class, divided by its share of all rows. It matters where that class
+        is rare: a positive rate that falls from .067 to .019 has moved by less than .05.
+    max_deferral_ratio : float of at least 1, default=2.0
+        How many times as often as any row a row of the rarer class may be deferred. It matters at high coverage,
+        where even a starved class hardly moves the rate.
+    significance : float in (0, 1], default=0.01
+        A limit counts as exceeded only if rejecting as many rows at random would make as unusual a selection with at
+        most this probability. It keeps small groups from raising alarms by accident; 1 switches it off.
+
+    Notes
+    -----
+    The limits leave room for what bands placed for the AUC do (``benchmarks/base_rate.py``). With LightGBM on Adult,
+    UCICredit and GiveMe and coverages from .99 to .75, :class:`aucross.AUCross` shifts the positive rate by at most
+    .028 or 11 %, and defers positives at most 1.7 times as often as any row. Rejecting by maximum probability
+    (:class:`aucross.SCross`) passes a limit on each of the three: at coverage .75 it shifts the rate by 31 %, 33 % and
+    71 %, and on GiveMe, with 6.7 % positives, it defers positives up to 7.6 times as often as any row.
+
+    The probability counts rows, whatever their weights; the other numbers count weight.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross.evaluation.guard import BaseRateGuard
+    >>> y = np.arange(1000) % 10 == 0
+    >>> even, starving = np.arange(1000) % 3 > 0, ~y | (np.arange(1000) % 4 > 0)
+    >>> guard = BaseRateGuard()
+    >>> print(guard.check(y, even).message)
+    33.4 % of 1000 rows and 34.0 % of the positives are deferred, and the positive rate goes from 0.100 to 0.099
+    >>> guard.check(y, starving, warn=False).exceeded
+    ('max_relative_shift', 'max_deferral_ratio')
+    """
+
+    max_shift: float = 0.05
+    max_relative_shift: float = 0.2
+    max_deferral_ratio: float = 2.0
+    significance: float = 0.01
+
+    def __post_init__(self) -> None:
+        check_probability(self.max_shift, "max_shift")
+        if not self.max_relative_shift >= 0:
+            raise ValueError(f"max_relative_shift must be 0 or more, got {self.max_relative_shift:g}; 0.2 means 20 %")
+        if not self.max_deferral_ratio >= 1:
+            raise ValueError(
+                f"max_deferral_ratio must be at least 1, got {self.max_deferral_ratio:g}; 1 means as often as any row"
+            )
+        if not 0 < self.significance <= 1:
+            raise ValueError(f"significance must be in (0, 1], got {self.significance:g}; 1 switches it off")
+
+    def check(
+        self, y_true: ArrayLike, selected: ArrayLike, *, sample_weight: ArrayLike | None = None, warn: bool = True
+    ) -> BaseRateCheck:
+        """Compare the selected rows with all rows.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n,)
+            True for positive rows: boolean, 0/1 or -1/1.
+        selected : array-like of shape (n,), bool
+            True for the rows whose prediction is used.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows; a row of weight 0 takes no part.
+        warn : bool, default=True
+            Whether to give a :class:`BaseRateWarning` when a limit is exceeded.
+
+        Returns
+        -------
+        BaseRateCheck
+            Numbers that are undefined (no positives, nothing selected) are NaN and exceed no limit.
+        """
+        checked = self._checked(*_with_weight(y_true, selected, sample_weight))
+        if warn and not checked.ok:
+            warnings.warn(checked.message, BaseRateWarning, stacklevel=2)
+        return checked
+
+    def check_groups(
+        self,
+        y_true: ArrayLike,
+        selected: ArrayLike,
+        groups: Any,
+        *,
+        sample_weight: ArrayLike | None = None,
+        warn: bool = True,
+    ) -> dict[Any, BaseRateCheck]:
+        """Compare the selected rows of each group with all rows of that group.
+
+        Parameters
+        ----------
+        y_true, selected, sample_weight
+            As in :meth:`check`.
+        groups : array-like or series of shape (n,)
+            The group of each row; missing values form the group ``"(missing)"``.
+        warn : bool, default=True
+            Whether to give one :class:`BaseRateWarning` for all groups in which a limit is exceeded.
+
+        Returns
+        -------
+        dict of label to BaseRateCheck
+        """
+        column = group_column(groups, len(as_positive(y_true)))
+        positive, mask, weight = _with_weight(y_true, selected, sample_weight)
+        column = column.take(row_weights(sample_weight, len(column.codes)) > 0)
+        checks = {
+            label: self._checked(positive[own], mask[own], weight[own])
+            for label, own in zip(column.labels, column.members(), strict=True)
+        }
+        alarms = [f"group {label!r}: {checked.message}" for label, checked in checks.items() if not checked.ok]
+        if warn and alarms:
+            warnings.warn("; ".join(alarms), BaseRateWarning, stacklevel=2)
+        return checks
+
+    def _checked(self, positive: BoolArray, selected: BoolArray, weight: FloatArray) -> BaseRateCheck:
+        overall = positive_rate(positive, sample_weight=weight)
+        rate = positive_rate(positive, selected, sample_weight=weight)
+        deferred = 1.0 - achieved_coverage(selected, weight)
+        is_rare = overall <= 0.5
+        rarer_deferred = positives_deferred(positive if is_rare else ~positive, selected, sample_weight=weight)
+        change, share = (rate - overall, overall) if is_rare else (overall - rate, 1.0 - overall)
+        return BaseRateCheck(
+            n=len(positive),
+            positive_rate=overall,
+            selected_positive_rate=rate,
+            shift=rate - overall,
+            rarer_class="positive" if is_rare else "negative",
+            relative_shift=change / share if share > 0 else nan,
+            deferred=deferred,
+            rarer_deferred=rarer_deferred,
+            deferral_ratio=rarer_deferred / deferred if deferred > 0 else nan,
+            chance=_chance(positive, selected),
+            guard=self,
+        )
+
+
+def _with_weight(
+    y_true: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[BoolArray, BoolArray, FloatArray]:
+    """Checked labels, mask and weights of the rows that carry weight."""
+    positive = as_positive(y_true)
+    if not len(positive):
+        raise ValueError("there must be at least one row to check, got none")
+    mask = check_selected(selected, len(positive))
+    weight = row_weights(sample_weight, len(positive))
+    used = weight > 0
+    return positive[used], mask[used], weight[used]
+
+
+def _chance(positive: BoolArray, selected: BoolArray) -> float:
+    """Two-sided probability of the number of positives among the deferred rows, had they been drawn at random."""
+    drawn = hypergeom(len(positive), int(positive.sum()), int((~selected).sum()))
+    found = int((positive & ~selected).sum())
+    return min(1.0, 2.0 * float(min(drawn.cdf(found), drawn.sf(found - 1))))

@@ -1,0 +1,306 @@
+"""What classifier and reviewers achieve together: deferred decisions are replaced by the reviewers', then any metric.
+
+::
+
+    selected rows   the classifier's decision ──┐
+                                                ├──► one decision per row ──► metric over all rows
+    deferred rows   the reviewer's decision ────┘
+                    given, or right with an assumed probability
+
+A selective metric rewards a classifier for deferring what is hard; the team score also counts what becomes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, hamming_loss, recall_score, zero_one_loss
+
+from aucross.core.ranking import FloatArray, check_weights
+from aucross.evaluation.decisions import expected_cost, generalized_risk, selective_accuracy, selective_risk
+from aucross.evaluation.inputs import BoolArray, check_probability, check_selected
+
+Metric = Callable[..., float]
+LabelArray = NDArray[Any]
+
+# Weighted means over rows, or over the rows of one true class: linear in the decisions as long as y_true stays.
+LINEAR_METRICS: tuple[Metric, ...] = (
+    accuracy_score,
+    balanced_accuracy_score,
+    expected_cost,
+    generalized_risk,
+    hamming_loss,
+    recall_score,
+    selective_accuracy,
+    selective_risk,
+    zero_one_loss,
+)
+
+
+class _Rows(NamedTuple):
+    """Checked labels, decisions of the classifier, the rows that it leaves to reviewers, and weights."""
+
+    y_true: LabelArray
+    y_pred: LabelArray
+    deferred: BoolArray
+    weight: FloatArray | None
+
+
+def team_predictions(y_pred: ArrayLike, selected: ArrayLike, *, reviewer_labels: ArrayLike) -> LabelArray:
+    """Decisions of the team: the classifier's for selected rows, the reviewers' for the others.
+
+    Parameters
+    ----------
+    y_pred : array-like of shape (n,)
+        Decisions of the classifier for all rows.
+    selected : array-like of shape (n,), bool
+        True for the rows whose prediction is used.
+    reviewer_labels : array-like of shape (n,)
+        Decisions of the reviewers; those of selected rows are not read and may be missing.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        One decision per row, in the type of `y_pred` (strings as long as needed).
+
+    Examples
+    --------
+    >>> from aucross.evaluation.team import team_predictions
+    >>> team_predictions([0, 1, 1, 0], [True, True, False, False], reviewer_labels=[None, None, 0, 1])
+    array([0, 1, 0, 1])
+    """
+    predicted = _check_labels(y_pred, "y_pred")
+    deferred = ~check_selected(selected, len(predicted))
+    labels = _check_labels(reviewer_labels, "reviewer_labels", len(predicted))
+    return _with_reviews(predicted, deferred, _reviews_given(labels, deferred, predicted))
+
+
+def team_score(
+    metric: Metric,
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    selected: ArrayLike,
+    *,
+    reviewer_labels: ArrayLike | None = None,
+    reviewer_accuracy: float | Mapping[Any, float] | None = None,
+    sample_weight: ArrayLike | None = None,
+    linear: bool | None = None,
+    n_draws: int = 200,
+    random_state: Any = None,
+    **metric_params: Any,
+) -> float:
+    """Score of classifier and reviewers together: any metric over all rows.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, y_pred, **metric_params)`` that returns a number, for instance
+        :func:`sklearn.metrics.f1_score`; it gets `sample_weight` where there are weights.
+    y_true : array-like of shape (n,)
+        Labels.
+    y_pred : array-like of shape (n,)
+        Decisions of the classifier for all rows.
+    selected : array-like of shape (n,), bool
+        True for the rows whose prediction is used; the others go to the reviewers.
+    reviewer_labels : array-like of shape (n,), optional
+        Decisions of the reviewers; those of selected rows are not read and may be missing. Either these or
+        `reviewer_accuracy`.
+    reviewer_accuracy : float in [0, 1] or mapping of label to float, optional
+        Assumed probability that a reviewer decides a deferred row rightly, for all rows or for each true class. A wrong
+        decision is any of the other labels of `y_true`, each with the same probability. Rows are decided
+        independently.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+    linear : bool, optional
+        Whether the metric is a weighted mean over the rows, or over the rows of a true class, so that its expectation
+        under `reviewer_accuracy` can be computed rather than drawn; such a metric must take `sample_weight`. None
+        knows accuracy, balanced accuracy, recall, zero-one and Hamming loss of scikit-learn and ``expected_cost``,
+        ``selective_accuracy``, ``selective_risk`` and ``generalized_risk`` of this package, and draws for all others.
+    n_draws : int, default=200
+        Number of draws of the reviewers' decisions for metrics that are not linear.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the draws.
+    **metric_params : dict
+        Further arguments of the metric.
+
+    Returns
+    -------
+    float
+        The metric with the reviewers' labels; with an assumed accuracy its expectation, exact for linear metrics and
+        the mean of the draws for others.
+
+    Notes
+    -----
+    Usual in learning to defer. A review fee is no part of the score, because the reviewers' decisions count like any
+    other: with :func:`~aucross.evaluation.expected_cost` pass ``review_cost=0`` and add the fee times the share of
+    deferred rows.
+
+    The exact expectation is one call of the metric: each deferred row takes part once with
+    every label, weighted by the probability of that label.
+
+    Reviewers who see only hard rows may be less accurate than on average: prefer labels of reviewed rows, or an
+    accuracy measured on them, to an overall one.
+
+    Examples
+    --------
+    Two of six rows are deferred; the classifier is wrong on one of the others:
+
+    >>> from sklearn.metrics import accuracy_score, f1_score
+    >>> from aucross.evaluation.team import team_score
+    >>> y_true, y_pred = [0, 0, 1, 1, 0, 1], [0, 0, 0, 1, 1, 1]
+    >>> selected = [True, True, False, True, True, False]
+    >>> round(team_score(accuracy_score, y_true, y_pred, selected, reviewer_accuracy=0.9), 4)
+    0.8
+    >>> round(team_score(f1_score, y_true, y_pred, selected, reviewer_labels=[0, 0, 1, 0, 0, 1]), 4)
+    0.8571
+    """
+    if not callable(metric):
+        raise ValueError(
+            f"metric must be a function such as sklearn.metrics.accuracy_score, got {metric!r}; for a scorer or a name "
+            "pass the metric function behind it"
+        )
+    rows = _checked_rows(y_true, y_pred, selected, sample_weight)
+    score = partial(_score, metric, metric_params)
+    if (reviewer_labels is None) == (reviewer_accuracy is None):
+        given = "both" if reviewer_labels is not None else "neither"
+        raise ValueError(
+            f"either reviewer_labels or reviewer_accuracy must be given, got {given}; pass the labels if rows were "
+            "reviewed, else an assumed accuracy such as 0.9"
+        )
+    if reviewer_labels is not None:
+        team = team_predictions(rows.y_pred, ~rows.deferred, reviewer_labels=reviewer_labels)
+        return score(rows.y_true, team, rows.weight)
+    classes, probability = _label_probabilities(rows, reviewer_accuracy)
+    if _is_linear(metric) if linear is None else linear:
+        return score(*_rows_with_every_label(rows, classes, probability))
+    if not isinstance(n_draws, Integral) or n_draws < 1:
+        raise ValueError(f"n_draws must be a positive integer, got {n_draws!r}")
+    is_legacy = isinstance(random_state, np.random.RandomState)
+    rng = np.random.default_rng(random_state.randint(2**31 - 1) if is_legacy else random_state)
+    teams = (
+        _with_reviews(rows.y_pred, rows.deferred, _draw_reviews(classes, probability, rng)) for _ in range(int(n_draws))
+    )
+    return float(np.mean([score(rows.y_true, team, rows.weight) for team in teams]))
+
+
+def _score(
+    metric: Metric, metric_params: Mapping[str, Any], y_true: LabelArray, y_team: LabelArray, weight: FloatArray | None
+) -> float:
+    weights = {} if weight is None else {"sample_weight": weight}
+    return float(metric(y_true, y_team, **weights, **metric_params))
+
+
+def _checked_rows(y_true: ArrayLike, y_pred: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None) -> _Rows:
+    true = _check_labels(y_true, "y_true")
+    predicted = _check_labels(y_pred, "y_pred", len(true))
+    weight = None if sample_weight is None else check_weights(sample_weight, len(true))
+    return _Rows(true, predicted, ~check_selected(selected, len(true)), weight)
+
+
+def _is_linear(metric: Metric) -> bool:
+    while isinstance(metric, partial):
+        metric = metric.func
+    return metric in LINEAR_METRICS
+
+
+def _check_labels(values: ArrayLike, name: str, n_rows: int | None = None) -> LabelArray:
+    labels = np.asarray(values)
+    if labels.ndim != 1:
+        raise ValueError(f"{name} must be 1-d, got shape {labels.shape}")
+    if n_rows is not None and len(labels) != n_rows:
+        raise ValueError(f"{name} must hold one label per row, got {len(labels)} for {n_rows} rows")
+    return labels
+
+
+def _reviews_given(labels: LabelArray, deferred: BoolArray, predicted: LabelArray) -> LabelArray:
+    """The reviewers' labels of deferred rows, in the type of the classifier's labels."""
+    reviews = labels[deferred]
+    # NaN is the only value that differs from itself.
+    missing = np.array([review is None or review != review for review in reviews.tolist()], dtype=bool)  # noqa: PLR0124
+    if missing.any():
+        raise ValueError(
+            f"reviewer_labels must hold a label for every deferred row, got {int(missing.sum())} missing of "
+            f"{len(reviews)}, the first in row {int(np.flatnonzero(deferred)[np.argmax(missing)])}"
+        )
+    # Placeholders such as NaN and None change the type of the array; the labels themselves must fit.
+    converted = _converted(np.array(reviews.tolist()) if len(reviews) else reviews, predicted.dtype)
+    if converted is None:
+        raise ValueError(
+            f"reviewer_labels must hold labels of the type of y_pred ({predicted.dtype}), got values such as "
+            f"{reviews[:3].tolist()}"
+        )
+    return converted
+
+
+def _converted(labels: LabelArray, dtype: np.dtype[Any]) -> LabelArray | None:
+    """Labels in a type, strings at any length; None if that would change them."""
+    if not len(labels) or dtype.kind == "O" or labels.dtype.kind == dtype.kind == "U":
+        return labels
+    if "U" in (labels.dtype.kind, dtype.kind):
+        return None
+    converted = labels.astype(dtype)
+    return converted if np.array_equal(converted, labels) else None
+
+
+def _with_reviews(predicted: LabelArray, deferred: BoolArray, reviews: LabelArray) -> LabelArray:
+    """Put the reviewers' decisions, one for each deferred row, among those of the classifier."""
+    decisions = predicted.astype(np.result_type(predicted, reviews)) if len(reviews) else predicted.copy()
+    decisions[deferred] = reviews
+    return decisions
+
+
+def _label_probabilities(rows: _Rows, reviewer_accuracy: Any) -> tuple[LabelArray, FloatArray]:
+    """The labels, and the probability of each of them for each deferred row."""
+    classes, codes = np.unique(rows.y_true, return_inverse=True)
+    accuracy = _accuracy_by_class(reviewer_accuracy, classes)
+    if rows.deferred.any() and len(classes) < 2 and (accuracy < 1).any():
+        raise ValueError(
+            f"y_true must hold at least two labels, got {classes.tolist()}: a reviewer who errs needs another label; "
+            "pass reviewer_labels"
+        )
+    n_others = max(len(classes) - 1, 1)
+    by_class = np.repeat(((1 - accuracy) / n_others)[:, None], len(classes), axis=1)
+    np.fill_diagonal(by_class, accuracy)
+    return classes, by_class[codes[rows.deferred]]
+
+
+def _accuracy_by_class(reviewer_accuracy: Any, classes: LabelArray) -> FloatArray:
+    if isinstance(reviewer_accuracy, Mapping):
+        missing = [label for label in classes.tolist() if label not in reviewer_accuracy]
+        if missing:
+            raise ValueError(
+                f"reviewer_accuracy must have an accuracy for every label, got none for {missing}; the labels are "
+                f"{classes.tolist()}"
+            )
+        values = [reviewer_accuracy[label] for label in classes.tolist()]
+    else:
+        values = [reviewer_accuracy] * len(classes)
+    for value in values:
+        if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
+            raise ValueError(f"reviewer_accuracy must be a number in [0, 1] or a mapping to numbers, got {value!r}")
+    return np.array([check_probability(float(value), "reviewer_accuracy") for value in values])
+
+
+def _rows_with_every_label(
+    rows: _Rows, classes: LabelArray, probability: FloatArray
+) -> tuple[LabelArray, LabelArray, FloatArray]:
+    """Labels, decisions and weights in which each deferred row occurs with every label, by its probability."""
+    weight = np.ones(len(rows.y_true)) if rows.weight is None else rows.weight
+    deferred, selected = np.flatnonzero(rows.deferred), np.flatnonzero(~rows.deferred)
+    true = np.concatenate((rows.y_true[selected], np.repeat(rows.y_true[deferred], len(classes))))
+    team = np.concatenate((rows.y_pred[selected], np.tile(classes, len(deferred))))
+    shares = np.concatenate((weight[selected], (weight[deferred, None] * probability).ravel()))
+    return true, team, shares
+
+
+def _draw_reviews(classes: LabelArray, probability: FloatArray, rng: np.random.Generator) -> LabelArray:
+    """One label for each deferred row."""
+    drawn = rng.random(len(probability))
+    # Cumulative probabilities may end a little below 1; the last label takes the rest.
+    choice = (drawn[:, None] >= np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)
+    return np.asarray(classes[choice])
