@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # One thread per library and one test process per core: nested thread pools slow each other down.
+# One process takes a whole file, because the blocks of a documentation page build on each other.
 # The last switch lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
@@ -12,7 +13,7 @@ demo: .venv/installed-demo
 	$(BIN)/python examples/demo.py
 
 test: lint .venv/installed-test
-	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist worksteal
+	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: .venv/installed-lint .venv/installed-test
 	$(BIN)/ruff check
