@@ -3,7 +3,7 @@ A gate for a mandated scorecard
 ===============================
 
 A logistic scorecard must answer. Which loans go to a person may be decided by any model, here a gradient boosting
-model as the gate. The picture shows the AUC *of the scorecard* on the loans that it answers:
+model as the gate. What counts is the AUC *of the scorecard* on the loans that it answers:
 
 * :class:`~aucross.AUCross` rejects the best band of the scorecard's own score;
 * the Oracle is the best band in hindsight, the limit of every rule on that score;
@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from aucross import AUCGate, AUCross, RankedScores, oracle_band
 from aucross.datasets import make_credit
 
-X, y = make_credit(12_000, return_X_y=True)
+X, y = make_credit(20_000, return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(
     X.drop(columns="issue_date"), y.to_numpy(), test_size=0.5, stratify=y, random_state=0
 )
@@ -35,39 +35,81 @@ columns = make_column_transformer(
 scorecard = make_pipeline(columns, LogisticRegression(max_iter=1000))
 gate = HistGradientBoostingClassifier(max_iter=60, random_state=0)
 
-rules = {
-    "AUCGate": AUCGate(scorecard, gate, random_state=0).fit(X_train, y_train),
-    "AUCross": AUCross(scorecard, random_state=0).fit(X_train, y_train),
-}
+by_gate = AUCGate(scorecard, gate, random_state=0).fit(X_train, y_train)
+by_score = AUCross(scorecard, random_state=0).fit(X_train, y_train)
 
 # %%
-# Both rules wrap the same scorecard, so one column of scores serves both.
+# Both rules wrap the same scorecard, so one column of scores serves both. The gate ranks the loans better than the
+# scorecard does, but it does not answer.
 
-score = rules["AUCross"].predict_proba(X_test)[:, 1]
+score = by_score.predict_proba(X_test)[:, 1]
+of_gate = by_gate.gate_.predict_proba(X_test)[:, 1]
+for name, values in (("scorecard", score), ("gate", of_gate)):
+    print(f"AUC of the {name} on all test loans: {RankedScores.from_labels(y_test, values).auc():.3f}")
+
+# %%
+# AUC against coverage
+# --------------------
+# The horizontal axis is the coverage reached on the test loans. The Oracle gets the labels of these loans.
+
+targets = np.linspace(1.0, 0.5, 26)
 ranked = RankedScores.from_labels(y_test, score)
-targets = np.linspace(1.0, 0.5, 11)
-curves = {
-    name: np.array(
+
+
+def curve(rule):
+    return np.array(
         [
             (selected.mean(), RankedScores.from_labels(y_test[selected], score[selected]).auc())
             for selected in rule.select_each(X_test, targets)
         ]
     )
-    for name, rule in rules.items()
+
+
+oracle = [oracle_band(y_test, score, target) for target in targets]
+curves = {
+    "AUCGate": curve(by_gate),
+    "Oracle on the score": np.array([(ranked.coverage(band), ranked.auc(band)) for band in oracle]),
+    "AUCross": curve(by_score),
 }
-curves["Oracle on the score"] = np.array(
-    [(target, ranked.auc(oracle_band(y_test, score, target))) for target in targets]
-)
 
-# %%
-# The gate defers loans whose score misleads, wherever that score lies.
-
-styles = {"AUCGate": ("#0072b2", "o-"), "AUCross": ("#d55e00", "s--"), "Oracle on the score": ("#8c8c8c", ":")}
+styles = {
+    "AUCGate": {"color": "#1b6ca8", "linewidth": 2},
+    "Oracle on the score": {"color": "#cccccc", "linewidth": 7},
+    "AUCross": {"color": "#e08e0b", "linewidth": 2, "linestyle": "--"},
+}
 figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
 for name, points in curves.items():
-    color, style = styles[name]
-    axes.plot(*points.T, style, color=color, linewidth=2, markersize=4, label=name)
-axes.invert_xaxis()
-axes.set(xlabel="share of loans that the scorecard answers", ylabel="AUC of the scorecard on those loans")
-axes.legend(frameon=False)
+    axes.plot(*points.T, **styles[name], label=name)
+axes.axhline(ranked.auc(), color="black", linewidth=0.8, linestyle=":")
+axes.annotate("all loans", (0.56, ranked.auc()), xytext=(0, 4), textcoords="offset points")
+axes.set(
+    xlabel="coverage reached: share of loans that the scorecard answers", ylabel="AUC of the scorecard on those loans"
+)
+axes.set_xlim(1.0, 0.48)
+axes.grid(alpha=0.3)
+axes.legend(frameon=False, loc="upper left")
+plt.show()
+
+# %%
+# AUCross is as good as a rule on the score can be: it lies on the Oracle. The gate is not bound by that limit, since it
+# defers loans whose score misleads, wherever the score lies.
+#
+# Which loans are deferred
+# ------------------------
+# Each point is a test loan. A band of the score is a vertical stripe. The gate defers loans far from the diagonal,
+# on both sides: those that the scorecard ranks too low and those that it ranks too high.
+
+ranks = score.argsort().argsort() / len(score)
+gate_ranks = of_gate.argsort().argsort() / len(score)
+shown = np.random.default_rng(0).choice(len(score), 3000, replace=False)
+figure, panels = plt.subplots(1, 2, figsize=(9, 5), sharex=True, sharey=True, layout="constrained")
+for axes, (name, rule) in zip(panels, (("AUCross", by_score), ("AUCGate", by_gate)), strict=True):
+    selected = rule.select(X_test, coverage=0.8)
+    auc = RankedScores.from_labels(y_test[selected], score[selected]).auc()
+    for mask, color, label in ((selected, "#1b6ca8", "answered"), (~selected, "#c8402f", "deferred")):
+        part = shown[mask[shown]]
+        axes.scatter(ranks[part], gate_ranks[part], s=5, color=color, alpha=0.45, linewidths=0, label=label)
+    axes.set(title=f"{name}: {selected.mean():.0%} answered, AUC {auc:.3f}", xlabel="rank by the scorecard")
+panels[0].set_ylabel("rank by the gate")
+panels[0].legend(frameon=True, loc="upper left", markerscale=3)
 plt.show()

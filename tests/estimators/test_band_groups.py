@@ -4,10 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, compare_selective, evaluate_selective
 
 COVERAGES = (0.95, 0.8, 0.6)
 X, y = make_classification(1500, n_features=6, flip_y=0.3, weights=[0.7], random_state=0)
@@ -121,3 +122,19 @@ def test_groups_may_be_a_series_or_integers():
     by_text = clf.fit(X, y, band_groups=pd.Series(GROUPS, dtype="category")).select(X_new, 0.7, pd.Series(GROUPS_NEW))
     by_code = clf.fit(X, y, band_groups=codes).select(X_new, 0.7, (GROUPS_NEW == "b").astype(int))
     assert np.array_equal(by_text, by_code)
+
+
+def test_a_group_without_held_out_rows_is_refused_in_fit():
+    groups = np.where(np.arange(len(y)) < 3, "rare", "common")
+    split = [(np.arange(700), np.arange(700, len(y)))]
+    with pytest.raises(ValueError, match=r"must have held-out rows to place its band on, got none for \['rare'\]"):
+        PlugInAUC(LogisticRegression(), cv=split).fit(X, y, band_groups=groups)
+
+
+def test_bands_per_group_can_be_evaluated_and_compared_with_common_ones():
+    clf = AUCross(LogisticRegression(), cv=3, random_state=0)
+    shared, own = clone(clf).fit(X, y), clone(clf).fit(X, y, band_groups=GROUPS)
+    table = evaluate_selective(own, X_new, y, [0.8], band_groups=GROUPS_NEW, n_bootstrap=10, random_state=0)
+    assert table.estimates["achieved_coverage"] == [own.select(X_new, 0.8, GROUPS_NEW).mean()]
+    rows = compare_selective(own, shared, X_new, y, [0.8], band_groups=GROUPS_NEW, n_bootstrap=10).rows()
+    assert {row["metric"] for row in rows} >= {"selective_auc", "achieved_coverage"}

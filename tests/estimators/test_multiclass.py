@@ -121,7 +121,7 @@ def test_decision_values_will_do(method, estimator):
 
 def test_pairwise_decision_values_are_refused():
     X, _, y, _ = labelled_rows(4, n_rows=400)
-    with pytest.raises(ValueError, match=r"one column for each of the 4 classes, .* got shape \(\d+, 6\)"):
+    with pytest.raises(ValueError, match='pass decision_function_shape="ovr"'):
         make(AUCross, SVC(decision_function_shape="ovo")).fit(X, y)
 
 
@@ -316,3 +316,19 @@ def test_a_class_with_fewer_rows_than_folds_is_refused(method):
 def test_the_gate_takes_two_classes():
     with pytest.raises(ValueError, match=r"y must hold two classes for AUCGate, got 3: .* or use AUCross"):
         AUCGate(LogisticRegression(), random_state=0).fit(X, y)
+
+
+def test_separable_classes_still_have_the_coverage_asked_for():
+    rng = np.random.default_rng(0)
+    centres = np.repeat([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]], 400, axis=0)
+    labels = np.repeat(["a", "b", "c"], 400)
+    points = centres + rng.normal(size=centres.shape)
+    clf = AUCross(LogisticRegression(), random_state=0).fit(points, labels)
+    for coverage in (0.9, 0.7, 0.5):
+        assert clf.select(points, coverage).mean() == pytest.approx(coverage, abs=0.05)
+
+
+def test_a_class_without_held_out_weight_is_named():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(ValueError, match=r"must hold every class with weight above 0, got none of \[2\]"):
+        AUCross(LogisticRegression(max_iter=500)).fit(X, y, sample_weight=(y != 2).astype(float))

@@ -245,7 +245,12 @@ class InfluenceThreshold:
 
 
 def place_by_influence(
-    objective: ExpectedAUC, budget: float, start: NDArray[np.bool_], *, steps: int = MAX_STEPS
+    objective: ExpectedAUC,
+    budget: float,
+    start: NDArray[np.bool_],
+    *,
+    steps: int = MAX_STEPS,
+    least_gain: float = LEAST_GAIN,
 ) -> InfluenceThreshold | None:
     """Search the rows to reject by damped steps towards the lowest influence.
 
@@ -259,6 +264,8 @@ def place_by_influence(
         Rows accepted at first.
     steps : int, default=30
         Number of steps.
+    least_gain : float, default=3e-4
+        By how much a rule must raise the expected AUC above that of the start.
 
     Returns
     -------
@@ -273,7 +280,7 @@ def place_by_influence(
     """
     mixture = objective.histograms(start)
     table = objective.table(mixture)
-    best, best_value = None, table.value + LEAST_GAIN
+    best, best_value = None, table.value + least_gain
     for step in range(steps):
         influence = objective.influence(table)
         threshold = highest_within_budget(influence, objective.sample_weight, budget)
@@ -354,4 +361,6 @@ class InfluenceBands:
         total = float(self.objective.weight.sum())
         budget = total * (1.0 - coverage) + 1e-12 * total
         start = band.selects(self.objective.columns[:, 0])
-        return place_by_influence(self.objective, budget, start, steps=self.steps) or band
+        # Without a score band to fall back to, the best rule found keeps the coverage, be its gain ever so small.
+        least_gain = -inf if self.score_bands is None else LEAST_GAIN
+        return place_by_influence(self.objective, budget, start, steps=self.steps, least_gain=least_gain) or band

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucross.core.influence import ExpectedAUC, InfluenceBands, PairwiseMetric
 from aucross.core.ranking import FloatArray
@@ -68,19 +69,22 @@ class _AUCBands(SelectiveClassifier):
         return PairwiseMetric(len(self.classes_), "auc_mu" if self.target == "auc_mu" else "auc")
 
     def _fitted(
-        self, model: Any, held_out: HeldOutScores, place: Callable[[Rows], BandRule], n_classes: int, method: str
+        self, model: Any, held_out: HeldOutScores, place: Callable[[Rows], BandRule], classes: NDArray[Any], method: str
     ) -> Fitted:
         """With two classes bands on the score; with more, bands on the influence."""
-        if n_classes == 2:
+        if len(classes) == 2:
             return Fitted(model, held_out, place)
-        metric = PairwiseMetric(n_classes, self.target)
+        _check_every_class(held_out, classes)
+        metric = PairwiseMetric(len(classes), self.target)
         evidence = as_evidence(held_out.responses, method)
         probability_model = ProbabilityModel.fit(evidence, held_out.labels, held_out.sample_weight)
         columns, probabilities = metric.columns(held_out.responses), probability_model.predict(evidence)
 
         def place_by_influence(rows: Rows) -> BandRule:
-            weight = held_out.take(rows).sample_weight
-            return InfluenceBands(ExpectedAUC(columns[rows], probabilities[rows], metric.contests, weight))
+            part = held_out.take(rows)
+            _check_every_class(part, classes)
+            objective = ExpectedAUC(columns[rows], probabilities[rows], metric.contests, part.sample_weight)
+            return InfluenceBands(objective)
 
         return Fitted(model, held_out, place_by_influence, {"probability_model_": probability_model})
 
@@ -131,6 +135,15 @@ class _AUCBands(SelectiveClassifier):
             return (ranked.auc(band), *ranked.auc_bounds(alpha, band))
 
         return curve
+
+
+def _check_every_class(held_out: HeldOutScores, classes: NDArray[Any]) -> None:
+    weight = np.bincount(held_out.labels, weights=held_out.sample_weight, minlength=len(classes))
+    if (weight == 0).any():
+        raise ValueError(
+            "the held-out rows must hold every class with weight above 0, got none of "
+            f"{classes[weight == 0].tolist()}; pass a cv that scores rows of all classes, or other weights"
+        )
 
 
 class AUCross(_AUCBands):
@@ -244,7 +257,7 @@ class AUCross(_AUCBands):
             return self._place_bands(part, stratified_halves(part, rng) if self.placement == "centered" else ())
 
         model = training.fit(self.estimator)
-        return self._fitted(model, held_out, place, len(training.classes), response_method)
+        return self._fitted(model, held_out, place, training.classes, response_method)
 
 
 class PlugInAUC(_AUCBands):
@@ -356,4 +369,4 @@ class PlugInAUC(_AUCBands):
         def place(rows: Rows) -> BandRule:
             return self._place_bands(held_out.take(rows))
 
-        return self._fitted(model, held_out, place, len(training.classes), response_method)
+        return self._fitted(model, held_out, place, training.classes, response_method)

@@ -39,6 +39,17 @@ def check_groups_given(fitted: bool, given: bool, name: str) -> None:
         )
 
 
+def groups_held_out(groups: NDArray[Any], rows: IndexArray) -> NDArray[Any]:
+    """Groups of the held-out rows; each group of the training rows must be among them."""
+    without = set(groups.tolist()) - set(groups[rows].tolist())
+    if without:
+        raise ValueError(
+            f"every group of band_groups must have held-out rows to place its band on, got none for "
+            f"{sorted(map(str, without))}; pass a larger holdout_size, another cv, or merge small groups"
+        )
+    return groups[rows]
+
+
 def positions_by_group(groups: NDArray[Any]) -> dict[Any, IndexArray]:
     """Positions of the rows of each group, groups in order of appearance."""
     codes: dict[Any, int] = {}

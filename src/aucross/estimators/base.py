@@ -27,6 +27,7 @@ from aucross.core.rules import BandRule
 from aucross.estimators.band_groups import (
     check_band_groups,
     check_groups_given,
+    groups_held_out,
     place_per_group,
     positions_by_group,
 )
@@ -128,7 +129,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         band_groups = None if band_groups is None else check_band_groups(band_groups, len(training.y))
         fitted = self._fit(training, response_method, check_random_state(self.random_state))
         _warn_if_constant(fitted.held_out)
-        held_out_groups = None if band_groups is None else band_groups[fitted.held_out.rows]
+        held_out_groups = None if band_groups is None else groups_held_out(band_groups, fitted.held_out.rows)
         band_rule = (
             fitted.place(slice(None)) if held_out_groups is None else place_per_group(fitted.place, held_out_groups)
         )
@@ -249,7 +250,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
 
         Returns
         -------
-        ndarray of shape (n_samples, 2)
+        ndarray of shape (n_samples, n_classes)
             Probability of each class, in the order of ``classes_``.
         """
         check_is_fitted(self, "band_rule_")
@@ -267,8 +268,8 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
 
         Returns
         -------
-        ndarray of shape (n_samples,)
-            Positive values speak for ``classes_[1]``.
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive values speak for ``classes_[1]``.
         """
         check_is_fitted(self, "band_rule_")
         refuse_columns_that_abort(self.estimator_, X)

@@ -59,7 +59,8 @@ class AUCGate(SelectiveClassifier):
         :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
     gate : classifier, optional
         The model that decides when to defer; it never answers. By default a
-        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`.
+        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`. It is trained with `sample_weight` if its ``fit``
+        takes it; other arguments of ``fit`` reach it by metadata routing only.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
     cv : int, splitter or iterable of splits, default=5
@@ -82,7 +83,8 @@ class AUCGate(SelectiveClassifier):
     held_out_, gate_held_out_ : HeldOutScores
         Out-of-fold scores of the training rows by classifier and gate.
     probability_model_ : ProbabilityModel
-        Turns the scores of both models into the probability of the positive class.
+        Turns the scores of both models into the probability of the positive class. Its ``columns`` are (0, 1) if the
+        gate is in use and (0,) if it adds nothing to the classifier's score.
     response_method_ : str
         The method of the base classifier in use.
     n_features_in_ : int
@@ -97,16 +99,17 @@ class AUCGate(SelectiveClassifier):
     Notes
     -----
     **When it helps.** When the gate knows something that the classifier does not: a stronger model, more features, a
-    fresher training window. **When it cannot.** If the gate is no better than the classifier, the fitted probability
-    is a function of the classifier's score, and the best rule is the score band of :class:`AUCross`, which is where
-    the search starts and what stays in force if nothing is clearly better. A weak or useless gate therefore costs
-    nothing but its training.
+    fresher training window. **When it cannot.** If the gate knows no more than the classifier, the probability is a
+    function of the classifier's score, and the best rule is the score band of :class:`AUCross`. The gate's score is
+    therefore used only if it clearly raises the likelihood of the held-out labels, and its rule only if that clearly
+    raises the expected AUC; otherwise the bands are those of :class:`AUCross` with the same seed. A weak or useless
+    gate costs nothing but its training.
 
     The AUC to report is that of the given classifier on the rows it answers; the gate's own AUC plays no part.
 
     The selection score is the expected influence of each row on the AUC (see :mod:`aucross.core.influence`), with a
     different table for every coverage; the band on it is one-sided. Bands need not be nested. A placement is searched
-    when a coverage is first asked for and then kept.
+    when a coverage is first asked for and then kept; :meth:`coverage_for` asks for about a hundred.
 
     Examples
     --------

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv, train_test_split
+from sklearn.pipeline import Pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
@@ -259,6 +260,7 @@ def class_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[
             f"the base model was trained on the classes {known.tolist()}, but y has {classes.tolist()}; every "
             "training part of cv must hold all classes, and a frozen model must know the same labels"
         )
+    _refuse_one_against_one(estimator, response_method, len(classes))
     # float64 on purpose: some libraries return float32, and bands are compared in float64.
     response = np.asarray(getattr(estimator, response_method)(X), dtype=np.float64)
     if response.ndim == 2 and response.shape[1] == len(classes):
@@ -269,6 +271,18 @@ def class_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[
             f"classes, or one score per row for two, got shape {response.shape}; wrap the model so that it does"
         )
     return response
+
+
+def _refuse_one_against_one(estimator: Any, response_method: str, n_classes: int) -> None:
+    """Three classes have three pairs: decision values of pairs would pass for those of classes."""
+    if isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    is_pairwise = getattr(estimator, "decision_function_shape", None) == "ovo"
+    if is_pairwise and response_method == "decision_function" and n_classes > 2:
+        raise ValueError(
+            f'{type(estimator).__name__} must score classes, not pairs of them, got decision_function_shape="ovo"; '
+            'pass decision_function_shape="ovr"'
+        )
 
 
 def take_rows(X: Any, rows: IndexArray) -> Any:

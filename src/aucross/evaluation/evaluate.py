@@ -104,6 +104,7 @@ def evaluate_selective(
     *,
     metrics: Iterable[str | Metric] = (),
     sample_weight: ArrayLike | None = None,
+    band_groups: Any = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
     random_state: Any = None,
@@ -126,6 +127,8 @@ def evaluate_selective(
         names of the functions name the columns, so they must differ.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows; a row of weight 0 takes no part.
+    band_groups : array-like of shape (n_samples,), optional
+        Group of each row, for a classifier whose bands were fitted per group.
     n_bootstrap : int, default=1000
         Bootstrap replicates; 0 gives estimates alone.
     confidence_level : float in (0, 1), default=0.95
@@ -159,6 +162,7 @@ def evaluate_selective(
             X,
             y,
             coverages,
+            band_groups,
             metrics=metrics,
             sample_weight=sample_weight,
             n_bootstrap=n_bootstrap,
@@ -172,7 +176,7 @@ def evaluate_selective(
         positive,
         score,
         np.asarray(clf.predict(X)) == clf.classes_[1],
-        dict(zip(coverages, clf.select_each(X, coverages), strict=True)),
+        dict(zip(coverages, _select_each(clf, X, coverages, band_groups), strict=True)),
         metrics=metrics,
         sample_weight=sample_weight,
         n_bootstrap=n_bootstrap,
@@ -181,14 +185,21 @@ def evaluate_selective(
     )
 
 
-def _evaluate_multiclass(clf: Any, X: Any, y: ArrayLike, coverages: list[float], **options: Any) -> SelectiveEvaluation:
+def _select_each(clf: Any, X: Any, coverages: list[float], band_groups: Any) -> BoolArray:
+    selected: BoolArray = clf.select_each(X, coverages, *(() if band_groups is None else (band_groups,)))
+    return selected
+
+
+def _evaluate_multiclass(
+    clf: Any, X: Any, y: ArrayLike, coverages: list[float], band_groups: Any, **options: Any
+) -> SelectiveEvaluation:
     # That module takes its checks from this one.
     from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections  # noqa: PLC0415
 
     labels, score = _known_labels(clf, y), _scores_of(clf, X)
     if len(labels) != len(score):
         raise ValueError(f"y must hold one label per row of X, got {len(labels)} for {len(score)} rows")
-    selections = dict(zip(coverages, clf.select_each(X, coverages), strict=True))
+    selections = dict(zip(coverages, _select_each(clf, X, coverages, band_groups), strict=True))
     return evaluate_multiclass_selections(labels, score, clf.predict(X), selections, classes=clf.classes_, **options)
 
 
@@ -260,6 +271,7 @@ def compare_selective(
     *,
     metrics: Iterable[str | Metric] = (),
     sample_weight: ArrayLike | None = None,
+    band_groups: Any = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
     random_state: Any = None,
@@ -272,6 +284,8 @@ def compare_selective(
         Fitted classifiers; differences are first minus second.
     X, y, coverages, metrics, sample_weight, n_bootstrap, confidence_level, random_state
         As in :func:`evaluate_selective`.
+    band_groups : array-like of shape (n_samples,), optional
+        Group of each row, for whichever classifier was fitted with groups.
 
     Returns
     -------
@@ -302,6 +316,7 @@ def compare_selective(
             coverages,
             metrics=metrics,
             sample_weight=sample_weight,
+            band_groups=band_groups if getattr(clf, "band_groups_", None) is not None else None,
             n_bootstrap=n_bootstrap,
             confidence_level=confidence_level,
             random_state=seed,

@@ -38,7 +38,7 @@ def group_column(groups: Any, n_rows: int) -> GroupColumn:
 
     The groups are ordered as the categories of a pandas categorical, otherwise sorted; the missing ones come last.
     """
-    values = [MISSING if _is_missing(value) else value for value in _listed(groups)]
+    values = [MISSING if is_missing(value) else value for value in _listed(groups)]
     if len(values) != n_rows:
         raise ValueError(f"groups must hold one value per row, got {len(values)} for {n_rows} rows")
     try:
@@ -69,7 +69,8 @@ def _listed(groups: Any) -> list[Any]:
     return list(groups)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a value is None or one of the marks NaN, NaT and NA."""
     if value is None:
         return True
     try:

@@ -23,6 +23,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, hamming_los
 
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.evaluation.decisions import expected_cost, generalized_risk, selective_accuracy, selective_risk
+from aucross.evaluation.group_column import is_missing
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected
 
 Metric = Callable[..., float]
@@ -220,8 +221,7 @@ def _check_labels(values: ArrayLike, name: str, n_rows: int | None = None) -> La
 def _reviews_given(labels: LabelArray, deferred: BoolArray, predicted: LabelArray) -> LabelArray:
     """The reviewers' labels of deferred rows, in the type of the classifier's labels."""
     reviews = labels[deferred]
-    # NaN is the only value that differs from itself.
-    missing = np.array([review is None or review != review for review in reviews.tolist()], dtype=bool)  # noqa: PLR0124
+    missing = np.array([is_missing(review) for review in reviews.tolist()], dtype=bool)
     if missing.any():
         raise ValueError(
             f"reviewer_labels must hold a label for every deferred row, got {int(missing.sum())} missing of "
