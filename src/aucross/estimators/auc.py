@@ -111,14 +111,8 @@ class _AUCBands(SelectiveClassifier):
         if self.placement == "centered":
             # The published bounds count rows; weights of any unit are brought to as many.
             held_out, *halves = (part.with_weights_as_rows() for part in (held_out, *halves))
-        whole, *rankings = (part.ranked() for part in (held_out, *halves))
-        for ranked in (whole, *rankings):
-            if min(ranked.total_positives, ranked.total_negatives) == 0:
-                raise ValueError(
-                    f"the held-out rows{'' if ranked is whole else ' of each random half'} must hold both classes with "
-                    f"weight above 0, got {ranked.total_positives:g} positives and {ranked.total_negatives:g} "
-                    "negatives; pass a cv that scores rows of both classes, or other weights"
-                )
+        whole = held_out.ranked_both_classes()
+        rankings = [half.ranked_both_classes("the held-out rows of each random half") for half in halves]
         target = self._binary_target()
         if not isinstance(target, AUCTarget):
             return TargetBands(whole.isotonic(), target)

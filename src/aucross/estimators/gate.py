@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from aucross.core.influence import MAX_STEPS, Contest, ExpectedAUC, InfluenceBands
-from aucross.core.ranking import FloatArray, RankedScores
+from aucross.core.ranking import FloatArray
 from aucross.core.rules import BandRule, estimate_auc_bands
 from aucross.estimators.base import Fitted, SelectiveClassifier, checked_scores, takes_weights
 from aucross.estimators.frames import refuse_columns_that_abort
@@ -170,7 +170,7 @@ class AUCGate(SelectiveClassifier):
                 (gate, gate_training, _gate_response_method(gate)),
             )
         )
-        _rank_both_classes(held_out)
+        held_out.ranked_both_classes()
         evidence = _evidence(held_out.scores, response_method, gate_held_out.scores, _gate_response_method(gate))
         model = fit_with_further_score(
             evidence, held_out.positive, held_out.sample_weight, n_effective=_effective_rows(held_out)
@@ -182,7 +182,7 @@ class AUCGate(SelectiveClassifier):
             objective = ExpectedAUC(part.scores[:, None], probabilities[rows], _BINARY, part.sample_weight)
             # Without the gate's score no rule beats the exact band of the classifier's.
             steps = MAX_STEPS if _GATE_COLUMN in model.columns else 0
-            return InfluenceBands(objective, estimate_auc_bands(_rank_both_classes(part)), steps)
+            return InfluenceBands(objective, estimate_auc_bands(part.ranked_both_classes()), steps)
 
         attributes = {
             "gate_": gate_training.fit(gate),
@@ -235,17 +235,6 @@ class AUCGate(SelectiveClassifier):
         tags.input_tags.sparse = tags.input_tags.sparse and gate_tags.sparse
         tags.input_tags.allow_nan = tags.input_tags.allow_nan and gate_tags.allow_nan
         return tags
-
-
-def _rank_both_classes(held_out: HeldOutScores) -> RankedScores:
-    """Rank held-out rows, which must hold both classes."""
-    ranked = held_out.ranked()
-    if min(ranked.total_positives, ranked.total_negatives) == 0:
-        raise ValueError(
-            f"the held-out rows must hold both classes with weight above 0, got {ranked.total_positives:g} positives "
-            f"and {ranked.total_negatives:g} negatives; pass a cv that scores rows of both classes, or other weights"
-        )
-    return ranked
 
 
 def _effective_rows(held_out: HeldOutScores) -> float:

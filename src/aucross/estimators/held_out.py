@@ -107,6 +107,16 @@ class HeldOutScores:
         part = self if selected is None else self.take(np.flatnonzero(selected))
         return RankedScores.from_labels(part.positive, part.scores, part.sample_weight)
 
+    def ranked_both_classes(self, name: str = "the held-out rows") -> RankedScores:
+        """Rank the scores by label, refusing rows that lack one of two classes."""
+        ranked = self.ranked()
+        if min(ranked.total_positives, ranked.total_negatives) == 0:
+            raise ValueError(
+                f"{name} must hold both classes with weight above 0, got {ranked.total_positives:g} positives and "
+                f"{ranked.total_negatives:g} negatives; pass a cv that scores rows of both classes, or other weights"
+            )
+        return ranked
+
     def take(self, indices: Rows) -> HeldOutScores:
         """The scores at the given positions; a slice copies nothing."""
         weight = None if self.sample_weight is None else self.sample_weight[indices]
