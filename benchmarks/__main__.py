@@ -1,7 +1,10 @@
 """Run every benchmark, one after the other: python -m benchmarks."""
 
 from benchmarks import (
+    auc_promise,
     base_rate,
+    coverage_promise,
+    drift_alarm,
     gate,
     groups_adult,
     heavy_ties,
@@ -9,6 +12,7 @@ from benchmarks import (
     multiclass_speed,
     placement,
     published_figures,
+    recalibrate,
     speed,
 )
 
@@ -21,8 +25,13 @@ for benchmark in (
     base_rate,
     multiclass,
     multiclass_speed,
+    auc_promise,
+    recalibrate,
+    drift_alarm,
     speed,
 ):
     print(f"\n== {benchmark.__name__}")
     benchmark.main()
 speed.growth()
+print("\n== benchmarks.coverage_promise, the quick parts")
+coverage_promise.main(["rules", "weights"])  # all parts take about an hour

@@ -28,7 +28,10 @@ ALLOWED = {
 # The public names and the command line stand above all parts.
 ABOVE = {"__init__", "__main__", "cli"}
 
-OPTIONAL = ["torch", "dask", "matplotlib", "jinja2", "pandas", "polars", "lightgbm", "xgboost"]
+OPTIONAL = [
+    *("torch", "dask", "matplotlib", "jinja2", "pandas", "polars", "lightgbm", "xgboost"),
+    *("skops", "pyarrow", "plotly", "typer"),  # rich is loaded by scikit-learn where it is installed
+]
 
 
 def part_of(source: Path) -> str:

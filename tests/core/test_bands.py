@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import pickle
+import sqlite3
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from math import inf, nan
@@ -186,3 +188,147 @@ def test_what_is_not_a_number_is_a_type_error_that_shows_it(coverage):
 def test_the_name_of_the_argument_appears_in_the_message():
     with pytest.raises(ValueError, match=r"^target must be in \(0, 1\], got 2"):
         check_coverage(2, name="target")
+
+
+# ---- as text ----
+
+BANDS = [
+    RejectionBand(),
+    RejectionBand(0.2, 0.4),
+    RejectionBand(0.3, 0.3),
+    RejectionBand(-inf, 0.1),
+    RejectionBand(0.1, inf),
+    RejectionBand(-inf, inf),
+    RejectionBand(0.1 + 0.2, 1e300),
+    RejectionBand(-5e-324, 5e-324),
+]
+
+
+@pytest.mark.parametrize(
+    ("band", "text"),
+    [
+        (RejectionBand(0.2, 0.4), '{"lower": 0.2, "upper": 0.4, "rejects": "interval"}'),
+        (RejectionBand(-inf, 0.4), '{"lower": null, "upper": 0.4, "rejects": "interval"}'),
+        (RejectionBand(0.2, inf), '{"lower": 0.2, "upper": null, "rejects": "interval"}'),
+        (RejectionBand(-inf, inf), '{"lower": null, "upper": null, "rejects": "interval"}'),
+        (RejectionBand(), '{"lower": null, "upper": null, "rejects": "nothing"}'),
+    ],
+)
+def test_json_has_null_for_infinite_ends_and_tells_nothing_from_everything(band, text):
+    assert band.to_json() == text
+    assert RejectionBand.from_json(text) == band
+
+
+@property_test
+@given(ends=st.tuples(finite, finite).map(sorted))
+def test_ends_come_back_from_json_to_the_last_bit(ends):
+    band = RejectionBand(*ends)
+    assert RejectionBand.from_json(band.to_json()) == band
+
+
+def test_json_is_enough_to_apply_a_band_without_this_library():
+    def is_rejected(text, score):
+        band = json.loads(text)
+        return (
+            band["rejects"] == "interval"
+            and (band["lower"] is None or score >= band["lower"])
+            and (band["upper"] is None or score <= band["upper"])
+        )
+
+    scores = [-1e300, 0.0, 0.1, 0.2, 0.3, 0.1 + 0.2, 0.4, 1e300]
+    for band in BANDS:
+        assert [is_rejected(band.to_json(), score) for score in scores] == band.rejects(scores).tolist()
+
+
+def test_further_keys_of_the_json_are_ignored():
+    text = '{"coverage": 0.9, "lower": 0.2, "upper": 0.4, "rejects": "interval", "group": null}'
+    assert RejectionBand.from_json(text) == RejectionBand(0.2, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "text must be the JSON of a band"),
+        ("[0.2, 0.4]", "must be an object with the keys lower, upper and rejects"),
+        ('{"lower": 0.2, "upper": 0.4}', "must be an object with the keys lower, upper and rejects"),
+        ('{"lower": "0.2", "upper": 0.4, "rejects": "interval"}', "lower must be a finite number or null, got '0.2'"),
+        ('{"lower": 0.2, "upper": true, "rejects": "interval"}', "upper must be a finite number or null, got True"),
+        ('{"lower": NaN, "upper": 0.4, "rejects": "interval"}', "lower must be a finite number or null, got nan"),
+        ('{"lower": 0.2, "upper": 0.4, "rejects": "all"}', 'rejects must be "interval" or "nothing", got \'all\''),
+        ('{"lower": 0.2, "upper": 0.4, "rejects": "nothing"}', 'a band that rejects "nothing" must have null ends'),
+        ('{"lower": 0.4, "upper": 0.2, "rejects": "interval"}', "lower must not exceed upper"),
+    ],
+)
+def test_json_of_something_else_raises_and_says_what_is_wrong(text, message):
+    with pytest.raises(ValueError, match=r".") as raised:
+        RejectionBand.from_json(text)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize("band", [RejectionBand(inf, inf), RejectionBand(-inf, -inf)])
+def test_a_band_without_finite_scores_cannot_be_written(band):
+    with pytest.raises(ValueError, match="a band that holds no finite score cannot be written as text"):
+        band.to_json()
+    with pytest.raises(ValueError, match="a band that holds no finite score cannot be written as text"):
+        band.to_sql("score")
+
+
+def decisions_in_sqlite(expression, scores, column="score"):
+    with sqlite3.connect(":memory:") as connection:
+        name = column.replace('"', '""')
+        connection.execute(f'CREATE TABLE cases (number INTEGER, "{name}" DOUBLE PRECISION)')
+        connection.executemany("INSERT INTO cases VALUES (?, ?)", list(enumerate(scores)))
+        return [row[0] for row in connection.execute(f"SELECT {expression} FROM cases ORDER BY number")]
+
+
+@pytest.mark.parametrize("band", BANDS, ids=str)
+def test_sql_decides_as_the_band_does(band):
+    rng = np.random.default_rng(0)
+    ends = [end for end in (band.lower, band.upper) if np.isfinite(end)]
+    beside = [np.nextafter(end, side) for end in ends for side in (-inf, inf)]
+    scores = [*rng.random(200), *rng.normal(size=50), 0.0, -0.0, *ends, *beside]
+    decided = decisions_in_sqlite(band.to_sql("score"), [float(score) for score in scores])
+    assert [decision == "accept" for decision in decided] == band.selects(scores).tolist()
+    assert set(decided) <= {"accept", "defer"}
+
+
+@property_test
+@given(ends=st.tuples(finite, finite).map(sorted), scores=st.lists(finite, max_size=5))
+def test_sql_keeps_the_ends_to_the_last_bit(ends, scores):
+    band = RejectionBand(*ends)
+    scores = [*scores, *ends]
+    decided = decisions_in_sqlite(band.to_sql("score", 1, 0), scores)
+    assert decided == band.selects(scores).astype(int).tolist()
+
+
+@pytest.mark.parametrize("band", BANDS, ids=str)
+def test_sql_defers_rows_without_a_finite_score(band):
+    assert decisions_in_sqlite(band.to_sql("score"), [None, nan, inf, -inf]) == ["defer"] * 4
+
+
+def test_sql_quotes_the_column_and_the_values():
+    expression = RejectionBand(0.2, 0.4).to_sql('the "score"', "don't ask", "review")
+    assert expression.startswith('CASE\n  WHEN ("the ""score""" < 0.2 OR')
+    assert decisions_in_sqlite(expression, [0.1, 0.3], 'the "score"') == ["don't ask", "review"]
+
+
+@pytest.mark.parametrize(("quote", "name"), [("`", "`a``b]`"), ("[", "[a`b]]]"), ('"', '"a`b]"')])
+def test_sql_knows_the_quotes_of_dialects(quote, name):
+    assert f"{name} < 0.2" in RejectionBand(0.2, 0.4).to_sql("a`b]", quote=quote)
+
+
+@pytest.mark.parametrize("column", ["", "a\nb", "a\0b", 3])
+def test_names_that_are_no_printable_text_are_refused(column):
+    with pytest.raises(ValueError, match="the name of an SQL column must be printable text"):
+        RejectionBand(0.2, 0.4).to_sql(column)
+
+
+@pytest.mark.parametrize("value", ["a\\", "a\nb", None, True, 0.5])
+def test_sql_values_that_dialects_read_differently_are_refused(value):
+    with pytest.raises(ValueError, match="an SQL value must be an integer or printable text without backslashes"):
+        RejectionBand(0.2, 0.4).to_sql("score", value)
+
+
+def test_an_unknown_quote_is_refused():
+    with pytest.raises(ValueError, match="quote must be one of"):
+        RejectionBand(0.2, 0.4).to_sql("score", quote="'")

@@ -106,7 +106,7 @@ def value_of(objective: ExpectedAUC, accepted) -> float:
 
 def accepted_by(rule: InfluenceBands, coverage: float, objective: ExpectedAUC | None = None) -> np.ndarray:
     objective = rule.objective if objective is None else objective
-    scores = rule.selection_score(objective.columns, objective.probabilities, coverage)
+    scores = rule.selection_score(np.hstack((objective.columns, objective.probabilities)), coverage)
     return rule.band(coverage).selects(scores)
 
 
@@ -456,7 +456,7 @@ def test_bands_and_selection_scores_of_weighted_rows_belong_together(weighted_ru
 def assert_bands_fit_selection_scores(rule: InfluenceBands, coverage: float) -> None:
     assert isinstance(rule, BandRule)
     objective = rule.objective
-    scores = rule.selection_score(objective.columns, objective.probabilities, coverage)
+    scores = rule.selection_score(np.hstack((objective.columns, objective.probabilities)), coverage)
     band = rule.band(coverage)
     assert scores.shape == (1500,)
     assert np.isfinite(scores).all()
@@ -477,7 +477,7 @@ def test_where_no_influence_is_better_the_score_band_decides(coverage):
     band = score_bands(objective).band(coverage)
     assert rule.band(coverage) == RejectionBand(-inf, 0.0)
     for score in (objective.columns[:, 0], np.linspace(-1, 2, 5001), np.array([band.lower, band.upper])):
-        distance = rule.selection_score(score[:, None], np.full((len(score), 2), 0.5), coverage)
+        distance = rule.selection_score(np.column_stack((score, np.full((len(score), 2), 0.5))), coverage)
         assert np.array_equal(rule.band(coverage).selects(distance), band.selects(score))
         # Its size is the distance to the nearer end of the band.
         nearest = np.minimum(np.abs(score - band.lower), np.abs(score - band.upper))
@@ -494,7 +494,7 @@ def test_without_steps_the_score_band_decides(coverage):
 
 def test_coverage_1_rejects_nothing(rule):
     assert rule.band(1.0).is_empty
-    scores = rule.selection_score(rule.objective.columns, rule.objective.probabilities, 1.0)
+    scores = rule.selection_score(np.hstack((rule.objective.columns, rule.objective.probabilities)), 1.0)
     assert np.isfinite(scores).all()
     assert rule.band(1.0).selects(scores).all()
 
@@ -528,7 +528,7 @@ def test_a_bad_coverage_raises(coverage):
     with pytest.raises(ValueError, match=r"coverage must be in \(0, 1\]"):
         rule.band(coverage)
     with pytest.raises(ValueError, match=r"coverage must be in \(0, 1\]"):
-        rule.selection_score(rule.objective.columns, rule.objective.probabilities, coverage)
+        rule.selection_score(np.hstack((rule.objective.columns, rule.objective.probabilities)), coverage)
 
 
 def test_a_placement_is_searched_once_and_kept(monkeypatch):

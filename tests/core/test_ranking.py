@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
+from itertools import pairwise
 from math import floor, nan
 
 import numpy as np
@@ -317,6 +319,124 @@ def test_isotonic_leaves_out_entries_without_weight():
 
 def test_isotonic_of_an_empty_ranking_is_empty():
     assert len(EMPTY.isotonic()) == 0
+
+
+# ---- probabilities instead of labels ----
+
+eighths = st.integers(0, 8).map(lambda count: count / 8)
+
+
+@st.composite
+def probable_rows(draw, weights=counts):
+    """Probabilities, tied scores and weights of rows without labels."""
+    given_rows = draw(rows(weights=weights))
+    n_rows = len(given_rows.labels)
+    return np.array(draw(st.lists(eighths, min_size=n_rows, max_size=n_rows))), given_rows
+
+
+@property_test
+@given(probable_rows())
+def test_a_probable_row_is_a_part_of_a_positive_and_a_part_of_a_negative(drawn):
+    probability, (_, scores, weights) = drawn
+    parts = Rows(
+        np.repeat([True, False], len(scores)),
+        np.tile(scores, 2),
+        np.concatenate((weights * probability, weights * (1 - probability))),
+    )
+    ranked = RankedScores.from_probabilities(probability, scores, weights)
+    assert_close(ranked, rank(parts))
+    assert ranked.auc() == pytest.approx(pairwise_auc(*parts), **TO_ROUNDING)
+
+
+@property_test
+@given(rows(weights=fractional_weights))
+def test_certain_probabilities_are_labels(given_rows):
+    labels, scores, weights = given_rows
+    assert_close(RankedScores.from_probabilities(labels.astype(float), scores, weights), rank(given_rows))
+    assert_same(RankedScores.from_probabilities(labels, scores), RankedScores.from_labels(labels, scores))
+
+
+@property_test
+@given(probable_rows(weights=fractional_weights))
+def test_the_weight_at_every_score_does_not_depend_on_the_probabilities(drawn):
+    probability, (_, scores, weights) = drawn
+    ranked, other = (RankedScores.from_probabilities(p, scores, weights) for p in (probability, 1 - probability))
+    assert ranked.positives == pytest.approx(other.negatives, rel=1e-12, abs=1e-12)
+    assert ranked.weight_below == pytest.approx(other.weight_below, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("probability", "scores", "weights", "message"),
+    [
+        ([0.5, 0.5], [0.1], None, "y_score must hold one score per row"),
+        ([0.5], [nan], None, "y_score must be finite"),
+        ([0.5], [0.1], [-1.0], "sample_weight must"),
+        ([1.5], [0.1], None, "must not be negative"),
+        ([-0.5], [0.1], None, "must not be negative"),
+        ([nan], [0.1], None, "must be a 1-d array of finite numbers"),
+    ],
+)
+def test_probable_rows_that_cannot_be_ranked_raise(probability, scores, weights, message):
+    with pytest.raises(ValueError, match=message):
+        RankedScores.from_probabilities(probability, scores, weights)
+
+
+def isotonic_steps(given_rows: Rows) -> list[tuple[Fraction, Fraction]]:
+    """Weighted mean score and share of positives of each step, by pooling neighbours while the share does not rise."""
+    steps: list[tuple[Fraction, Fraction, Fraction]] = []  # weight, weight * score, positive weight
+    for score in np.unique(given_rows.scores[given_rows.weights > 0]):
+        here = given_rows.scores == score
+        weight, positive = (Fraction(given_rows.weights[rows].sum()) for rows in (here, here & given_rows.labels))
+        step = (weight, weight * Fraction(score), positive)
+        while steps and steps[-1][2] * step[0] >= step[2] * steps[-1][0]:
+            step = tuple(map(sum, zip(steps.pop(), step, strict=True)))
+        steps.append(step)
+    return [(moment / weight, positive / weight) for weight, moment, positive in steps]
+
+
+def on_the_line(steps: list[tuple[Fraction, Fraction]], score: float) -> float:
+    """Straight lines between the steps, level before the first and after the last."""
+    at = min(max(Fraction(score), steps[0][0]), steps[-1][0])
+    for (left, low), (right, high) in pairwise(steps):
+        if left <= at <= right:
+            return float(low + (high - low) * (at - left) / (right - left))
+    return float(steps[0][1] if at == steps[0][0] else steps[-1][1])
+
+
+@property_test
+@given(rows(weights=counts), st.lists(st.floats(-1, 1), max_size=5))
+def test_the_probability_at_a_score_is_on_the_line_between_the_middles_of_isotonic_steps(given_rows, others):
+    scores = np.concatenate((given_rows.scores, others))
+    steps = isotonic_steps(given_rows)
+    expected = [on_the_line(steps, score) for score in scores]
+    assert rank(given_rows).isotonic().probability_at(scores) == pytest.approx(expected, abs=1e-9)
+
+
+@property_test
+@given(rows(weights=fractional_weights))
+def test_the_probability_never_falls_with_the_score_and_is_constant_beyond_the_ranking(given_rows):
+    smooth = rank(given_rows).isotonic()
+    probability = smooth.probability_at(np.linspace(-2, 2, 401))
+    assert (np.diff(probability) >= -1e-12).all()
+    level = smooth.positives / (smooth.positives + smooth.negatives)
+    far = smooth.probability_at(np.array([-1e300, 1e300]))
+    assert far == pytest.approx([level[0], level[-1]], abs=1e-12)
+    assert probability.min() >= 0
+    assert probability.max() <= 1
+
+
+def test_the_probability_at_scores_that_each_have_their_own_step_is_that_of_the_step():
+    smooth = RankedScores([0.1, 0.2, 0.4], [1, 2, 3], [3, 2, 1]).isotonic()
+    assert smooth.probability_at(np.array([0.1, 0.2, 0.3, 0.4])) == pytest.approx([0.25, 0.5, 0.625, 0.75])
+
+
+def test_the_probability_of_a_single_score_is_its_share_everywhere():
+    assert RankedScores([0.5], [1], [3]).probability_at(np.array([-9.0, 0.5, 9.0])).tolist() == [0.25] * 3
+
+
+def test_an_empty_ranking_knows_no_probability():
+    assert np.isnan(EMPTY.probability_at(np.array([0.1, 0.2]))).all()
+    assert RankedScores([0.5], [1], [3]).probability_at(np.array([])).shape == (0,)
 
 
 # ---- immutability and pickling ----

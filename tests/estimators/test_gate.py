@@ -24,6 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, RankedScores, evaluate_selective, oracle_band
 from aucross.core.influence import InfluenceBands
+from aucross.core.rules import placed_rule
 
 COVERAGES = (0.95, 0.9, 0.8, 0.75, 0.5)
 
@@ -578,8 +579,8 @@ def test_coverage_for_an_auc_that_only_the_gate_reaches(gated):
     assert found.coverage > plain.coverage_for(auc=target).coverage + 0.05
     assert 0 < found.low <= found.coverage <= found.high < 1
     # At that coverage the held-out rows that the rule selects have the AUC asked for.
-    rule, objective = gated.band_rule_, gated.band_rule_.objective
-    scores = rule.selection_score(objective.columns, objective.probabilities, found.coverage)
+    rule, objective = gated.band_rule_, placed_rule(gated.band_rule_).objective
+    scores = rule.selection_score(np.hstack((objective.columns, objective.probabilities)), found.coverage)
     assert gated.held_out_.ranked(rule.band(found.coverage).selects(scores)).auc() >= target - 1e-9
 
 
@@ -645,7 +646,7 @@ def test_a_failed_gate_leaves_the_earlier_fit(gated):
 
 
 def test_the_rule_is_of_the_kind_that_its_documentation_says(gated):
-    assert isinstance(gated.band_rule_, InfluenceBands)
+    assert isinstance(placed_rule(gated.band_rule_), InfluenceBands)
     assert gated.n_features_in_ == 3
     for coverage in COVERAGES:
         assert gated.band(coverage).lower == -np.inf

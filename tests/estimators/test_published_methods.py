@@ -72,7 +72,7 @@ def test_small_samples_give_the_bands_of_the_second_implementation(name, seed):
 @pytest.mark.parametrize("method", [PlugIn, SCross])
 def test_thresholds_differ_from_the_interpolated_quantile_by_no_more_than_a_row(method, rows):
     """PlugIn by one row at most; SCross, whose blend is cut back to the quantile of all rows, by a few."""
-    clf = method(base_model(), random_state=SEED).fit(rows.X, rows.y)
+    clf = published_methods()[method.__name__].fit(rows.X, rows.y)
     values = np.array(published_reference.confidence(clf.held_out_.scores.tolist()))
     for coverage in COVERAGES:
         rejected = int((~clf.band(coverage).selects(values)).sum())

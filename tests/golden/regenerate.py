@@ -51,7 +51,7 @@ def published_methods() -> dict[str, Any]:
     return {
         "AUCross": AUCross(base_model(), placement="centered", random_state=SEED),
         "PlugInAUC": PlugInAUC(base_model(), placement="centered", random_state=SEED),
-        "SCross": SCross(base_model(), random_state=SEED),
+        "SCross": SCross(base_model(), correct_coverage=False, random_state=SEED),
         "PlugIn": PlugIn(base_model(), random_state=SEED),
     }
 

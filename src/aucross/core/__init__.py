@@ -2,8 +2,11 @@
 
 from aucross.core.average_precision import AveragePrecision
 from aucross.core.bands import RejectionBand
+from aucross.core.correction import CorrectedBands
 from aucross.core.cost import ExpectedCost
 from aucross.core.influence import InfluenceBands
+from aucross.core.nested import NestedBands, NestedInfluence
+from aucross.core.promises import PromisedBands, promise_coverage, rejections_that_keep, smallest_promising_size
 from aucross.core.ranking import RankedScores
 from aucross.core.ranking_targets import KolmogorovSmirnov, PartialAUC
 from aucross.core.rules import (
@@ -16,6 +19,7 @@ from aucross.core.rules import (
     estimate_auc_bands,
     estimate_threshold_bands,
 )
+from aucross.core.scored_rows import ScoredRows
 from aucross.core.search import best_band, oracle_band
 from aucross.core.targets import AUCTarget, Target, TargetBands, best_band_for
 
@@ -24,14 +28,19 @@ __all__ = [
     "AveragePrecision",
     "BandRule",
     "CenteredBands",
+    "CorrectedBands",
     "ExpectedCost",
     "GroupBands",
     "InfluenceBands",
     "KolmogorovSmirnov",
+    "NestedBands",
+    "NestedInfluence",
     "OptimalBands",
     "PartialAUC",
+    "PromisedBands",
     "RankedScores",
     "RejectionBand",
+    "ScoredRows",
     "Target",
     "TargetBands",
     "ThresholdBands",
@@ -41,4 +50,7 @@ __all__ = [
     "estimate_auc_bands",
     "estimate_threshold_bands",
     "oracle_band",
+    "promise_coverage",
+    "rejections_that_keep",
+    "smallest_promising_size",
 ]

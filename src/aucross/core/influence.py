@@ -27,8 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.capacity import lowest_rows
+from aucross.core.label_shift import class_shares, share_ratio, with_share_ratio
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.rules import BandRule
+from aucross.core.scored_rows import ScoredRows
 
 # Quantile bins per score column; twice as many moved no chosen AUC by more than 1e-5.
 MAX_BINS = 2**12
@@ -236,6 +239,34 @@ class ExpectedAUC:
         return np.ascontiguousarray(self.probabilities.T)
 
 
+def worth_of_review(columns: FloatArray, probabilities: FloatArray, contests: Sequence[Contest]) -> FloatArray:
+    """By how much the expected AUC of a batch rises, to first order, if a row alone is taken out of it.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, n_columns)
+        Scores; the contests say which classes meet in which column.
+    probabilities : ndarray of shape (n, n_classes)
+        Probability of each class for each row.
+    contests : sequence of Contest
+        The AUCs to average; one for two classes.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Minus the influence of each row (see :mod:`aucross.core.influence`) on the AUC of all rows; 0 where the batch
+        lacks a class.
+
+    Notes
+    -----
+    All rows count as accepted, so that the worth of a row does not depend on the capacity. With the deferred rows left
+    out it would say nothing: around the best block all rows of the block have the same influence.
+    """
+    objective = ExpectedAUC(columns, probabilities, contests)
+    # Not with a minus sign alone: where a class is missing it would make -0 of 0.
+    return 0.0 - objective.influence(objective.table(objective.histograms(np.ones(len(columns)))))
+
+
 @dataclass(frozen=True)
 class InfluenceThreshold:
     """The rule for one coverage: reject the rows whose influence under `table` is at most `threshold`."""
@@ -309,7 +340,7 @@ def highest_within_budget(scores: FloatArray, weight: FloatArray | None, budget:
 
 
 @dataclass(frozen=True)
-class InfluenceBands:
+class InfluenceBands(BandRule):
     """Bands on the influence: for each coverage the rows of lowest influence are rejected.
 
     Parameters
@@ -320,35 +351,72 @@ class InfluenceBands:
         Bands on the first score column to start from and to fall back to; None starts from all rows alike.
     steps : int, default=30
         Steps of the search; 0 leaves the score bands in force for every coverage.
+    share_ratio : ndarray of shape (n_classes,), optional
+        New over old share of each class, if it has changed since the probabilities of new rows were fitted.
 
     Notes
     -----
-    The selection score of a row depends on the coverage: :meth:`selection_score` gives it, :meth:`band` says up to
-    which value it is rejected. Where no influence is clearly better than the score band for a coverage, the score band
-    stays in force; its selection score is the distance to the band, not above 0 inside.
+    A row is known by its score columns and its class probabilities side by side. Its selection score depends on the
+    coverage: :meth:`selection_score` gives it, :meth:`band` says up to which value it is rejected. Where no influence
+    is clearly better than the score band for a coverage, the score band stays in force; its selection score is the
+    distance to the band, not above 0 inside.
     """
 
     objective: ExpectedAUC
     score_bands: BandRule | None = None
     steps: int = MAX_STEPS
+    share_ratio: FloatArray | None = None
     _placed: dict[float, InfluenceThreshold | RejectionBand] = field(default_factory=dict, repr=False, compare=False)
 
     def band(self, coverage: float) -> RejectionBand:
         """Return the one-sided band of selection scores to reject."""
-        placed = self._place(check_coverage(coverage))
+        placed = self.place(check_coverage(coverage))
         if isinstance(placed, RejectionBand):
             return RejectionBand(-inf, 0.0) if not placed.is_empty else RejectionBand()
         return RejectionBand(-inf, placed.threshold) if placed.threshold > -inf else RejectionBand()
 
-    def selection_score(self, columns: FloatArray, probabilities: FloatArray, coverage: float) -> FloatArray:
-        """Score of rows on which the band for this coverage lies."""
-        placed = self._place(check_coverage(coverage))
+    def selection_score(self, score: FloatArray, coverage: float) -> FloatArray:
+        """Score of rows on which the band for this coverage lies; `score` holds their columns and probabilities."""
+        placed = self.place(check_coverage(coverage))
+        columns, probabilities = self.parts(score)
         if isinstance(placed, InfluenceThreshold):
             return placed.table.influence(columns, probabilities)
         first = columns[:, 0]
         return np.zeros(len(first)) if placed.is_empty else np.maximum(placed.lower - first, first - placed.upper)
 
-    def _place(self, coverage: float) -> InfluenceThreshold | RejectionBand:
+    def placed_on(
+        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
+    ) -> InfluenceBands:
+        """Search again on other rows, with their class probabilities in place of labels."""
+        columns, probabilities = self.parts(score)
+        ratio = self.share_ratio
+        if label_shift:
+            shares = class_shares(self.objective.probabilities, self.objective.sample_weight)
+            moved = share_ratio(probabilities, shares, sample_weight)
+            probabilities = with_share_ratio(probabilities, moved)
+            ratio = moved if ratio is None else ratio * moved
+        objective = ExpectedAUC(columns, probabilities, self.objective.contests, sample_weight)
+        score_bands = self.score_bands
+        if score_bands is not None:
+            score_bands = score_bands.placed_on(columns[:, 0], sample_weight, label_shift=label_shift)
+        return InfluenceBands(objective, score_bands, self.steps, ratio)
+
+    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+        """Take the rows of lowest influence among the given ones."""
+        if not 0 < capacity < len(score):
+            return np.arange(min(capacity, len(score)))
+        again, coverage = self.placed_on(score), 1.0 - capacity / len(score)
+        if self.score_bands is not None and isinstance(again.place(coverage), RejectionBand):
+            return self.score_bands.rows_to_defer(score[:, 0], capacity, order)
+        return lowest_rows(again.selection_score(score, coverage), capacity, order)
+
+    def parts(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Score columns and class probabilities, these under the present shares of the classes."""
+        columns, probabilities = np.split(score, [self.objective.columns.shape[1]], axis=1)
+        return columns, probabilities if self.share_ratio is None else with_share_ratio(probabilities, self.share_ratio)
+
+    def place(self, coverage: float) -> InfluenceThreshold | RejectionBand:
+        """The influence and its threshold for a coverage, or the score band where that stays in force."""
         # Threads may compute the same placement twice; both results are equal.
         if coverage not in self._placed:
             self._placed[coverage] = self._search(coverage)
@@ -364,3 +432,42 @@ class InfluenceBands:
         # Without a score band to fall back to, the best rule found keeps the coverage, be its gain ever so small.
         least_gain = -inf if self.score_bands is None else LEAST_GAIN
         return place_by_influence(self.objective, budget, start, steps=self.steps, least_gain=least_gain) or band
+
+
+@dataclass(frozen=True)
+class InfluenceQuantiles(BandRule):
+    """Bands on influences that were searched on other rows: only the threshold is placed on the rows given.
+
+    Parameters
+    ----------
+    rule : BandRule
+        Searched on other rows, so that the rows given had no part in their selection score.
+    rows : ScoredRows
+        Rows whose quantiles are the thresholds.
+    """
+
+    rule: BandRule
+    rows: ScoredRows
+
+    def band(self, coverage: float) -> RejectionBand:
+        """Return the one-sided band of selection scores to reject."""
+        score = self.selection_score(self.rows.score, coverage)
+        weight = self.rows.sample_weight
+        total = len(score) if weight is None else float(weight.sum())
+        threshold = highest_within_budget(score, weight, total * (1.0 - check_coverage(coverage)) + 1e-12 * total)
+        return RejectionBand(-inf, threshold) if threshold > -inf else RejectionBand()
+
+    def selection_score(self, score: FloatArray, coverage: float) -> FloatArray:
+        """Score of rows on which the band for this coverage lies."""
+        return self.rule.selection_score(score, coverage)
+
+    def placed_on(
+        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
+    ) -> InfluenceQuantiles:
+        """Search again on other rows and take their quantiles."""
+        rule = self.rule.placed_on(score, sample_weight, label_shift=label_shift)
+        return InfluenceQuantiles(rule, ScoredRows(score, sample_weight))
+
+    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+        """Return the rows that the rule itself takes."""
+        return self.rule.rows_to_defer(score, capacity, order)

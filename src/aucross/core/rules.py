@@ -14,6 +14,7 @@ two halves of the published methods) are made by the caller.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, inf, sqrt
@@ -22,7 +23,9 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from aucross.core.bands import RejectionBand, check_coverage
-from aucross.core.ranking import RankedScores
+from aucross.core.capacity import best_rows, lowest_rows
+from aucross.core.label_shift import expected_ranking
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.search import Width, best_band, rejection_budget
 
 Placement = Literal["optimal", "centered"]
@@ -36,13 +39,37 @@ WHOLE_SAMPLE_SHARE = 1 / sqrt(2)
 class BandRule(Protocol):
     """Anything that turns a coverage into the band to reject."""
 
+    @abstractmethod
     def band(self, coverage: float) -> RejectionBand:
         """Return the band for a target coverage in (0, 1]."""
-        ...
+
+    def selection_score(self, score: FloatArray, coverage: float) -> FloatArray:  # noqa: ARG002
+        """Return the score of rows on which the band for a coverage lies: here what is known of them, one score."""
+        return score
+
+    @abstractmethod
+    def placed_on(
+        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
+    ) -> BandRule:
+        """Return the same kind of rule placed on other rows, whose labels are not known.
+
+        With `label_shift` the share of positives may have changed, and is estimated from the scores.
+        """
+
+    @abstractmethod
+    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+        """Return the positions of exactly `capacity` of the given rows; rows of equal score go by `order`."""
+
+
+def placed_rule(rule: BandRule) -> BandRule:
+    """The rule that was placed on rows, without what corrects or shrinks its coverage."""
+    while (within := getattr(rule, "rule", None)) is not None:
+        rule = within
+    return rule
 
 
 @dataclass(frozen=True)
-class OptimalBands:
+class OptimalBands(BandRule):
     """The best band for each coverage, searched exactly on a ranking.
 
     Placed on true labels this is the paper's Oracle. Placed on isotonic labels, as :func:`estimate_auc_bands` does,
@@ -71,9 +98,20 @@ class OptimalBands:
         """Return the best band that selects at least `coverage` of the ranked weight."""
         return best_band(self.ranked, coverage, width=self.width)
 
+    def placed_on(
+        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
+    ) -> OptimalBands:
+        """Search again on other rows, each of them positive with the probability that its score has here."""
+        ranked = expected_ranking(self.ranked, score, sample_weight, label_shift=label_shift)
+        return OptimalBands(ranked, self.width)
+
+    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+        """Take the rows next to each other in score whose rejection leaves the highest expected AUC."""
+        return best_rows(score, self.ranked.probability_at(score), capacity, order)
+
 
 @dataclass(frozen=True)
-class CenteredBands:
+class CenteredBands(BandRule):
     """Bands of growing width around one centre, as published; they are nested.
 
     Parameters
@@ -106,9 +144,48 @@ class CenteredBands:
         upper = self.ranked.score_at(self.center + half_width)
         return RejectionBand(lower, upper)
 
+    def placed_on(
+        self,
+        score: FloatArray,
+        sample_weight: FloatArray | None = None,
+        *,
+        label_shift: bool = False,
+    ) -> CenteredBands | OptimalBands:
+        """Keep the score of the centre and take its rank among other rows."""
+        ranked = expected_ranking(self.ranked.isotonic(), score, sample_weight, label_shift=label_shift)
+        if len(ranked) < 2:
+            return OptimalBands(ranked)  # a band centred on the only score that there is would reject every row
+        return CenteredBands(ranked, ranked.position_of(self.ranked.score_at(self.center)))
+
+    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+        """Take the rows nearest in rank to the centre."""
+        return lowest_rows(self.depth(score), capacity, order)
+
+    def depth(self, score: FloatArray) -> FloatArray:
+        """Distance of scores from the centre, in weight of the ranked rows: the order in which the bands reject.
+
+        Scores between two entries lie between them in distance; those beyond the ranked scores come last, the nearest
+        first.
+        """
+        ranked = self.ranked
+        if not len(ranked):
+            return np.zeros(len(score))
+        first_of_entry = np.interp(score, ranked.scores, ranked.weight_below[:-1])
+        end_of_entry = np.interp(score, ranked.scores, ranked.weight_below[1:])
+        distance = np.maximum(np.maximum(first_of_entry - self.center, self.center - end_of_entry), 0.0)
+        beyond = distance_beyond(score, ranked.scores)
+        return np.asarray(np.where(beyond > 0, (1 + beyond) * ranked.total, distance))
+
+
+def distance_beyond(scores: FloatArray, known: FloatArray) -> FloatArray:
+    """How far scores lie outside the ascending `known` ones: 0 inside, up to 1 at infinity, half at one range."""
+    span = known[-1] - known[0] if known[-1] > known[0] else 1.0
+    outside = np.maximum(np.maximum(known[0] - scores, scores - known[-1]), 0.0)
+    return np.asarray(outside / (outside + span))
+
 
 @dataclass(frozen=True)
-class ThresholdBands:
+class ThresholdBands(BandRule):
     """Reject the rows of lowest confidence; the bands are nested and one-sided.
 
     Parameters
@@ -141,6 +218,20 @@ class ThresholdBands:
             float(half.scores[max(_entries_within_budget(half, coverage), 1) - 1]) for half in self.halves if len(half)
         ]
         return RejectionBand(-inf, min(_blend(whole, halves), whole))
+
+    def placed_on(
+        self,
+        score: FloatArray,
+        sample_weight: FloatArray | None = None,
+        *,
+        label_shift: bool = False,  # noqa: ARG002
+    ) -> ThresholdBands:
+        """Take the quantiles of other rows; which labels they have does not matter."""
+        return ThresholdBands(RankedScores.from_probabilities(np.zeros(len(score)), score, sample_weight))
+
+    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+        """Take the rows of lowest confidence."""
+        return lowest_rows(score, capacity, order)
 
 
 def _entries_within_budget(ranked: RankedScores, coverage: float) -> int:

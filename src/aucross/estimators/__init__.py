@@ -6,6 +6,7 @@ from aucross.estimators.confidence import PlugIn, SCross
 from aucross.estimators.coverage_for import CoverageForAUC
 from aucross.estimators.gate import AUCGate
 from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.review import ReviewQueue
 
 __all__ = [
     "AUCGate",
@@ -14,6 +15,7 @@ __all__ = [
     "HeldOutScores",
     "PlugIn",
     "PlugInAUC",
+    "ReviewQueue",
     "SCross",
     "SelectiveClassifier",
 ]

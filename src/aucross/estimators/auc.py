@@ -8,21 +8,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.core.influence import ExpectedAUC, InfluenceBands, PairwiseMetric
-from aucross.core.ranking import FloatArray
+from aucross.core.correction import extrapolation_factor
+from aucross.core.influence import ExpectedAUC, InfluenceBands, InfluenceQuantiles, PairwiseMetric, worth_of_review
+from aucross.core.nested import NestedBands, NestedInfluence
+from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.rules import BandRule, Placement, estimate_auc_bands
+from aucross.core.scored_rows import ScoredRows
 from aucross.core.targets import AUCTarget, Target, TargetBands, as_target
-from aucross.estimators.base import Fitted, SelectiveClassifier
+from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.coverage_for import HeldOutCurve
 from aucross.estimators.held_out import (
     HeldOutScores,
     Rows,
     TrainingRows,
     cross_fit_scores,
+    halves_of,
     hold_out_scores,
     stratified_halves,
 )
+from aucross.estimators.placing import (
+    CorrectCoverage,
+    FewerFolds,
+    Fitted,
+    check_correct_coverage,
+    check_nested,
+    folds_to_correct_with,
+)
 from aucross.estimators.probability import ProbabilityModel, as_evidence
+from aucross.estimators.review import ReviewFacts, class_reasons, facts_of_scores
 
 
 class _AUCBands(SelectiveClassifier):
@@ -30,10 +43,12 @@ class _AUCBands(SelectiveClassifier):
 
     placement: Placement
     target: Any
+    nested: bool
     probability_model_: ProbabilityModel
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_nested(self.nested)
         if self.placement not in ("optimal", "centered"):
             raise ValueError(f'placement must be "optimal" or "centered", got {self.placement!r}')
         target = self._binary_target()
@@ -42,6 +57,8 @@ class _AUCBands(SelectiveClassifier):
                 f'target must be "auc" with placement={self.placement!r}, which is defined for the AUC alone, got '
                 f'{self.target!r}; pass placement="optimal"'
             )
+        if self.nested and not isinstance(target, AUCTarget):
+            raise ValueError(f'nested must be False unless target is "auc" or "auc_mu", got target={self.target!r}')
 
     def _takes_many_classes(self) -> bool:
         return self.placement == "optimal" and isinstance(self.target, str) and self.target in ("auc", "auc_mu")
@@ -65,47 +82,49 @@ class _AUCBands(SelectiveClassifier):
     def _binary_target(self) -> Target:
         return as_target("auc" if self.target == "auc_mu" else self.target)  # with two classes they are the same
 
-    def _metric(self) -> PairwiseMetric:
-        return PairwiseMetric(len(self.classes_), "auc_mu" if self.target == "auc_mu" else "auc")
-
-    def _fitted(
-        self, model: Any, held_out: HeldOutScores, place: Callable[[Rows], BandRule], classes: NDArray[Any], method: str
-    ) -> Fitted:
-        """With two classes bands on the score; with more, bands on the influence."""
-        if len(classes) == 2:
-            return Fitted(model, held_out, place)
+    def _rules_by_influence(
+        self, held_out: HeldOutScores, classes: NDArray[Any], response_method: str
+    ) -> tuple[ProbabilityModel, Callable[[Rows], BandRule]]:
+        """With more than two classes: class probabilities from the scores, and bands on the influence."""
         _check_every_class(held_out, classes)
-        metric = PairwiseMetric(len(classes), self.target)
-        evidence = as_evidence(held_out.responses, method)
-        probability_model = ProbabilityModel.fit(evidence, held_out.labels, held_out.sample_weight)
-        columns, probabilities = metric.columns(held_out.responses), probability_model.predict(evidence)
+        metric = self._metric_of(classes)
+        evidence = as_evidence(held_out.responses, response_method)
+        model = ProbabilityModel.fit(evidence, held_out.labels, held_out.sample_weight)
+        columns, probabilities = metric.columns(held_out.responses), model.predict(evidence)
 
-        def place_by_influence(rows: Rows) -> BandRule:
+        def place(rows: Rows) -> BandRule:
             part = held_out.take(rows)
             _check_every_class(part, classes)
             objective = ExpectedAUC(columns[rows], probabilities[rows], metric.contests, part.sample_weight)
-            return InfluenceBands(objective)
+            rule = InfluenceBands(objective)
+            return NestedInfluence(rule, self.coverage) if self.nested else rule
 
-        return Fitted(model, held_out, place_by_influence, {"probability_model_": probability_model})
+        return model, place
+
+    def _metric_of(self, classes: NDArray[Any]) -> PairwiseMetric:
+        return PairwiseMetric(len(classes), "auc_mu" if self.target == "auc_mu" else "auc")
+
+    def _metric(self) -> PairwiseMetric:
+        return self._metric_of(self.classes_)
 
     def _score(self, X: Any) -> FloatArray:
-        return self._with_probabilities(super()._score(X))
+        return self._readable(super()._score(X))
 
     def _held_out_score(self) -> FloatArray:
-        return self._with_probabilities(super()._held_out_score())
+        return self._readable(super()._held_out_score())
 
-    def _with_probabilities(self, responses: FloatArray) -> FloatArray:
-        """With more than two classes: score columns and class probabilities side by side."""
-        if len(self.classes_) == 2:
+    def _readable(self, responses: FloatArray) -> FloatArray:
+        model = self.probability_model_ if len(self.classes_) > 2 else None
+        return self._with_probabilities(responses, model, self.classes_, self.response_method_)
+
+    def _with_probabilities(
+        self, responses: FloatArray, model: ProbabilityModel | None, classes: NDArray[Any], response_method: str
+    ) -> FloatArray:
+        """What the rules read: the score, or with more than two classes score columns beside class probabilities."""
+        if model is None:
             return responses
-        probabilities = self.probability_model_.predict(as_evidence(responses, self.response_method_))
-        return np.column_stack((self._metric().columns(responses), probabilities))
-
-    def _selection_score(self, score: FloatArray, coverage: float, rule: Any) -> FloatArray:
-        if len(self.classes_) == 2:
-            return score
-        n_columns = self._metric().n_columns
-        return rule.selection_score(score[:, :n_columns], score[:, n_columns:], coverage)
+        probabilities = model.predict(as_evidence(responses, response_method))
+        return np.column_stack((self._metric_of(classes).columns(responses), probabilities))
 
     def _place_bands(self, held_out: HeldOutScores, halves: Sequence[HeldOutScores] = ()) -> BandRule:
         if self.placement == "centered":
@@ -116,8 +135,32 @@ class _AUCBands(SelectiveClassifier):
         target = self._binary_target()
         if not isinstance(target, AUCTarget):
             return TargetBands(whole.isotonic(), target)
+        if self.nested and self.placement == "optimal":
+            return NestedBands(whole.isotonic(), self.coverage)
         # A band centred on the only score that there is would reject every row.
         return estimate_auc_bands(whole, rankings, placement=self.placement if len(whole) > 1 else "optimal")
+
+    def _review_facts(
+        self,
+        X: Any,  # noqa: ARG002
+        score: FloatArray,
+        part: IndexArray,
+        rows: IndexArray,
+        rule: Any,
+    ) -> ReviewFacts:
+        if len(self.classes_) == 2:
+            return facts_of_scores(score, part, rows, self._probability_at(rule, score), self.classes_[1])
+        metric = self._metric()
+        columns, probabilities = np.split(score, [metric.n_columns], axis=1)
+        worth = np.zeros(len(score))
+        worth[part] = worth_of_review(columns[part], probabilities[part], metric.contests)
+        most = probabilities[rows].max(axis=1, initial=0.0)
+        return ReviewFacts(most, worth[rows], most, class_reasons(probabilities[rows], self.classes_.tolist()))
+
+    def _probability_at(self, rule: Any, score: FloatArray) -> FloatArray:
+        """Share of positives at each score; the rankings of centred bands hold labels as they are."""
+        ranked = rule.ranked if self.placement == "optimal" else rule.ranked.isotonic()
+        return ranked.probability_at(score)
 
     def _held_out_curve(self, alpha: float) -> HeldOutCurve:
         if self.band_groups_ is not None or len(self.classes_) > 2:
@@ -154,6 +197,9 @@ class AUCross(_AUCBands):
         :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
+    coverage_confidence : float in (0, 1), optional
+        Reject less, so that new rows keep the coverage with this probability. Approximate for cross-fitted scores, see
+        :doc:`/howto/coverage-promise`. Without it the coverage is met on average. Excludes `sample_weight`.
     placement : {"optimal", "centered"}, default="optimal"
         How the band is placed: ``"optimal"`` searches the best band exactly, on isotonic labels; ``"centered"`` is
         the published algorithm.
@@ -163,10 +209,18 @@ class AUCross(_AUCBands):
         ``PartialAUC(max_fpr)`` up to another), or the cost of decisions and reviews,
         ``ExpectedCost(review=0.2, false_negative=5)``. With costs `coverage` is a lower limit: rows that are cheaper
         to decide than to review stay selected. Other targets than the AUC need ``placement="optimal"``.
+    nested : bool, default=False
+        Whether the rows rejected at a coverage are rejected at every lower coverage too. The band is the best one at
+        `coverage`, and close to the best at others.
     cv : int, splitter or iterable of splits, default=5
         An integer K means K stratified shuffled folds (with `groups`, folds that keep each group together);
         anything else is used as scikit-learn does. Rows that no split scores do not take part in placing the band;
         rows scored m times count 1/m each time.
+    correct_coverage : bool or "auto", default="auto"
+        Whether to score the training rows once more with fewer folds and to extrapolate how many new rows fall into a
+        band when the model has seen all rows. Without it the coverage runs short on small data. It costs two
+        trainings on half of the rows. ``"auto"`` does so up to 50,000 rows if `cv` is a number of folds
+        and the placement is not ``"centered"``, which stays as published.
     n_jobs : int, optional
         Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
@@ -217,7 +271,7 @@ class AUCross(_AUCBands):
     >>> X, y = make_classification(2000, flip_y=0.3, random_state=0)
     >>> clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X, y)
     >>> print(clf.select(X).mean().round(2), clf.select(X, coverage=0.5).mean().round(2))
-    0.81 0.5
+    0.8 0.5
     """
 
     def __init__(
@@ -227,7 +281,10 @@ class AUCross(_AUCBands):
         coverage: float = 0.9,
         placement: Placement = "optimal",
         target: Any = "auc",
+        nested: bool = False,
+        coverage_confidence: float | None = None,
         cv: Any = 5,
+        correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         response_method: str = "auto",
@@ -236,22 +293,61 @@ class AUCross(_AUCBands):
         self.coverage = coverage
         self.placement = placement
         self.target = target
+        self.nested = nested
+        self.coverage_confidence = coverage_confidence
         self.cv = cv
+        self.correct_coverage = correct_coverage
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.response_method = response_method
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_correct_coverage(self.correct_coverage, self.cv)
 
     def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
         held_out = cross_fit_scores(
             self.estimator, training, cv=self.cv, response_method=response_method, rng=rng, n_jobs=self.n_jobs
         )
 
-        def place(rows: Rows) -> BandRule:
+        def place_on_score(rows: Rows) -> BandRule:
             part = held_out.take(rows)
             return self._place_bands(part, stratified_halves(part, rng) if self.placement == "centered" else ())
 
-        model = training.fit(self.estimator)
-        return self._fitted(model, held_out, place, training.classes, response_method)
+        place: Callable[[Rows], BandRule] = place_on_score
+        probability_model = None
+        if len(training.classes) > 2:
+            probability_model, place = self._rules_by_influence(held_out, training.classes, response_method)
+
+        def readable(scores: HeldOutScores) -> FloatArray:
+            return self._with_probabilities(scores.responses, probability_model, training.classes, response_method)
+
+        return Fitted(
+            training.fit(self.estimator),
+            held_out,
+            readable(held_out),
+            place,
+            {} if probability_model is None else {"probability_model_": probability_model},
+            self._fewer_folds(training, response_method, rng, readable),
+        )
+
+    def _fewer_folds(
+        self,
+        training: TrainingRows,
+        response_method: str,
+        rng: np.random.RandomState,
+        readable: Callable[[HeldOutScores], FloatArray],
+    ) -> FewerFolds | None:
+        correct_coverage = self.correct_coverage
+        if correct_coverage == "auto" and self.placement == "centered":
+            correct_coverage = False  # it stays as published
+        n_folds = folds_to_correct_with(training, self.estimator, self.cv, correct_coverage)
+        if n_folds == 0:
+            return None
+        held_out = cross_fit_scores(
+            self.estimator, training, cv=n_folds, response_method=response_method, rng=rng, n_jobs=self.n_jobs
+        )
+        return FewerFolds(held_out, readable(held_out), extrapolation_factor(int(self.cv), n_folds))
 
 
 class PlugInAUC(_AUCBands):
@@ -267,6 +363,10 @@ class PlugInAUC(_AUCBands):
         :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
+    coverage_confidence : float in (0, 1), optional
+        Reject less, so that new rows keep the coverage with this probability. Exact with two classes, whichever band
+        the search picks, for new rows from the population of the held-out ones. Without it the coverage is met on
+        average. Excludes `sample_weight`.
     placement : {"optimal", "centered"}, default="optimal"
         How the band is placed: ``"optimal"`` searches the best band exactly, on isotonic labels; ``"centered"`` is
         the published algorithm.
@@ -276,6 +376,9 @@ class PlugInAUC(_AUCBands):
         ``PartialAUC(max_fpr)`` up to another), or the cost of decisions and reviews,
         ``ExpectedCost(review=0.2, false_negative=5)``. With costs `coverage` is a lower limit: rows that are cheaper
         to decide than to review stay selected. Other targets than the AUC need ``placement="optimal"``.
+    nested : bool, default=False
+        Whether the rows rejected at a coverage are rejected at every lower coverage too. The band is the best one at
+        `coverage`, and close to the best at others.
     cv : int, splitter or iterable of splits, optional
         None holds out one stratified part of `holdout_size`, with at least one row of each class; of anything else
         the first split is used.
@@ -336,6 +439,8 @@ class PlugInAUC(_AUCBands):
         coverage: float = 0.9,
         placement: Placement = "optimal",
         target: Any = "auc",
+        nested: bool = False,
+        coverage_confidence: float | None = None,
         cv: Any = None,
         holdout_size: float = 0.1,
         random_state: Any = None,
@@ -345,6 +450,8 @@ class PlugInAUC(_AUCBands):
         self.coverage = coverage
         self.placement = placement
         self.target = target
+        self.nested = nested
+        self.coverage_confidence = coverage_confidence
         self.cv = cv
         self.holdout_size = holdout_size
         self.random_state = random_state
@@ -360,7 +467,31 @@ class PlugInAUC(_AUCBands):
             rng=rng,
         )
 
-        def place(rows: Rows) -> BandRule:
+        def place_on_score(rows: Rows) -> BandRule:
             return self._place_bands(held_out.take(rows))
 
-        return self._fitted(model, held_out, place, training.classes, response_method)
+        if len(training.classes) == 2:
+            return Fitted(model, held_out, held_out.responses, place_on_score)
+        probability_model, place = self._rules_by_influence(held_out, training.classes, response_method)
+        score = self._with_probabilities(held_out.responses, probability_model, training.classes, response_method)
+        place = place if self.coverage_confidence is None else self._placed_by_halves(held_out, score, place, rng)
+        return Fitted(model, held_out, score, place, {"probability_model_": probability_model})
+
+    def _placed_by_halves(
+        self,
+        held_out: HeldOutScores,
+        score: FloatArray,
+        place: Callable[[Rows], BandRule],
+        rng: np.random.RandomState,
+    ) -> Callable[[Rows], BandRule]:
+        """Search the influence on one half of the rows and place its threshold on the other.
+
+        A promise needs rows that had no part in their own selection score.
+        """
+
+        def place_by_halves(rows: Rows) -> BandRule:
+            positions = np.arange(len(score))[rows]
+            searched, placed = (positions[half] for half in halves_of(held_out.labels[positions], rng))
+            return InfluenceQuantiles(place(searched), ScoredRows(score[placed], None))
+
+        return place_by_halves

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from numbers import Real
-from typing import Any
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state, column_or_1d, get_tags, indexable
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.capacity import check_capacity, share_of_groups
 from aucross.core.influence import PairwiseMetric
-from aucross.core.ranking import FloatArray, check_scores, check_weights
-from aucross.core.rules import BandRule
+from aucross.core.ranking import FloatArray, IndexArray, check_scores
+from aucross.core.rules import BandRule, placed_rule
 from aucross.estimators.band_groups import (
     check_band_groups,
     check_groups_given,
     groups_held_out,
-    place_per_group,
     positions_by_group,
 )
 from aucross.estimators.coverage_for import (
@@ -39,18 +34,12 @@ from aucross.estimators.coverage_for import (
     tail_probability,
 )
 from aucross.estimators.frames import refuse_columns_that_abort
-from aucross.estimators.held_out import RESPONSE_METHODS, HeldOutScores, Rows, TrainingRows, class_scores
-from aucross.estimators.labels import check_classes, check_reject_label
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What one method's `_fit` hands back: the model that answers, its held-out scores, how to place bands on them."""
-
-    estimator: Any
-    held_out: HeldOutScores
-    place: Callable[[Rows], BandRule]
-    attributes: Mapping[str, Any] = field(default_factory=dict)  # what only this method has, by name
+from aucross.estimators.held_out import Rows, TrainingRows, class_scores
+from aucross.estimators.labels import check_reject_label
+from aucross.estimators.placing import Fitted, warn_if_constant, warn_if_nothing_promised
+from aucross.estimators.recalibrate import score_unlabelled
+from aucross.estimators.review import ReviewFacts, ReviewQueue, check_tie_breaker, order_of, queue_of
+from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
 
 
 def _base_offers(name: str) -> Any:
@@ -66,18 +55,19 @@ def _base_offers(name: str) -> Any:
 class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of all selective classifiers: validates, delegates to the base model, answers questions about the band.
 
-    A subclass supplies ``_fit``, the steps of its algorithm. Where the band lies on something else than the score of
-    the positive class it overrides ``_selection_score``, and where that needs more than one score per row ``_score``
-    and ``_held_out_score``.
+    A subclass supplies ``_fit``, the steps of its algorithm. Where its rule reads something else than the score of the
+    positive class it overrides ``_score`` and ``_held_out_score``.
     """
 
     # Constructor parameters that every subclass has.
     estimator: Any
     coverage: float
+    coverage_confidence: float | None
     random_state: Any
     response_method: str
 
     band_rule_: Any  # a BandRule, or GroupBands if fitted per group
+    fitted_band_rule_: Any  # of a recalibrated copy: the rule that the fit placed
 
     @abstractmethod
     def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
@@ -90,10 +80,6 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
     def _held_out_score(self) -> FloatArray:
         """The same for the held-out rows."""
         return self.held_out_.responses
-
-    def _selection_score(self, score: FloatArray, coverage: float, rule: BandRule) -> FloatArray:  # noqa: ARG002
-        """The score on which the rule's band for a coverage lies, from what `_score` gave."""
-        return score
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, band_groups: Any = None, **fit_params: Any
@@ -125,18 +111,18 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         self._check_parameters()
         refuse_columns_that_abort(self.estimator, X)
         training = self._check_training_rows(X, y, sample_weight, groups, fit_params)
-        response_method = self._resolve_response_method()
+        response_method = resolve_response_method(self.estimator, self.response_method)
         band_groups = None if band_groups is None else check_band_groups(band_groups, len(training.y))
         fitted = self._fit(training, response_method, check_random_state(self.random_state))
-        _warn_if_constant(fitted.held_out)
+        warn_if_constant(fitted.held_out.responses, "held-out")
         held_out_groups = None if band_groups is None else groups_held_out(band_groups, fitted.held_out.rows)
-        band_rule = (
-            fitted.place(slice(None)) if held_out_groups is None else place_per_group(fitted.place, held_out_groups)
-        )
+        band_rule = fitted.rule(band_groups, self.coverage_confidence)
+        warn_if_nothing_promised(band_rule, self.coverage)
         # Only now, so that a failure leaves an earlier fit as it was.
         self.estimator_ = fitted.estimator
         self.held_out_ = fitted.held_out
         self.band_rule_ = band_rule
+        self.__dict__.pop("fitted_band_rule_", None)
         self.band_groups_ = held_out_groups
         self.classes_ = training.classes
         self.response_method_ = response_method
@@ -145,55 +131,12 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         return self
 
     def _check_parameters(self) -> None:
-        """Refuse constructor parameters that cannot work, before anything is trained."""
-        check_coverage(self.coverage)
-        holdout_size = getattr(self, "holdout_size", 0.1)
-        if not isinstance(holdout_size, Real):
-            raise TypeError(f"holdout_size must be a number in (0, 1), got {holdout_size!r}; pass 0.1 for a tenth")
-        if not 0.0 < float(holdout_size) < 1.0:
-            raise ValueError(f"holdout_size must be a share in (0, 1), got {holdout_size}; pass 0.1 for a tenth")
+        check_shared_parameters(self)
 
     def _check_training_rows(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, fit_params: dict[str, Any]
     ) -> TrainingRows:
-        if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
-        y = column_or_1d(y, warn=True)
-        _check_lengths(X, y, groups)
-        X, y, groups = indexable(X, y, groups)
-        if not len(y):
-            raise ValueError("X and y must not be empty: found array with 0 sample(s) while a minimum of 2 is required")
-        classes = check_classes(y)
-        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
-        return TrainingRows(X, y, classes, weight, groups, self._base_fit_params(weight, fit_params))
-
-    def _base_fit_params(self, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """What reaches the base model's fit: everything given, or what it requests if metadata routing is on."""
-        given = fit_params if weight is None else {**fit_params, "sample_weight": weight}
-        if get_config()["enable_metadata_routing"]:
-            return dict(process_routing(self, "fit", **given).estimator.fit) if given else {}
-        if weight is not None and not takes_weights(self.estimator):
-            raise ValueError(
-                f"sample_weight cannot reach the base model: {type(self.estimator).__name__}.fit has no argument of "
-                "that name; if a step inside takes weights, call sklearn.set_config(enable_metadata_routing=True) and "
-                ".set_fit_request(sample_weight=True) on that step"
-            )
-        return given
-
-    def _resolve_response_method(self) -> str:
-        """The method of the base model that gives the scores."""
-        if self.response_method not in ("auto", *RESPONSE_METHODS):
-            raise ValueError(
-                f'response_method must be "auto", "predict_proba" or "decision_function", got {self.response_method!r}'
-            )
-        wanted = RESPONSE_METHODS if self.response_method == "auto" else (self.response_method,)
-        for method in wanted:
-            if hasattr(self.estimator, method):
-                return method
-        raise TypeError(
-            f"estimator must have {' or '.join(wanted)}, got {type(self.estimator).__name__}, which has not: without "
-            "scores there is nothing to rank; choose another model or wrap it in CalibratedClassifierCV"
-        )
+        return check_training_rows(self, X, y, sample_weight, groups=groups, fit_params=fit_params)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata this estimator uses itself and which it passes on."""
@@ -320,10 +263,18 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         score, coverage = self._score(X), self._coverage_in_force(coverage)
         selection_score = np.empty(len(score))
         for rows, rule in self._rules(band_groups, len(score)):
-            selection_score[rows] = self._selection_score(score[rows], coverage, rule)
+            selection_score[rows] = rule.selection_score(score[rows], coverage)
         return selection_score
 
-    def select(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> NDArray[np.bool_]:
+    def select(
+        self,
+        X: Any,
+        coverage: float | None = None,
+        band_groups: Any = None,
+        *,
+        capacity: int | None = None,
+        tie_breaker: Any = None,
+    ) -> NDArray[np.bool_]:
         """Say for each row whether its prediction should be used.
 
         Parameters
@@ -335,6 +286,12 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
             after one fit.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group; an unseen group is an error.
+        capacity : int, optional
+            Reject exactly so many of these rows, whatever share they are: 0 rejects none, more than there are rejects
+            all. See :meth:`review_queue`. Excludes `coverage`.
+        tie_breaker : array-like of shape (n_samples,), optional
+            Ids, all different, that decide between rows of equal score if `capacity` is given. Without them such rows
+            are interchangeable and their position decides.
 
         Returns
         -------
@@ -342,7 +299,73 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
             True where the prediction should be used, False where the row goes to a person.
         """
         check_is_fitted(self, "band_rule_")
-        return self.select_each(X, [self._coverage_in_force(coverage)], band_groups)[0]
+        if capacity is None:
+            if tie_breaker is not None:
+                raise ValueError("tie_breaker must not be given without capacity: a band never cuts through a tie")
+            return self.select_each(X, [self._coverage_in_force(coverage)], band_groups)[0]
+        if coverage is not None:
+            raise ValueError(
+                f"coverage and capacity must not both be given, got {coverage!r} and {capacity!r}; leave out one"
+            )
+        score = self._score(X)
+        selected = np.ones(len(score), dtype=bool)
+        for rows, _ in self._deferred(score, capacity, tie_breaker, band_groups):
+            selected[rows] = False
+        return selected
+
+    def _deferred(
+        self, score: FloatArray, capacity: int, tie_breaker: Any, band_groups: Any
+    ) -> list[tuple[IndexArray, BandRule]]:
+        """Positions of the rows to reject, with the rule that chose them; groups share a capacity by their size."""
+        positions = np.arange(len(score))
+        order = positions if tie_breaker is None else order_of(check_tie_breaker(tie_breaker, len(score)))
+        parts = [(positions[rows], placed_rule(rule)) for rows, rule in self._rules(band_groups, len(score))]
+        shares = share_of_groups([len(rows) for rows, _ in parts], check_capacity(capacity))
+        return [
+            (rows[rule.rows_to_defer(score[rows], share, order[rows])], rule)
+            for (rows, rule), share in zip(parts, shares, strict=True)
+        ]
+
+    def review_queue(self, X: Any, capacity: int, *, tie_breaker: Any = None, band_groups: Any = None) -> ReviewQueue:
+        """List exactly so many rows for review, the one whose review is worth most first, each with a reason.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            The rows at hand, today's cases for instance.
+        capacity : int
+            Number of rows that can be reviewed; more than there are means all.
+        tie_breaker : array-like of shape (n_samples,), optional
+            Ids, all different; they decide between rows of equal score or worth, and stand in the queue.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group. Groups share the capacity by their size.
+
+        Returns
+        -------
+        ReviewQueue
+            The rows that ``select(X, capacity=capacity)`` rejects.
+
+        Notes
+        -----
+        Which rows: of the AUC methods the neighbours by score whose rejection leaves the highest expected AUC of this
+        batch; with a gate or more than two classes the rows of lowest influence; of the confidence methods the least
+        confident. With ``nested=True`` rows are taken in an order that does not depend on the capacity, so that a
+        larger one only adds rows.
+        """
+        check_is_fitted(self, "band_rule_")
+        score = self._score(X)
+        ids = None if tie_breaker is None else check_tie_breaker(tie_breaker, len(score))
+        deferred = self._deferred(score, capacity, tie_breaker, band_groups)
+        everyone = self._rules(band_groups, len(score))
+        facts = [
+            self._review_facts(X, score, np.arange(len(score))[part], rows, rule)
+            for (part, _), (rows, rule) in zip(everyone, deferred, strict=True)
+        ]
+        return queue_of(np.concatenate([rows for rows, _ in deferred]), facts, ids)
+
+    @abstractmethod
+    def _review_facts(self, X: Any, score: FloatArray, part: IndexArray, rows: IndexArray, rule: Any) -> ReviewFacts:
+        """What a person is told about the rejected rows; `part` are the rows that the rule chose from."""
 
     def select_each(self, X: Any, coverages: Iterable[float], band_groups: Any = None) -> NDArray[np.bool_]:
         """Decide for several coverages while scoring the rows only once.
@@ -374,13 +397,57 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         if band_groups is None:
             return [(slice(None), self.band_rule_)]
         positions = positions_by_group(check_band_groups(band_groups, n_rows))
-        return [(rows, self.band_rule_.rule(group)) for group, rows in positions.items()]
+        parts = {group: (rows, self.band_rule_.rule(group)) for group, rows in positions.items()}
+        # In the order of the fit, so that it does not matter in which order the rows come.
+        return [parts[group] for group in self.band_rule_.rules if group in parts]
 
     def _selected(self, score: FloatArray, coverage: float, parts: list[tuple[Rows, BandRule]]) -> NDArray[np.bool_]:
         selected = np.empty(len(score), dtype=bool)
         for rows, rule in parts:
-            selected[rows] = rule.band(coverage).selects(self._selection_score(score[rows], coverage, rule))
+            selected[rows] = rule.band(coverage).selects(rule.selection_score(score[rows], coverage))
         return selected
+
+    def recalibrate(
+        self, X: Any, *, label_shift: bool = False, sample_weight: Any = None, band_groups: Any = None
+    ) -> Self:
+        """Place the bands anew on rows without labels, such as the cases of last month.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or iterator of batches
+            Unlabelled rows. Of an iterator (a generator, say, that reads a file) each batch is scored and let go: only
+            the scores are kept. A batch is a table or a tuple ``(X, sample_weight, band_groups)``.
+        label_shift : bool, default=False
+            Whether the share of positives may have changed since the fit, while positives and negatives each still
+            look as they did. It is then estimated from the scores and the probabilities are corrected.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows in the coverage.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group; groups without rows keep their bands.
+
+        Returns
+        -------
+        SelectiveClassifier
+            A copy with other bands and the same model; the original is unchanged. The copy keeps the rule of the fit
+            as ``fitted_band_rule_``, and starts from it when it is recalibrated in turn.
+
+        Notes
+        -----
+        Coverage depends on the scores alone, and the best band depends on labels only through the probability of
+        being positive at each score. So the new rows are scored, weighted with the fitted probabilities, and the search
+        is made again (methods of the AUC, also with a gate or more than two classes); confidence methods take the new
+        quantile, and a centred band keeps the score of its centre. On the rows given the coverage is exact, up to ties.
+        """
+        check_is_fitted(self, "band_rule_")
+        if not isinstance(label_shift, bool | np.bool_):
+            raise ValueError(f"label_shift must be True or False, got {label_shift!r}")
+        rows = score_unlabelled(self._score, X, sample_weight, band_groups, has_groups=self.band_groups_ is not None)
+        recalibrated = copy(self)
+        # From the rule of the fit, also when called again: probabilities read off a batch would only lose.
+        recalibrated.fitted_band_rule_ = getattr(self, "fitted_band_rule_", self.band_rule_)
+        recalibrated.band_rule_ = rows.place(recalibrated.fitted_band_rule_, label_shift=label_shift)
+        warn_if_nothing_promised(recalibrated.band_rule_, self.coverage)
+        return recalibrated
 
     def predict_selective(
         self, X: Any, coverage: float | None = None, reject_label: Any = None, band_groups: Any = None
@@ -460,30 +527,6 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         return curve
 
 
-def _check_lengths(X: Any, y: NDArray[Any], groups: Any) -> None:
-    for name, rows in (("X", X), ("groups", groups)):
-        if rows is None or (not hasattr(rows, "__len__") and not hasattr(rows, "shape")):
-            continue  # scikit-learn knows what to say about those
-        n_rows = rows.shape[0] if getattr(rows, "shape", ()) else len(rows)
-        if n_rows != len(y):
-            raise ValueError(
-                f"{name} and y must have the same number of rows, got {n_rows} and {len(y)}; "
-                "check the join or the filter that made them"
-            )
-
-
-def _warn_if_constant(held_out: HeldOutScores) -> None:
-    responses = held_out.responses
-    if (responses == responses[0]).all():
-        value = f"{responses[0]:g}" if responses.ndim == 1 else np.array2string(responses[0], precision=3)
-        warnings.warn(
-            f"all held-out scores equal {value}: no row can be told from another, so every band is empty and every row "
-            "is selected; check the base model and its features",
-            UserWarning,
-            stacklevel=3,
-        )
-
-
 def checked_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> FloatArray:
     """Scores of new rows by a fitted model, refused where the fit would have refused them."""
     refuse_columns_that_abort(estimator, X)
@@ -491,12 +534,3 @@ def checked_scores(estimator: Any, X: Any, response_method: str, classes: NDArra
     # An infinite score compares with any band, but means nothing.
     check_scores(scores.ravel(), scores.size, name="the scores of the base model")
     return scores
-
-
-def takes_weights(estimator: Any) -> bool:
-    """Whether sample_weight can be given to fit without metadata routing."""
-    if isinstance(estimator, FrozenEstimator):
-        return True  # it is not trained: the weights count in ranking and coverage only
-    if isinstance(estimator, Pipeline):
-        return False  # it takes any keyword and then refuses this one
-    return has_fit_parameter(estimator, "sample_weight")

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from aucross.core.ranking import FloatArray, RankedScores
+from aucross.core.correction import extrapolation_factor
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rules import BandRule, estimate_threshold_bands
-from aucross.estimators.base import Fitted, SelectiveClassifier
+from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.held_out import (
     HeldOutScores,
     Rows,
@@ -16,14 +17,50 @@ from aucross.estimators.held_out import (
     cross_fit_scores,
     hold_out_scores,
     stratified_halves,
+    take_rows,
 )
+from aucross.estimators.placing import (
+    CorrectCoverage,
+    FewerFolds,
+    Fitted,
+    check_correct_coverage,
+    folds_to_correct_with,
+)
+from aucross.estimators.review import ReviewFacts, confidence_reasons
 
 
 class _ConfidenceThreshold(SelectiveClassifier):
     """What the confidence methods share: the band lies on the confidence in the predicted class."""
 
-    def _selection_score(self, score: FloatArray, coverage: float, rule: BandRule) -> FloatArray:  # noqa: ARG002
-        return _confidence(score, self.response_method_)
+    def _score(self, X: Any) -> FloatArray:
+        return _confidence(super()._score(X), self.response_method_)
+
+    def _held_out_score(self) -> FloatArray:
+        return _confidence(super()._held_out_score(), self.response_method_)
+
+    def _review_facts(
+        self,
+        X: Any,
+        score: FloatArray,
+        part: IndexArray,  # noqa: ARG002
+        rows: IndexArray,
+        rule: Any,  # noqa: ARG002
+    ) -> ReviewFacts:
+        confidence = score[rows]
+        is_probability = self.response_method_ == "predict_proba"
+        responses = super()._score(take_rows(X, rows)) if len(rows) else np.zeros(0)
+        if responses.ndim == 1:
+            predicted = responses > (0.5 if is_probability else 0.0)
+            of_class = responses
+        else:
+            predicted = responses.argmax(axis=1)
+            of_class = responses.max(axis=1)
+        labels = self.classes_[predicted.astype(int)].tolist()
+        # A margin says nothing about a probability.
+        probability = of_class if is_probability else np.full(len(rows), np.nan)
+        worth = 1.0 - confidence if is_probability else -confidence
+        reasons = confidence_reasons(confidence, labels, is_probability=is_probability)
+        return ReviewFacts(of_class, worth, probability, reasons)
 
 
 def _confidence(response: FloatArray, response_method: str) -> FloatArray:
@@ -58,9 +95,16 @@ class SCross(_ConfidenceThreshold):
         :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
+    coverage_confidence : float in (0, 1), optional
+        Reject less, so that new rows keep the coverage with this probability. Approximate for cross-fitted scores, see
+        :doc:`/howto/coverage-promise`. Without it the coverage is met on average. Excludes `sample_weight`.
     cv : int, splitter or iterable of splits, default=5
         An integer K means K stratified shuffled folds (with `groups`, folds that keep each group together);
         anything else is used as scikit-learn does.
+    correct_coverage : bool or "auto", default="auto"
+        Whether to score the training rows once more with fewer folds and to extrapolate how many new rows fall into a
+        band when the model has seen all rows. Without it the coverage runs short on small data. It costs two
+        trainings on half of the rows. ``"auto"`` does so up to 50,000 rows if `cv` is a number of folds.
     n_jobs : int, optional
         Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
@@ -105,7 +149,7 @@ class SCross(_ConfidenceThreshold):
     >>> X, y = make_classification(2000, flip_y=0.3, random_state=0)
     >>> clf = SCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X, y)
     >>> print(clf.select(X).mean().round(2))
-    0.81
+    0.8
     """
 
     def __init__(
@@ -113,17 +157,25 @@ class SCross(_ConfidenceThreshold):
         estimator: Any,
         *,
         coverage: float = 0.9,
+        coverage_confidence: float | None = None,
         cv: Any = 5,
+        correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         response_method: str = "auto",
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
+        self.coverage_confidence = coverage_confidence
         self.cv = cv
+        self.correct_coverage = correct_coverage
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.response_method = response_method
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_correct_coverage(self.correct_coverage, self.cv)
 
     def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
         held_out = cross_fit_scores(
@@ -135,7 +187,25 @@ class SCross(_ConfidenceThreshold):
             halves = [_ranked_confidence(half, response_method) for half in stratified_halves(part, rng)]
             return estimate_threshold_bands(_ranked_confidence(part, response_method), halves)
 
-        return Fitted(training.fit(self.estimator), held_out, place)
+        return Fitted(
+            training.fit(self.estimator),
+            held_out,
+            _confidence(held_out.responses, response_method),
+            place,
+            fewer_folds=self._fewer_folds(training, response_method, rng),
+        )
+
+    def _fewer_folds(
+        self, training: TrainingRows, response_method: str, rng: np.random.RandomState
+    ) -> FewerFolds | None:
+        n_folds = folds_to_correct_with(training, self.estimator, self.cv, self.correct_coverage)
+        if n_folds == 0:
+            return None
+        held_out = cross_fit_scores(
+            self.estimator, training, cv=n_folds, response_method=response_method, rng=rng, n_jobs=self.n_jobs
+        )
+        score = _confidence(held_out.responses, response_method)
+        return FewerFolds(held_out, score, extrapolation_factor(int(self.cv), n_folds))
 
 
 class PlugIn(_ConfidenceThreshold):
@@ -150,6 +220,10 @@ class PlugIn(_ConfidenceThreshold):
         :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
+    coverage_confidence : float in (0, 1), optional
+        Reject less, so that new rows keep the coverage with this probability. Exact, whichever band the search picks,
+        for new rows from the population of the held-out ones. Without it the coverage is met on average. Excludes
+        `sample_weight`.
     cv : int, splitter or iterable of splits, optional
         None holds out one stratified part of `holdout_size`, with at least one row of each class; of anything else
         the first split is used.
@@ -203,6 +277,7 @@ class PlugIn(_ConfidenceThreshold):
         estimator: Any,
         *,
         coverage: float = 0.9,
+        coverage_confidence: float | None = None,
         cv: Any = None,
         holdout_size: float = 0.1,
         random_state: Any = None,
@@ -210,6 +285,7 @@ class PlugIn(_ConfidenceThreshold):
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
+        self.coverage_confidence = coverage_confidence
         self.cv = cv
         self.holdout_size = holdout_size
         self.random_state = random_state
@@ -228,4 +304,4 @@ class PlugIn(_ConfidenceThreshold):
         def place(rows: Rows) -> BandRule:
             return estimate_threshold_bands(_ranked_confidence(held_out.take(rows), response_method))
 
-        return Fitted(model, held_out, place)
+        return Fitted(model, held_out, _confidence(held_out.responses, response_method), place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -13,10 +13,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from aucross.core.influence import MAX_STEPS, Contest, ExpectedAUC, InfluenceBands
-from aucross.core.ranking import FloatArray
+from aucross.core.correction import extrapolation_factor
+from aucross.core.influence import MAX_STEPS, Contest, ExpectedAUC, InfluenceBands, worth_of_review
+from aucross.core.nested import NestedBands, NestedInfluence
+from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.rules import BandRule, estimate_auc_bands
-from aucross.estimators.base import Fitted, SelectiveClassifier, checked_scores, takes_weights
+from aucross.estimators.base import SelectiveClassifier, checked_scores
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import (
     RESPONSE_METHODS,
@@ -26,7 +28,17 @@ from aucross.estimators.held_out import (
     cross_fit_scores,
     fold_splits,
 )
+from aucross.estimators.placing import (
+    CorrectCoverage,
+    FewerFolds,
+    Fitted,
+    check_correct_coverage,
+    check_nested,
+    folds_to_correct_with,
+)
 from aucross.estimators.probability import as_evidence, fit_with_further_score
+from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
+from aucross.estimators.training import takes_weights
 
 # One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
 _BINARY = (Contest(column=0, winner=1, loser=0),)
@@ -63,8 +75,18 @@ class AUCGate(SelectiveClassifier):
         takes it; other arguments of ``fit`` reach it by metadata routing only.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
+    coverage_confidence : float in (0, 1), optional
+        Reject less, so that new rows keep the coverage with this probability. Approximate for cross-fitted scores, see
+        :doc:`/howto/coverage-promise`. Without it the coverage is met on average. Excludes `sample_weight`.
+    nested : bool, default=False
+        Whether the rows rejected at a coverage are rejected at every lower coverage too. The rule is the best one at
+        `coverage`, and close to the best at others.
     cv : int, splitter or iterable of splits, default=5
         Folds for cross-fitting, the same for both models; as in :class:`AUCross`.
+    correct_coverage : bool or "auto", default="auto"
+        Whether to score the training rows once more with fewer folds and to extrapolate how many new rows fall into a
+        band when the model has seen all rows. Without it the coverage runs short on small data. It costs two
+        trainings of each model on half of the rows. ``"auto"`` does so up to 50,000 rows if `cv` is a number of folds.
     n_jobs : int, optional
         Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
@@ -132,7 +154,10 @@ class AUCGate(SelectiveClassifier):
         gate: Any = None,
         *,
         coverage: float = 0.9,
+        coverage_confidence: float | None = None,
+        nested: bool = False,
         cv: Any = 5,
+        correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
         response_method: str = "auto",
@@ -140,10 +165,18 @@ class AUCGate(SelectiveClassifier):
         self.estimator = estimator
         self.gate = gate
         self.coverage = coverage
+        self.coverage_confidence = coverage_confidence
+        self.nested = nested
         self.cv = cv
+        self.correct_coverage = correct_coverage
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.response_method = response_method
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_nested(self.nested)
+        check_correct_coverage(self.correct_coverage, self.cv)
 
     def _check_training_rows(
         self, X: Any, y: Any, sample_weight: Any, groups: Any, fit_params: dict[str, Any]
@@ -160,36 +193,58 @@ class AUCGate(SelectiveClassifier):
     def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
         assert isinstance(training, _RowsForBoth)
         splits = list(fold_splits(training, self.cv, rng))
+        n_fewer_folds = folds_to_correct_with(training, self.estimator, self.cv, self.correct_coverage)
+        fewer_splits = list(fold_splits(training, n_fewer_folds, rng)) if n_fewer_folds else []
         gate = self._gate_to_fit(rng)
         refuse_columns_that_abort(gate, training.X)
-        gate_training = training.for_gate()
-        held_out, gate_held_out = (
-            cross_fit_scores(model, rows, cv=splits, response_method=method, rng=rng, n_jobs=self.n_jobs)
-            for model, rows, method in (
-                (self.estimator, training, response_method),
-                (gate, gate_training, _gate_response_method(gate)),
+        method = _gate_response_method(gate)
+
+        def score_by_both(splits: Any) -> tuple[HeldOutScores, HeldOutScores, FloatArray]:
+            held_out, gate_held_out = (
+                cross_fit_scores(model, rows, cv=splits, response_method=response, rng=rng, n_jobs=self.n_jobs)
+                for model, rows, response in (
+                    (self.estimator, training, response_method),
+                    (gate, training.for_gate(), method),
+                )
             )
-        )
+            return held_out, gate_held_out, _evidence(held_out.scores, response_method, gate_held_out.scores, method)
+
+        held_out, gate_held_out, evidence = score_by_both(splits)
         held_out.ranked_both_classes()
-        evidence = _evidence(held_out.scores, response_method, gate_held_out.scores, _gate_response_method(gate))
         model = fit_with_further_score(
             evidence, held_out.positive, held_out.sample_weight, n_effective=_effective_rows(held_out)
         )
-        probabilities = model.predict(evidence)
-
-        def place(rows: Rows) -> BandRule:
-            part = held_out.take(rows)
-            objective = ExpectedAUC(part.scores[:, None], probabilities[rows], _BINARY, part.sample_weight)
-            # Without the gate's score no rule beats the exact band of the classifier's.
-            steps = MAX_STEPS if _GATE_COLUMN in model.columns else 0
-            return InfluenceBands(objective, estimate_auc_bands(part.ranked_both_classes()), steps)
+        score = np.column_stack((held_out.scores, model.predict(evidence)))
+        fewer_folds = None
+        if fewer_splits:
+            again, _, fewer_evidence = score_by_both(fewer_splits)
+            readable = np.column_stack((again.scores, model.predict(fewer_evidence)))
+            fewer_folds = FewerFolds(again, readable, extrapolation_factor(int(self.cv), n_fewer_folds))
 
         attributes = {
-            "gate_": gate_training.fit(gate),
+            "gate_": training.for_gate().fit(gate),
             "gate_held_out_": gate_held_out,
             "probability_model_": model,
         }
-        return Fitted(training.fit(self.estimator), held_out, place, attributes)
+        place = self._placing(held_out, score, is_gate_in_use=_GATE_COLUMN in model.columns)
+        return Fitted(training.fit(self.estimator), held_out, score, place, attributes, fewer_folds)
+
+    def _placing(
+        self, held_out: HeldOutScores, score: FloatArray, *, is_gate_in_use: bool
+    ) -> Callable[[Rows], BandRule]:
+        # Without the gate's score no rule beats the exact band of the classifier's.
+        steps = MAX_STEPS if is_gate_in_use else 0
+
+        def place(rows: Rows) -> BandRule:
+            part, columns, probabilities = held_out.take(rows), score[rows, :1], score[rows, 1:]
+            objective = ExpectedAUC(columns, probabilities, _BINARY, part.sample_weight)
+            ranked = part.ranked_both_classes()
+            if self.nested:
+                score_bands = NestedBands(ranked.isotonic(), self.coverage)
+                return NestedInfluence(InfluenceBands(objective, score_bands, steps), self.coverage)
+            return InfluenceBands(objective, estimate_auc_bands(ranked), steps)
+
+        return place
 
     def _gate_to_fit(self, rng: np.random.RandomState) -> Any:
         if self.gate is not None:
@@ -217,8 +272,23 @@ class AUCGate(SelectiveClassifier):
         evidence = _evidence(self.held_out_.scores, self.response_method_, self.gate_held_out_.scores, method)
         return np.column_stack((self.held_out_.scores, self.probability_model_.predict(evidence)))
 
-    def _selection_score(self, score: FloatArray, coverage: float, rule: Any) -> FloatArray:
-        return rule.selection_score(score[:, :1], score[:, 1:], coverage)
+    def _review_facts(
+        self,
+        X: Any,  # noqa: ARG002
+        score: FloatArray,
+        part: IndexArray,
+        rows: IndexArray,
+        rule: Any,
+    ) -> ReviewFacts:
+        bands: Any = rule.bands if isinstance(rule, NestedInfluence) else rule
+        by_score = bands.score_bands.ranked.probability_at(score[:, 0])
+        if _GATE_COLUMN not in self.probability_model_.columns:
+            return facts_of_scores(score[:, 0], part, rows, by_score, self.classes_[1])
+        worth = np.zeros(len(score))
+        worth[part] = worth_of_review(score[part, :1], score[part, 1:], _BINARY)
+        by_gate = score[rows, 2]
+        reasons = gate_reasons(by_score[rows], by_gate, self.classes_[1])
+        return ReviewFacts(score[rows, 0], worth[rows], by_score[rows], reasons, by_gate)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata this estimator uses itself and which it passes on."""

@@ -148,6 +148,7 @@ def cross_fit_scores(
 ) -> HeldOutScores:
     """Score every row by the model of the folds that it is not in."""
     splits = list(fold_splits(training, cv, rng))
+    estimator = _trained_as_on_all_rows(estimator, len(training.y))
     fit_and_score = delayed(_fit_and_score)
     scores = Parallel(n_jobs=n_jobs)(
         fit_and_score(estimator, training, train, test, response_method) for train, test in splits
@@ -157,6 +158,24 @@ def cross_fit_scores(
         constant = np.mean([fold[0] for fold in scores if len(fold)], axis=0)
         scores = [np.full(fold.shape, constant) for fold in scores]
     return _held_out(training, np.concatenate([test for _, test in splits]), np.concatenate(scores))
+
+
+def _trained_as_on_all_rows(estimator: Any, n_rows: int) -> Any:
+    """A model that chooses by the number of rows whether to stop early must choose for a fold as for all rows.
+
+    Otherwise the folds of 12,000 rows train one kind of model and the refit another: scikit-learn's histogram boosting
+    stops early above 10,000 rows, and its coverage was 0.04 short.
+    """
+    if isinstance(estimator, FrozenEstimator):
+        return estimator
+    undecided = [
+        name
+        for name, value in estimator.get_params().items()
+        if (name == "early_stopping" or name.endswith("__early_stopping"))
+        and isinstance(value, str)
+        and value == "auto"
+    ]
+    return clone(estimator).set_params(**dict.fromkeys(undecided, n_rows > 10_000)) if undecided else estimator
 
 
 def hold_out_scores(
@@ -171,11 +190,16 @@ def hold_out_scores(
 
 def stratified_halves(held_out: HeldOutScores, rng: Any) -> tuple[HeldOutScores, HeldOutScores]:
     """Split scores at random into two halves with the same share of positives."""
+    first, second = (held_out.take(indices) for indices in halves_of(held_out.labels, rng))
+    return first, second
+
+
+def halves_of(labels: IndexArray, rng: Any) -> tuple[IndexArray, IndexArray]:
+    """Positions of two random halves with the same share of each class."""
     # A class of one row cannot be in both halves.
-    can_stratify = 1 not in np.unique_counts(held_out.labels).counts
-    labels = held_out.labels if can_stratify else np.zeros(len(held_out.labels), dtype=int)
-    halves = StratifiedKFold(2, shuffle=True, random_state=rng).split(labels, labels)
-    first, second = (held_out.take(indices) for _, indices in halves)
+    can_stratify = 1 not in np.unique_counts(labels).counts
+    labels = labels if can_stratify else np.zeros(len(labels), dtype=int)
+    (_, first), (_, second) = StratifiedKFold(2, shuffle=True, random_state=rng).split(labels, labels)
     return first, second
 
 

@@ -60,18 +60,35 @@ from aucross.evaluation.metrics import (
 )
 from aucross.evaluation.multiclass import auc_mu, hand_till_m, volume_under_surface
 from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
+from aucross.evaluation.plots import (
+    AUCSurfaceDisplay,
+    BandDisplay,
+    CAPDisplay,
+    CoverageCurveDisplay,
+    GroupGapDisplay,
+    RiskCoverageDisplay,
+)
+from aucross.evaluation.promise import PromiseWarning, SelectivePromise, promise_selection, promise_selective
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 from aucross.evaluation.scorer import SelectiveScorer, selective_scorer
 from aucross.evaluation.team import team_predictions, team_score
 
 __all__ = [
+    "AUCSurfaceDisplay",
+    "BandDisplay",
     "BaseRateCheck",
     "BaseRateGuard",
     "BaseRateWarning",
+    "CAPDisplay",
+    "CoverageCurveDisplay",
     "GroupComparison",
     "GroupEvaluation",
+    "GroupGapDisplay",
+    "PromiseWarning",
+    "RiskCoverageDisplay",
     "SelectiveComparison",
     "SelectiveEvaluation",
+    "SelectivePromise",
     "SelectiveScorer",
     "accuracy_rejection_curve",
     "achieved_coverage",
@@ -114,6 +131,8 @@ __all__ = [
     "positives_deferred",
     "predict_reject_recall",
     "prediction_rejection_ratio",
+    "promise_selection",
+    "promise_selective",
     "rejection_quality",
     "risk_at_coverage",
     "risk_coverage_curve",

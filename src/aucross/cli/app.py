@@ -1,0 +1,318 @@
+"""The commands and their options. Each parses, makes its library calls, writes, and returns an exit code.
+
+What takes long to import (pandas, pyarrow, models) is imported inside the commands, so that ``--help`` does not wait.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import rich.console  # noqa: F401  (part of the extra: its absence is to be noticed at the start)
+import typer
+
+from aucross.cli.errors import INTERRUPTED, Exit, reported
+from aucross.cli.names import Base, Method
+from aucross.cli.screen import Screen
+
+app = typer.Typer(
+    name="aucross",
+    help="Classifiers that know when not to answer, judged by the AUC of the answers they give.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+# ---- options that several commands share ----
+
+Data = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV (also .gz, .zst) or Parquet.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A file that `aucross fit` wrote.")]
+Target = Annotated[str, typer.Option("--target", metavar="COLUMN", help="Column of the two classes.")]
+Positive = Annotated[
+    str | None,
+    typer.Option("--positive", metavar="VALUE", help="The positive class; needed unless the classes are 0 and 1."),
+]
+Coverage = Annotated[float, typer.Option("--coverage", help="Share of rows to accept, in (0, 1].")]
+CoverageOfModel = Annotated[
+    float | None, typer.Option("--coverage", help="Share of rows to accept, in (0, 1]; by default that of the fit.")
+]
+TestFile = Annotated[
+    Path | None, typer.Option("--test", metavar="TABLE", help="Test on the rows of this file instead of a part.")
+]
+TestSize = Annotated[float, typer.Option("--test-size", help="Share of rows kept apart to test on.")]
+TimeColumn = Annotated[
+    str | None,
+    typer.Option("--time-column", metavar="COLUMN", help="Test on the latest rows by this column; it is no feature."),
+]
+Weight = Annotated[str | None, typer.Option("--weight", metavar="COLUMN", help="Weights of the rows, 0 or more.")]
+Group = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="COLUMN",
+        help="Rows that belong together, say of one customer: kept together in random splits.",
+    ),
+]
+Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Column that names the rows; it is no feature.")]
+Drop = Annotated[
+    list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Leave a column out; can be given repeatedly.")
+]
+By = Annotated[
+    str | None, typer.Option("--by", metavar="COLUMN", help="Show results for each value of this column too.")
+]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of splits, models and intervals.")]
+Jobs = Annotated[int, typer.Option("--jobs", help="Folds to fit at the same time; -1 for all cores.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the whole trace of an error.")]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run a command with the given arguments and return its exit code."""
+    try:
+        code = app(list(arguments), prog_name="aucross", standalone_mode=True, obj=list(arguments))
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return int(code or 0)
+
+
+def _execute(command: Callable[[Screen], dict[str, Any]], *, as_json: bool, quiet: bool, debug: bool) -> None:
+    """Run a command, print its JSON document if asked for, and end with its exit code."""
+    screen = Screen(as_json, quiet)
+    try:
+        with reported(screen.note, debug=debug):
+            screen.document(command(screen))
+    except Exit as end:
+        raise typer.Exit(end.code) from None
+
+
+def _spelled(context: typer.Context) -> str | None:
+    """The command as it was typed, for the report; None if it was not typed."""
+    return f"aucross {shlex.join(context.obj)}" if context.obj else None
+
+
+# ---- the commands ----
+
+
+@app.command(epilog="\b\nExample:\n  aucross fit loans.csv --target default --coverage 0.9 --out model.aucross")
+def fit(
+    *,
+    context: typer.Context,
+    data: Data,
+    target: Target,
+    coverage: Coverage = 0.9,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="The model; by default TABLE.aucross.")
+    ] = None,
+    base: Annotated[
+        Base | None, typer.Option("--base", help="The model that answers; hgb by default, logistic with the gate.")
+    ] = None,
+    method: Annotated[Method, typer.Option("--method", help="How rows to defer are chosen.")] = Method.AUCROSS,
+    positive: Positive = None,
+    test: TestFile = None,
+    test_size: TestSize = 0.25,
+    time_column: TimeColumn = None,
+    weight: Weight = None,
+    group: Group = None,
+    id_column: Id = None,
+    drop: Drop = None,
+    by: By = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE", help="The report; by default beside the model.")
+    ] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Fit a model that defers, test it on rows kept apart, and save it with a report.
+
+    Text is taken for categories, blanks for missing values. The model is fitted on the rows that are not kept apart.
+    """
+
+    def command(screen: Screen) -> dict[str, Any]:
+        from aucross.cli.fit import FitOptions, run_fit  # noqa: PLC0415
+        from aucross.cli.schema import Roles  # noqa: PLC0415
+        from aucross.cli.tables import name_without_ending  # noqa: PLC0415
+
+        options = FitOptions(
+            data=data,
+            roles=Roles(target, id=id_column, weight=weight, group=group, time=time_column),
+            out=out or Path(f"{name_without_ending(data)}.aucross"),
+            positive=positive,
+            coverage=coverage,
+            base=base,
+            method=method,
+            test=test,
+            test_size=test_size,
+            drop=drop or (),
+            by=by,
+            report=report,
+            with_report=not no_report,
+            seed=seed,
+            jobs=jobs,
+            command=_spelled(context),
+        )
+        return run_fit(options, screen)
+
+    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+
+
+@app.command(epilog="\b\nExample:\n  aucross evaluate model.aucross test.csv --by region")
+def evaluate(
+    *,
+    model: Model,
+    data: Data,
+    coverage: CoverageOfModel = None,
+    by: By = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Test a model on labelled rows that it was not fitted on."""
+
+    def command(screen: Screen) -> dict[str, Any]:
+        from aucross.cli.evaluate import EvaluateOptions, run_evaluate  # noqa: PLC0415
+
+        return run_evaluate(EvaluateOptions(model, data, coverage, by, seed), screen)
+
+    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+
+
+@app.command(epilog="\b\nExample:\n  aucross predict model.aucross new.csv --out decisions.csv")
+def predict(
+    *,
+    model: Model,
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Decisions, CSV or Parquet by the ending.")],
+    coverage: CoverageOfModel = None,
+    capacity: Annotated[
+        int | None, typer.Option("--capacity", help="Defer exactly so many rows instead of a share.")
+    ] = None,
+    recalibrate: Annotated[
+        bool, typer.Option("--recalibrate", help="Place the band on the scores of these rows, to meet the coverage.")
+    ] = False,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", metavar="COLUMN", help="Column that names the rows; by default that of the fit."),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Decide on every row: score, prediction, and whether to accept the prediction or to defer the row.
+
+    The order is that of the input, which may be larger than memory. The output appears when it is complete.
+    """
+
+    def command(screen: Screen) -> dict[str, Any]:
+        from aucross.cli.predict import PredictOptions, run_predict  # noqa: PLC0415
+
+        return run_predict(PredictOptions(model, data, out, coverage, capacity, recalibrate, id_column), screen)
+
+    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+
+
+@app.command(epilog="\b\nExample:\n  aucross compare loans.csv --target default --base hgb --base logistic")
+def compare(
+    *,
+    data: Data,
+    target: Target,
+    coverage: Coverage = 0.9,
+    base: Annotated[
+        list[Base] | None, typer.Option("--base", help="Base models, repeatedly; by default all that are installed.")
+    ] = None,
+    method: Annotated[
+        list[Method] | None, typer.Option("--method", help="Methods, repeatedly; by default all.")
+    ] = None,
+    positive: Positive = None,
+    test: TestFile = None,
+    test_size: TestSize = 0.25,
+    time_column: TimeColumn = None,
+    weight: Weight = None,
+    group: Group = None,
+    id_column: Id = None,
+    drop: Drop = None,
+    seed: Seed = 0,
+    jobs: Jobs = 1,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Fit all methods with all base models and set them side by side on the same test rows."""
+
+    def command(screen: Screen) -> dict[str, Any]:
+        from aucross.cli.compare import CompareOptions, run_compare  # noqa: PLC0415
+        from aucross.cli.schema import Roles  # noqa: PLC0415
+
+        options = CompareOptions(
+            data=data,
+            roles=Roles(target, id=id_column, weight=weight, group=group, time=time_column),
+            positive=positive,
+            coverage=coverage,
+            bases=base or (),
+            methods=method or (),
+            test=test,
+            test_size=test_size,
+            drop=drop or (),
+            seed=seed,
+            jobs=jobs,
+        )
+        return run_compare(options, screen)
+
+    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+
+
+@app.command(epilog="\b\nExample:\n  aucross report model.aucross test.csv --out report.html")
+def report(
+    *,
+    context: typer.Context,
+    model: Model,
+    data: Data,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="The report, .html, .md or .json; by default beside the model."),
+    ] = None,
+    coverage: CoverageOfModel = None,
+    by: By = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write the report of a model on labelled rows that it was not fitted on."""
+
+    def command(screen: Screen) -> dict[str, Any]:
+        from aucross.cli.evaluate import EvaluateOptions, run_report  # noqa: PLC0415
+
+        return run_report(EvaluateOptions(model, data, coverage, by, seed, out, _spelled(context)), screen)
+
+    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+
+
+@app.command(epilog="\b\nExample:\n  aucross demo --folder aucross-demo")
+def demo(
+    *,
+    folder: Annotated[Path, typer.Option("--folder", help="Where the files go.")] = Path("aucross-demo"),
+    rows: Annotated[int, typer.Option("--rows", help="Number of loans to make up.")] = 8000,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Make up loans, fit, decide and report, in a folder of its own."""
+
+    def command(screen: Screen) -> dict[str, Any]:
+        from aucross.cli.demo import run_demo  # noqa: PLC0415
+
+        return run_demo(folder, rows, seed, screen)
+
+    _execute(command, as_json=as_json, quiet=quiet, debug=debug)

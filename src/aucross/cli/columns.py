@@ -1,0 +1,265 @@
+"""What the values of a column mean: numbers, yes and no, dates or categories; and blanks, which are missing.
+
+=========  ===============================================  =========================================
+kind       recognised in text by                            given to the model as
+=========  ===============================================  =========================================
+number     every value is a number, without leading zeros   float64, NaN where missing
+boolean    every value is true or false                     1.0 and 0.0, NaN where missing
+date       every value is an ISO date, 2024-03-31           days since 1 January 1970, NaN where missing
+category   anything else                                    text, NaN where missing
+=========  ===============================================  =========================================
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from aucross.cli.errors import CommandError
+
+Kind = Literal["number", "boolean", "date", "category"]
+
+# Spellings of a missing value, beside a blank one.
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
+
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+_CODE = r"^[+-]?0[0-9]"  # 007 is a name, 0.7 a number
+_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+)?Z?$"
+_DECIMAL_COMMA = r"^[+-]?[0-9.]*,[0-9]+$"
+_SECONDS_PER_DAY = 86_400.0
+
+# From this share on, text among numbers is more likely a slip than a category.
+_MOSTLY = 0.9
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What a column was taken for, and what its owner should know about that."""
+
+    kind: Kind | None  # None: not for a model
+    note: str | None = None
+
+
+def infer_kind(name: str, values: pa.ChunkedArray) -> Inferred:
+    """Decide what the values of a training column are."""
+    if is_text(values.type):
+        return _infer_from_text(name, values)
+    if pa.types.is_boolean(values.type):
+        return Inferred("boolean")
+    if _is_numeric(values.type):
+        return _unless_it_counts_rows(name, values)
+    if pa.types.is_temporal(values.type) and not _is_span(values.type):
+        return _as_date(name)
+    return Inferred(None, f"column {name!r} is left out: no model here reads values of type {values.type}")
+
+
+def check_has_values(name: str, values: pa.ChunkedArray) -> None:
+    """Refuse a column without a single value."""
+    if (as_text(values) if is_text(values.type) else values).drop_null().length() == 0:
+        raise CommandError(f"column {name!r} has no values at all; leave it out with --drop {shlex.quote(name)}")
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of this type are text, dictionary-encoded or not."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def _is_numeric(kind: pa.DataType) -> bool:
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+
+
+def _is_span(kind: pa.DataType) -> bool:
+    return pa.types.is_duration(kind) or pa.types.is_time(kind) or pa.types.is_interval(kind)
+
+
+def as_text(values: Any) -> Any:
+    """Text without spaces around it, null where a value is missing."""
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    text = pc.utf8_trim_whitespace(values.cast(pa.string()))
+    missing = pc.is_in(text, value_set=pa.array(MISSING))
+    return pc.if_else(missing, pa.scalar(None, pa.string()), text)
+
+
+def _infer_from_text(name: str, values: pa.ChunkedArray) -> Inferred:
+    text = as_text(values).drop_null()
+    distinct = text.unique()
+    if pc.all(pc.is_in(pc.utf8_lower(distinct), value_set=pa.array(["true", "false"]))).as_py():
+        return Inferred("boolean")
+    is_number = pc.match_substring_regex(text, NUMBER)
+    is_code = pc.any(pc.match_substring_regex(distinct, _CODE)).as_py()
+    if pc.all(is_number).as_py() and not is_code:
+        return _unless_it_counts_rows(name, text.cast(pa.float64()))
+    if pc.all(pc.match_substring_regex(distinct, _DATE)).as_py() and _days(distinct) is not None:
+        return _as_date(name)
+    if note := _note_on_numbers(name, text, is_number):
+        return Inferred("category", note)
+    if len(distinct) == len(text) > 1:
+        return Inferred(None, f"column {name!r} is left out: its text is different in every row, as in an identifier")
+    return Inferred("category")
+
+
+def _note_on_numbers(name: str, text: pa.ChunkedArray, is_number: pa.ChunkedArray) -> str | None:
+    """Say so where categories were probably meant as numbers."""
+    share = pc.mean(is_number.cast(pa.float64())).as_py()
+    if _MOSTLY <= share < 1:
+        odd = text.filter(pc.invert(is_number))[0].as_py()
+        return (
+            f"column {name!r} is read as categories because of values such as {odd!r}, though {share:.0%} of it are "
+            "numbers; leave such values blank to have numbers"
+        )
+    if pc.mean(pc.match_substring_regex(text, _DECIMAL_COMMA).cast(pa.float64())).as_py() >= _MOSTLY:
+        return (
+            f"column {name!r} is read as categories, though its values look like numbers with a comma, such as "
+            f"{text[0].as_py()!r}; write a decimal point and no other marks to have numbers"
+        )
+    return None
+
+
+def _unless_it_counts_rows(name: str, values: pa.ChunkedArray) -> Inferred:
+    """Numbers, unless they are row numbers: whole, each once and without a gap."""
+    n_rows = len(values)
+    if values.null_count or n_rows < 3:
+        return Inferred("number")
+    ends = pc.min_max(values).as_py()
+    if ends["max"] - ends["min"] == n_rows - 1 and len(values.unique()) == n_rows:
+        numbers = values.cast(pa.float64()).to_numpy()
+        if np.array_equal(numbers, np.floor(numbers)):
+            return Inferred(None, f"column {name!r} is left out: it numbers the rows")
+    return Inferred("number")
+
+
+def _as_date(name: str) -> Inferred:
+    option = f"--drop {shlex.quote(name)}"
+    return Inferred("date", f"column {name!r} holds dates and is used as days since 1970; {option} leaves it out")
+
+
+def convert(name: str, values: Any, kind: Kind, first_row: int = 0) -> NDArray[Any]:
+    """Values of a column as the model gets them, refusing those that do not fit the kind seen in training.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column, for the error.
+    values : pyarrow array
+        Values as they are in the file.
+    kind : {"number", "boolean", "date", "category"}
+        What the column was in training.
+    first_row : int, default=0
+        Number of the first row in its file, for the error.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        float64, or objects (text and NaN) for categories.
+    """
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    if pa.types.is_null(values.type):
+        values = values.cast(pa.string())
+    text = as_text(values) if is_text(values.type) else None
+    given = values if text is None else text
+    converted = _CONVERSIONS[kind](given, text is not None)
+    if converted is None:
+        raise CommandError(_misfit(name, given, kind, first_row))
+    return converted
+
+
+def _to_numbers(values: Any, is_from_text: bool) -> NDArray[np.float64] | None:
+    if not (is_from_text or _is_numeric(values.type) or pa.types.is_boolean(values.type)):
+        return None
+    try:
+        numbers = values.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    numbers = _floats(numbers)
+    return None if np.isinf(numbers).any() else numbers
+
+
+def _floats(values: Any) -> NDArray[np.float64]:
+    """Floats with NaN for null."""
+    return np.asarray(pc.fill_null(values.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False))
+
+
+def _to_booleans(values: Any, is_from_text: bool) -> NDArray[np.float64] | None:
+    if is_from_text:
+        lower = pc.utf8_lower(values)
+        is_true, is_false = (pc.is_in(lower, value_set=pa.array(words)) for words in (["true", "1"], ["false", "0"]))
+        known = pc.or_(pc.or_(is_true, is_false), values.is_null())
+        return _floats(pc.if_else(values.is_null(), None, is_true)) if pc.all(known).as_py() is not False else None
+    numbers = _to_numbers(values, is_from_text)
+    return numbers if numbers is not None and np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0)).all() else None
+
+
+def _to_days(values: Any, is_from_text: bool) -> NDArray[np.float64] | None:
+    if is_from_text or (pa.types.is_temporal(values.type) and not _is_span(values.type)):
+        return _days(values)
+    return None
+
+
+def _days(values: Any) -> NDArray[np.float64] | None:
+    """Days since 1970 with their fraction, or None if something is no date."""
+    try:
+        if is_text(values.type):  # a time zone says the same for all rows of a file
+            values = pc.utf8_rtrim(values, characters="Z")
+        moments = values.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return None
+    return _floats(moments.cast(pa.int64())) / (1e6 * _SECONDS_PER_DAY)
+
+
+def _to_categories(values: Any, is_from_text: bool) -> NDArray[Any] | None:
+    if not is_from_text:
+        if not (pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
+            return None
+        values = values.cast(pa.string())
+    encoded = values.dictionary_encode()
+    # Each text exists once, whatever the number of rows; the last entry stands for missing.
+    words = np.array([*encoded.dictionary.to_pylist(), np.nan], dtype=object)
+    codes = pc.fill_null(encoded.indices, len(words) - 1).to_numpy(zero_copy_only=False)
+    return words[codes]
+
+
+_CONVERSIONS: dict[Kind, Any] = {
+    "number": _to_numbers,
+    "boolean": _to_booleans,
+    "date": _to_days,
+    "category": _to_categories,
+}
+_EXPECTED = {
+    "number": "numbers",
+    "boolean": "true or false",
+    "date": "dates such as 2024-03-31",
+    "category": "text",
+}
+_REMEDY = "correct the file, or leave the value blank if it is missing"
+
+
+def _misfit(name: str, values: Any, kind: Kind, first_row: int) -> str:
+    """Name the first value that does not fit, or the type if none does."""
+    if is_text(values.type):
+        for row, value in enumerate(values.to_pylist()):
+            if value is not None and _CONVERSIONS[kind](pa.array([value]), True) is None:
+                return (
+                    f"column {name!r} must hold {_EXPECTED[kind]}, as in training, got {value!r} in row "
+                    f"{first_row + row}; {_REMEDY}"
+                )
+    if _is_numeric(values.type) and kind in ("number", "boolean"):
+        numbers = _floats(values)
+        wrong = np.isinf(numbers) if kind == "number" else ~np.isin(numbers, (0.0, 1.0)) & ~np.isnan(numbers)
+        row = int(np.argmax(wrong))
+        return (
+            f"column {name!r} must hold {_EXPECTED[kind]}, as in training, got {numbers[row]:g} in row "
+            f"{first_row + row}; {_REMEDY}"
+        )
+    return (
+        f"column {name!r} must hold {_EXPECTED[kind]}, as in training, got values of type {values.type}; "
+        "write the file with the types of the training data"
+    )

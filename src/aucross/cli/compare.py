@@ -1,0 +1,176 @@
+"""aucross compare: all methods and base models side by side on the same training and test rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aucross.cli.models import check_installed, is_installed
+from aucross.cli.names import Base, Method
+from aucross.cli.results import decimal, evaluate
+from aucross.cli.schema import LabelledRows
+from aucross.cli.screen import Screen
+from aucross.cli.training import TrainingOptions, read_rows, train
+from aucross.evaluation import SelectiveEvaluation, oracle_gap
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(TrainingOptions):
+    """What `aucross compare` was asked for; without methods or base models, all of them."""
+
+    bases: Sequence[Base] = ()
+    methods: Sequence[Method] = ()
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One method with one base model, fitted and judged."""
+
+    method: Method
+    base: Base
+    evaluation: SelectiveEvaluation
+    gap_to_oracle: float
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """What it is called in a sentence."""
+        return f"{self.method} with {self.base}"
+
+
+def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
+    """Fit and judge every method with every base model; return what the JSON document says."""
+    options.check()
+    bases = _bases(options.bases, screen)
+    schema, fitted_on, test = read_rows(options, screen)
+    pairs = [(base, method) for base in bases for method in options.methods or tuple(Method)]
+    contestants = []
+    for number, (base, method) in enumerate(pairs, start=1):
+        what = f"{number} of {len(pairs)}: {method} with {base}"
+        clf, seconds = train(options, method, base, schema, fitted_on, screen=screen, what=what)
+        evaluation = evaluate(clf, test, sorted({1.0, options.coverage}, reverse=True), options.seed)
+        contestants.append(Contestant(method, base, evaluation, _gap_to_oracle(clf, test), seconds))
+    rows = _rows(contestants)
+    _show(screen, rows, options, len(test))
+    sentence = _conclusion(contestants, rows)
+    screen.say(sentence)
+    return {
+        "command": "compare",
+        "data": str(options.data),
+        "coverage": options.coverage,
+        "n_train": len(fitted_on),
+        "n_test": len(test),
+        "split": options.split,
+        "reference": contestants[0].name,
+        "comparison": rows,
+        "conclusion": sentence,
+    }
+
+
+def _bases(asked: Sequence[Base], screen: Screen) -> list[Base]:
+    """Base models asked for, or all whose libraries are installed."""
+    for base in asked:
+        check_installed(base)
+    if asked:
+        return list(asked)
+    missing = [base for base in Base if not is_installed(base)]
+    if missing:
+        screen.note(f"not compared, because not installed: {', '.join(missing)}")
+    return [base for base in Base if base not in missing]
+
+
+def _gap_to_oracle(clf: Any, rows: LabelledRows) -> float:
+    """How far the accepted rows stay behind those of the best band, which only the labels of the test rows show."""
+    return oracle_gap(rows.y, clf.predict_proba(rows.X)[:, 1], clf.select(rows.X), sample_weight=rows.weight)
+
+
+def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
+    """One row for each, with the paired difference from the first."""
+    reference = contestants[0].evaluation
+    rows = []
+    for contestant in contestants:
+        evaluated = contestant.evaluation.rows()
+        differences = contestant.evaluation.minus(reference).rows()
+        paired = [row for row in differences if row["metric"] == "selective_auc"][-1]
+        rows.append(
+            {
+                "base": str(contestant.base),
+                "method": str(contestant.method),
+                "auc_of_all": evaluated[0]["selective_auc"],
+                **evaluated[-1],
+                "difference": paired["difference"],
+                "difference_low": paired["difference_low"],
+                "difference_high": paired["difference_high"],
+                "share_above_reference": paired["share_above_zero"],
+                "gap_to_oracle": contestant.gap_to_oracle,
+                "seconds": contestant.seconds,
+            }
+        )
+    return rows
+
+
+def _show(screen: Screen, rows: Sequence[dict[str, Any]], options: CompareOptions, n_test: int) -> None:
+    reference = f"{rows[0]['method']} with {rows[0]['base']}"
+    header = [
+        "base",
+        "method",
+        "coverage reached",
+        "AUC of all",
+        "AUC of accepted",
+        f"minus {reference}",
+        "to Oracle",
+        "seconds",
+    ]
+    cells = [
+        [
+            row["base"],
+            row["method"],
+            decimal(row["achieved_coverage"]),
+            decimal(row["auc_of_all"]),
+            _interval(row, "selective_auc"),
+            "reference" if number == 0 else _interval(row, "difference"),
+            "undefined" if np.isnan(row["gap_to_oracle"]) else decimal(row["gap_to_oracle"]),
+            f"{row['seconds']:.1f}",
+        ]
+        for number, row in enumerate(rows)
+    ]
+    title = f"{n_test:,} test rows ({options.split}), coverage asked {options.coverage:g}"
+    screen.table(title, header, cells, _best(rows))
+
+
+def _interval(row: dict[str, Any], name: str) -> str:
+    if np.isnan(row[name]):
+        return "undefined"
+    return f"{decimal(row[name])} [{decimal(row[f'{name}_low'])}, {decimal(row[f'{name}_high'])}]"
+
+
+def _best(rows: Sequence[dict[str, Any]]) -> int:
+    """Number of the row with the highest AUC of accepted rows."""
+    return int(np.argmax([-1.0 if np.isnan(row["selective_auc"]) else row["selective_auc"] for row in rows]))
+
+
+def _conclusion(contestants: Sequence[Contestant], rows: Sequence[dict[str, Any]]) -> str:
+    best = _best(rows)
+    row, name, reference = rows[best], contestants[best].name, contestants[0].name
+    start = f"The highest AUC of accepted cases is {decimal(row['selective_auc'])}, of {name}"
+    if best == 0:
+        rivals = [other for other, there in zip(contestants, rows, strict=True) if not there["difference_high"] < 0][1:]
+        if not rivals:
+            return f"{start}; all others are clearly behind."
+        return f"{start}; not clearly behind: {', '.join(rival.name for rival in rivals)}."
+    clear = "clearly" if row["difference_low"] > 0 else "not clearly"
+    low, high = decimal(row["difference_low"]), decimal(row["difference_high"])
+    interval = f"95 % interval of the difference {low} to {high}"
+    return f"{start}; it is {clear} above {reference} ({interval}){_caveat(row, rows[0])}."
+
+
+def _caveat(row: dict[str, Any], reference: dict[str, Any]) -> str:
+    """Whoever accepts fewer cases has the easier task."""
+    here, there = row["achieved_coverage"], reference["achieved_coverage"]
+    return f", but accepts only {here:.1%} of cases against {there:.1%}" if here < there - _SAME_COVERAGE else ""
+
+
+_SAME_COVERAGE = 0.005

@@ -1,0 +1,78 @@
+"""aucross evaluate and aucross report: a model and labelled rows in, a table or a page out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aucross.cli.reports import check_report, report_path, write_model_report
+from aucross.cli.results import conclusion, coverages_with, evaluate, show_evaluation, show_groups
+from aucross.cli.schema import LabelledRows, Schema
+from aucross.cli.screen import Screen
+from aucross.cli.storage import load_model
+from aucross.cli.training import check_coverage_option, read_test_rows
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """What `aucross evaluate` or `aucross report` was asked for."""
+
+    model: Path
+    data: Path
+    coverage: float | None = None
+    by: str | None = None
+    seed: int = 0
+    out: Path | None = None
+    command: str | None = None
+
+
+def run_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
+    """Judge a model on labelled rows that it was not fitted on; return what the JSON document says."""
+    started = time.perf_counter()
+    clf, _, rows, coverage = _read(options, screen)
+    evaluation = evaluate(clf, rows, coverages_with([coverage]), options.seed)
+    sentence = conclusion(evaluation, coverage, is_weighted=rows.weight is not None)
+    show_evaluation(screen, evaluation, f"{len(rows):,} rows of {options.data.name}", coverage)
+    groups = show_groups(screen, clf, rows, options.by, coverage=coverage, seed=options.seed)
+    screen.say(sentence)
+    return {
+        "command": "evaluate",
+        "model": str(options.model),
+        "data": str(options.data),
+        "n_rows": len(rows),
+        "coverage": coverage,
+        "evaluation": evaluation.rows(),
+        "groups": groups,
+        "conclusion": sentence,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
+    """Write the report of a model on labelled rows; return what the JSON document says."""
+    path = report_path(options.out, options.model)
+    check_report(path, "--out")
+    clf, schema, rows, coverage = _read(options, screen)
+    write_model_report(
+        clf,
+        schema,
+        rows,
+        path,
+        screen,
+        coverage=coverage,
+        data_name=options.data.name,
+        command=options.command,
+        seed=options.seed,
+        is_wanted=True,
+    )
+    screen.say(f"Report: {path}")
+    return {"command": "report", "model": str(options.model), "data": str(options.data), "report": str(path)}
+
+
+def _read(options: EvaluateOptions, screen: Screen) -> tuple[Any, Schema, LabelledRows, float]:
+    check_coverage_option(options.coverage)
+    clf, schema, _ = load_model(options.model)
+    rows = read_test_rows(options.data, schema, screen, by=options.by)
+    return clf, schema, rows, clf.coverage if options.coverage is None else options.coverage

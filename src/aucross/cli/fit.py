@@ -1,0 +1,110 @@
+"""aucross fit: a table in, a model, its evaluation on rows kept apart and a report out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aucross.cli.errors import UsageError
+from aucross.cli.names import Base, Method
+from aucross.cli.output import check_writable
+from aucross.cli.reports import check_report, report_path, write_model_report
+from aucross.cli.results import conclusion, coverages_with, evaluate, show_evaluation, show_groups
+from aucross.cli.schema import LabelledRows, Schema
+from aucross.cli.screen import Screen
+from aucross.cli.storage import save_model
+from aucross.cli.training import TrainingOptions, read_rows, train
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(TrainingOptions):
+    """What `aucross fit` was asked for."""
+
+    out: Path
+    base: Base | None = None
+    method: Method = Method.AUCROSS
+    report: Path | None = None
+    with_report: bool = True
+    command: str | None = None
+
+    @property
+    def base_model(self) -> Base:
+        """The base model asked for; a gate is of use to a model that is weaker than itself."""
+        return self.base or (Base.LOGISTIC if self.method is Method.GATE else Base.HGB)
+
+    def check(self) -> None:
+        """Refuse, before anything is read, options that cannot work."""
+        super().check()
+        check_writable(self.out)
+        if self.out.resolve() in (self.data.resolve(), self.test and self.test.resolve()):
+            raise UsageError(f"--out: {self.out} is the table to read; name another file")
+        if self.with_report:
+            report = report_path(self.report, self.out)
+            check_report(report, "--report")
+            if report.resolve() == self.out.resolve():
+                raise UsageError(f"--out: {self.out} is the name of the report; end the name of the model in .aucross")
+
+
+def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
+    """Fit, evaluate, save and report; return what the JSON document says."""
+    started = time.perf_counter()
+    options.check()
+    schema, fitted_on, test = read_rows(options, screen)
+    what = f"fitting {options.method} with {options.base_model} on {len(fitted_on):,} rows"
+    clf, seconds = train(options, options.method, options.base_model, schema, fitted_on, screen=screen, what=what)
+    evaluation = evaluate(clf, test, coverages_with([options.coverage]), options.seed)
+    facts: dict[str, Any] = {
+        "method": str(options.method),
+        "base": str(options.base_model),
+        "coverage": options.coverage,
+        "seed": options.seed,
+        "data": options.data.name,
+        "fit_command": options.command,
+        "n_train": len(fitted_on),
+        "n_test": len(test),
+        "split": options.split,
+        "seconds_of_fit": seconds,
+        "evaluation": evaluation.rows(),
+        "conclusion": conclusion(evaluation, options.coverage, is_weighted=test.weight is not None),
+    }
+    save_model(clf, options.out, schema, **facts, categories=_categories(schema, fitted_on))
+    show_evaluation(screen, evaluation, f"{len(test):,} test rows ({options.split})", options.coverage)
+    groups = show_groups(screen, clf, test, options.by, coverage=options.coverage, seed=options.seed)
+    report = _report(options, clf, schema, test, screen)
+    screen.say(facts["conclusion"])
+    screen.say(f"Model: {options.out}" + (f"   Report: {report}" if report else ""))
+    return {
+        "command": "fit",
+        "model": str(options.out),
+        "report": None if report is None else str(report),
+        "columns": dict(schema.columns),
+        **facts,
+        "groups": groups,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _categories(schema: Schema, rows: LabelledRows) -> dict[str, list[str]]:
+    """The categories of each column, the most frequent first, as many as one might want to look at."""
+    names = [name for name, kind in schema.columns.items() if kind == "category"]
+    return {name: rows.X[name].value_counts().index[:_CATEGORIES_TO_KEEP].tolist() for name in names}
+
+
+_CATEGORIES_TO_KEEP = 100
+
+
+def _report(options: FitOptions, clf: Any, schema: Schema, test: LabelledRows, screen: Screen) -> Path | None:
+    if not options.with_report:
+        return None
+    return write_model_report(
+        clf,
+        schema,
+        test,
+        report_path(options.report, options.out),
+        screen,
+        data_name=f"{options.data.name}, {options.split}",
+        command=options.command,
+        seed=options.seed,
+    )

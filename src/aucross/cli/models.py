@@ -1,0 +1,192 @@
+"""Base models and methods by name, each with the encoding of tables that it needs.
+
+Encoders are scikit-learn's own, so that a model can be stored and used from Python: it takes a pandas frame with the
+columns of the training table, numbers as floats and categories as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from aucross.cli.columns import Kind
+from aucross.cli.errors import CommandError
+from aucross.cli.names import Base, Method
+from aucross.cli.schema import LabelledRows
+from aucross.estimators import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+
+Columns = Mapping[str, Kind]
+
+# Rarer categories than the first so many become one: scikit-learn's gradient boosting knows at most 255, and a linear
+# model has a coefficient for each.
+_MOST_CATEGORIES = 254
+_MOST_INDICATORS = 50
+
+_CLASSES: Mapping[Method, Any] = {
+    Method.AUCROSS: AUCross,
+    Method.PLUGIN_AUC: PlugInAUC,
+    Method.SCROSS: SCross,
+    Method.PLUGIN: PlugIn,
+    Method.GATE: AUCGate,
+}
+_LIBRARIES = {Base.LIGHTGBM: "lightgbm", Base.XGBOOST: "xgboost"}
+
+
+def make_classifier(
+    method: Method, base: Base, columns: Columns, *, coverage: float, seed: int, jobs: int, weighted: bool = False
+) -> Any:
+    """A selective classifier for a table with the given columns, not yet fitted.
+
+    Parameters
+    ----------
+    method, base : Method and Base
+        What selects, and what answers.
+    columns : dict of str to kind
+        The features.
+    coverage : float
+        Share of rows to accept by default.
+    seed : int
+        Seed of the folds and of the models.
+    jobs : int
+        Folds to fit at the same time, or threads of the base model where there are no folds.
+    weighted : bool, default=False
+        Whether rows will have weights.
+    """
+    base_jobs = 1 if method.cross_fits else jobs
+    parameters: dict[str, Any] = {"coverage": coverage, "random_state": seed}
+    if method.cross_fits:
+        parameters["n_jobs"] = jobs
+    if method is Method.GATE:
+        parameters["gate"] = make_model(Base.HGB, columns, seed=seed, weighted=weighted)
+    model = make_model(base, columns, seed=seed, jobs=base_jobs, weighted=weighted)
+    return _CLASSES[method](model, **parameters)
+
+
+def make_model(base: Base, columns: Columns, *, seed: int, jobs: int = 1, weighted: bool = False) -> Pipeline:
+    """A base model behind the encoding that it needs."""
+    check_installed(base)
+    with _routing(weighted):
+        encode, model = _MAKERS[base](columns, seed, jobs)
+        if weighted:
+            model.set_fit_request(sample_weight=True)
+        return Pipeline([("encode", encode), ("model", model)])
+
+
+def fit_classifier(clf: Any, rows: LabelledRows) -> Any:
+    """Fit on rows with whatever they have: weights reach the model inside the pipeline, groups the folds."""
+    with _routing(rows.weight is not None):
+        clf.fit(rows.X, rows.y, sample_weight=rows.weight, groups=rows.groups)
+    for model in (clf.estimator, clf.estimator_, getattr(clf, "gate", None), getattr(clf, "gate_", None)):
+        for part in _parts(model):
+            # Requests for weights have done their work. They refer back to their owner, and no cycle can be stored.
+            vars(part).pop("_metadata_request", None)
+    return clf
+
+
+def _parts(model: Any) -> Iterator[Any]:
+    """A model and the steps and transformers inside it, fitted or not."""
+    if not isinstance(model, BaseEstimator):
+        return
+    yield model
+    inside = [step for _, step in model.steps] if isinstance(model, Pipeline) else []
+    if isinstance(model, ColumnTransformer):
+        inside = [part for _, part, _ in (*model.transformers, *getattr(model, "transformers_", ()))]
+    for part in inside:
+        yield from _parts(part)
+
+
+def _routing(weighted: bool) -> AbstractContextManager[None]:
+    """A pipeline hands weights to its last step only where scikit-learn's metadata routing is on."""
+    return config_context(enable_metadata_routing=True) if weighted else nullcontext()
+
+
+def is_installed(base: Base) -> bool:
+    """Whether the library of a base model is there."""
+    return base not in _LIBRARIES or find_spec(_LIBRARIES[base]) is not None
+
+
+def check_installed(base: Base) -> None:
+    """Say how to install the library of a base model."""
+    if not is_installed(base):
+        raise CommandError(
+            f"--base {base} needs {_LIBRARIES[base]}, which is not installed: pip install {_LIBRARIES[base]}; "
+            "--base hgb needs nothing more"
+        )
+
+
+def _split(columns: Columns) -> tuple[list[str], list[str]]:
+    """Names of the categories and of the other columns."""
+    categories = [name for name, kind in columns.items() if kind == "category"]
+    return categories, [name for name in columns if name not in set(categories)]
+
+
+def _codes_and_numbers(columns: Columns) -> ColumnTransformer:
+    """Numbers as they are, after a code for each category; missing and unseen ones are missing, as trees like it."""
+    categories, numbers = _split(columns)
+    code = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=_MOST_CATEGORIES, dtype=np.float64
+    )
+    return ColumnTransformer([("categories", code, categories), ("numbers", "passthrough", numbers)])
+
+
+def _hgb(columns: Columns, seed: int, _jobs: int) -> tuple[ColumnTransformer, Any]:
+    n_categories = len(_split(columns)[0])
+    model = HistGradientBoostingClassifier(
+        categorical_features=list(range(n_categories)) if n_categories else None, random_state=seed
+    )
+    return _codes_and_numbers(columns), model
+
+
+def _lightgbm(columns: Columns, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
+    from lightgbm import LGBMClassifier  # noqa: PLC0415  (optional)
+
+    return _codes_and_numbers(columns), LGBMClassifier(random_state=seed, n_jobs=jobs, verbose=-1)
+
+
+def _xgboost(columns: Columns, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
+    from xgboost import XGBClassifier  # noqa: PLC0415  (optional)
+
+    categories, numbers = _split(columns)
+    types = ["c"] * len(categories) + ["q"] * len(numbers)
+    return _codes_and_numbers(columns), XGBClassifier(
+        random_state=seed, n_jobs=jobs, enable_categorical=True, feature_types=types
+    )
+
+
+def _forest(columns: Columns, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
+    # Leaves of a single row would give scores of 0 and 1, and bands need scores that differ; files stay small, too.
+    model = RandomForestClassifier(n_estimators=100, min_samples_leaf=20, random_state=seed, n_jobs=jobs)
+    return _codes_and_numbers(columns), model
+
+
+def _logistic(columns: Columns, seed: int, _jobs: int) -> tuple[ColumnTransformer, Any]:
+    categories, numbers = _split(columns)
+    indicators = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=_MOST_INDICATORS)
+    scaler = StandardScaler()
+    if get_config()["enable_metadata_routing"]:
+        scaler.set_fit_request(sample_weight=False)
+    # A column without values in a fold stays, so that all folds have the same columns.
+    scaled = Pipeline([("impute", SimpleImputer(strategy="median", keep_empty_features=True)), ("scale", scaler)])
+    encode = ColumnTransformer([("categories", indicators, categories), ("numbers", scaled, numbers)])
+    return encode, LogisticRegression(max_iter=1000, random_state=seed)
+
+
+_MAKERS: Mapping[Base, Callable[[Columns, int, int], tuple[ColumnTransformer, Any]]] = {
+    Base.HGB: _hgb,
+    Base.LIGHTGBM: _lightgbm,
+    Base.XGBOOST: _xgboost,
+    Base.LOGISTIC: _logistic,
+    Base.FOREST: _forest,
+}

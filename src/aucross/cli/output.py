@@ -1,0 +1,118 @@
+"""Files that appear whole or not at all, and the tables of decisions written into them batch by batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from aucross.cli.errors import CommandError, UsageError
+from aucross.cli.tables import format_of
+
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+
+
+class TableWriter(Protocol):
+    """Where batches of a table go."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+
+
+def check_writable(path: Path, option: str = "--out") -> None:
+    """Refuse, before any work is done, a file that could not be written at its end."""
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise CommandError(f"{option}: there is no folder {folder}; make it first")
+    if path.is_dir():
+        raise UsageError(f"{option}: {path} is a folder; name a file in it")
+    if not os.access(folder, os.W_OK):
+        raise CommandError(f"{option}: no permission to write in {folder}; choose another folder")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Any]:
+    """Open a file for writing that takes its name only when it is complete and on the disk.
+
+    Until then the bytes are in a hidden file of the same folder, so that an error, Ctrl-C or a killed process leave the
+    file of that name as it was.
+    """
+    target = path.resolve()  # a link stays a link
+    # Opened like this and not by tempfile, whose files no other user may read.
+    temporary = target.with_name(f".{target.name}.{uuid4().hex[:12]}.part")
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def table_writer(path: Path, schema: pa.Schema) -> Iterator[TableWriter]:
+    """Write a table in the format that the ending says, whole or not at all."""
+    is_parquet = format_of(path) == "parquet"
+    with whole_file(path) as file:
+        if is_parquet:
+            with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+                yield writer
+        else:
+            compression = _COMPRESSIONS.get(path.suffix.lower())
+            with _compressed(file, compression) as stream:
+                yield _CsvWriter(stream, schema, "\t" if ".tsv" in path.name.lower() else ",")
+
+
+@contextmanager
+def _compressed(file: Any, compression: str | None) -> Iterator[Any]:
+    if compression is None:
+        yield file
+        return
+    with pa.CompressedOutputStream(pa.PythonFile(_KeptOpen(file), "w"), compression) as stream:
+        yield stream
+
+
+class _KeptOpen:
+    """A file that Arrow cannot close with its stream: it has to be put on the disk first."""
+
+    def __init__(self, file: Any) -> None:
+        self.write = file.write
+        self.flush = file.flush
+        self.closed = False
+
+    def close(self) -> None:
+        """End of the stream, not of the file."""
+        self.closed = True
+
+
+class _CsvWriter:
+    """Lines with quotes only where a value needs them."""
+
+    def __init__(self, stream: Any, schema: pa.Schema, delimiter: str) -> None:
+        self._stream = stream
+        self._delimiter = delimiter
+        names = self._quoted(pa.array(schema.names, pa.string())).to_pylist()
+        stream.write((delimiter.join(names) + "\n").encode())
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Append rows."""
+        columns = [self._quoted(pc.fill_null(column.cast(pa.string()), "")) for column in batch.columns]
+        last = pc.binary_join_element_wise(columns.pop(), "\n", "")
+        lines = pc.binary_join_element_wise(*columns, last, self._delimiter)
+        self._stream.write("".join(lines.to_pylist()).encode())
+
+    def _quoted(self, text: pa.Array) -> pa.Array:
+        needs_quotes = pc.match_substring_regex(text, f'[{self._delimiter}"\r\n]')
+        if not pc.any(needs_quotes).as_py():
+            return text
+        doubled = pc.replace_substring(text, '"', '""')
+        return pc.if_else(needs_quotes, pc.binary_join_element_wise('"', doubled, '"', ""), text)

@@ -1,0 +1,102 @@
+"""aucross predict: a model and a table of any size in, one decision per row out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from aucross.cli.deciding import Decider, Decisions, Ids
+from aucross.cli.errors import UsageError
+from aucross.cli.labels import output_labels
+from aucross.cli.output import check_writable, table_writer
+from aucross.cli.screen import Screen
+from aucross.cli.storage import load_model
+from aucross.cli.tables import format_of, open_table
+from aucross.cli.training import check_coverage_option
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """What `aucross predict` was asked for."""
+
+    model: Path
+    data: Path
+    out: Path
+    coverage: float | None = None
+    capacity: int | None = None
+    recalibrate: bool = False
+    id: str | None = None
+
+
+def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
+    """Decide on every row of a table; return what the JSON document says."""
+    started = time.perf_counter()
+    _check(options)
+    clf, schema, _ = load_model(options.model)
+    table = open_table(options.data)
+    schema.check_columns(table, screen.note)
+    decisions = Decisions(
+        table,
+        schema,
+        Decider(clf, options.coverage, options.capacity, recalibrate=options.recalibrate),
+        Ids.of(table, options.id, schema.roles.id),
+        # A CSV file keeps the spelling of the labels, Parquet has types.
+        output_labels(schema.labels) if format_of(options.out) == "parquet" else pa.array(schema.labels),
+    )
+    n_rows, n_accepted = _write(decisions, options.out, screen)
+    if not n_rows:
+        screen.note(f"{table.path.name} has no rows below its header, and so has {options.out.name}")
+    if options.capacity is not None and options.capacity > n_rows:
+        screen.note(f"the capacity of {options.capacity:,} exceeds the {n_rows:,} rows: all of them are deferred")
+    coverage = n_accepted / n_rows if n_rows else None
+    share = "" if coverage is None else f" (coverage {coverage:.3f})"
+    screen.say(f"{n_rows:,} rows: {n_accepted:,} accepted{share}, {n_rows - n_accepted:,} deferred.")
+    screen.say(f"Decisions: {options.out}")
+    return {
+        "command": "predict",
+        "model": str(options.model),
+        "decisions": str(options.out),
+        "rows": n_rows,
+        "accepted": n_accepted,
+        "deferred": n_rows - n_accepted,
+        "coverage": coverage,
+        "target_coverage": None if options.capacity is not None else (options.coverage or clf.coverage),
+        "capacity": options.capacity,
+        "recalibrated": options.recalibrate,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _check(options: PredictOptions) -> None:
+    """Refuse, before anything is read, options that cannot work."""
+    check_coverage_option(options.coverage)
+    if options.capacity is not None:
+        if options.capacity < 0:
+            raise UsageError(f"--capacity must be a number of rows, 0 or more, got {options.capacity}")
+        if options.coverage is not None:
+            raise UsageError("--coverage and --capacity both say how many rows to defer; give one of them")
+        if options.recalibrate:
+            raise UsageError(
+                "--recalibrate places a band to meet a coverage, and --capacity needs none; give one of them"
+            )
+    format_of(options.out)
+    check_writable(options.out)
+    if options.out.resolve() in (options.data.resolve(), options.model.resolve()):
+        raise UsageError(f"--out: {options.out} is a file to read; name another one")
+
+
+def _write(decisions: Decisions, out: Path, screen: Screen) -> tuple[int, int]:
+    """Write all decisions; return the numbers of rows and of accepted ones."""
+    n_rows = n_accepted = 0
+    what = f"deciding on {decisions.table.path.name}"
+    with screen.rows(what) as progress, table_writer(out, decisions.columns) as writer:
+        for batch, accepted in decisions.batches():
+            writer.write(batch)
+            n_rows += batch.num_rows
+            n_accepted += accepted
+            progress(n_rows)
+    return n_rows, n_accepted

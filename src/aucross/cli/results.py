@@ -1,0 +1,150 @@
+"""An evaluation as people read it: a table by coverage, a table by group and one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isnan
+from typing import Any
+
+import numpy as np
+
+from aucross.cli.schema import LabelledRows
+from aucross.cli.screen import Screen
+from aucross.evaluation import SelectiveEvaluation, evaluate_groups, evaluate_selective
+
+# The paper's coverages, and all rows to compare with.
+COVERAGES = (1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
+CONFIDENCE = 0.95
+
+# Selected test rows of a class under which an AUC is a matter of chance.
+FEWEST_ROWS_TO_CONCLUDE = 10
+
+_HEADER = ("coverage", "reached", "AUC of accepted", "accuracy", "positive rate")
+
+_GROUP_COLUMNS = {
+    "achieved_coverage": "reached",
+    "selective_auc": "AUC of accepted",
+    "positives_deferred": "positives deferred",
+}
+
+
+def coverages_with(asked: Iterable[float]) -> list[float]:
+    """The usual coverages and those asked for, highest first."""
+    return sorted({*COVERAGES, *asked}, reverse=True)
+
+
+def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float], seed: int) -> SelectiveEvaluation:
+    """Metrics of labelled rows at each coverage, with intervals."""
+    return evaluate_selective(
+        clf,
+        rows.X,
+        rows.y,
+        coverages,
+        sample_weight=rows.weight,
+        confidence_level=CONFIDENCE,
+        random_state=seed,
+    )
+
+
+def show_evaluation(screen: Screen, evaluation: SelectiveEvaluation, title: str, asked: float) -> None:
+    """Print the table by coverage, the coverage in use marked."""
+    rows = [
+        [
+            f"{row['target_coverage']:g}",
+            _with_interval(row, "achieved_coverage"),
+            _with_interval(row, "selective_auc"),
+            decimal(row["selective_accuracy"]),
+            decimal(row["positive_rate"]),
+        ]
+        for row in evaluation.rows()
+    ]
+    marked = int(np.flatnonzero(evaluation.target_coverage == asked)[0])
+    screen.table(title, _HEADER, rows, marked)
+
+
+def _with_interval(row: Mapping[str, Any], name: str) -> str:
+    if isnan(row[name]):
+        return "undefined"
+    text = decimal(row[name])
+    low, high = row.get(f"{name}_low", float("nan")), row.get(f"{name}_high", float("nan"))
+    return text if isnan(low) or low == high else f"{text} [{decimal(low)}, {decimal(high)}]"
+
+
+def decimal(number: float) -> str:
+    """Three decimals, without the zero before them."""
+    text = f"{number:.3f}"
+    if text == "-0.000":
+        return ".000"
+    return text.replace("0.", ".", 1) if abs(number) < 0.9995 else text
+
+
+def _too_few_rows(evaluation: SelectiveEvaluation, at: int) -> str | None:
+    """Say how many rows of the rarer class are selected if their AUC would be a matter of chance."""
+    if evaluation.n_positive is None or evaluation.n_negative is None:
+        return None
+    positives, negatives = int(evaluation.n_positive[at]), int(evaluation.n_negative[at])
+    fewest, kind = min((positives, "positive"), (negatives, "negative"))
+    return f"{fewest} {kind} test rows" if fewest < FEWEST_ROWS_TO_CONCLUDE else None
+
+
+def conclusion(evaluation: SelectiveEvaluation, asked: float, *, is_weighted: bool = False) -> str:
+    """One sentence: what deferring as many rows as asked does to the AUC of the others."""
+    at, everyone = (int(np.flatnonzero(evaluation.target_coverage == coverage)[0]) for coverage in (asked, 1.0))
+    auc = evaluation.estimates["selective_auc"]
+    deferred = 1 - evaluation.estimates["achieved_coverage"][at]
+    if deferred == 0:
+        return f"No case is deferred at coverage {asked:g}; the AUC of all is {decimal(auc[everyone])}."
+    start = f"Deferring {_percent(deferred)} of {'the weight' if is_weighted else 'cases'}"
+    if isnan(auc[at]) or isnan(auc[everyone]):
+        return f"{start} leaves a single class; no AUC of the rest can be stated."
+    if (too_few := _too_few_rows(evaluation, at)) is not None:
+        return f"{start} leaves {too_few}, too few to tell what it does to the AUC."
+    return f"{start} {_effect_on_auc(evaluation, at, everyone)}."
+
+
+def _effect_on_auc(evaluation: SelectiveEvaluation, at: int, everyone: int) -> str:
+    """Whether the AUC rises, with the interval of the rise."""
+    auc, replicates = evaluation.estimates["selective_auc"], evaluation.replicates["selective_auc"]
+    rises = replicates[:, at] - replicates[:, everyone]
+    rises = rises[~np.isnan(rises)]
+    change = f"from {decimal(auc[everyone])} to {decimal(auc[at])}"
+    if not len(rises):
+        return f"changes the AUC of the rest {change}"
+    tail = (1 - evaluation.confidence_level) / 2
+    low, high = np.quantile(rises, [tail, 1 - tail])
+    level = f"{evaluation.confidence_level * 100:g} % interval of the"
+    if low > 0:
+        return f"raises the AUC of the rest {change} ({level} rise {decimal(low)} to {decimal(high)})"
+    if high < 0:
+        return f"lowers the AUC of the rest {change} ({level} fall {decimal(-high)} to {decimal(-low)})"
+    return (
+        f"moves the AUC of the rest {change}, which is no clear rise ({level} change {decimal(low)} to {decimal(high)})"
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}".removesuffix(".0") + " %"
+
+
+def show_groups(
+    screen: Screen, clf: Any, rows: LabelledRows, by: str | None, *, coverage: float, seed: int
+) -> list[dict[str, Any]] | None:
+    """Print the same numbers for each group of a column, if one was named, and return them."""
+    if by is None:
+        return None
+    evaluation = evaluate_groups(
+        clf,
+        rows.X,
+        rows.y,
+        rows.by,
+        [coverage],
+        sample_weight=rows.weight,
+        confidence_level=CONFIDENCE,
+        random_state=seed,
+    )
+    found = evaluation.rows()
+    cells = [
+        [str(row["group"]), f"{row['n']:,}", *(_with_interval(row, name) for name in _GROUP_COLUMNS)] for row in found
+    ]
+    screen.table(f"By {by}, coverage {coverage:g}", [by, "rows", *_GROUP_COLUMNS.values()], cells)
+    return found

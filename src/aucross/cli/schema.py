@@ -1,0 +1,255 @@
+"""Which column plays which part, learnt from the training table and kept with the model."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from aucross.cli.columns import Kind, as_text, check_has_values, convert, infer_kind
+from aucross.cli.errors import CommandError, UsageError, listed
+from aucross.cli.labels import choose_labels, is_positive, label_text
+from aucross.cli.tables import TableFile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Note = Callable[[str], None]
+
+_MOST_RESULT_GROUPS = 100
+_CLOCKS: tuple[Kind, ...] = ("number", "date")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Columns named by options; all but the target can be absent."""
+
+    target: str
+    id: str | None = None
+    weight: str | None = None
+    group: str | None = None
+    time: str | None = None
+
+    def check(self, table: TableFile, dropped: Sequence[str] = ()) -> None:
+        """Refuse columns that the table lacks or that are given two parts."""
+        options = {
+            f"--{'time-column' if part == 'time' else part}": name for part, name in asdict(self).items() if name
+        }
+        for option, name in options.items():
+            table.check_has(name, option)
+        for name in dropped:
+            table.check_has(name, "--drop")
+        if self.target in (self.id, self.weight, self.group, self.time, *dropped):
+            raise UsageError(f"--target {self.target}: the target cannot be another option's column as well")
+
+    @property
+    def named(self) -> set[str]:
+        """Columns that are no features."""
+        return {name for name in asdict(self).values() if name}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of the training table: the features with their kinds, the labels, the other parts.
+
+    Attributes
+    ----------
+    columns : dict of str to kind
+        Features in the order that the model gets them.
+    labels : pair of str
+        The negative and the positive label.
+    roles : Roles
+        The columns that are no features.
+    left_out : tuple of str
+        Columns that the model does not use.
+    """
+
+    columns: Mapping[str, Kind]
+    labels: tuple[str, str]
+    roles: Roles
+    left_out: tuple[str, ...] = field(default=())
+
+    def to_metadata(self) -> dict[str, Any]:
+        """The schema as it is kept with the model."""
+        return {
+            "columns": dict(self.columns),
+            "labels": {"negative": self.labels[0], "positive": self.labels[1]},
+            "roles": asdict(self.roles),
+            "left_out": list(self.left_out),
+        }
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, Any]) -> Schema:
+        """The schema that was kept with a model."""
+        try:
+            labels = metadata["labels"]
+            return cls(
+                metadata["columns"],
+                (labels["negative"], labels["positive"]),
+                Roles(**metadata["roles"]),
+                tuple(metadata["left_out"]),
+            )
+        except (KeyError, TypeError):
+            raise CommandError(
+                "the model was not made by `aucross fit` and does not say which columns it reads; fit it there, or "
+                "use it from Python"
+            ) from None
+
+    def check_columns(self, table: TableFile, note: Note) -> None:
+        """Refuse a table that lacks features of the training data; mention what is not used."""
+        missing = [name for name in self.columns if name not in table.names]
+        if missing:
+            options = " ".join(f"--drop {shlex.quote(name)}" for name in missing[:3])
+            raise CommandError(
+                f"{table.path.name} lacks {_columns(missing)} of the training data; add what is missing, or fit "
+                f"without ({options}{' ...' if len(missing) > 3 else ''})"
+            )
+        known = {*self.columns, *self.left_out, *self.roles.named}
+        if extra := [name for name in table.names if name not in known]:
+            note(f"{table.path.name} has {_columns(extra)} that the training data had not; not used")
+
+
+def _columns(names: Sequence[str]) -> str:
+    return f"{'the column' if len(names) == 1 else f'{len(names)} columns'} {listed(names)}"
+
+
+def learn_schema(
+    table: TableFile, rows: pa.Table, roles: Roles, *, positive: str | None, drop: Sequence[str], note: Note
+) -> Schema:
+    """Decide what each column of the training table is."""
+    roles.check(table, drop)
+    if table.n_unnamed:
+        note(f"{table.path.name} has {table.n_unnamed} column(s) without a name, perhaps row numbers; not used")
+    labels = choose_labels(roles.target, label_text(rows[roles.target]), positive)
+    features = [name for name in table.names if name not in roles.named | set(drop)]
+    columns: dict[str, Kind] = {}
+    for name in features:
+        check_has_values(name, rows[name])
+        inferred = infer_kind(name, rows[name])
+        if inferred.note:
+            note(inferred.note)
+        if inferred.kind is not None:
+            columns[name] = inferred.kind
+    if not columns:
+        raise CommandError(f"{table.path.name} has no column left to learn from; drop fewer, or add some")
+    return Schema(columns, labels, roles, tuple(name for name in table.names if name not in {*columns, *roles.named}))
+
+
+def features_of(rows: pa.Table | pa.RecordBatch, schema: Schema, first_row: int = 0) -> pd.DataFrame:
+    """The features as the model gets them."""
+    import pandas as pd  # noqa: PLC0415  (slow to import, and not needed for --help)
+
+    values = {name: convert(name, rows.column(name), kind, first_row) for name, kind in schema.columns.items()}
+    # Objects on purpose: newer versions would make text columns of a type that older ones do not have.
+    return pd.DataFrame(
+        {name: pd.Series(column, dtype=column.dtype, copy=False) for name, column in values.items()}, copy=False
+    )
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows to fit or to evaluate on."""
+
+    X: pd.DataFrame
+    y: NDArray[np.int64]
+    weight: NDArray[np.float64] | None = None
+    groups: NDArray[Any] | None = None
+    times: NDArray[np.float64] | None = None
+    by: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def take(self, positions: NDArray[np.intp]) -> LabelledRows:
+        """The rows at the given positions."""
+        parts = (self.weight, self.groups, self.times, self.by)
+        cut = (None if part is None else part[positions] for part in parts)
+        return LabelledRows(self.X.iloc[positions].reset_index(drop=True), self.y[positions], *cut)
+
+
+def labelled_rows(
+    table: TableFile, rows: pa.Table, schema: Schema, note: Note, *, by: str | None = None
+) -> LabelledRows:
+    """Features, labels, weights and groups of a table; rows without a label are left out with a note."""
+    roles = schema.roles
+    if roles.target not in table.names:
+        raise CommandError(
+            f"{table.path.name} has no column {roles.target!r}, the target of the model; add the labels of its rows"
+        )
+    labels = label_text(rows[roles.target])
+    if labels.null_count == len(labels):
+        raise CommandError(f"target {roles.target!r} has no values in {table.path.name}; add the labels of its rows")
+    if labels.null_count:
+        note(f"{labels.null_count} of {len(labels)} rows have no value of {roles.target!r} and are left out")
+        has_label = labels.is_valid()
+        rows, labels = rows.filter(has_label), labels.filter(has_label)
+    return LabelledRows(
+        features_of(rows, schema),
+        is_positive(roles.target, labels, schema.labels),
+        _weights(rows, roles.weight),
+        _names(rows, roles.group, "--group"),
+        _times(rows, roles.time),
+        _result_groups(rows, by),
+    )
+
+
+def _weights(rows: pa.Table, name: str | None) -> NDArray[np.float64] | None:
+    if name is None or name not in rows.column_names:
+        return None
+    weights = convert(name, rows[name], "number")
+    wrong = ~(weights >= 0)  # also where it is missing
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        value = "no value" if np.isnan(weights[row]) else f"{weights[row]:g}"
+        raise CommandError(
+            f"--weight: column {name!r} must hold numbers of 0 or more, got {value} in row {row}; correct it, or "
+            "give 0 to rows that should not count"
+        )
+    return weights
+
+
+def _times(rows: pa.Table, name: str | None) -> NDArray[np.float64] | None:
+    if name is None or name not in rows.column_names:
+        return None
+    for kind in _CLOCKS:
+        try:
+            times = convert(name, rows[name], kind)
+        except CommandError:
+            continue
+        if not np.isnan(times).any():
+            return times
+    raise CommandError(
+        f"--time-column: column {name!r} must hold a number or a date such as 2024-03-31 in every row; correct the "
+        "others, or split at random"
+    )
+
+
+def _result_groups(rows: pa.Table, name: str | None) -> NDArray[Any] | None:
+    names = _names(rows, name, None)
+    if names is not None and (count := len(np.unique(names))) > _MOST_RESULT_GROUPS:
+        raise CommandError(
+            f"--by: column {name!r} has {count} different values, more than {_MOST_RESULT_GROUPS}; name a column of "
+            "groups, or cut this one into bands first"
+        )
+    return names
+
+
+def _names(rows: pa.Table, name: str | None, option: str | None) -> NDArray[Any] | None:
+    """Names of groups as text; a missing one is refused where it matters to which group a row belongs."""
+    if name is None or name not in rows.column_names:
+        return None
+    values = rows[name].combine_chunks()
+    text = as_text(values if pa.types.is_dictionary(values.type) else values.cast(pa.string()))
+    if text.null_count and option:
+        row = int(np.argmax(~text.is_valid().to_numpy(zero_copy_only=False)))
+        raise CommandError(
+            f"{option}: column {name!r} has {text.null_count} rows without a value, the first is row {row}; fill "
+            "them, with a name of its own for each row that belongs to no other"
+        )
+    return np.asarray(pc.fill_null(text, "(missing)").to_numpy(zero_copy_only=False))

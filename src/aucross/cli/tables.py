@@ -1,0 +1,181 @@
+"""Tables in files: CSV, plain or compressed, and Parquet, whole or in batches.
+
+Every column of a CSV file is read as text, and what the text means is decided in :mod:`aucross.cli.columns`: so a
+code such as 007 stays as it is, and a batch of a large file is read like the whole file.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from aucross.cli.errors import CommandError, listed, nearest, one_line
+
+Format = Literal["csv", "parquet"]
+
+ENDINGS: dict[str, Format] = {
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".csv.zst": "csv",
+    ".tsv": "csv",
+    ".tsv.gz": "csv",
+    ".tsv.zst": "csv",
+    ".txt": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+DELIMITERS = ",;\t|"
+
+# Bytes of a CSV file, and rows of a Parquet file, that are in memory at a time.
+BLOCK_BYTES = 4 * 2**20
+BATCH_ROWS = 50_000
+_HEADER_BYTES = 2**20
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table that can be read: where it is and which columns it has."""
+
+    path: Path
+    format: Format
+    sources: Mapping[str, str]  # name of each column, and the same as the file spells it
+    delimiter: str = ","
+    n_unnamed: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns in the order of the file; columns without a name are not read."""
+        return list(self.sources)
+
+    def check_has(self, column: str, option: str) -> None:
+        """Refuse a column that an option names and the table lacks."""
+        if column not in self.names:
+            raise CommandError(f"{option}: {self.path.name} has no column {column!r}; {nearest(column, self.names)}")
+
+
+def format_of(path: Path) -> Format:
+    """The format that the ending of a file's name stands for."""
+    name = path.name.lower()
+    for ending, table_format in ENDINGS.items():
+        if name.endswith(ending):
+            return table_format
+    raise CommandError(
+        f"{path}: the ending says nothing about the format; use .csv, .csv.gz, .csv.zst, .tsv or .parquet"
+    )
+
+
+def name_without_ending(path: Path) -> str:
+    """The name of a table's file without its ending: loans.2024 for loans.2024.csv.gz."""
+    name = path.name.lower()
+    endings = [ending for ending in ENDINGS if name.endswith(ending)]
+    return path.name[: -len(endings[0])] if endings else path.stem
+
+
+def open_table(path: Path) -> TableFile:
+    """Look at a file's format and columns without reading its rows."""
+    table_format = format_of(path)
+    if not path.exists():
+        raise CommandError(f"there is no file {path}; check the path")
+    with _reading(path):
+        if table_format == "parquet":
+            spelled, delimiter = pyarrow.parquet.read_schema(path).names, ","
+        else:
+            spelled, delimiter = _header(path)
+    names = [name.strip() for name in spelled]
+    repeated = [name for name, count in Counter(names).items() if count > 1 and name]
+    if repeated:
+        raise CommandError(f"{path.name} has more than one column {listed(repeated)}; rename all but one")
+    sources = {name: source for name, source in zip(names, spelled, strict=True) if name}
+    return TableFile(path, table_format, sources, delimiter, len(names) - len(sources))
+
+
+def read_table(table: TableFile) -> pa.Table:
+    """All rows; refuses a table without any."""
+    with _reading(table.path):
+        if table.format == "parquet":
+            with pyarrow.parquet.ParquetFile(table.path) as file:
+                whole = file.read(columns=list(table.sources.values()))
+        else:
+            whole = pyarrow.csv.read_csv(_stream(table.path), **_csv_options(table, table.names))
+    if not whole.num_rows:
+        raise CommandError(f"{table.path.name} has no rows below its header")
+    return whole.select(list(table.sources.values())).rename_columns(table.names)
+
+
+def read_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The given columns, batch after batch, in the order of the file."""
+    columns = [name for name in table.names if name in set(columns)]
+    with _reading(table.path):
+        for batch in _parquet_batches(table, columns) if table.format == "parquet" else _csv_batches(table, columns):
+            if batch.num_rows:
+                yield batch.rename_columns(columns)
+
+
+def _parquet_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    # Without buffers ahead of the reader a large row group is not in memory as a whole.
+    with pyarrow.parquet.ParquetFile(table.path, pre_buffer=False, buffer_size=BLOCK_BYTES) as file:
+        spelled = [table.sources[name] for name in columns]
+        yield from file.iter_batches(BATCH_ROWS, columns=spelled, use_threads=False)
+
+
+def _csv_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    with pyarrow.csv.open_csv(_stream(table.path), **_csv_options(table, columns)) as reader:
+        yield from reader
+
+
+def _stream(path: Path) -> Any:
+    """The bytes of a file, decompressed if its ending says so."""
+    return pa.input_stream(str(path), compression="detect")
+
+
+def _header(path: Path) -> tuple[list[str], str]:
+    """Names of the columns as they are in the file, and what stands between them."""
+    with _stream(path) as stream:
+        start = stream.read(_HEADER_BYTES)
+    if not start.strip():
+        raise CommandError(f"{path.name} is empty; a table starts with a line of column names")
+    if b"\x00" in start:
+        raise CommandError(f"{path.name} is not UTF-8 text; save it as CSV in UTF-8")
+    text = start.decode("utf-8-sig", errors="replace")
+    first_line = text.lstrip("\r\n").splitlines()[0]
+    delimiter = max(DELIMITERS, key=first_line.count)
+    return next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), delimiter
+
+
+def _csv_options(table: TableFile, columns: Sequence[str]) -> dict[str, Any]:
+    spelled = [table.sources[name] for name in columns]
+    return {
+        "read_options": pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES),
+        "parse_options": pyarrow.csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True),
+        "convert_options": pyarrow.csv.ConvertOptions(
+            column_types={name: pa.string() for name in spelled}, include_columns=spelled
+        ),
+    }
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say which file could not be read, and why."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, EOFError, UnicodeError, csv.Error) as error:
+        text = one_line(error, 200)
+        raise CommandError(f"cannot read {path.name}: {text}; {_remedy(text)}") from error
+
+
+def _remedy(text: str) -> str:
+    if "UTF8" in text or "utf" in text.casefold():
+        return "save the file in UTF-8"
+    if "Expected" in text and "columns" in text:
+        return "correct that line, or quote values that contain the separator"
+    return "check that the file is whole and of the format that its ending says"

@@ -1,0 +1,145 @@
+"""What `fit` and `compare` share: reading the table, keeping rows apart, training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aucross.cli.errors import UsageError
+from aucross.cli.models import fit_classifier, make_classifier
+from aucross.cli.names import Base, Method
+from aucross.cli.schema import LabelledRows, Roles, Schema, labelled_rows, learn_schema
+from aucross.cli.screen import Screen
+from aucross.cli.splitting import check_both_classes, split_rows
+from aucross.cli.tables import open_table, read_table
+from aucross.core.bands import check_coverage
+from aucross.estimators.placing import MOST_ROWS_TO_CORRECT
+
+# What AUCross and its relatives do by default.
+_FOLDS, _FEWER_FOLDS = 5, 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """Options of the commands that train."""
+
+    data: Path
+    roles: Roles
+    positive: str | None = None
+    coverage: float = 0.9
+    test: Path | None = None
+    test_size: float = 0.25
+    drop: Sequence[str] = ()
+    by: str | None = None
+    seed: int = 0
+    jobs: int = 1
+
+    def check(self) -> None:
+        """Refuse, before anything is read, options that cannot work."""
+        check_coverage_option(self.coverage)
+        if self.jobs == 0:
+            raise UsageError("--jobs must be a number of processes, or -1 for all cores, got 0")
+        if self.test is not None and self.roles.time is not None:
+            raise UsageError("--test and --time-column both say what to test on; give one of them")
+
+    @property
+    def split(self) -> str:
+        """How the test rows are chosen, for a title."""
+        if self.test is not None:
+            return self.test.name
+        share = f"{100 * self.test_size:g} %"
+        if self.roles.time is not None:
+            return f"the latest {share} by {self.roles.time}"
+        if self.roles.group is not None:
+            return f"{share} at random, each {self.roles.group} on one side"
+        return f"{share} at random"
+
+
+def check_coverage_option(coverage: float | None) -> None:
+    """Refuse a coverage that is none."""
+    try:
+        if coverage is not None:
+            check_coverage(int(coverage) if coverage.is_integer() else coverage, "--coverage")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+
+
+def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, LabelledRows, LabelledRows]:
+    """Read the table, learn its columns, and keep rows apart to test on."""
+    table = open_table(options.data)
+    options.roles.check(table, options.drop)
+    if options.by is not None:
+        table.check_has(options.by, "--by")
+    whole = read_table(table)
+    schema = learn_schema(table, whole, options.roles, positive=options.positive, drop=options.drop, note=screen.note)
+    rows = labelled_rows(table, whole, schema, screen.note, by=options.by)
+    if options.test is None:
+        train_rows, test_rows = split_rows(rows, options.test_size, options.seed)
+        _note_shared_groups(options.roles, train_rows, test_rows, screen)
+        return schema, train_rows, test_rows
+    return schema, rows, read_test_rows(options.test, schema, screen, by=options.by)
+
+
+def _note_shared_groups(roles: Roles, train_rows: LabelledRows, test_rows: LabelledRows, screen: Screen) -> None:
+    """Say so where a split by time leaves rows of one group on both sides, which flatters the test."""
+    if roles.time is None or train_rows.groups is None or test_rows.groups is None:
+        return
+    if n_shared := int(np.isin(test_rows.groups, train_rows.groups).sum()):
+        screen.note(
+            f"{n_shared:,} of {len(test_rows):,} test rows have a {roles.group!r} with earlier rows in training: "
+            "--time-column decides the test part, --group the folds only"
+        )
+
+
+def read_test_rows(path: Path, schema: Schema, screen: Screen, *, by: str | None) -> LabelledRows:
+    """Read labelled rows of another file than that of the fit."""
+    table = open_table(path)
+    schema.check_columns(table, screen.note)
+    if by is not None:
+        table.check_has(by, "--by")
+    if schema.roles.weight is not None and schema.roles.weight not in table.names:
+        screen.note(f"{path.name} has no column {schema.roles.weight!r} of weights: all of its rows count alike")
+    # What belongs together or comes later matters to splits only.
+    without_splits = replace(schema, roles=replace(schema.roles, group=None, time=None))
+    rows = labelled_rows(table, read_table(table), without_splits, screen.note, by=by)
+    check_both_classes(rows, f"the table {path.name}", "add rows of the other class, or name another table")
+    return rows
+
+
+def train(
+    options: TrainingOptions,
+    method: Method,
+    base: Base,
+    schema: Schema,
+    rows: LabelledRows,
+    *,
+    screen: Screen,
+    what: str,
+) -> tuple[Any, float]:
+    """Fit one method with one base model; return the classifier and the seconds that it took."""
+    clf = make_classifier(
+        method,
+        base,
+        schema.columns,
+        coverage=options.coverage,
+        seed=options.seed,
+        jobs=options.jobs,
+        weighted=rows.weight is not None,
+    )
+    started = time.perf_counter()
+    # Folds in other processes do not say which of them is under way.
+    is_counted = options.jobs == 1 and method.cross_fits
+    with screen.folds(what, _n_models(method, len(rows))) if is_counted else screen.wait(what):
+        fit_classifier(clf, rows)
+    return clf, time.perf_counter() - started
+
+
+def _n_models(method: Method, n_rows: int) -> int:
+    """How many models a fit trains: those of the folds, of the fewer folds that correct the coverage, and the last."""
+    n_of_each = _FOLDS + (_FEWER_FOLDS if n_rows <= MOST_ROWS_TO_CORRECT else 0) + 1
+    return (2 if method is Method.GATE else 1) * n_of_each

@@ -1,0 +1,186 @@
+"""Which rows of a batch to defer if exactly so many can be reviewed.
+
+A band is fixed before the rows are known, so the number of rows in it varies from batch to batch. With a capacity the
+rows are at hand, and a block of them is chosen::
+
+    rows by score   0 ... j-1 | j ... j+k-1 | j+k ... n-1         k is the capacity
+                     accepted    deferred      accepted
+
+The block is the one whose deferral leaves the highest expected AUC, each row being positive with a probability that
+its score implies. A block may end inside a tie, of which it then takes a part: of rows with the same score those come
+first that an order over the rows, made from their ids, puts first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+
+import numpy as np
+
+from aucross.core.bands import RejectionBand
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+
+# Expected AUCs no further apart count as equal.
+_ROUNDING = 1e-12
+
+
+def check_capacity(capacity: object) -> int:
+    """Return `capacity` as a whole number of rows, or say what is wrong with it."""
+    if not isinstance(capacity, Integral) or isinstance(capacity, bool | np.bool_):
+        raise TypeError(f"capacity must be a whole number of rows, got {capacity!r}; {_remedy(capacity)}")
+    if capacity < 0:
+        raise ValueError(f"capacity must not be negative, got {capacity}; pass 0 to defer no row")
+    return int(capacity)
+
+
+def _remedy(capacity: object) -> str:
+    if isinstance(capacity, float | np.floating):
+        if capacity == np.floor(capacity):  # False for NaN, and infinity is a number of rows that nobody means
+            return f"pass {capacity:.0f}" if np.isfinite(capacity) else "pass the number of rows to defer them all"
+        if 0 < capacity < 1:
+            return f"to defer {capacity:g} of the rows pass coverage={1 - capacity:g} instead"
+    return "pass an int such as 300"
+
+
+def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: IndexArray | None = None) -> IndexArray:
+    """Choose the rows whose deferral leaves the highest expected AUC: neighbours by score, exactly so many.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n,)
+        Finite scores.
+    probability : ndarray of shape (n,)
+        Probability of being positive, a function of the score: the same for rows with the same score.
+    capacity : int
+        Number of rows to defer; more than there are means all.
+    order : ndarray of shape (n,), optional
+        A number for each row; of rows with the same score those with the lowest number are deferred first. By default
+        their position.
+
+    Returns
+    -------
+    ndarray of shape (min(capacity, n),)
+        Positions of the rows, ascending.
+
+    Notes
+    -----
+    Of several blocks with the same expected AUC (closer than 1e-12) the middle one is taken. Ties count half in the
+    AUC, also those that the block cuts through. O(n log n).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross.core.capacity import best_rows
+    >>> score = np.array([0.9, 0.1, 0.5, 0.4, 0.2, 0.8])
+    >>> best_rows(score, probability=score, capacity=2)
+    array([2, 3])
+    """
+    n_rows = len(score)
+    capacity = min(check_capacity(capacity), n_rows)
+    if capacity in (0, n_rows):
+        return np.arange(capacity)
+    by_score = _sorted_rows(score, order)
+    auc = _auc_after_deferring(probability[by_score], capacity)
+    equals = np.flatnonzero(auc >= auc.max() - _ROUNDING)
+    return _block(score, by_score, int(equals[len(equals) // 2]), capacity)
+
+
+def rows_around_band(
+    score: FloatArray, band: RejectionBand, capacity: int, order: IndexArray | None = None
+) -> IndexArray:
+    """Choose exactly so many neighbours by score around the middle of a band, for targets other than the AUC.
+
+    If the band rejects more rows than the capacity the middle ones are taken, if fewer, the next ones on both sides.
+    An empty band has its middle at the middle row. Arguments and result as in :func:`best_rows`.
+    """
+    n_rows = len(score)
+    capacity = min(check_capacity(capacity), n_rows)
+    by_score = _sorted_rows(score, order)
+    ascending = score[by_score]
+    ends = (
+        (0, n_rows)
+        if band.is_empty
+        else (
+            int(np.searchsorted(ascending, band.lower, side="left")),
+            int(np.searchsorted(ascending, band.upper, side="right")),
+        )
+    )
+    start = min(max((sum(ends) - capacity) // 2, 0), n_rows - capacity)
+    return _block(score, by_score, start, capacity)
+
+
+def lowest_rows(score: FloatArray, capacity: int, order: IndexArray | None = None) -> IndexArray:
+    """Choose exactly so many rows with the lowest selection score; of ties those that `order` puts first.
+
+    With a score that is fixed for each row, a larger capacity only adds rows. Arguments and result as in
+    :func:`best_rows`.
+    """
+    return np.sort(_sorted_rows(score, order)[: check_capacity(capacity)])
+
+
+def share_of_groups(sizes: Sequence[int], capacity: int) -> list[int]:
+    """Divide a capacity over groups of rows, so that every group has the same coverage as nearly as rows allow.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        Number of rows of each group.
+    capacity : int
+        Number of rows to defer in all; more than there are means all.
+
+    Returns
+    -------
+    list of int
+        Rows to defer in each group. They add up to the capacity, none exceeds the size of its group, and no group
+        loses a row when the capacity grows. Of groups of one size the earlier come first.
+
+    Notes
+    -----
+    The divisor method of Sainte-Laguë: row j of a group of m rows has the place (j - 1/2) / m, and the rows of the
+    lowest places are deferred. Shares by largest remainders would not be monotone in the capacity.
+
+    Examples
+    --------
+    >>> from aucross.core.capacity import share_of_groups
+    >>> share_of_groups([600, 300, 100], 25)
+    [15, 8, 2]
+    """
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    if not len(groups):
+        return [0] * len(sizes)
+    places = np.concatenate([(np.arange(size) + 0.5) / size for size in sizes if size])
+    taken = groups[np.argsort(places, kind="stable")[: check_capacity(capacity)]]
+    return [int(count) for count in np.bincount(taken, minlength=len(sizes))]
+
+
+# ---- blocks of sorted rows ----
+
+
+def _sorted_rows(score: FloatArray, order: IndexArray | None) -> IndexArray:
+    return np.argsort(score, kind="stable") if order is None else np.lexsort((order, score))
+
+
+def _block(score: FloatArray, by_score: IndexArray, start: int, capacity: int) -> IndexArray:
+    """The rows of a block, ascending; of a tie at its lower end the first rows instead of the last."""
+    if not capacity:
+        return by_score[:0]
+    ascending = score[by_score]
+    tie_start, tie_stop = (int(np.searchsorted(ascending, ascending[start], side=side)) for side in ("left", "right"))
+    of_tie = min(tie_stop, start + capacity) - start
+    rest = np.arange(start + of_tie, start + capacity)
+    return np.sort(by_score[np.concatenate((np.arange(tie_start, tie_start + of_tie), rest))])
+
+
+def _auc_after_deferring(probability: FloatArray, capacity: int) -> FloatArray:
+    """Expected AUC for each block of `capacity` sorted rows; -inf where a class is missing.
+
+    Every row is an entry of its own. That counts ties half all the same: two tied rows have one probability p, and
+    whichever is taken for the upper one, they are in the right order with probability p (1 - p).
+    """
+    places = np.arange(len(probability))
+    ranked = RankedScores(places.astype(np.float64), probability, 1.0 - probability)
+    starts = places[: len(places) - capacity + 1]
+    won, kept = ranked.pairs(starts, starts + capacity)
+    auc: FloatArray = np.divide(won, kept, out=np.full(len(starts), -np.inf), where=kept > 0)
+    return auc

@@ -1,0 +1,322 @@
+"""Bands that grow: whatever is rejected at a coverage stays rejected at every lower one.
+
+The best bands of two coverages may each hold scores that the other leaves out. Here one path of bands is fixed, in
+which each holds the ones before. It goes through the best band of one coverage, the *reference*::
+
+    rejected      entries of the ranking
+    little                 [ 5 ]
+                        [ 4  5 ]
+                        [ 4  5  6 ]
+    reference           [ 4  5  6  7 ]           the exact optimum
+                     [ 3  4  5  6  7 ]
+    much             [ 3  4  5  6  7  8 ]
+
+Of all such paths it is the one with the highest AUC on average over the coverages, found by dynamic programming over
+the blocks of entries. Where the best bands are nested by themselves, they are the path.
+
+Bands on the influence are nested if all coverages read it from one table, that of the reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.capacity import lowest_rows
+from aucross.core.influence import InfluenceBands, InfluenceTable, InfluenceThreshold, highest_within_budget
+from aucross.core.label_shift import expected_ranking
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.rules import BandRule, distance_beyond
+from aucross.core.search import best_band, rejection_budget
+
+# A longer ranking is cut into about this many chunks of entries, the smallest steps between which the path chooses.
+MAX_CHUNKS = 1000
+
+# Mean AUCs that differ by less are alike: prefix sums of fractional weights carry rounding.
+_ROUNDING = 1e-12
+_TINY = np.finfo(np.float64).tiny
+
+
+@dataclass(frozen=True)
+class NestedBands(BandRule):
+    """Nested bands through the best band of one coverage.
+
+    Parameters
+    ----------
+    ranked : RankedScores
+        Rows to place the bands on; with :meth:`RankedScores.isotonic` labels they generalise better. On these rows
+        the coverage never falls below the target.
+    coverage : float in (0, 1]
+        The reference: at this coverage the band is that of :func:`aucross.best_band`.
+
+    Notes
+    -----
+    Of all nested bands through the reference these have the highest AUC on average over the coverages, up to chunks
+    of a thousandth of the entries. Where the band of the reference is empty, as for a coverage of 1, they are the best
+    of all nested bands. No band leaves fewer than two classes.
+
+    Examples
+    --------
+    >>> from aucross.core import RankedScores
+    >>> from aucross.core.nested import NestedBands
+    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    >>> rule = NestedBands(ranked.isotonic(), coverage=0.6)
+    >>> rule.band(0.6), rule.band(0.8)
+    (RejectionBand(lower=0.3, upper=0.4), RejectionBand(lower=0.3, upper=0.3))
+    >>> rule.depth([0.3, 0.35, 0.4, 0.5]).round(2)
+    array([0.17, 0.25, 0.33, 0.67])
+    """
+
+    ranked: RankedScores
+    coverage: float
+
+    def __post_init__(self) -> None:
+        check_coverage(self.coverage)
+
+    def __reduce__(self) -> tuple[type[NestedBands], tuple[RankedScores, float]]:
+        # The path is cheap to recompute and would double a pickle.
+        return NestedBands, (self.ranked, self.coverage)
+
+    def band(self, coverage: float) -> RejectionBand:
+        """Return the widest band of the path that selects at least `coverage` of the ranked weight."""
+        step = self._step(check_coverage(coverage))
+        return self.ranked.band(int(self._path.start[step]), int(self._path.stop[step]))
+
+    def depth(self, scores: ArrayLike) -> FloatArray:
+        """Share of the weight that the path has rejected once it rejects a score: the order in which to reject.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,)
+            Finite scores.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            In [0, 1] from the lowest to the highest ranked score: a band that rejects the share q of the weight
+            rejects the scores of depth at most q. Scores between two entries are rejected with the outer one; their
+            depth says how near to it they lie. Scores beyond the ranked ones, which no band rejects, come last, the
+            nearest first, with depths in [1, 2].
+        """
+        values = np.asarray(scores, dtype=np.float64)
+        if not len(self.ranked):
+            return np.ones(len(values))
+        known, path = self.ranked.scores, self._path
+        above = np.minimum(np.searchsorted(known, values, side="left"), len(known) - 1)
+        below = np.maximum(above - (known[above] != values), 0)
+        is_outwards_up = path.step_of[above] >= path.step_of[below]
+        outer, inner = np.where(is_outwards_up, above, below), np.where(is_outwards_up, below, above)
+        gap = known[outer] - known[inner]
+        way = np.divide(values - known[inner], gap, out=np.ones(len(values)), where=gap != 0)
+        before, after = path.share[path.step_of[outer] - 1], path.share[path.step_of[outer]]
+        # Not by the product alone: at an entry rounding must not tell the depth from the band's share.
+        depth = np.where(way < 1, before + way * (after - before), after)
+        distance = distance_beyond(values, known)
+        return np.asarray(np.where(distance > 0, 1 + distance, depth))
+
+    def placed_on(
+        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
+    ) -> NestedBands:
+        """Search again on other rows, each of them positive with the probability that its score has here."""
+        ranked = expected_ranking(self.ranked, score, sample_weight, label_shift=label_shift)
+        return NestedBands(ranked, self.coverage)
+
+    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+        """Take the rows that the path rejects first."""
+        return lowest_rows(self.depth(score), capacity, order)
+
+    def rejected_share(self, coverage: float) -> float:
+        """Share of the ranked weight that :meth:`band` rejects: the largest depth that it holds."""
+        return float(self._path.share[self._step(check_coverage(coverage))])
+
+    def _step(self, coverage: float) -> int:
+        path = self._path
+        budget = rejection_budget(self.ranked, coverage) / max(self.ranked.total, _TINY)
+        step = int(np.searchsorted(path.share, budget, side="right"))
+        # Neither rounding nor a light entry next to the optimum may move the band of the reference.
+        bound = min if coverage >= self.coverage else max
+        return min(bound(step - 1, path.reference), path.last)
+
+    @cached_property
+    def _path(self) -> _Path:
+        return _path_through(self.ranked, *self.ranked.block(best_band(self.ranked, self.coverage)))
+
+
+@dataclass(frozen=True)
+class NestedInfluence(BandRule):
+    """Nested bands on the influence: every coverage reads it from the table of the reference.
+
+    Parameters
+    ----------
+    bands : InfluenceBands
+        Places the table of the reference. Its `score_bands` must be :class:`NestedBands` or None.
+    coverage : float in (0, 1]
+        The reference: at this coverage the same rows are rejected as by `bands`.
+
+    Notes
+    -----
+    Where `bands` leaves the score band in force at the reference, the selection score is the depth of the score in
+    the nested score bands. A reference of 1 takes the influence on the AUC of all rows.
+    """
+
+    bands: InfluenceBands
+    coverage: float
+
+    def __post_init__(self) -> None:
+        check_coverage(self.coverage)
+        if not isinstance(self.bands.score_bands, NestedBands | None):
+            raise TypeError(
+                f"the score_bands of nested influence must be NestedBands or None, got {self.bands.score_bands!r}; "
+                "pass NestedBands(ranked, coverage)"
+            )
+
+    def __reduce__(self) -> tuple[type[NestedInfluence], tuple[InfluenceBands, float]]:
+        return NestedInfluence, (self.bands, self.coverage)
+
+    def band(self, coverage: float) -> RejectionBand:
+        """Return the one-sided band of selection scores to reject."""
+        if check_coverage(coverage) == 1:
+            return RejectionBand()
+        if isinstance(self._order, NestedBands):
+            share = self._order.rejected_share(coverage)
+            return RejectionBand(-inf, share) if share > 0 else RejectionBand()
+        objective = self.bands.objective
+        total = float(objective.weight.sum())
+        threshold = highest_within_budget(
+            self._influence_of_placing_rows, objective.sample_weight, total * (1.0 - coverage) + 1e-12 * total
+        )
+        return RejectionBand(-inf, threshold) if threshold > -inf else RejectionBand()
+
+    def selection_score(self, score: FloatArray, coverage: float) -> FloatArray:  # noqa: ARG002
+        """Score of rows on which the bands of all coverages lie."""
+        columns, probabilities = self.bands.parts(score)
+        if isinstance(self._order, NestedBands):
+            return self._order.depth(columns[:, 0])
+        return self._order.influence(columns, probabilities)
+
+    def placed_on(
+        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
+    ) -> NestedInfluence:
+        """Search again on other rows, with their class probabilities in place of labels."""
+        return NestedInfluence(self.bands.placed_on(score, sample_weight, label_shift=label_shift), self.coverage)
+
+    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+        """Take the rows of lowest selection score, which is the same for every capacity."""
+        return lowest_rows(self.selection_score(score, self.coverage), capacity, order)
+
+    @cached_property
+    def _order(self) -> InfluenceTable | NestedBands:
+        """What every coverage reads: the influence of the reference, or the depth of the score."""
+        placed = self.bands.place(self.coverage)
+        if isinstance(placed, InfluenceThreshold):
+            return placed.table
+        score_bands, objective = self.bands.score_bands, self.bands.objective
+        if isinstance(score_bands, NestedBands) and (self.coverage < 1 or self.bands.steps == 0):
+            return score_bands
+        return objective.table(objective.histograms(np.ones(len(objective.columns))))
+
+    @cached_property
+    def _influence_of_placing_rows(self) -> FloatArray:
+        assert isinstance(self._order, InfluenceTable)
+        return self.bands.objective.influence(self._order)
+
+
+# ---- the path ----
+
+
+class _Path(NamedTuple):
+    """Blocks that grow by one entry per step, from none to all."""
+
+    start: IndexArray  # of the block after each step, m + 1 of them
+    stop: IndexArray
+    share: FloatArray  # of the weight inside
+    step_of: IndexArray  # the step that takes each entry, 1 ... m
+    reference: int  # the step of the block that the path goes through
+    last: int  # the last step that leaves both classes
+
+
+def _path_through(ranked: RankedScores, start: int, stop: int) -> _Path:
+    starts, stops = _by_entry(*_best_chunks(ranked, start, stop))
+    step_of = np.empty(len(ranked), dtype=np.intp)
+    step_of[np.where(starts[1:] < starts[:-1], starts[1:], stops[1:] - 1)] = np.arange(1, len(ranked) + 1)
+    weight = ranked.weight_below[stops] - ranked.weight_below[starts]
+    share = np.maximum.accumulate(weight) / max(ranked.total, _TINY)
+    _, kept = ranked.pairs(starts, stops)
+    last = max(int(np.count_nonzero(kept > 0)) - 1, 0)
+    return _Path(starts, stops, share, step_of, reference=stop - start, last=last)
+
+
+def _best_chunks(ranked: RankedScores, start: int, stop: int) -> tuple[IndexArray, IndexArray]:
+    """Blocks from none to all by way of [start, stop), each one chunk of entries wider than the one before.
+
+    Backwards over the widths: `value` holds, for the blocks of one width by their first chunk, the best sum of AUCs
+    over all budgets from there on. A block stays in force until the budget holds the next chunk, so its AUC counts
+    with that chunk's weight.
+    """
+    size = max(-(-len(ranked) // MAX_CHUNKS), 1)
+    edges = np.unique(np.append(np.arange(0, len(ranked), size), (start, stop, len(ranked))))
+    n_chunks = len(edges) - 1
+    first, last = (int(place) for place in np.searchsorted(edges, (start, stop)))
+    # One more chunk at each end, of no weight, which no block can take.
+    weight = np.concatenate(([0.0], np.diff(ranked.weight_below[edges]), [0.0])) / max(ranked.total, _TINY)
+    value = np.append([-inf, 0.0], np.full(n_chunks, -inf))
+    takes_left = np.zeros((n_chunks, n_chunks + 1), dtype=bool)
+    for width in range(n_chunks - 1, -1, -1):
+        firsts = _allowed(width, first, last, n_chunks)
+        auc = _auc_outside(ranked, edges[firsts], edges[firsts + width])
+        by_left = auc * weight[firsts] + value[firsts]
+        by_right = auc * weight[firsts + width + 1] + value[firsts + 1]
+        # Equal ends take turns, so that perfectly separated classes get bands around a middle.
+        is_equal = np.abs(by_left - by_right) <= _ROUNDING
+        takes_left[width, firsts] = is_left = np.where(is_equal, width % 2 == 0, by_left > by_right)
+        value = np.full(n_chunks + 2, -inf)
+        value[firsts + 1] = np.where(is_left, by_left, by_right)
+    return _follow(takes_left, edges, _middle_of_highest(value) - 1)
+
+
+def _allowed(width: int, first: int, last: int, n_chunks: int) -> IndexArray:
+    """First chunks of the blocks of one width that lie inside the reference [first, last) or around it."""
+    if first == last:
+        return np.arange(n_chunks - width + 1)
+    if width <= last - first:
+        return np.arange(first, last - width + 1)
+    return np.arange(max(0, last - width), min(first, n_chunks - width) + 1)
+
+
+def _auc_outside(ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> FloatArray:
+    """The AUC outside of blocks, 0 where a class is missing: nothing is worse."""
+    won, kept = ranked.pairs(starts, stops)
+    auc: FloatArray = np.divide(won, kept, out=np.zeros(len(won)), where=kept > 0)
+    return auc
+
+
+def _middle_of_highest(value: FloatArray) -> int:
+    equals = np.flatnonzero(value >= value.max() - _ROUNDING)
+    return int(equals[len(equals) // 2])
+
+
+def _follow(takes_left: NDArray[np.bool_], edges: IndexArray, first: int) -> tuple[IndexArray, IndexArray]:
+    """The blocks met on the way from the empty one before chunk `first`."""
+    firsts = [first]
+    for decisions in takes_left:
+        first -= int(decisions[first])
+        firsts.append(first)
+    return edges[firsts], edges[np.array(firsts) + np.arange(len(firsts))]
+
+
+def _by_entry(starts: IndexArray, stops: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """The same path in steps of one entry: a chunk is taken from its inner end on."""
+    sizes = np.diff(stops - starts)
+    is_left = np.repeat(np.diff(starts) < 0, sizes)
+    return starts[0] - _counts(is_left), stops[0] + _counts(~is_left)
+
+
+def _counts(mask: NDArray[np.bool_]) -> IndexArray:
+    """How many of the first 0, 1, 2 ... are true."""
+    return np.concatenate(([0], np.cumsum(mask)))

@@ -1,0 +1,29 @@
+"""After the fit: storage of fitted classifiers and rules, the log of decisions, the watch over coverage."""
+
+from aucross.deploy.drift_reports import AUCReport, CoverageReport
+from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.deploy.log import DecisionLog, read_decisions
+from aucross.deploy.monitor import CoverageMonitor
+from aucross.deploy.rule_text import rule_to_json, rule_to_sql
+from aucross.deploy.sequential import SequentialMeanTest
+from aucross.deploy.stability import ScoreStability
+from aucross.deploy.storage import FileHeader, load, read_header, read_metadata, save
+
+__all__ = [
+    "AUCReport",
+    "CoverageMonitor",
+    "CoverageReport",
+    "DecisionLog",
+    "FileHeader",
+    "ScoreStability",
+    "SequentialMeanTest",
+    "load",
+    "model_fingerprint",
+    "read_decisions",
+    "read_header",
+    "read_metadata",
+    "rule_fingerprint",
+    "rule_to_json",
+    "rule_to_sql",
+    "save",
+]

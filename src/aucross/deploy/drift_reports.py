@@ -1,0 +1,220 @@
+"""What the monitor says after each batch: numbers, an alarm or none, and a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import isfinite, nan
+from typing import Any
+
+from aucross.deploy.sequential import SequentialMeanTest
+from aucross.deploy.stability import ScoreStability
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """What the two reports share: where the sequential test stands after the batch.
+
+    Attributes are described with the reports.
+    """
+
+    batch: int
+    low: float
+    high: float
+    evidence: float
+    alarm_at: float
+    alarm_batch: int | None
+    direction: str
+    drift_since: int | None
+    n: int
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the evidence has reached `alarm_at` in this or an earlier batch of the run."""
+        return self.alarm_batch is not None
+
+    @property
+    def message(self) -> str:
+        """The report in plain language."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.message
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers and the message as a JSON-ready dictionary; undefined numbers are None."""
+        return {**_plain(asdict(self)), "alarm": self.alarm, "message": self.message}
+
+    def _judged(self, what: str) -> str:
+        if not self.alarm:
+            return f"No alarm: evidence {self.evidence:.3g} of {self.alarm_at:g}."
+        since = "" if self.drift_since is None else f"; it shows from batch {self.drift_since} on"
+        return (
+            f"ALARM since batch {self.alarm_batch}: {what} (evidence reached {self.alarm_at:g}, now "
+            f"{self.evidence:.3g}){since}."
+        )
+
+
+def _verdict(test: SequentialMeanTest) -> dict[str, Any]:
+    return {
+        "batch": test.n_batches,
+        "low": test.low,
+        "high": test.high,
+        "evidence": test.evidence,
+        "alarm_at": test.alarm_at,
+        "alarm_batch": test.alarm_batch,
+        "direction": test.direction,
+        "drift_since": test.drift_since,
+    }
+
+
+@dataclass(frozen=True)
+class CoverageReport(_Verdict):
+    """The accepted share after a batch.
+
+    Attributes
+    ----------
+    batch : int
+        Number of the batch in the run, from 1; batches without rows are not counted.
+    n, accepted, share : int, int, float
+        Rows of the batch, how many of them are accepted, and their share.
+    run_n, run_accepted, run_share : int, int, float
+        The same for the whole run.
+    target : float
+        Target coverage.
+    low, high : float
+        Limits of the share without drift.
+    evidence : float
+        Evidence for drift, 1 at the start of the run.
+    alarm_at : float
+        Evidence that gives an alarm.
+    alarm : bool
+        Whether there was one, in this or an earlier batch.
+    alarm_batch : int or None
+        The batch that gave it.
+    direction : {"below", "above", ""}
+        On which side of the limits there is more evidence for the share to be.
+    drift_since : int or None
+        The batch from which on the shares speak most clearly for drift: an estimate of when it began.
+    stability, run_stability : dict of str to ScoreStability
+        Population stability index and deciles of the batch and of the run, by name of the score: ``"score"`` is the
+        score of the positive class, ``"selection_score"`` the one on which the band lies where that is another.
+    """
+
+    accepted: int
+    run_n: int
+    run_accepted: int
+    target: float
+    stability: Mapping[str, ScoreStability]
+    run_stability: Mapping[str, ScoreStability]
+
+    @classmethod
+    def of(cls, test: SequentialMeanTest, **others: Any) -> CoverageReport:
+        """The report on a test of zeros and ones."""
+        return cls(**_verdict(test), run_n=test.n_values, run_accepted=round(test.total), **others)
+
+    @property
+    def share(self) -> float:
+        """Accepted share of the batch; NaN without rows."""
+        return self.accepted / self.n if self.n else nan
+
+    @property
+    def run_share(self) -> float:
+        """Accepted share of the run; NaN without rows."""
+        return self.run_accepted / self.run_n if self.run_n else nan
+
+    @property
+    def psi(self) -> float:
+        """Population stability index of the batch, of the first score in `stability`; NaN without scores."""
+        return next((stability.psi for stability in self.stability.values()), nan)
+
+    @property
+    def deciles(self) -> list[dict[str, Any]]:
+        """Expected and observed share of the batch in each decile of the same score."""
+        return next((stability.rows() for stability in self.stability.values()), [])
+
+    @property
+    def message(self) -> str:
+        """The report in plain language."""
+        if not self.n:
+            return f"No rows: nothing changed. {self._judged(self._what())}"
+        shares = (
+            f"Batch {self.batch}: {self.accepted} of {self.n} rows accepted ({_percent(self.share)}), in the run "
+            f"{_percent(self.run_share)} of {self.run_n}; target {_percent(self.target)}, without drift "
+            f"{_percent(self.low)} to {_percent(self.high)}."
+        )
+        return " ".join([shares, self._judged(self._what()), *map(_stability_sentence, self.stability.items())])
+
+    def _what(self) -> str:
+        return f"the accepted share is {self.direction} what it should be"
+
+
+@dataclass(frozen=True)
+class AUCReport(_Verdict):
+    """The AUC of the selected rows after a batch of labels.
+
+    Attributes
+    ----------
+    batch : int
+        Number of the batch of labels in the run, from 1; batches that complete no pair are not counted.
+    n, n_positive, n_negative : int
+        Rows of the batch, and how many selected ones are positive and negative.
+    auc : float
+        AUC of the selected rows of the batch, from all pairs; NaN if a class is missing.
+    n_outcomes, run_outcomes : int
+        Outcomes of pairs that the batch and the run gave to the test.
+    run_auc : float
+        Mean of these outcomes in the run: the AUC of the run, from fewer pairs than there are.
+    expected : float
+        AUC without drift.
+    low, high : float
+        Limits of the AUC without drift; `high` is 1, since a higher AUC is no alarm.
+    evidence, alarm_at, alarm, alarm_batch, direction, drift_since
+        As in :class:`CoverageReport`.
+    """
+
+    n_positive: int
+    n_negative: int
+    auc: float
+    expected: float
+    n_outcomes: int
+    run_outcomes: int
+    run_auc: float
+
+    @classmethod
+    def of(cls, test: SequentialMeanTest, **others: Any) -> AUCReport:
+        """The report on a test of outcomes of pairs."""
+        return cls(**_verdict(test), run_outcomes=test.n_values, run_auc=test.mean, **others)
+
+    @property
+    def message(self) -> str:
+        """The report in plain language."""
+        judged = self._judged("the AUC of the selected rows is lower than it should be")
+        if not self.n_outcomes:
+            return (
+                f"{self.n} labels with {self.n_positive} selected positives and {self.n_negative} selected negatives: "
+                f"no pair of both classes yet. {judged}"
+            )
+        auc = "not defined" if not isfinite(self.auc) else f"{self.auc:.4f}"
+        return (
+            f"Batch {self.batch} of labels: AUC {auc} of {self.n_positive} selected positives and {self.n_negative} "
+            f"selected negatives, in the run {self.run_auc:.4f} of {self.run_outcomes} outcomes; expected "
+            f"{self.expected:.4f}, without drift at least {self.low:.4f}. {judged}"
+        )
+
+
+def _stability_sentence(named: tuple[str, ScoreStability]) -> str:
+    name, stability = named
+    return f"PSI of the {name.replace('_', ' ')} {stability.psi:.3f} (by chance up to {stability.psi_by_chance:.3f})."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

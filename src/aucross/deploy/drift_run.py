@@ -1,0 +1,139 @@
+"""What a run of the monitor has seen, and how it is written as JSON and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
+from math import inf
+from typing import Any
+
+from aucross.deploy.drift_reference import Reference
+from aucross.deploy.sequential import SequentialMeanTest
+from aucross.deploy.stability import ScoreBins
+from aucross.estimators.base import SelectiveClassifier
+
+FORMAT, VERSION = "aucross.CoverageMonitor", 1
+
+
+@dataclass(frozen=True)
+class DriftRun:
+    """What a run has seen; plain numbers, replaced by each update.
+
+    Attributes
+    ----------
+    coverage_test, auc_test : SequentialMeanTest
+        The tests of the accepted share and of the AUC; no AUC test where there is no AUC to compare with.
+    counts : mapping of str to tuple of int
+        Scores in each bin, by name of the score.
+    unpaired_positives, unpaired_negatives : tuple of float
+        Scores of selected rows with a label that wait for a row of the other class.
+    """
+
+    coverage_test: SequentialMeanTest
+    auc_test: SequentialMeanTest | None
+    counts: Mapping[str, tuple[int, ...]]
+    unpaired_positives: tuple[float, ...] = ()
+    unpaired_negatives: tuple[float, ...] = ()
+
+    @classmethod
+    def new(cls, reference: Reference) -> DriftRun:
+        """A run that has seen nothing."""
+        auc_test = None
+        if reference.auc_low is not None and reference.auc_level is not None:
+            # Only a lower AUC is an alarm.
+            auc_test = SequentialMeanTest(reference.auc_low, 1.0, reference.auc_level)
+        counts = {name: (0,) * len(bins.expected) for name, bins in reference.bins.items()}
+        return cls(SequentialMeanTest(reference.low, reference.high, reference.level), auc_test, counts)
+
+
+def run_to_json(clf: SelectiveClassifier, reference: Reference, run: DriftRun) -> str:
+    """Reference and run as JSON text, with a description of the classifier and a checksum."""
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "classifier": _describe(clf, reference.coverage),
+        "reference": asdict(reference),
+        "run": asdict(run),
+    }
+    return json.dumps({**content, "checksum": _checksum(content)}, allow_nan=False)
+
+
+def run_from_json(text: str, clf: SelectiveClassifier) -> tuple[Reference, DriftRun]:
+    """Reference and run from JSON text, refused if it was changed or belongs to another classifier."""
+    content = _read(text)
+    reference = _reference_of(content["reference"])
+    _check_same_classifier(content["classifier"], _describe(clf, reference.coverage))
+    return reference, _run_of(content["run"])
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _read(text: str) -> dict[str, Any]:
+    """The content of a stored run, refused if it is anything else or was changed."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"text must be JSON that CoverageMonitor.to_json wrote: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f'text must be JSON that CoverageMonitor.to_json wrote, with "format": "{FORMAT}"')
+    version = content.get("version")
+    if version != VERSION:
+        raise ValueError(
+            f"this version of aucross reads version {VERSION} of the format, got {version!r}; read the text with the "
+            "version of aucross that wrote it, or a later one"
+        )
+    if content.pop("checksum", None) != _checksum(content):
+        raise ValueError(
+            "the text was changed or cut since CoverageMonitor.to_json wrote it: its checksum does not fit; take the "
+            "stored text, or start a new run with CoverageMonitor(clf)"
+        )
+    return content
+
+
+def _reference_of(content: dict[str, Any]) -> Reference:
+    bins = {name: _rebuilt(ScoreBins, bin_) for name, bin_ in content["bins"].items()}
+    return Reference(**{**content, "bins": bins})
+
+
+def _run_of(content: dict[str, Any]) -> DriftRun:
+    tests = {
+        name: None if content[name] is None else _rebuilt(SequentialMeanTest, content[name])
+        for name in ("coverage_test", "auc_test")
+    }
+    counts = {name: tuple(count) for name, count in content["counts"].items()}
+    return _rebuilt(DriftRun, {**content, **tests, "counts": counts})
+
+
+def _rebuilt(kind: Any, content: Mapping[str, Any]) -> Any:
+    """An object from its fields as JSON gives them back: lists were tuples."""
+    values = {part.name: content[part.name] for part in fields(kind)}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def _check_same_classifier(stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    for name, value in stored.items():
+        if given[name] != value:
+            raise ValueError(
+                f"clf must be the classifier of the stored run, got one with other {name.replace('_', ' ')}: "
+                f"{given[name]} instead of {value}; for another classifier start a new run with CoverageMonitor(clf)"
+            )
+
+
+def _describe(clf: SelectiveClassifier, coverage: float) -> dict[str, Any]:
+    """What tells whether a stored run belongs to this classifier: classes, held-out rows and bands."""
+    groups = [None] if clf.band_groups_ is None else list(clf.band_rule_.rules)
+    bands = {repr(group): clf.band(coverage, band_group=group) for group in groups}
+    return {
+        "classes": [str(label) for label in clf.classes_.tolist()],
+        "held_out_rows": len(clf.held_out_.rows),
+        # Nine digits: enough to tell bands apart, and untouched by the rounding of another machine.
+        "bands": {group: [_end(band.lower), _end(band.upper)] for group, band in bands.items()},
+    }
+
+
+def _end(value: float) -> str | None:
+    return None if value in (inf, -inf) else f"{value:.9g}"

@@ -1,0 +1,380 @@
+"""An alarm for drift that needs no labels: is the accepted share the target? Tested batch after batch, for ever.
+
+::
+
+    X_batch ──► select ──► accepted share ──► sequential test ──► evidence ──► alarm at 1 / false_alarm
+            └─► score  ──► deciles ──► population stability index
+    X, y    ──► select ──► pairs of accepted rows ──► sequential test of the selective AUC   (when labels arrive)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucross.core.bands import check_coverage
+from aucross.core.ranking import FloatArray, RankedScores, check_scores
+from aucross.deploy.drift_reference import (
+    Decisions,
+    Tolerance,
+    check_classifier,
+    check_false_alarm,
+    check_tolerance,
+    decide,
+    reference_from,
+)
+from aucross.deploy.drift_reports import AUCReport, CoverageReport
+from aucross.deploy.drift_run import DriftRun, run_from_json, run_to_json
+from aucross.deploy.sequential import paired_outcomes
+
+# Labels of one class may come long before the other's; no more unpaired scores than this are kept.
+MAX_UNPAIRED = 10_000
+
+
+class CoverageMonitor:
+    """Watch the accepted share of a stream, and with late labels its selective AUC, and give an alarm on drift.
+
+    After each batch the evidence for drift is updated. It may be looked at as often as one likes and acted upon at
+    any time: the probability that a run without drift *ever* gives an alarm is at most `false_alarm`, however long the
+    run. The test of the accepted share needs no labels. Beside it stand the population stability index and the score
+    deciles of the batch, which raise no alarm.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        The fitted classifier whose decisions are watched. It is not changed.
+    coverage : float in (0, 1], optional
+        The coverage in use; that of the classifier by default.
+    false_alarm : float in (0, 1), default=0.05
+        Largest probability of an alarm in an unlimited run without drift, for each of the two tests.
+    tolerance : "auto" or float in [0, 1), default="auto"
+        How far the accepted share may lie from the target without being drift. ``"auto"`` takes it from the number of
+        reference rows, since a band placed on few rows misses the target by chance; see Notes.
+    auc : float in (0, 1], optional
+        AUC of the selected rows without drift; by default that of the held-out rows.
+    auc_tolerance : "auto" or float in [0, 1), default="auto"
+        How far the AUC may lie below that. ``"auto"`` takes DeLong's standard error of the held-out AUC, and 0 where
+        `auc` is given.
+    reference : array-like or frame of shape (n_samples, n_features), optional
+        Rows without drift to compare with instead of the held-out ones: after
+        ``new = clf.recalibrate(X_new)`` those are `X_new`. Their labels are not needed; give `auc` if labels will come.
+    reference_groups : array-like of shape (n_samples,), optional
+        Groups of these rows, if the bands were fitted per group.
+
+    Attributes
+    ----------
+    clf : SelectiveClassifier
+        The classifier.
+    reference : Reference
+        Limits and deciles that the stream is compared with.
+
+    See Also
+    --------
+    aucross.deploy.sequential.SequentialMeanTest : The test, and why it may be looked at all the time.
+
+    Notes
+    -----
+    **What is tested.** "No drift" means: whatever came before, the next row is accepted with a probability between
+    ``reference.low`` and ``reference.high``. Within these limits the probability may wander. Rows of a batch have to
+    be independent given the past; rows that come in clumps, such as a hundred of one customer, raise false alarms.
+    Rows count alike, whatever weights the classifier was fitted with.
+
+    **The automatic tolerance.** A band that accepts 80 % of n held-out rows accepts 80 % of new rows only up to about
+    ``sqrt(.8 * .2 / n)``. An unlimited run would find out. So half of `false_alarm` is spent on limits that hold the
+    true share but for that probability (Clopper and Pearson's interval around the target and around the share of the
+    reference rows, which ties, costs and margins of safety may put above the target), the other half on the test
+    against the limits. Together they stay within `false_alarm`. With a number for `tolerance` the limits are the
+    target plus and minus it, and the test has the whole of `false_alarm`.
+
+    The interval holds for bands placed on rows that the scoring model has not seen (hold-out methods). Cross-fitted
+    bands are placed on scores of fold models, and what ``correct_coverage`` leaves of the difference to the final model
+    counts as a deviation from the target like any other. Bands per group share one interval, which holds as long as the
+    groups keep their shares of the rows.
+
+    **The AUC.** Each accepted row of the rarer class meets accepted rows of the other class in order of arrival, no
+    row twice, so outcomes are independent with the AUC as their mean. Labels may come late and in any order, as long
+    as their delay does not depend on the score within a class. Two classes only. The held-out AUC is slightly
+    optimistic on small data, because the band was placed on the same rows.
+
+    **State.** Pickling and :meth:`to_json` keep the run; further updates continue it exactly. The alarm stays once it
+    was given; :meth:`reset` starts a new run, with a false-alarm probability of its own. Not safe for several threads.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import PlugInAUC
+    >>> from aucross.deploy.monitor import CoverageMonitor
+    >>> X, y = make_classification(12000, flip_y=0.3, random_state=0)
+    >>> clf = PlugInAUC(LogisticRegression(), coverage=0.8, holdout_size=0.5, random_state=0).fit(X[:8000], y[:8000])
+    >>> monitor = CoverageMonitor(clf)
+    >>> monitor.update(X[8000:9000]).alarm
+    False
+    >>> report = monitor.update(0.7 * X[9000:11000])
+    >>> print(report.alarm, report.direction)
+    True below
+    """
+
+    def __init__(
+        self,
+        clf: Any,
+        *,
+        coverage: float | None = None,
+        false_alarm: float = 0.05,
+        tolerance: Tolerance = "auto",
+        auc: float | None = None,
+        auc_tolerance: Tolerance = "auto",
+        reference: Any = None,
+        reference_groups: Any = None,
+    ) -> None:
+        self.clf = check_classifier(clf)
+        self.reference = reference_from(
+            self.clf,
+            coverage=check_coverage(clf.coverage if coverage is None else coverage),
+            false_alarm=check_false_alarm(false_alarm),
+            tolerance=check_tolerance(tolerance, "tolerance"),
+            auc=None if auc is None else check_coverage(auc, name="auc"),
+            auc_tolerance=check_tolerance(auc_tolerance, "auc_tolerance"),
+            rows=reference,
+            band_groups=reference_groups,
+        )
+        self._band_rule = clf.band_rule_
+        self._run = DriftRun.new(self.reference)
+
+    def __repr__(self) -> str:
+        return (
+            f"CoverageMonitor({type(self.clf).__name__}, coverage={self.reference.coverage:g}, "
+            f"{self._run.coverage_test.n_batches} batches, {'ALARM' if self.alarm else 'no alarm'})"
+        )
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the accepted share or the AUC has given an alarm in this run."""
+        return self.coverage_alarm or self.auc_alarm
+
+    @property
+    def coverage_alarm(self) -> bool:
+        """Whether the accepted share has given an alarm in this run."""
+        return self._run.coverage_test.alarm
+
+    @property
+    def auc_alarm(self) -> bool:
+        """Whether the AUC of the selected rows has given an alarm in this run."""
+        return self._run.auc_test is not None and self._run.auc_test.alarm
+
+    def reset(self) -> None:
+        """Start a new run: nothing seen, no evidence, no alarm. The reference stays."""
+        self._run = DriftRun.new(self.reference)
+
+    # ---- without labels ----
+
+    def update(self, X: Any, band_groups: Any = None) -> CoverageReport:
+        """Add a batch of rows, labelled or not.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            The rows of the batch, as the classifier gets them; each row once.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        CoverageReport
+            Shares, evidence, alarm, stability index and deciles; ``print(report)`` says it in a sentence. A batch
+            without rows changes nothing.
+        """
+        decisions = self._decide(X, band_groups)
+        return self._add(decisions.selected, {name: decisions.scores[name] for name in self.reference.bins})
+
+    def update_selected(self, selected: Any, scores: Any = None) -> CoverageReport:
+        """Add a batch of logged decisions, without scoring the rows again.
+
+        Parameters
+        ----------
+        selected : array-like of shape (n_samples,), bool
+            Whether each row was accepted.
+        scores : array-like of shape (n_samples,), optional
+            Scores of the positive class (with more than two classes, selection scores) for the stability index.
+
+        Returns
+        -------
+        CoverageReport
+            As :meth:`update` gives it; without scores it has no stability index.
+        """
+        mask = _check_mask(selected)
+        name = next(iter(self.reference.bins))
+        return self._add(mask, {} if scores is None else {name: check_scores(scores, len(mask), name="scores")})
+
+    def _add(self, selected: NDArray[np.bool_], scores: Mapping[str, FloatArray]) -> CoverageReport:
+        test = self._run.coverage_test.after_counts(int(selected.sum()), len(selected))
+        bins = self.reference.bins
+        counts = {name: bins[name].counts(values) for name, values in scores.items()}
+        in_run = {
+            name: tuple((np.array(before) + counts.get(name, 0)).tolist()) for name, before in self._run.counts.items()
+        }
+        self._run = replace(self._run, coverage_test=test, counts=in_run)
+        return CoverageReport.of(
+            test,
+            n=len(selected),
+            accepted=int(selected.sum()),
+            target=self.reference.coverage,
+            stability={name: bins[name].compare(count) for name, count in counts.items()},
+            run_stability={name: bins[name].compare(count) for name, count in in_run.items()},
+        )
+
+    # ---- with labels ----
+
+    def update_labels(self, X: Any, y: Any, band_groups: Any = None) -> AUCReport:
+        """Add rows whose labels have become known; they may have been given to :meth:`update` before, or not.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows with known labels, each row once; rejected ones are left out here.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        AUCReport
+            AUC, evidence and alarm; ``print(report)`` says it in a sentence.
+        """
+        self._check_auc_is_tested()
+        positive = self._positive(y, _n_rows(X))
+        decisions = self._decide(X, band_groups)
+        return self._add_labels(positive, decisions.selected, decisions.scores["score"])
+
+    def update_labels_selected(self, y: Any, selected: Any, scores: Any) -> AUCReport:
+        """Add labels of logged decisions, without scoring the rows again.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels.
+        selected : array-like of shape (n_samples,), bool
+            Whether each row was accepted.
+        scores : array-like of shape (n_samples,)
+            Scores of the positive class.
+
+        Returns
+        -------
+        AUCReport
+            As :meth:`update_labels` gives it.
+        """
+        self._check_auc_is_tested()
+        mask = _check_mask(selected)
+        return self._add_labels(self._positive(y, len(mask)), mask, check_scores(scores, len(mask), name="scores"))
+
+    def _add_labels(self, positive: NDArray[np.bool_], selected: NDArray[np.bool_], scores: FloatArray) -> AUCReport:
+        run, reference = self._run, self.reference
+        assert run.auc_test is not None
+        assert reference.auc is not None
+        positives, negatives = scores[selected & positive], scores[selected & ~positive]
+        waiting = (
+            np.concatenate((run.unpaired_positives, positives)),
+            np.concatenate((run.unpaired_negatives, negatives)),
+        )
+        outcomes = paired_outcomes(*waiting)
+        # Whoever met somebody is used up; what waits on is the class whose other class is missing. Numbers alone
+        # decide what is left out, never the scores: that keeps the outcomes fair.
+        unpaired = [() if len(outcomes) else tuple(part[-MAX_UNPAIRED:].tolist()) for part in waiting]
+        test = run.auc_test.after(outcomes)
+        self._run = replace(run, auc_test=test, unpaired_positives=unpaired[0], unpaired_negatives=unpaired[1])
+        return AUCReport.of(
+            test,
+            n=len(positive),
+            n_positive=len(positives),
+            n_negative=len(negatives),
+            auc=RankedScores.from_labels(positive[selected], scores[selected]).auc() if selected.any() else nan,
+            expected=reference.auc,
+            n_outcomes=len(outcomes),
+        )
+
+    def _check_auc_is_tested(self) -> None:
+        if len(self.clf.classes_) > 2:
+            raise ValueError(
+                f"the AUC is watched for two classes only, got a classifier with {len(self.clf.classes_)}; update(X) "
+                "watches its coverage"
+            )
+        if self._run.auc_test is None:
+            raise ValueError(
+                f"the held-out rows selected at coverage {self.reference.coverage:g} have too few rows of a class for "
+                "an AUC to compare with; pass it: CoverageMonitor(clf, auc=0.8)"
+            )
+
+    def _positive(self, y: Any, n_rows: int) -> NDArray[np.bool_]:
+        """Labels as positive or not; anything that is no class of the classifier is refused."""
+        labels = np.asarray(y)
+        if labels.shape != (n_rows,):
+            raise ValueError(f"y must hold one label per row, got shape {labels.shape} for {n_rows} rows")
+        classes = self.clf.classes_.tolist()
+        unknown = [label for label in labels.tolist() if label not in classes]
+        if unknown:
+            raise ValueError(
+                f"y must hold only the classes {classes}, got {unknown[0]!r} in {len(unknown)} of {n_rows} rows; pass "
+                "the rows whose labels are known"
+            )
+        return np.array([label == classes[1] for label in labels.tolist()], dtype=bool)
+
+    def _decide(self, X: Any, band_groups: Any) -> Decisions:
+        if self.clf.band_rule_ is not self._band_rule:
+            raise ValueError("the classifier was fitted again since this run began; make a new CoverageMonitor(clf)")
+        if _n_rows(X) == 0:  # most models refuse to score no rows
+            return Decisions(np.empty(0, dtype=bool), {name: np.empty(0) for name in ("score", "selection_score")})
+        return decide(self.clf, X, self.reference.coverage, band_groups)
+
+    # ---- storage ----
+
+    def to_json(self) -> str:
+        """The run as JSON text, without the classifier.
+
+        Returns
+        -------
+        str
+            Text from which :meth:`from_json` continues the run. It holds no rows: reference limits and deciles,
+            counts, the evidence, and of late labels the scores that still wait for a row of the other class.
+        """
+        return run_to_json(self.clf, self.reference, self._run)
+
+    @classmethod
+    def from_json(cls, text: str, clf: Any) -> CoverageMonitor:
+        """Continue a run that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            JSON text.
+        clf : SelectiveClassifier
+            The classifier of that run; one with other classes, held-out rows or bands is refused.
+
+        Returns
+        -------
+        CoverageMonitor
+            Further updates give what they would have given without the detour.
+        """
+        monitor = cls.__new__(cls)
+        monitor.clf = check_classifier(clf)
+        monitor.reference, monitor._run = run_from_json(text, monitor.clf)
+        monitor._band_rule = clf.band_rule_
+        return monitor
+
+
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _check_mask(selected: Any) -> NDArray[np.bool_]:
+    mask = np.asarray(selected)
+    if mask.ndim != 1:
+        raise ValueError(f"selected must be 1-d, got shape {mask.shape}")
+    if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
+        raise ValueError("selected must be boolean or 0/1, got other values; pass True for accepted rows")
+    return mask.astype(bool)

@@ -1,0 +1,180 @@
+"""The bands as text for systems without Python: JSON to be read by a program, SQL to be run in a database."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from aucross.core.bands import check_coverage, sql_identifier, sql_literal
+from aucross.core.influence import InfluenceBands
+from aucross.core.rules import GroupBands
+from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.deploy.object_tree import ObjectTree, type_name, types_named_in
+from aucross.estimators.auc import AUCross, PlugInAUC
+from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.confidence import PlugIn, SCross
+
+RULE_FORMAT_NAME = "aucross-rule"
+RULE_FORMAT_VERSION = 1
+
+# How the score that the bands lie on is computed, by family, number of classes and method of the base model.
+_SCORES = {
+    ("auc", "two", "predict_proba"): "p, where p is the probability of positive_class",
+    ("auc", "two", "decision_function"): "d, where d is the decision value in favour of positive_class",
+    ("confidence", "two", "predict_proba"): "max(p, 1 - p), where p is the probability of positive_class",
+    ("confidence", "two", "decision_function"): "abs(d), where d is the decision value in favour of positive_class",
+    ("confidence", "many", "predict_proba"): "the largest of the probabilities of the classes",
+    ("confidence", "many", "decision_function"): "the largest decision value of a class minus the second largest",
+}
+
+
+def rule_to_json(
+    clf: SelectiveClassifier, coverages: Iterable[float] | None = None, *, indent: int | None = None
+) -> str:
+    """The bands at given coverages as JSON that another system can apply.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier whose bands lie on a simple function of its scores: any but :class:`~aucross.AUCGate` and
+        the AUC methods with more than two classes.
+    coverages : iterable of float in (0, 1], optional
+        Target coverages; the classifier's own by default.
+    indent : int, optional
+        Spaces to indent by; one line by default.
+
+    Returns
+    -------
+    str
+        An object with the keys ``format``, ``format_version``, ``aucross_version``, ``method``, ``classes``,
+        ``positive_class`` (null with more than two), ``score`` (how to compute the score in words),
+        ``model_fingerprint``, ``rule_fingerprint``, and ``bands``: one entry for each coverage, and for each group if
+        there are bands per group, with ``coverage``, ``group`` (null without groups), ``lower``, ``upper`` and
+        ``rejects`` as in :meth:`RejectionBand.to_json`.
+
+    Examples
+    --------
+    >>> import json
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> from aucross.deploy import rule_to_json
+    >>> X, y = make_classification(1000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X, y)
+    >>> rule = json.loads(rule_to_json(clf, [0.9, 1.0]))
+    >>> rule["score"]
+    'p, where p is the probability of positive_class'
+    >>> rule["bands"][1]
+    {'coverage': 1.0, 'group': None, 'lower': None, 'upper': None, 'rejects': 'nothing'}
+    """
+    check_is_fitted(clf, "band_rule_")
+    classes = clf.classes_.tolist()
+    rule = {
+        "format": RULE_FORMAT_NAME,
+        "format_version": RULE_FORMAT_VERSION,
+        "aucross_version": getattr(sys.modules["aucross"], "__version__", None),
+        "method": type(clf).__name__,
+        "classes": classes,
+        "positive_class": classes[1] if len(classes) == 2 else None,
+        "score": _score_in_words(clf),
+        "model_fingerprint": model_fingerprint(clf),
+        "rule_fingerprint": rule_fingerprint(clf),
+        "bands": [
+            {"coverage": coverage, "group": group, **json.loads(clf.band(coverage, group).to_json())}
+            for coverage in _checked_coverages(clf, coverages)
+            for group in _groups(clf)
+        ],
+    }
+    return json.dumps(rule, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def rule_to_sql(
+    clf: SelectiveClassifier,
+    column: str,
+    coverage: float | None = None,
+    *,
+    group_column: str | None = None,
+    accept: str | int = "accept",
+    defer: str | int = "defer",
+    quote: str = '"',
+) -> str:
+    """The bands at a coverage as an SQL ``CASE`` expression.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier, as for :func:`rule_to_json`.
+    column : str
+        Column of the score that the bands lie on, which :func:`rule_to_json` states in words.
+    coverage : float in (0, 1], optional
+        Target coverage; the classifier's own by default.
+    group_column : str, optional
+        Column of the groups, if the bands were fitted per group. Rows of an unseen group are deferred.
+    accept, defer, quote
+        As for :meth:`RejectionBand.to_sql`.
+
+    Returns
+    -------
+    str
+        Expression without a name; add ``AS decision``.
+    """
+    check_is_fitted(clf, "band_rule_")
+    _score_in_words(clf)  # refuses rules that lie on something else
+    (target,) = _checked_coverages(clf, None if coverage is None else [coverage])
+    has_groups = isinstance(clf.band_rule_, GroupBands)
+    if has_groups != (group_column is not None):
+        remedy = "name the column that holds the group of each row" if has_groups else "leave it out"
+        raise ValueError(f"group_column must be given if and only if the bands were fitted per group; {remedy}")
+    if group_column is None:
+        return clf.band(target).to_sql(column, accept, defer, quote=quote)
+    score, group_name = sql_identifier(column, quote), sql_identifier(group_column, quote)
+    branches = [
+        f"  WHEN {group_name} = {_group_literal(group)} AND {clf.band(target, group).sql_condition(score)} "
+        f"THEN {sql_literal(accept)}"
+        for group in _groups(clf)
+    ]
+    return "\n".join(["CASE", *branches, f"  ELSE {sql_literal(defer)}", "END"])
+
+
+def _checked_coverages(clf: SelectiveClassifier, coverages: Iterable[float] | None) -> list[float]:
+    if isinstance(coverages, str) or not (coverages is None or isinstance(coverages, Iterable)):
+        raise TypeError(f"coverages must be a list of coverages in (0, 1], got {coverages!r}; pass [0.8]")
+    return [check_coverage(coverage) for coverage in ([clf.coverage] if coverages is None else coverages)]
+
+
+def _score_in_words(clf: SelectiveClassifier) -> str:
+    """How to compute the score that the bands lie on; refuses rules for which it takes the models."""
+    by_confidence = isinstance(clf, SCross | PlugIn)
+    if type_name(InfluenceBands) in types_named_in(ObjectTree.of(clf.band_rule_).root) or not (
+        by_confidence or isinstance(clf, AUCross | PlugInAUC)
+    ):
+        raise ValueError(
+            f"the bands of this {type(clf).__name__} lie on a selection score that takes the models to compute, not on "
+            "a score that another system has, so they are of no use without them; decide with select(X) and hand over "
+            "the decisions"
+        )
+    n_classes = "two" if len(clf.classes_) == 2 else "many"
+    return _SCORES["confidence" if by_confidence else "auc", n_classes, clf.response_method_]
+
+
+def _groups(clf: SelectiveClassifier) -> list[Any]:
+    if not isinstance(clf.band_rule_, GroupBands):
+        return [None]
+    groups = list(clf.band_rule_.rules)
+    others = [group for group in groups if not isinstance(group, str | int | float)]
+    if others:
+        raise ValueError(
+            f"groups must be text, numbers or booleans to be written as text, got {others[:3]}; name them by text in "
+            "fit(..., band_groups=...)"
+        )
+    return groups
+
+
+def _group_literal(group: Any) -> str:
+    if isinstance(group, bool):
+        return "TRUE" if group else "FALSE"
+    return repr(group) if isinstance(group, float) else sql_literal(group)

@@ -1,0 +1,112 @@
+"""What `fit` is given: checked rows, weights and arguments, before anything is trained."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn import get_config
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import column_or_1d, indexable
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.validation import has_fit_parameter
+
+from aucross.core.bands import check_coverage
+from aucross.core.ranking import FloatArray, check_weights
+from aucross.estimators.held_out import RESPONSE_METHODS, TrainingRows
+from aucross.estimators.labels import check_classes
+
+
+def check_shared_parameters(clf: Any) -> None:
+    """Refuse constructor parameters that cannot work, before anything is trained."""
+    check_coverage(clf.coverage)
+    check_coverage_confidence(clf.coverage_confidence)
+    holdout_size = getattr(clf, "holdout_size", 0.1)
+    if not isinstance(holdout_size, Real):
+        raise TypeError(f"holdout_size must be a number in (0, 1), got {holdout_size!r}; pass 0.1 for a tenth")
+    if not 0.0 < float(holdout_size) < 1.0:
+        raise ValueError(f"holdout_size must be a share in (0, 1), got {holdout_size}; pass 0.1 for a tenth")
+
+
+def check_coverage_confidence(confidence: Any) -> float | None:
+    """The probability with which the coverage must hold, or None for no promise."""
+    if confidence is None:
+        return None
+    value = check_coverage(confidence, name="coverage_confidence")
+    if value == 1.0:
+        raise ValueError("coverage_confidence must be below 1, got 1; nothing is certain, pass 0.95")
+    return value
+
+
+def check_training_rows(
+    clf: Any, X: Any, y: Any, sample_weight: Any, *, groups: Any, fit_params: dict[str, Any]
+) -> TrainingRows:
+    """Rows of one length, labels of at least two classes, weights that can be used."""
+    if y is None:
+        raise ValueError(f"This {type(clf).__name__} estimator requires y to be passed, but the target y is None")
+    y = column_or_1d(y, warn=True)
+    _check_lengths(X, y, groups)
+    X, y, groups = indexable(X, y, groups)
+    if not len(y):
+        raise ValueError("X and y must not be empty: found array with 0 sample(s) while a minimum of 2 is required")
+    classes = check_classes(y)
+    weight = None if sample_weight is None else check_weights(sample_weight, len(y))
+    if weight is not None and clf.coverage_confidence is not None:
+        raise ValueError(
+            "coverage_confidence must be None with sample_weight: the promise is about a share of rows and does not "
+            f"hold for a share of weight, got {clf.coverage_confidence!r}; leave out one of the two"
+        )
+    return TrainingRows(X, y, classes, weight, groups, _base_fit_params(clf, weight, fit_params))
+
+
+def _base_fit_params(clf: Any, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
+    """What reaches the base model's fit: everything given, or what it requests if metadata routing is on."""
+    given = fit_params if weight is None else {**fit_params, "sample_weight": weight}
+    if get_config()["enable_metadata_routing"]:
+        return dict(process_routing(clf, "fit", **given).estimator.fit) if given else {}
+    if weight is not None and not takes_weights(clf.estimator):
+        raise ValueError(
+            f"sample_weight cannot reach the base model: {type(clf.estimator).__name__}.fit has no argument of "
+            "that name; if a step inside takes weights, call sklearn.set_config(enable_metadata_routing=True) and "
+            ".set_fit_request(sample_weight=True) on that step"
+        )
+    return given
+
+
+def resolve_response_method(estimator: Any, response_method: str) -> str:
+    """The method of the base model that gives the scores."""
+    if response_method not in ("auto", *RESPONSE_METHODS):
+        raise ValueError(
+            f'response_method must be "auto", "predict_proba" or "decision_function", got {response_method!r}'
+        )
+    wanted = RESPONSE_METHODS if response_method == "auto" else (response_method,)
+    for method in wanted:
+        if hasattr(estimator, method):
+            return method
+    raise TypeError(
+        f"estimator must have {' or '.join(wanted)}, got {type(estimator).__name__}, which has not: without "
+        "scores there is nothing to rank; choose another model or wrap it in CalibratedClassifierCV"
+    )
+
+
+def _check_lengths(X: Any, y: NDArray[Any], groups: Any) -> None:
+    for name, rows in (("X", X), ("groups", groups)):
+        if rows is None or (not hasattr(rows, "__len__") and not hasattr(rows, "shape")):
+            continue  # scikit-learn knows what to say about those
+        n_rows = rows.shape[0] if getattr(rows, "shape", ()) else len(rows)
+        if n_rows != len(y):
+            raise ValueError(
+                f"{name} and y must have the same number of rows, got {n_rows} and {len(y)}; "
+                "check the join or the filter that made them"
+            )
+
+
+def takes_weights(estimator: Any) -> bool:
+    """Whether sample_weight can be given to fit without metadata routing."""
+    if isinstance(estimator, FrozenEstimator):
+        return True  # it is not trained: the weights count in ranking and coverage only
+    if isinstance(estimator, Pipeline):
+        return False  # it takes any keyword and then refuses this one
+    return has_fit_parameter(estimator, "sample_weight")

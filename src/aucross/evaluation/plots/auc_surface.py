@@ -1,0 +1,304 @@
+"""The AUC over both ends of the band, the space in which a band is searched (the paper's Figure 4).
+
+Every band is a point: its lower and its upper end::
+
+    upper │        /░░/
+          │     /░░░/       ░ bands that keep the coverage
+          │  /░░★/          ★ the Oracle, the best of them
+          │/░░/
+          └────────────►  lower
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core import best_band
+from aucross.core.bands import RejectionBand
+from aucross.core.ranking import FloatArray, RankedScores
+from aucross.evaluation.plots.inputs import coverage_in_force, labelled_scores, name_of
+from aucross.evaluation.plots.style import GREY, LEGEND, LIGHT_GREY, ORANGE, VERMILLION, axes_for, draw_grid, pyplot
+from aucross.evaluation.plots.surfaces import AUCSurface, auc_surface, check_below_one
+
+Scale = Literal["rank", "score"]
+
+# On a coarse grid lines of equal AUC would only cut corners.
+_BINS_WITH_CONTOURS = 50
+
+_MARKERS = (("*", 240), ("o", 80), ("s", 70), ("D", 60), ("^", 80), ("v", 80))
+_FILLS = ("white", VERMILLION, ORANGE)
+
+
+class AUCSurfaceDisplay:
+    """The AUC over the lower and upper end of the band, with the Oracle's band and the chosen ones.
+
+    Parameters
+    ----------
+    surface : AUCSurface
+        From :func:`auc_surface`.
+    bands : dict of str to RejectionBand
+        Bands to mark, in the order of the legend.
+    ranked : RankedScores
+        The rows, from which place and AUC of the marks are read.
+    name : str, optional
+        Title.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    surface_ : matplotlib QuadMesh
+        The coloured cells.
+    marks_ : dict of str to matplotlib PathCollection
+        The marks of the bands; an empty band is named in the legend only.
+    colorbar_ : matplotlib Colorbar
+        The scale of the AUC.
+
+    Examples
+    --------
+    >>> from aucross import RankedScores, RejectionBand
+    >>> from aucross.evaluation.plots import AUCSurfaceDisplay, auc_surface
+    >>> y, score = [0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    >>> ranked = RankedScores.from_labels(y, score)
+    >>> display = AUCSurfaceDisplay(auc_surface(y, score, 0.8), {"mine": RejectionBand(0.3, 0.3)}, ranked)
+    >>> display.place(display.bands["mine"], scale="rank")
+    (0.41666666666666663, 0.41666666666666663)
+    """
+
+    def __init__(
+        self,
+        surface: AUCSurface,
+        bands: Mapping[str, RejectionBand],
+        ranked: RankedScores,
+        *,
+        name: str | None = None,
+    ) -> None:
+        self.surface = surface
+        self.bands = dict(bands)
+        self.ranked = ranked
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        y: ArrayLike,
+        coverage: float | None = None,
+        *,
+        bands: Mapping[str, RejectionBand] | None = None,
+        oracle: bool = True,
+        n_bins: int | None = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> AUCSurfaceDisplay:
+        """Draw the surface on labelled rows, with the band of a fitted selective classifier.
+
+        Parameters
+        ----------
+        clf : SelectiveClassifier
+            Fitted classifier whose band lies on its own score, such as :class:`aucross.AUCross`.
+        X : array-like or frame of shape (n_samples, n_features)
+            Test rows.
+        y : array-like of shape (n_samples,)
+            Their labels, as in training; both classes must occur.
+        coverage : float in (0, 1), optional
+            Target coverage; the one of the classifier by default.
+        bands : dict of str to RejectionBand, optional
+            Further bands to mark.
+        oracle : bool, default=True
+            Mark the best band on these rows.
+        n_bins, sample_weight
+            As in :func:`auc_surface`.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        name : str, optional
+            Name of the classifier's band in the legend; the name of the class by default.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        AUCSurfaceDisplay
+        """
+        pyplot()
+        rows = labelled_scores(clf, X, y)
+        coverage = check_below_one(coverage_in_force(clf, coverage))
+        if not np.array_equal(np.asarray(clf.selection_score(X, coverage)), rows.score):
+            raise ValueError(
+                f"clf must place its band on its own score, as AUCross does, got {type(clf).__name__}, whose band lies "
+                "on another; draw it with BandDisplay"
+            )
+        return cls.from_predictions(
+            *rows,
+            coverage,
+            bands={name_of(clf, name): clf.band(coverage), **(bands or {})},
+            oracle=oracle,
+            n_bins=n_bins,
+            sample_weight=sample_weight,
+            ax=ax,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        coverage: float,
+        *,
+        bands: Mapping[str, RejectionBand] | None = None,
+        oracle: bool = True,
+        n_bins: int | None = None,
+        sample_weight: ArrayLike | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> AUCSurfaceDisplay:
+        """Draw the surface of labels and scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels: boolean, 0/1 or -1/1; both classes must occur.
+        y_score : array-like of shape (n_samples,)
+            Scores of the positive class.
+        coverage : float in (0, 1)
+            Least share of the weight that a band must leave.
+        bands : dict of str to RejectionBand, optional
+            Bands to mark.
+        oracle, n_bins, sample_weight, ax, **kwargs
+            As in :meth:`from_estimator`.
+        name : str, optional
+            Title.
+
+        Returns
+        -------
+        AUCSurfaceDisplay
+        """
+        pyplot()
+        surface = auc_surface(y_true, y_score, coverage, n_bins=n_bins, sample_weight=sample_weight)
+        ranked = RankedScores.from_labels(y_true, y_score, sample_weight)
+        marked = {"Oracle": best_band(ranked, coverage, width="any")} if oracle else {}
+        return cls(surface, {**marked, **(bands or {})}, ranked, name=name).plot(ax, **kwargs)
+
+    def place(self, band: RejectionBand, *, scale: Scale = "rank") -> tuple[float, float]:
+        """Where a band lies on the axes: its first and last rejected score, or their ranks; NaN without any."""
+        start, stop = self.ranked.block(band)
+        if start == stop:
+            return float("nan"), float("nan")
+        if scale == "score":
+            return float(self.ranked.scores[start]), float(self.ranked.scores[stop - 1])
+        # A score takes the ranks of all its rows, of which this is the middle.
+        below = self.ranked.weight_below / self.ranked.total
+        return float(below[start] + below[start + 1]) / 2, float(below[stop - 1] + below[stop]) / 2
+
+    def plot(
+        self, ax: Any = None, name: str | None = None, *, scale: Scale = "rank", cmap: str = "cividis", **kwargs: Any
+    ) -> AUCSurfaceDisplay:
+        """Draw the surface and the marks.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        name : str, optional
+            Title; the name of the display by default.
+        scale : {"rank", "score"}, default="rank"
+            Whether equal lengths on the axes are equal numbers of rows, which makes the strip equally wide, or equal
+            differences of scores, as in the paper. Both are labelled with scores.
+        cmap : str, default="cividis"
+            Colour map; the default has the same order with and without colour vision.
+        **kwargs : dict
+            Arguments of the coloured cells.
+
+        Returns
+        -------
+        AUCSurfaceDisplay
+            The display itself.
+        """
+        if scale not in get_args(Scale):
+            raise ValueError(f'scale must be "rank" or "score", got {scale!r}')
+        # Compressed: axes of equal aspect would push their label out of a constrained figure.
+        ax = axes_for(ax, (6.8, 5.4), layout="compressed")
+        edges = (
+            (self.surface.rank_edges, self.surface.rank_edges)
+            if scale == "rank"
+            else (_edges_between(self.surface.lower), _edges_between(self.surface.upper))
+        )
+        self._draw_surface(ax, edges, cmap, kwargs)
+        ends = (min(edges[0][0], edges[1][0]), max(edges[0][-1], edges[1][-1]))
+        ax.plot(ends, ends, color=GREY, linewidth=1, zorder=1)
+        by_rank = " (axis by rank)" if scale == "rank" else ""
+        ax.set(xlabel=f"lower end of the band: score{by_rank}", ylabel=f"upper end of the band: score{by_rank}")
+        ax.set(xlim=ends, ylim=ends, aspect="equal", title=self.name if name is None else name)
+        if scale == "rank":
+            ranks = np.linspace(0.0, 1.0, 6)
+            # Adding 0 turns -0 into 0.
+            scores = [f"{self.ranked.score_at(rank * self.ranked.total) + 0.0:.2g}" for rank in ranks]
+            ax.set_xticks(ranks, scores)
+            ax.set_yticks(ranks, scores)
+        draw_grid(ax)
+        self._draw_marks(ax, scale)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_surface(self, ax: Any, edges: tuple[FloatArray, FloatArray], cmap: str, kwargs: dict[str, Any]) -> None:
+        from matplotlib import colormaps  # noqa: PLC0415
+
+        auc = np.ma.masked_invalid(self.surface.auc)
+        low, high, extend = self._limits()
+        # One colour for all bands that gain nothing leaves the others more of the scale.
+        colors = colormaps[cmap].with_extremes(under=LIGHT_GREY)
+        options = {"cmap": colors, "vmin": low, "vmax": high, "rasterized": True, **kwargs}
+        self.surface_ = ax.pcolormesh(*edges, auc, **options)
+        words = "AUC of the accepted rows" + ("\n(grey: no gain over all rows)" if extend == "min" else "")
+        self.colorbar_ = ax.figure.colorbar(self.surface_, ax=ax, label=words, extend=extend)
+        self.colorbar_.formatter.set_useOffset(False)
+        if min(auc.shape) >= _BINS_WITH_CONTOURS:
+            x, y = ((ends[1:] + ends[:-1]) / 2 for ends in edges)
+            ax.contour(x, y, auc, levels=np.linspace(low, high, 10)[1:-1], colors="white", linewidths=0.5)
+
+    def _limits(self) -> tuple[float, float, str]:
+        """Range of the colours, from the AUC of all rows up if some bands are better than that."""
+        low, high = float(np.nanmin(self.surface.auc)), self.surface.best
+        all_rows = self.ranked.auc()
+        if low < all_rows < high - 1e-9:
+            return all_rows, high, "min"
+        # The scale needs a length, also where all bands are equally good.
+        return (low, high, "neither") if high - low > 1e-9 else (low - 1e-3, high + 1e-3, "neither")
+
+    def _draw_marks(self, ax: Any, scale: Scale) -> None:
+        self.marks_ = {}
+        for number, (name, band) in enumerate(self.bands.items()):
+            marker, size = _MARKERS[number % len(_MARKERS)]
+            coverage = self.ranked.coverage(band)
+            place = self.place(band, scale=scale)
+            rejects = "rejects nothing" if np.isnan(place[0]) else f"coverage {coverage:.3f}"
+            self.marks_[name] = ax.scatter(
+                *place,
+                s=size,
+                marker=marker,
+                facecolor=_FILLS[number % len(_FILLS)],
+                edgecolor="black",
+                linewidth=1.2,
+                zorder=5,
+                label=f"{name}: AUC {self.ranked.auc(band):.4f}, {rejects}",
+            )
+        if self.bands:
+            # Below the diagonal there are no bands.
+            ax.legend(loc="lower right", **LEGEND)
+
+
+def _edges_between(scores: FloatArray) -> FloatArray:
+    """Edges of cells around ascending scores, half-way to the neighbours."""
+    if len(scores) == 1:
+        return np.array([scores[0] - 0.5, scores[0] + 0.5])
+    middle = (scores[1:] + scores[:-1]) / 2
+    return np.concatenate(([2 * scores[0] - middle[0]], middle, [2 * scores[-1] - middle[-1]]))

@@ -1,0 +1,324 @@
+"""The band on the scores: where the classes lie, and which interval is rejected.
+
+::
+
+    rows │  ▄█▄        ┊▒▒▒▒▒▒▒┊
+         │ ▟███▙▄      ┊▒rejected
+         │▟█████████▄▄▄┊▒▒▒▒▒▒▒┊▄▄▄▄▄
+         └─────────────┴───────┴──────►  score
+                     lower   upper
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core.bands import RejectionBand
+from aucross.core.ranking import FloatArray
+from aucross.evaluation.inputs import scored_rows
+from aucross.evaluation.plots.inputs import coverage_in_force, labelled_scores, name_of
+from aucross.evaluation.plots.style import (
+    BLUE,
+    DARK_GREY,
+    LEGEND,
+    SKY,
+    VERMILLION,
+    as_floats,
+    axes_for,
+    draw_grid,
+    pyplot,
+)
+
+
+class BandDisplay:
+    """Histogram of the scores by class with the rejected interval.
+
+    Parameters
+    ----------
+    edges : array-like of shape (n_bins + 1,)
+        Ends of the bins of the histogram, ascending.
+    negatives, positives : array-like of shape (n_bins,)
+        Weight of each class in the bins.
+    band : RejectionBand
+        The rejected interval; the empty band is said in words.
+    rejected_share : float
+        Share of the weight that the band rejects.
+    class_names : pair of str, default=("negative", "positive")
+        Names in the legend.
+    score_name : str, default="score"
+        Label of the horizontal axis.
+    name : str, optional
+        Name of the rule, for the title.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    histograms_ : pair of matplotlib StepPatch
+        Those of the negatives and of the positives.
+    span_ : matplotlib Rectangle or None
+        The shaded interval; None for the empty band.
+    text_ : matplotlib Annotation
+        What is written on it.
+
+    Examples
+    --------
+    >>> from aucross import RejectionBand
+    >>> from aucross.evaluation.plots import BandDisplay
+    >>> display = BandDisplay([0, 0.5, 1], [8, 2], [1, 4], RejectionBand(0.4, 0.6), rejected_share=0.2)
+    >>> display.densities()
+    (array([1.6, 0.4]), array([0.4, 1.6]))
+    """
+
+    def __init__(
+        self,
+        edges: ArrayLike,
+        negatives: ArrayLike,
+        positives: ArrayLike,
+        band: RejectionBand,
+        *,
+        rejected_share: float,
+        class_names: tuple[str, str] = ("negative", "positive"),
+        score_name: str = "score",
+        name: str | None = None,
+    ) -> None:
+        self.edges = as_floats(edges, "edges")
+        n_bins = (max(len(self.edges) - 1, 0),)
+        self.negatives = as_floats(negatives, "negatives", n_bins)
+        self.positives = as_floats(positives, "positives", n_bins)
+        self.band = band
+        self.rejected_share = rejected_share
+        self.class_names = class_names
+        self.score_name = score_name
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        y: ArrayLike,
+        coverage: float | None = None,
+        *,
+        bins: int | ArrayLike = 50,
+        band_group: Any = None,
+        sample_weight: ArrayLike | None = None,
+        class_names: tuple[str, str] | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> BandDisplay:
+        """Draw the band of a fitted selective classifier.
+
+        Parameters
+        ----------
+        clf : SelectiveClassifier
+            Fitted classifier of two classes. The histogram is that of its selection score, on which the band lies: the
+            score of the positive class for :class:`aucross.AUCross`, the confidence for :class:`aucross.SCross`, the
+            influence for :class:`aucross.AUCGate`.
+        X : array-like or frame of shape (n_samples, n_features)
+            Test rows.
+        y : array-like of shape (n_samples,)
+            Their labels, as in training.
+        coverage : float in (0, 1], optional
+            Target coverage; the one of the classifier by default.
+        bins : int or array-like, default=50
+            Number of bins, or their ends.
+        band_group : label, optional
+            The group whose band to draw, if the bands were fitted per group; `X` should hold rows of that group.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        class_names : pair of str, optional
+            Names of the negative and the positive class; the labels by default.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        name : str, optional
+            Name of the rule in the title; the name of the class by default.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        BandDisplay
+        """
+        pyplot()
+        positive, score = labelled_scores(clf, X, y)
+        coverage = coverage_in_force(clf, coverage)
+        bands = {} if band_group is None else {"band_groups": [band_group] * len(score)}
+        band = clf.band(coverage, **({} if band_group is None else {"band_group": band_group}))
+        selection_score = np.asarray(clf.selection_score(X, coverage, **bands))
+        negative_name, positive_name = class_names or tuple(f"class {label}" for label in clf.classes_)
+        on_score = np.array_equal(selection_score, score)
+        return cls.from_predictions(
+            positive,
+            selection_score,
+            band,
+            bins=bins,
+            sample_weight=sample_weight,
+            class_names=(negative_name, positive_name),
+            score_name=f"score of {positive_name}" if on_score else "selection score",
+            ax=ax,
+            name=name_of(clf, name),
+            **kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        band: RejectionBand,
+        *,
+        bins: int | ArrayLike = 50,
+        sample_weight: ArrayLike | None = None,
+        class_names: tuple[str, str] = ("negative", "positive"),
+        score_name: str = "score",
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> BandDisplay:
+        """Draw a band on scores from anywhere.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels: boolean, 0/1 or -1/1. Rows of one class are drawn as well.
+        y_score : array-like of shape (n_samples,)
+            Scores on which the band lies.
+        band : RejectionBand
+            The rejected interval.
+        bins, sample_weight, class_names, ax, name, **kwargs
+            As in :meth:`from_estimator`.
+        score_name : str, default="score"
+            Label of the horizontal axis.
+
+        Returns
+        -------
+        BandDisplay
+        """
+        pyplot()
+        rows = scored_rows(y_true, y_score, None, sample_weight)
+        if not len(rows.score):
+            raise ValueError("y_true must hold at least one row to draw, got none")
+        edges = np.histogram_bin_edges(rows.score, _checked_bins(bins))
+        negatives, positives = (
+            np.histogram(rows.score[mask], edges, weights=rows.weight[mask])[0]
+            for mask in (~rows.positive, rows.positive)
+        )
+        display = cls(
+            edges,
+            negatives,
+            positives,
+            band,
+            rejected_share=1.0 - rows.ranked().coverage(band),
+            class_names=class_names,
+            score_name=score_name,
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    def densities(self) -> tuple[FloatArray, FloatArray]:
+        """Both histograms with an area of 1 each; 0 for a class without rows."""
+        width = np.diff(self.edges)
+        negatives, positives = (
+            counts / (counts.sum() * width) if counts.sum() > 0 else counts
+            for counts in (self.negatives, self.positives)
+        )
+        return negatives, positives
+
+    def plot(self, ax: Any = None, name: str | None = None, *, density: bool = True, **kwargs: Any) -> BandDisplay:
+        """Draw the histograms and the band.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        name : str, optional
+            Name of the rule in the title; the one of the display by default.
+        density : bool, default=True
+            Whether each class has an area of 1. Otherwise the heights are rows, and a rare class is hard to see.
+        **kwargs : dict
+            Arguments of the shaded interval.
+
+        Returns
+        -------
+        BandDisplay
+            The display itself.
+        """
+        ax = axes_for(ax)
+        heights = self.densities() if density else (self.negatives, self.positives)
+        fills: tuple[dict[str, Any], ...] = (
+            {"facecolor": SKY, "alpha": 0.5, "edgecolor": BLUE},
+            {"facecolor": "none", "hatch": "////", "edgecolor": VERMILLION},
+        )
+        # The outline tells the classes apart where they overlap; filling and hatching do so without colour.
+        self.histograms_ = tuple(
+            ax.stairs(values, self.edges, fill=True, linewidth=1, label=label, **fill)
+            for values, label, fill in zip(heights, self.class_names, fills, strict=True)
+        )
+        for values, color, style in zip(heights, (BLUE, VERMILLION), ("-", "--"), strict=True):
+            ax.stairs(values, self.edges, color=color, linewidth=1.5, linestyle=style)
+        ax.set_xlim(self.edges[0], self.edges[-1])
+        # Room for the words above the bars.
+        ax.set_ylim(0, 1.3 * (max(float(values.max(initial=0.0)) for values in heights) or 1.0))
+        self._draw_band(ax, kwargs)
+        ax.set(
+            xlabel=self.score_name, ylabel="density within the class" if density else "rows", title=name or self.name
+        )
+        draw_grid(ax, "y")
+        ax.legend(**LEGEND)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _draw_band(self, ax: Any, kwargs: dict[str, Any]) -> None:
+        left, right = self.edges[0], self.edges[-1]
+        lower, upper = (float(np.clip(end, left, right)) for end in (self.band.lower, self.band.upper))
+        self.span_ = None
+        if self.band.is_empty:
+            lower, upper = left, right
+        else:
+            self.span_ = ax.axvspan(lower, upper, **{"color": "black", "alpha": 0.12, "linewidth": 0, **kwargs})
+            for end in {self.band.lower, self.band.upper}:
+                if np.isfinite(end):
+                    ax.axvline(end, color=DARK_GREY, linewidth=1, linestyle=(0, (3, 2)))
+        place = ((lower + upper) / 2 - left) / (right - left)
+        # Near the border the words begin at one end of the band and grow inwards.
+        x, side = (
+            (lower, "left") if place < 0.15 else (upper, "right") if place > 0.85 else ((lower + upper) / 2, "center")
+        )
+        self.text_ = ax.annotate(
+            self.description,
+            (x, 0.97),
+            xycoords=ax.get_xaxis_transform(),
+            xytext=({"left": 6, "right": -6}.get(side, 0), 0),
+            textcoords="offset points",
+            ha=side,
+            multialignment="center",
+            va="top",
+            fontsize="small",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "boxstyle": "round,pad=0.25"},
+        )
+
+    @property
+    def description(self) -> str:
+        """The band in words."""
+        if self.band.is_empty:
+            return "empty band: nothing is rejected"
+        if not np.isfinite(self.band.lower) and not np.isfinite(self.band.upper):
+            ends = "all scores"
+        elif not np.isfinite(self.band.lower):
+            ends = f"up to {self.band.upper:.3g}"
+        elif not np.isfinite(self.band.upper):
+            ends = f"from {self.band.lower:.3g}"
+        else:
+            ends = f"{self.band.lower:.3g} to {self.band.upper:.3g}"
+        return f"rejected\n{ends}\n{self.rejected_share:.1%} of rows"
+
+
+def _checked_bins(bins: int | ArrayLike) -> Any:
+    if np.ndim(bins) == 0 and (not isinstance(bins, int | np.integer) or bins < 1):
+        raise ValueError(f"bins must be a positive whole number or the ends of the bins, got {bins!r}")
+    return bins

@@ -1,0 +1,352 @@
+"""Cumulative accuracy profile (CAP) before and after rejection, the picture behind the paper's proofs.
+
+Rows are taken from the highest score down; the curve counts the positives among them. Equal scores enter together, as
+one straight piece. A is the area between the curve and the diagonal, A + B that of a perfect ranking, and the Gini
+coefficient is A / (A + B) = 2 * AUC - 1::
+
+    positives │   ╭────────── perfect
+              │  /   B  __──
+              │ /  __──    /
+              │/_──   A  /
+              └───────────────►  rows by falling score
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aucross.evaluation.inputs import ScoredRows, check_selected, row_weights, scored_rows
+from aucross.evaluation.plots.inputs import check_both_classes, labelled_scores, name_of, selection_of
+from aucross.evaluation.plots.profiles import CAPCurve, cap_curve, curve_of
+from aucross.evaluation.plots.style import (
+    BLUE,
+    DARK_GREY,
+    GREY,
+    LEGEND,
+    LIGHT_GREY,
+    VERMILLION,
+    axes_for,
+    draw_grid,
+    panels_for,
+    pyplot,
+    with_defaults,
+)
+
+# Up to so many rows the pair of panels shows the cells that the proofs count.
+_ROWS_WITH_CELLS = 40
+
+
+class CAPDisplay:
+    """Cumulative accuracy profile of all rows and of the accepted ones.
+
+    Parameters
+    ----------
+    before : CAPCurve
+        Profile of all rows.
+    after : CAPCurve, optional
+        Profile of the accepted rows.
+    removed : array-like of shape (n_points - 1,), bool, optional
+        Which pieces of the curve `before` are rejected, for :meth:`plot_removal`.
+    name : str, optional
+        Name of the rule, for the title.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn; after :meth:`plot_removal` the left panel.
+    axes_ : ndarray of matplotlib Axes
+        All panels.
+    line_ : matplotlib Line2D
+        The profile of all rows.
+    accepted_line_ : matplotlib Line2D or None
+        The profile of the accepted rows.
+
+    Notes
+    -----
+    If the accepted rows hold no positive, their profile is undefined and not drawn; without negatives it is the
+    diagonal. The legend says so in both cases, since there is no AUC.
+
+    Examples
+    --------
+    >>> from aucross.evaluation.plots import CAPDisplay, cap_curve
+    >>> y, score = [0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9]
+    >>> display = CAPDisplay(cap_curve(y, score), cap_curve(y, score, [True, False, True, True]))
+    >>> display.before.gini, display.after.gini
+    (0.5, 1.0)
+    """
+
+    def __init__(
+        self,
+        before: CAPCurve,
+        after: CAPCurve | None = None,
+        *,
+        removed: ArrayLike | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.before = before
+        self.after = after
+        self.removed = None if removed is None else check_selected(removed, len(before.rows) - 1)
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        y: ArrayLike,
+        coverage: float | None = None,
+        *,
+        band_groups: Any = None,
+        sample_weight: ArrayLike | None = None,
+        removal: bool = False,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> CAPDisplay:
+        """Draw the profiles of a fitted selective classifier.
+
+        Parameters
+        ----------
+        clf : SelectiveClassifier
+            Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
+        X : array-like or frame of shape (n_samples, n_features)
+            Test rows.
+        y : array-like of shape (n_samples,)
+            Their labels, as in training; both classes must occur.
+        coverage : float in (0, 1], optional
+            Target coverage; the one of the classifier by default.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, for a classifier whose bands were fitted per group.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        removal : bool, default=False
+            Draw the two panels of :meth:`plot_removal` instead.
+        ax : matplotlib Axes, optional
+            Where to draw, a pair of them for `removal`; a new figure by default.
+        name : str, optional
+            Name of the rule in the title; the name of the class by default.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
+
+        Returns
+        -------
+        CAPDisplay
+        """
+        pyplot()
+        positive, score = labelled_scores(clf, X, y)
+        selected = selection_of(clf, X, coverage, band_groups)
+        return cls.from_predictions(
+            positive,
+            score,
+            selected,
+            sample_weight=sample_weight,
+            removal=removal,
+            ax=ax,
+            name=name_of(clf, name),
+            **kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        selected: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        removal: bool = False,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> CAPDisplay:
+        """Draw the profiles of labels and scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels: boolean, 0/1 or -1/1; both classes must occur.
+        y_score : array-like of shape (n_samples,)
+            Scores of the positive class.
+        selected : array-like of shape (n_samples,), bool, optional
+            Mask of the accepted rows; without it only the profile of all rows is drawn.
+        sample_weight, removal, ax, name, **kwargs
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        CAPDisplay
+        """
+        pyplot()
+        rows = scored_rows(y_true, y_score, None, sample_weight)
+        check_both_classes(rows.ranked(), "the cumulative accuracy profile")
+        after, removed = None, None
+        if selected is not None:
+            mask = check_selected(selected, len(np.asarray(y_true)))
+            after = cap_curve(y_true, y_score, mask, sample_weight=sample_weight)
+            removed = _removed_pieces(rows, mask[row_weights(sample_weight, len(mask)) > 0])
+        display = cls(curve_of(rows), after, removed=removed, name=name)
+        return display.plot_removal(ax) if removal else display.plot(ax, **kwargs)
+
+    def plot(
+        self, ax: Any = None, name: str | None = None, *, relative: bool = True, areas: bool = False, **kwargs: Any
+    ) -> CAPDisplay:
+        """Draw both profiles into one picture, with the perfect and the random ranking.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        name : str, optional
+            Title; the name of the display by default.
+        relative : bool, default=True
+            Axes in shares of rows and of positives; otherwise in numbers, as in the paper's Figure 1.
+        areas : bool, default=False
+            Mark the areas A and B, whose share A / (A + B) is the Gini coefficient; of the accepted rows if there is a
+            selection.
+        **kwargs : dict
+            Arguments of the line of the accepted rows, or of all rows if there is no selection.
+
+        Returns
+        -------
+        CAPDisplay
+            The display itself.
+        """
+        ax = axes_for(ax, (5.6, 5.2))
+        first = {"color": DARK_GREY, "linestyle": "--"} if self.after is not None else {"color": BLUE}
+        given = kwargs if self.after is None else {}
+        self.line_ = _draw_profile(
+            ax, self.before, relative, f"all rows: {_quality(self.before)}", line=with_defaults(given, **first)
+        )
+        self.accepted_line_ = None
+        if self.after is not None:
+            share = f"accepted rows, {self.after.n_rows / self.before.n_rows:.1%}: {_quality(self.after)}"
+            self.accepted_line_ = _draw_profile(ax, self.after, relative, share, line=with_defaults(kwargs, color=BLUE))
+        if areas:
+            _draw_areas(ax, self.after or self.before, relative)
+        _finish(ax, self.before, relative)
+        ax.set_title(self.name if name is None else name)
+        ax.legend(loc="lower right", **LEGEND)
+        self.ax_, self.figure_, self.axes_ = ax, ax.figure, np.array([ax])
+        return self
+
+    def plot_removal(self, ax: Any = None) -> CAPDisplay:
+        """Draw what rejection cuts out of the profile, and what is left: the paper's Figures 2 and 3.
+
+        Rejecting a row takes its column from under the curve, and rejecting a positive also the strip of cells to the
+        right of its step. The grey cells of the left panel are taken out and the rest is pushed together, which gives
+        the right panel.
+
+        Parameters
+        ----------
+        ax : pair of matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        CAPDisplay
+            The display itself.
+        """
+        if self.after is None or self.removed is None:
+            raise ValueError(
+                "plot_removal needs a selection that takes or leaves rows of equal score together, as a band does; "
+                "without it there are no cells to take out, use plot()"
+            )
+        panels = panels_for(ax, 2, (9.6, 4.6))
+        _shade_removed(panels[0], self.before, self.removed)
+        self.line_, self.accepted_line_ = (
+            _draw_profile(panel, curve, False, "profile", line={"color": BLUE}, perfect_color=DARK_GREY)
+            for panel, curve in zip(panels, (self.before, self.after), strict=True)
+        )
+        for panel, curve, title in zip(panels, (self.before, self.after), ("before", "after"), strict=True):
+            _finish(panel, curve, False)
+            panel.set_title(f"{title} rejection: {_quality(curve)}", fontsize="medium")
+            if self.before.n_rows <= _ROWS_WITH_CELLS:
+                _draw_cells(panel, curve)
+        # In the right panel, where it hides nothing.
+        panels[1].legend(*panels[0].get_legend_handles_labels(), loc="lower right", **LEGEND)
+        self.ax_, self.figure_, self.axes_ = panels[0], panels[0].figure, np.array(panels)
+        return self
+
+
+def _removed_pieces(rows: ScoredRows, selected: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    """Which distinct scores, from the highest down, are rejected; None if a selection parts rows of equal score."""
+    distinct, entry = np.unique(-rows.score, return_inverse=True)
+    n_selected = np.bincount(entry, weights=selected, minlength=len(distinct))
+    n_rows = np.bincount(entry, minlength=len(distinct))
+    is_whole = (n_selected == 0) | (n_selected == n_rows)
+    return np.asarray(n_selected == 0) if is_whole.all() else None
+
+
+def _quality(curve: CAPCurve) -> str:
+    return "AUC undefined" if np.isnan(curve.auc) else f"AUC {curve.auc:.3f}, Gini {curve.gini:.3f}"
+
+
+def _draw_profile(
+    ax: Any, curve: CAPCurve, relative: bool, label: str, *, line: dict[str, Any], perfect_color: str | None = None
+) -> Any:
+    options = {"linewidth": 2, "label": label, "zorder": 3, **line}
+    (drawn,) = ax.plot(*curve.points(relative=relative), **options)
+    color = perfect_color or drawn.get_color()
+    ax.plot(*curve.perfect(relative=relative), color=color, linewidth=1, linestyle=":", zorder=2)
+    return drawn
+
+
+def _draw_areas(ax: Any, curve: CAPCurve, relative: bool) -> None:
+    """Shade and name the area to the diagonal (A) and to the perfect ranking (B)."""
+    x, y = curve.points(relative=relative)
+    if not np.isfinite(y).all() or np.isnan(curve.auc):
+        return
+    perfect_x, perfect_y = curve.perfect(relative=relative)
+    grid = np.union1d(x, perfect_x)
+    own, best = np.interp(grid, x, y), np.interp(grid, perfect_x, perfect_y)
+    chance = grid * (perfect_y[-1] / perfect_x[-1])
+    for name, low, high, color, hatch in (("A", chance, own, BLUE, None), ("B", own, best, VERMILLION, "...")):
+        ax.fill_between(grid, low, high, facecolor=color, edgecolor=color, alpha=0.15, hatch=hatch, linewidth=0)
+        widest = int(np.argmax(np.abs(high - low)))
+        if abs(high[widest] - low[widest]) < 1e-9:
+            continue  # no area, no name
+        ax.text(
+            grid[widest],
+            (low[widest] + high[widest]) / 2,
+            name,
+            ha="center",
+            va="center",
+            weight="bold",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "boxstyle": "circle,pad=0.15"},
+        )
+
+
+def _shade_removed(ax: Any, curve: CAPCurve, removed: NDArray[np.bool_]) -> None:
+    """Grey columns under the rejected pieces, and grey strips to the right of their steps."""
+    grey = {"color": LIGHT_GREY, "linewidth": 0, "zorder": 1}
+    ax.fill_between([], [], **grey, label="cells taken out")
+    # Neighbours are one area: thousands of slivers would leave gaps between them.
+    steps = np.flatnonzero(np.diff(removed.astype(np.int8), prepend=0, append=0))
+    for start, stop in steps.reshape(-1, 2):
+        x, y = curve.rows[start : stop + 1], curve.positives[start : stop + 1]
+        ax.fill_between(x, 0, y, **grey)
+        if y[-1] > y[0]:
+            ax.fill_betweenx(y, x, curve.n_rows, **grey)
+
+
+def _draw_cells(ax: Any, curve: CAPCurve) -> None:
+    lines = {"color": GREY, "linewidth": 0.4, "alpha": 0.5, "zorder": 1.5}
+    ax.vlines(np.arange(curve.n_rows + 1), 0, curve.n_positives, **lines)
+    ax.hlines(np.arange(curve.n_positives + 1), 0, curve.n_rows, **lines)
+
+
+def _finish(ax: Any, curve: CAPCurve, relative: bool) -> None:
+    end = (1.0, 1.0) if relative else (curve.n_rows, curve.n_positives)
+    ax.plot((0, end[0]), (0, end[1]), color=GREY, linewidth=1, linestyle=(0, (6, 3)), label="random ranking", zorder=2)
+    ax.plot([], [], color=GREY, linewidth=1, linestyle=":", label="perfect ranking")
+    kind = "share" if relative else "number"
+    ax.set(xlabel=f"{kind} of rows, by falling score", ylabel=f"{kind} of positives among them")
+    ax.set(xlim=(0, end[0] or 1.0), ylim=(0, 1.03 * end[1] or 1.0))  # nothing accepted: an empty picture
+    if relative:
+        ax.set_aspect("equal")
+    else:
+        ax.locator_params(integer=True)
+    draw_grid(ax)

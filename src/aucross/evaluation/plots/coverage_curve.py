@@ -1,0 +1,362 @@
+"""AUC against coverage: what is gained by not answering some rows, and what could be gained at most.
+
+::
+
+    AUC  │            / ● Oracle
+         │         / ●/   the rule, with its interval
+         │  ●──●─/
+         │···················  all rows
+         └──────────────────►
+         1.0       0.8       0.6   coverage reached
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core.ranking import as_positive, check_scores
+from aucross.evaluation.evaluate import check_coverages, evaluate_selections, evaluate_selective
+from aucross.evaluation.plots.inputs import (
+    LabelledScores,
+    confidence_of,
+    labelled_scores,
+    looks_like_probability,
+    name_of,
+)
+from aucross.evaluation.plots.references import MAXIMUM_PROBABILITY, ORACLE, Curve, reference_curves
+from aucross.evaluation.plots.style import (
+    DARK_GREY,
+    GREY,
+    LEGEND,
+    as_floats,
+    axes_for,
+    draw_curve,
+    draw_grid,
+    draw_level,
+    interval_of,
+    pyplot,
+)
+from aucross.evaluation.results import SelectiveEvaluation, bootstrap_spread
+
+# Dense enough for a line, few enough for a thousand bootstrap replicates in about a second.
+CURVE_COVERAGES = tuple(round(1.0 - 0.05 * step, 2) for step in range(11))
+
+METRIC_LABELS = {
+    "selective_auc": "AUC of the selected rows",
+    "selective_accuracy": "accuracy of the selected rows",
+    "hand_till_m": "Hand-Till M of the selected rows",
+    "auc_mu": "AUC-mu of the selected rows",
+    "positive_rate": "share of positives among the selected rows",
+}
+
+_REFERENCE_STYLES = {
+    ORACLE: {"color": GREY, "linewidth": 6, "alpha": 0.5, "solid_capstyle": "round"},
+    MAXIMUM_PROBABILITY: {
+        "color": DARK_GREY,
+        "linewidth": 1.2,
+        "linestyle": (0, (4, 2)),
+        "marker": "x",
+        "markersize": 5,
+    },
+}
+
+
+class CoverageCurveDisplay:
+    """The AUC of the selected rows against the coverage that is reached.
+
+    The horizontal axis is the coverage reached on the rows, not the one asked for, so that a rule gains nothing by
+    rejecting more than it should. It runs from 1, every row answered, to the right.
+
+    Parameters
+    ----------
+    coverage : array-like of shape (n_points,)
+        Coverage reached.
+    value : array-like of shape (n_points,)
+        AUC, or another metric, of the selected rows. The line has a gap where it is NaN; if it is NaN everywhere, as
+        for rows of one class, the picture says so.
+    low, high : array-like of shape (n_points,), optional
+        Ends of the intervals.
+    references : dict of str to pair of array-like, optional
+        Further curves ``(coverage, value)`` by name, drawn behind: ``"Oracle"``, ``"maximum probability"`` or others.
+    metric : str, default="selective_auc"
+        What `value` is, for the label of the axis.
+    confidence_level : float, default=0.95
+        Level of the intervals, for the label of the axis.
+    name : str, optional
+        Name of the curve in the legend.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    line_ : matplotlib Line2D
+        The curve.
+    interval_ : matplotlib artist or None
+        The area of the intervals.
+    reference_lines_ : dict of str to matplotlib Line2D
+        The further curves.
+
+    Examples
+    --------
+    >>> from aucross.evaluation.plots import CoverageCurveDisplay
+    >>> display = CoverageCurveDisplay([1.0, 0.9, 0.8], [0.76, 0.78, 0.80], name="AUCross")
+    >>> display.baseline
+    0.76
+    """
+
+    def __init__(
+        self,
+        coverage: ArrayLike,
+        value: ArrayLike,
+        *,
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
+        references: Mapping[str, tuple[ArrayLike, ArrayLike]] | None = None,
+        metric: str = "selective_auc",
+        confidence_level: float = 0.95,
+        name: str | None = None,
+    ) -> None:
+        self.coverage = as_floats(coverage, "coverage")
+        self.value = as_floats(value, "value", self.coverage.shape)
+        self.low, self.high = interval_of(low, high, self.coverage.shape)
+        self.references = {
+            label: (as_floats(x, "coverage of a reference"), as_floats(y, "value of a reference", np.shape(x)))
+            for label, (x, y) in (references or {}).items()
+        }
+        self.metric = metric
+        self.confidence_level = confidence_level
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        y: ArrayLike,
+        coverages: Iterable[float] = CURVE_COVERAGES,
+        *,
+        oracle: bool = False,
+        maximum_probability: bool = False,
+        sample_weight: ArrayLike | None = None,
+        band_groups: Any = None,
+        n_bootstrap: int = 1000,
+        confidence_level: float = 0.95,
+        random_state: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> CoverageCurveDisplay:
+        """Draw the curve of a fitted selective classifier.
+
+        Parameters
+        ----------
+        clf : SelectiveClassifier
+            Fitted classifier, for instance :class:`aucross.AUCross`. With more than two classes the metric is
+            Hand and Till's M.
+        X : array-like or frame of shape (n_samples, n_features)
+            Test rows.
+        y : array-like of shape (n_samples,)
+            Their labels, as in training.
+        coverages : iterable of float in (0, 1], default=(1.0, 0.95, ..., 0.5)
+            Target coverages.
+        oracle : bool, default=False
+            Add the best band on these rows, found with their labels: no band of the score can lie above it.
+        maximum_probability : bool, default=False
+            Add the rejection of the rows whose predicted class is least probable (of decision values: nearest to 0),
+            with thresholds read from these rows.
+        sample_weight, band_groups, n_bootstrap, confidence_level, random_state
+            As in :func:`aucross.evaluate_selective`.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default. A second curve on the same axes gets the next style.
+        name : str, optional
+            Name in the legend; the name of the class by default.
+        **kwargs : dict
+            Arguments of the line.
+
+        Returns
+        -------
+        CoverageCurveDisplay
+        """
+        pyplot()
+        coverages = check_coverages(coverages)
+        references = {}
+        if oracle or maximum_probability:
+            rows = labelled_scores(clf, X, y)
+            is_probability = getattr(clf, "response_method_", "predict_proba") == "predict_proba"
+            confidence = confidence_of(rows.score, is_probability=is_probability) if maximum_probability else None
+            references = reference_curves(rows, coverages, oracle, confidence, sample_weight)
+        evaluation = evaluate_selective(
+            clf,
+            X,
+            y,
+            coverages,
+            sample_weight=sample_weight,
+            band_groups=band_groups,
+            n_bootstrap=n_bootstrap,
+            confidence_level=confidence_level,
+            random_state=random_state,
+        )
+        return _display(cls, evaluation, None, name_of(clf, name), references).plot(ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        selections: Mapping[float, ArrayLike],
+        *,
+        oracle: bool = False,
+        maximum_probability: bool = False,
+        sample_weight: ArrayLike | None = None,
+        n_bootstrap: int = 1000,
+        confidence_level: float = 0.95,
+        random_state: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> CoverageCurveDisplay:
+        """Draw the curve of selections that were made anywhere.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels: boolean, 0/1 or -1/1.
+        y_score : array-like of shape (n_samples,)
+            Scores of the positive class.
+        selections : dict of float to array-like of shape (n_samples,), bool
+            For each target coverage the mask of selected rows.
+        oracle : bool, default=False
+            Add the best band on these rows.
+        maximum_probability : bool, default=False
+            Add the rejection of the least confident rows. Scores in [0, 1] count as probabilities, others as decision
+            values with the boundary at 0.
+        sample_weight, n_bootstrap, confidence_level, random_state
+            As in :func:`aucross.evaluate_selections`.
+        ax, name, **kwargs
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        CoverageCurveDisplay
+        """
+        pyplot()
+        positive = as_positive(y_true)
+        rows = LabelledScores(positive, check_scores(y_score, len(positive)))
+        evaluation = evaluate_selections(
+            *rows,
+            positive,  # predicted labels: only the accuracy reads them, which is not drawn
+            selections,
+            sample_weight=sample_weight,
+            n_bootstrap=n_bootstrap,
+            confidence_level=confidence_level,
+            random_state=random_state,
+        )
+        is_probability = looks_like_probability(rows.score)
+        confidence = confidence_of(rows.score, is_probability=is_probability) if maximum_probability else None
+        references = reference_curves(rows, list(selections), oracle, confidence, sample_weight)
+        return _display(cls, evaluation, "selective_auc", name, references).plot(ax, **kwargs)
+
+    @classmethod
+    def from_evaluation(
+        cls,
+        evaluation: SelectiveEvaluation,
+        *,
+        metric: str | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> CoverageCurveDisplay:
+        """Draw a metric of an evaluation.
+
+        Parameters
+        ----------
+        evaluation : SelectiveEvaluation
+            Result of :func:`aucross.evaluate_selective` or :func:`aucross.evaluate_selections`.
+        metric : str, optional
+            One of its metrics; by default the AUC, or Hand and Till's M with more than two classes.
+        ax, name, **kwargs
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        CoverageCurveDisplay
+        """
+        pyplot()
+        return _display(cls, evaluation, metric, name, {}).plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> CoverageCurveDisplay:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        name : str, optional
+            Name in the legend; the one of the display by default.
+        **kwargs : dict
+            Arguments of the line.
+
+        Returns
+        -------
+        CoverageCurveDisplay
+            The display itself.
+        """
+        ax = axes_for(ax)
+        if not np.isfinite(self.value).any():
+            ax.annotate("undefined at every coverage", (0.5, 0.5), xycoords="axes fraction", ha="center")
+        if self.baseline is not None:
+            draw_level(ax, self.baseline, "all rows")
+        label = self.name if name is None else name
+        self.line_, self.interval_ = draw_curve(
+            ax, self.coverage, self.value, (self.low, self.high), **{"label": label, "zorder": 3, **kwargs}
+        )
+        self.reference_lines_ = {
+            reference: ax.plot(*points, label=reference, **{"zorder": 2, **_REFERENCE_STYLES.get(reference, {})})[0]
+            for reference, points in self.references.items()
+        }
+        level = "" if self.interval_ is None else f"\n(shaded: {self.confidence_level:.0%} interval)"
+        metric = METRIC_LABELS.get(self.metric, self.metric.replace("_", " "))
+        ax.set(xlabel="coverage reached: share of rows selected", ylabel=metric + level)
+        ax.xaxis.set_inverted(True)
+        draw_grid(ax)
+        if ax.get_legend_handles_labels()[1]:
+            ax.legend(**LEGEND)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @property
+    def baseline(self) -> float | None:
+        """The value with every row selected, if the curve has that point."""
+        everything = np.flatnonzero((self.coverage == 1.0) & np.isfinite(self.value))
+        return float(self.value[everything[0]]) if len(everything) else None
+
+
+def _display(
+    cls: type[CoverageCurveDisplay],
+    evaluation: SelectiveEvaluation,
+    metric: str | None,
+    name: str | None,
+    references: Mapping[str, Curve],
+) -> CoverageCurveDisplay:
+    if metric is None:
+        metric = "selective_auc" if "selective_auc" in evaluation.estimates else "hand_till_m"
+    if metric not in evaluation.estimates:
+        raise ValueError(f"metric must be one of {list(evaluation.estimates)}, got {metric!r}")
+    # From full coverage down, so that the line does not jump.
+    order = np.argsort(-evaluation.target_coverage, kind="stable")
+    ends = bootstrap_spread("metric", evaluation.replicates[metric], evaluation.confidence_level)
+    has_replicates = len(evaluation.replicates[metric]) > 1
+    return cls(
+        evaluation.estimates["achieved_coverage"][order],
+        evaluation.estimates[metric][order],
+        low=ends["metric_low"][order] if has_replicates else None,
+        high=ends["metric_high"][order] if has_replicates else None,
+        references=references,
+        metric=metric,
+        confidence_level=evaluation.confidence_level,
+        name=name,
+    )

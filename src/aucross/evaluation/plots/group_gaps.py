@@ -1,0 +1,374 @@
+"""Groups side by side: coverage, AUC and other metrics of each, with intervals, and whether a gap is beyond chance.
+
+::
+
+                     coverage            AUC of selected rows
+    to 25        ├──●──┤     ┊              ├────●───┊┤
+    26 to 50            ├●┤  ┊                     ├─●─┤
+    over 50                  ┊├●┤                    ┊ ├──●──┤
+                          all rows                all rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core.ranking import FloatArray
+from aucross.evaluation.coverage import achieved_coverage
+from aucross.evaluation.group_results import GROUP_METRICS, GroupEvaluation
+from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
+from aucross.evaluation.plots.inputs import coverage_in_force, name_of
+from aucross.evaluation.plots.style import (
+    CURVE_STYLES,
+    DARK_GREY,
+    LEGEND,
+    as_floats,
+    draw_grid,
+    panels_for,
+    pyplot,
+    with_defaults,
+)
+from aucross.evaluation.results import bootstrap_spread
+
+DEFAULT_METRICS = ("achieved_coverage", "selective_auc")
+
+_METRIC_LABELS = {
+    "achieved_coverage": "coverage reached",
+    "selective_auc": "AUC of the selected rows",
+    "selective_accuracy": "accuracy of the selected rows",
+    "positive_rate": "share of positives selected",
+    "positives_deferred": "share of positives deferred",
+}
+# How far apart displays on the same axes are drawn, in lines.
+_DODGE = 0.22
+
+
+class GroupGapDisplay:
+    """Metrics of each group as dots with intervals, one panel per metric.
+
+    Parameters
+    ----------
+    groups : sequence of str
+        Names of the groups, from the top down.
+    values : dict of str to array-like of shape (n_groups,)
+        The metrics to draw; a NaN is written as "undefined".
+    low, high : dict of str to array-like of shape (n_groups,), optional
+        Ends of the intervals of each metric.
+    overall : dict of str to float, optional
+        Each metric on all rows, a vertical line.
+    gaps : dict of str to (gap, gap_by_chance), optional
+        The largest difference between two groups of each metric, and what equal groups would stay under.
+    n : array-like of shape (n_groups,), optional
+        Rows of each group, written beside its name.
+    confidence_level : float, default=0.95
+        Level of the intervals.
+    name : str, optional
+        Name in the legend.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        One per metric.
+    ax_, figure_ : matplotlib Axes and Figure
+        The first of them, and the figure.
+    points_ : dict of str to matplotlib ErrorbarContainer
+        Dots and intervals of each metric.
+
+    Examples
+    --------
+    >>> from aucross.evaluation.plots import GroupGapDisplay
+    >>> display = GroupGapDisplay(["young", "old"], {"achieved_coverage": [0.7, 0.9]}, n=[100, 300])
+    >>> display.group_labels
+    ['young (n = 100)', 'old (n = 300)']
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Any],
+        values: Mapping[str, ArrayLike],
+        *,
+        low: Mapping[str, ArrayLike] | None = None,
+        high: Mapping[str, ArrayLike] | None = None,
+        overall: Mapping[str, float] | None = None,
+        gaps: Mapping[str, tuple[float, float]] | None = None,
+        n: ArrayLike | None = None,
+        confidence_level: float = 0.95,
+        name: str | None = None,
+    ) -> None:
+        self.groups = tuple(groups)
+        if not values:
+            raise ValueError("values must hold at least one metric to draw, got none")
+        self.values = self._columns(values)
+        self.low, self.high = (self._columns(ends or {}) for ends in (low, high))
+        self.overall = dict(overall or {})
+        self.gaps = dict(gaps or {})
+        self.n = None if n is None else as_floats(n, "n", (len(self.groups),)).astype(np.intp)
+        self.confidence_level = confidence_level
+        self.name = name
+
+    def _columns(self, metrics: Mapping[str, ArrayLike]) -> dict[str, FloatArray]:
+        return {metric: as_floats(values, metric, (len(self.groups),)) for metric, values in metrics.items()}
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        y: ArrayLike,
+        groups: Any,
+        coverage: float | None = None,
+        *,
+        metrics: Sequence[str] = DEFAULT_METRICS,
+        band_groups: Any = None,
+        sample_weight: ArrayLike | None = None,
+        n_bootstrap: int = 1000,
+        confidence_level: float = 0.95,
+        random_state: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> GroupGapDisplay:
+        """Draw the groups of a fitted selective classifier.
+
+        Parameters
+        ----------
+        clf : SelectiveClassifier
+            Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
+        X : array-like or frame of shape (n_samples, n_features)
+            Test rows.
+        y : array-like of shape (n_samples,)
+            Their labels, as in training.
+        groups : array-like or series of shape (n_samples,)
+            The group of each row.
+        coverage : float in (0, 1], optional
+            Target coverage; the one of the classifier by default.
+        metrics : sequence of str, default=("achieved_coverage", "selective_auc")
+            Panels to draw, of those in :func:`aucross.evaluation.evaluate_groups`.
+        band_groups, sample_weight, n_bootstrap, confidence_level, random_state
+            As in :func:`aucross.evaluation.evaluate_groups`.
+        ax : matplotlib Axes or sequence of them, optional
+            One per metric; a new figure by default. A second display on the same axes gets the next style.
+        name : str, optional
+            Name in the legend; the name of the class by default.
+        **kwargs : dict
+            Arguments of the dots.
+
+        Returns
+        -------
+        GroupGapDisplay
+        """
+        pyplot()
+        evaluation = evaluate_groups(
+            clf,
+            X,
+            y,
+            groups,
+            [coverage_in_force(clf, coverage)],
+            band_groups=band_groups,
+            sample_weight=sample_weight,
+            n_bootstrap=n_bootstrap,
+            confidence_level=confidence_level,
+            random_state=random_state,
+        )
+        return cls.from_evaluation(evaluation, metrics=metrics, ax=ax, name=name_of(clf, name), **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        y_pred: ArrayLike,
+        selected: ArrayLike,
+        groups: Any,
+        *,
+        metrics: Sequence[str] = DEFAULT_METRICS,
+        sample_weight: ArrayLike | None = None,
+        n_bootstrap: int = 1000,
+        confidence_level: float = 0.95,
+        random_state: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> GroupGapDisplay:
+        """Draw the groups of a selection that was made anywhere.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n_samples,)
+            True and predicted labels: boolean, 0/1 or -1/1.
+        y_score : array-like of shape (n_samples,)
+            Scores of the positive class.
+        selected : array-like of shape (n_samples,), bool
+            Mask of the selected rows.
+        groups, metrics, sample_weight, n_bootstrap, confidence_level, random_state, ax, name, **kwargs
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        GroupGapDisplay
+        """
+        pyplot()
+        reached = achieved_coverage(selected, sample_weight)
+        if not reached > 0:
+            raise ValueError("selected must select at least one row with weight, got none; nothing could be compared")
+        evaluation = evaluate_group_selections(
+            y_true,
+            y_score,
+            y_pred,
+            {min(reached, 1.0): selected},
+            groups,
+            sample_weight=sample_weight,
+            n_bootstrap=n_bootstrap,
+            confidence_level=confidence_level,
+            random_state=random_state,
+        )
+        return cls.from_evaluation(evaluation, metrics=metrics, ax=ax, name=name, **kwargs)
+
+    @classmethod
+    def from_evaluation(
+        cls,
+        evaluation: GroupEvaluation,
+        coverage: float | None = None,
+        *,
+        metrics: Sequence[str] = DEFAULT_METRICS,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> GroupGapDisplay:
+        """Draw the groups of an evaluation.
+
+        Parameters
+        ----------
+        evaluation : GroupEvaluation
+            Result of :func:`aucross.evaluation.evaluate_groups`.
+        coverage : float, optional
+            Which of its target coverages to draw; may be left out if it has only one.
+        metrics, ax, name, **kwargs
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        GroupGapDisplay
+        """
+        pyplot()
+        for metric in metrics:
+            if metric not in GROUP_METRICS:
+                raise ValueError(f"metrics must be from {list(GROUP_METRICS)}, got {metric!r}")
+        index = _index_of(evaluation.overall.target_coverage, coverage)
+        level = evaluation.overall.confidence_level
+        low, high = {}, {}
+        for metric in metrics:
+            replicates = np.array([part.replicates[metric][:, index] for part in evaluation.evaluations]).T
+            ends = bootstrap_spread("metric", replicates, level)
+            low[metric], high[metric] = ends["metric_low"], ends["metric_high"]
+        records = evaluation.gaps().rows()[index * len(GROUP_METRICS) : (index + 1) * len(GROUP_METRICS)]
+        display = cls(
+            evaluation.groups,
+            {name: [part.estimates[name][index] for part in evaluation.evaluations] for name in metrics},
+            low=low,
+            high=high,
+            overall={metric: float(evaluation.overall.estimates[metric][index]) for metric in metrics},
+            # A single group has no gap.
+            gaps={row["metric"]: (row["gap"], row["gap_by_chance"]) for row in records if row["n_groups"] > 1},
+            n=evaluation.n,
+            confidence_level=level,
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    @property
+    def group_labels(self) -> list[str]:
+        """Names of the groups, with their sizes if known."""
+        if self.n is None:
+            return [str(group) for group in self.groups]
+        return [f"{group} (n = {size})" for group, size in zip(self.groups, self.n, strict=True)]
+
+    def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> GroupGapDisplay:
+        """Draw one panel per metric.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, optional
+            One per metric; a new figure by default.
+        name : str, optional
+            Name in the legend; the one of the display by default.
+        **kwargs : dict
+            Arguments of the dots.
+
+        Returns
+        -------
+        GroupGapDisplay
+            The display itself.
+        """
+        size = (1.6 + 3.6 * len(self.values), 1.6 + 0.5 * len(self.groups))
+        panels = panels_for(ax, len(self.values), size, sharey=True)
+        label = self.name if name is None else name
+        self.points_ = {
+            metric: self._draw_panel(panel, metric, label, kwargs)
+            for panel, metric in zip(panels, self.values, strict=True)
+        }
+        panels[0].set_yticks(np.arange(len(self.groups)), self.group_labels)
+        panels[0].set_ylim(len(self.groups) - 0.4, -0.5)
+        self.axes_, self.ax_, self.figure_ = np.array(panels), panels[0], panels[0].figure
+        return self
+
+    def _draw_panel(self, ax: Any, metric: str, name: str | None, kwargs: dict[str, Any]) -> Any:
+        number = len(ax.containers)  # of displays that are there already
+        style = CURVE_STYLES[number % len(CURVE_STYLES)]
+        values = self.values[metric]
+        place = np.arange(len(values)) + _DODGE * number
+        options = with_defaults(kwargs, color=style.color, marker=style.marker, linestyle="none", markersize=7)
+        label = self._label(metric, name)
+        points = ax.errorbar(
+            values, place, xerr=self._error_bars(metric), capsize=3, elinewidth=1.6, label=label, zorder=3, **options
+        )
+        if np.isfinite(overall := self.overall.get(metric, np.nan)):
+            line = {"color": options["color"], "linestyle": style.linestyle, "linewidth": 1.2, "alpha": 0.7}
+            ax.axvline(overall, zorder=1, label="all rows" if number == 0 else None, **line)
+        for undefined in place[np.isnan(values)]:
+            ax.annotate(
+                "undefined",
+                (0.5, undefined),
+                xycoords=ax.get_yaxis_transform(),
+                ha="center",
+                va="center",
+                fontsize="small",
+                color=DARK_GREY,
+            )
+        ax.set_xlabel(_METRIC_LABELS.get(metric, metric.replace("_", " ")))
+        draw_grid(ax, "x")
+        if ax.get_legend_handles_labels()[1]:
+            options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "handletextpad": 0.3}
+            ax.legend(**{**LEGEND, **options})
+        return points
+
+    def _label(self, metric: str, name: str | None) -> str | None:
+        """Name and gap, above each panel."""
+        gap, by_chance = self.gaps.get(metric, (np.nan, np.nan))
+        words = "" if np.isnan(gap) else f"gap {gap:.3f}"
+        words += "" if np.isnan(by_chance) else f", by chance under {by_chance:.3f}"
+        return ": ".join(part for part in (name, words) if part) or None
+
+    def _error_bars(self, metric: str) -> FloatArray | None:
+        if metric not in self.low or metric not in self.high:
+            return None
+        values = self.values[metric]
+        # Percentile intervals need not hold the estimate; bars cannot be negative.
+        ends = np.array([values - self.low[metric], self.high[metric] - values])
+        bars: FloatArray = np.nan_to_num(np.maximum(ends, 0.0))
+        return bars
+
+
+def _index_of(target_coverage: FloatArray, coverage: float | None) -> int:
+    """Which of the evaluated coverages is asked for."""
+    if coverage is None and len(target_coverage) == 1:
+        return 0
+    if coverage is not None:
+        match = np.flatnonzero(np.isclose(target_coverage, coverage, rtol=0, atol=1e-9))
+        if len(match):
+            return int(match[0])
+    raise ValueError(f"coverage must be one of {target_coverage.tolist()}, got {coverage}")

@@ -1,0 +1,320 @@
+"""Risk against coverage: how often answers are wrong, the fewer rows are answered.
+
+::
+
+    risk │               ╭─●  every row answered
+         │        ╭──●───╯
+         │  ●──●──╯
+         └──────────────────►  coverage
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core.ranking import FloatArray
+from aucross.evaluation.areas import augrc, aurc
+from aucross.evaluation.curves import RiskCurve, generalized_risk_curve, risk_coverage_curve
+from aucross.evaluation.evaluate import evaluate_selective
+from aucross.evaluation.inputs import loss_rows
+from aucross.evaluation.plots.coverage_curve import CURVE_COVERAGES
+from aucross.evaluation.plots.inputs import name_of
+from aucross.evaluation.plots.style import (
+    LEGEND,
+    LIGHT_GREY,
+    as_floats,
+    axes_for,
+    draw_curve,
+    draw_grid,
+    interval_of,
+    pyplot,
+)
+from aucross.evaluation.results import SelectiveEvaluation, bootstrap_spread
+
+RiskKind = Literal["selective", "generalized"]
+
+_RISK_LABELS = {
+    "selective": "risk: mean loss of the accepted rows",
+    "generalized": "generalised risk: loss of the accepted rows\nspread over all rows",
+}
+_AREA_NAMES = {"selective": "AURC", "generalized": "AUGRC"}
+
+# More points than this are a line without marks.
+_POINTS_WITH_MARKS = 40
+
+
+class RiskCoverageDisplay:
+    """The risk of the accepted rows against the coverage.
+
+    Parameters
+    ----------
+    coverage : array-like of shape (n_points,)
+        Coverage reached.
+    risk : array-like of shape (n_points,)
+        Risk of the accepted rows.
+    low, high : array-like of shape (n_points,), optional
+        Ends of the intervals.
+    optimal : pair of array-like, optional
+        Coverage and risk of the best order of the rows, those with the lowest loss first.
+    area : float, optional
+        Area under the curve, for the legend.
+    kind : {"selective", "generalized"}, default="selective"
+        Which risk it is, for the labels.
+    confidence_level : float, default=0.95
+        Level of the intervals, for the label of the axis.
+    name : str, optional
+        Name of the curve in the legend.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    line_ : matplotlib Line2D
+        The curve.
+    interval_ : matplotlib artist or None
+        The area of the intervals.
+    optimal_line_ : matplotlib Line2D or None
+        The best order.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import risk_coverage_curve
+    >>> from aucross.evaluation.plots import RiskCoverageDisplay
+    >>> curve = risk_coverage_curve([0, 1, 0, 1], [0.9, 0.8, 0.8, 0.6])
+    >>> RiskCoverageDisplay(curve.coverage, curve.risk).risk
+    array([0.        , 0.33333333, 0.5       ])
+    """
+
+    def __init__(
+        self,
+        coverage: ArrayLike,
+        risk: ArrayLike,
+        *,
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
+        optimal: tuple[ArrayLike, ArrayLike] | None = None,
+        area: float | None = None,
+        kind: RiskKind = "selective",
+        confidence_level: float = 0.95,
+        name: str | None = None,
+    ) -> None:
+        self.coverage = as_floats(coverage, "coverage")
+        self.risk = as_floats(risk, "risk", self.coverage.shape)
+        self.low, self.high = interval_of(low, high, self.coverage.shape)
+        self.optimal = (
+            None
+            if optimal is None
+            else (as_floats(optimal[0], "optimal"), as_floats(optimal[1], "optimal", np.shape(optimal[0])))
+        )
+        self.area = area
+        self.kind = _checked_kind(kind)
+        self.confidence_level = confidence_level
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        clf: Any,
+        X: Any,
+        y: ArrayLike,
+        coverages: Iterable[float] = CURVE_COVERAGES,
+        *,
+        sample_weight: ArrayLike | None = None,
+        band_groups: Any = None,
+        n_bootstrap: int = 1000,
+        confidence_level: float = 0.95,
+        random_state: Any = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> RiskCoverageDisplay:
+        """Draw the share of wrong labels among the rows that a fitted selective classifier selects.
+
+        Parameters
+        ----------
+        clf : SelectiveClassifier
+            Fitted classifier of two or more classes. Its own selections are judged, whatever they are based on.
+        X : array-like or frame of shape (n_samples, n_features)
+            Test rows.
+        y : array-like of shape (n_samples,)
+            Their labels, as in training.
+        coverages : iterable of float in (0, 1], default=(1.0, 0.95, ..., 0.5)
+            Target coverages.
+        sample_weight, band_groups, n_bootstrap, confidence_level, random_state
+            As in :func:`aucross.evaluate_selective`.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default. A second curve on the same axes gets the next style.
+        name : str, optional
+            Name in the legend; the name of the class by default.
+        **kwargs : dict
+            Arguments of the line.
+
+        Returns
+        -------
+        RiskCoverageDisplay
+        """
+        pyplot()
+        evaluation = evaluate_selective(
+            clf,
+            X,
+            y,
+            coverages,
+            sample_weight=sample_weight,
+            band_groups=band_groups,
+            n_bootstrap=n_bootstrap,
+            confidence_level=confidence_level,
+            random_state=random_state,
+        )
+        return cls.from_evaluation(evaluation, ax=ax, name=name_of(clf, name), **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        loss: ArrayLike,
+        confidence: ArrayLike,
+        *,
+        kind: RiskKind = "selective",
+        optimal: bool = False,
+        sample_weight: ArrayLike | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> RiskCoverageDisplay:
+        """Draw the risk at every threshold of a confidence.
+
+        Parameters
+        ----------
+        loss : array-like of shape (n_samples,)
+            Loss of each row, not negative; ``y_pred != y_true`` in the usual case.
+        confidence : array-like of shape (n_samples,)
+            Finite confidences; the highest are accepted first.
+        kind : {"selective", "generalized"}, default="selective"
+            The mean loss of the accepted rows with the AURC in the legend, or this loss spread over all rows with the
+            AUGRC.
+        optimal : bool, default=False
+            Add the best order of the rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        ax, name, **kwargs
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        RiskCoverageDisplay
+        """
+        pyplot()
+        curve = _curve(loss, confidence, kind, sample_weight)
+        if not len(curve.risk):
+            raise ValueError("loss must hold at least one row to draw, got none")
+        area = (aurc if kind == "selective" else augrc)(loss, confidence, sample_weight=sample_weight)
+        display = cls(
+            curve.coverage,
+            curve.risk,
+            optimal=_best_order(loss, confidence, kind, sample_weight) if optimal else None,
+            area=area,
+            kind=kind,
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_evaluation(
+        cls, evaluation: SelectiveEvaluation, *, ax: Any = None, name: str | None = None, **kwargs: Any
+    ) -> RiskCoverageDisplay:
+        """Draw 1 minus the accuracy of an evaluation.
+
+        Parameters
+        ----------
+        evaluation : SelectiveEvaluation
+            Result of :func:`aucross.evaluate_selective` or :func:`aucross.evaluate_selections`.
+        ax, name, **kwargs
+            As in :meth:`from_estimator`.
+
+        Returns
+        -------
+        RiskCoverageDisplay
+        """
+        pyplot()
+        risks = 1.0 - evaluation.replicates["selective_accuracy"]
+        ends = bootstrap_spread("risk", risks, evaluation.confidence_level)
+        order = np.argsort(evaluation.estimates["achieved_coverage"], kind="stable")
+        display = cls(
+            evaluation.estimates["achieved_coverage"][order],
+            1.0 - evaluation.estimates["selective_accuracy"][order],
+            low=ends["risk_low"][order] if len(risks) > 1 else None,
+            high=ends["risk_high"][order] if len(risks) > 1 else None,
+            confidence_level=evaluation.confidence_level,
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> RiskCoverageDisplay:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        name : str, optional
+            Name in the legend; the one of the display by default.
+        **kwargs : dict
+            Arguments of the line.
+
+        Returns
+        -------
+        RiskCoverageDisplay
+            The display itself.
+        """
+        ax = axes_for(ax)
+        self.optimal_line_ = None
+        if self.optimal is not None:
+            options = {"color": LIGHT_GREY, "linewidth": 5, "solid_capstyle": "round", "label": "best order"}
+            (self.optimal_line_,) = ax.plot(*self.optimal, zorder=2, **options)
+        # A curve of one point is nothing but its mark.
+        marks = {} if len(self.coverage) <= _POINTS_WITH_MARKS else {"marker": ""}
+        self.line_, self.interval_ = draw_curve(
+            ax,
+            self.coverage,
+            self.risk,
+            (self.low, self.high),
+            **{"label": self._label(self.name if name is None else name), "zorder": 3, **marks, **kwargs},
+        )
+        level = "" if self.interval_ is None else f"\n(shaded: {self.confidence_level:.0%} interval)"
+        ax.set(xlabel="coverage: share of rows accepted", ylabel=_RISK_LABELS[self.kind] + level)
+        ax.set_ylim(bottom=0)
+        draw_grid(ax)
+        if ax.get_legend_handles_labels()[1]:
+            ax.legend(**LEGEND)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _label(self, name: str | None) -> str | None:
+        if self.area is None:
+            return name
+        area = f"{_AREA_NAMES[self.kind]} {self.area:.4f}"
+        return area if name is None else f"{name}: {area}"
+
+
+def _checked_kind(kind: RiskKind) -> RiskKind:
+    if kind not in get_args(RiskKind):
+        raise ValueError(f'kind must be "selective" or "generalized", got {kind!r}')
+    return kind
+
+
+def _curve(loss: ArrayLike, confidence: ArrayLike, kind: RiskKind, sample_weight: ArrayLike | None) -> RiskCurve:
+    curve = risk_coverage_curve if _checked_kind(kind) == "selective" else generalized_risk_curve
+    return curve(loss, confidence, sample_weight=sample_weight)
+
+
+def _best_order(
+    loss: ArrayLike, confidence: ArrayLike, kind: RiskKind, sample_weight: ArrayLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """The curve with the rows of least loss first, one after the other."""
+    rows = loss_rows(loss, confidence, sample_weight)
+    order = np.argsort(rows.loss, kind="stable")
+    curve = _curve(rows.loss[order], -np.arange(len(order)), kind, rows.weight[order])
+    return curve.coverage, curve.risk

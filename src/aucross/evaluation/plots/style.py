@@ -1,0 +1,136 @@
+"""What all displays share: matplotlib on demand, axes, and styles that do not rely on colour alone.
+
+The colours are those of Okabe and Ito, which people with colour blindness can tell apart; every curve has a line style
+and a marker of its own as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core.ranking import FloatArray
+
+BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
+DARK_GREY, GREY, LIGHT_GREY = "#444444", "#6E6E6E", "#CCCCCC"
+
+LEGEND = {"frameon": True, "framealpha": 0.9, "edgecolor": "none", "fontsize": "small"}
+
+
+class CurveStyle(NamedTuple):
+    """Colour, line style and marker of one curve."""
+
+    color: str
+    linestyle: Any
+    marker: str
+
+
+CURVE_STYLES = (
+    CurveStyle(BLUE, "-", "o"),
+    CurveStyle(VERMILLION, "--", "s"),
+    CurveStyle(GREEN, "-.", "^"),
+    CurveStyle(PURPLE, ":", "D"),
+    CurveStyle(ORANGE, (0, (5, 1, 1, 1, 1, 1)), "v"),
+    CurveStyle(SKY, (0, (8, 2)), "P"),
+)
+
+
+def pyplot() -> Any:
+    """The module matplotlib.pyplot, or the command that installs it."""
+    try:
+        import matplotlib.pyplot as plt  # noqa: PLC0415  (an extra: only drawing needs it)
+    except ImportError:
+        raise ImportError('plots need matplotlib: pip install "aucross[plots]"') from None
+    return plt
+
+
+def axes_for(ax: Any, figsize: tuple[float, float] = (6.4, 4.4), layout: str = "constrained") -> Any:
+    """The axes given, or those of a new figure."""
+    return pyplot().subplots(figsize=figsize, layout=layout)[1] if ax is None else ax
+
+
+def panels_for(ax: Any, n_panels: int, figsize: tuple[float, float], **options: Any) -> list[Any]:
+    """As many axes as there are panels: those given, checked, or those of a new figure."""
+    if ax is None:
+        new = pyplot().subplots(1, n_panels, figsize=figsize, layout="constrained", squeeze=False, **options)[1]
+        return list(new[0])
+    panels: list[Any] = list(np.ravel(ax))
+    if len(panels) != n_panels:
+        raise ValueError(f"ax must hold one axes for each of {n_panels} panels, got {len(panels)}")
+    return panels
+
+
+def next_style(ax: Any) -> CurveStyle:
+    """The first style whose colour no line of the axes has yet, so that a second display looks different."""
+    from matplotlib.colors import to_hex  # noqa: PLC0415
+
+    used = {to_hex(line.get_color()).lower() for line in ax.get_lines()}
+    free = (style for style in CURVE_STYLES if style.color.lower() not in used)
+    return next(free, CURVE_STYLES[len(ax.get_lines()) % len(CURVE_STYLES)])
+
+
+def with_defaults(kwargs: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
+    """Keyword arguments of a line over our defaults; short forms such as ``lw`` replace the long ones."""
+    from matplotlib.cbook import normalize_kwargs  # noqa: PLC0415
+    from matplotlib.lines import Line2D  # noqa: PLC0415
+
+    return {**defaults, **normalize_kwargs(dict(kwargs), Line2D)}
+
+
+def draw_curve(ax: Any, x: FloatArray, y: FloatArray, interval: tuple[Any, Any], **line: Any) -> tuple[Any, Any]:
+    """A line in the next free style, and the area of its interval if there is one."""
+    style = next_style(ax)
+    options = with_defaults(line, **style._asdict(), linewidth=2, markersize=5)
+    (drawn,) = ax.plot(x, y, **options)
+    low, high = interval
+    if low is None or high is None or not np.isfinite(low).any():
+        return drawn, None
+    area = ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.12, linewidth=0)
+    return drawn, area
+
+
+def draw_level(ax: Any, value: float, text: str) -> Any:
+    """A dotted horizontal line with its meaning written on it; None where the same line is there already."""
+    mark = f"_{text}"  # the underscore keeps it out of the legend
+    if any(line.get_label() == mark and np.allclose(line.get_ydata(), value) for line in ax.get_lines()):
+        return None
+    line = ax.axhline(value, color=GREY, linestyle=":", linewidth=1.2, zorder=1, label=mark)
+    ax.annotate(
+        text,
+        (1, value),
+        xycoords=ax.get_yaxis_transform(),
+        xytext=(-4, 3),
+        textcoords="offset points",
+        ha="right",
+        fontsize="small",
+        color=DARK_GREY,
+    )
+    return line
+
+
+def draw_grid(ax: Any, axis: str = "both") -> None:
+    """A light grid behind everything."""
+    ax.grid(axis=axis, alpha=0.3)
+    ax.set_axisbelow(True)
+
+
+def as_floats(values: ArrayLike, name: str, shape: tuple[int, ...] | None = None) -> FloatArray:
+    """A float64 array of the shape that goes with the others; 1-d without one."""
+    array = np.asarray(values, dtype=np.float64)
+    if shape is None and array.ndim != 1:
+        raise ValueError(f"{name} must be 1-d, got shape {array.shape}")
+    if shape is not None and array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape} like the other numbers, got {array.shape}")
+    return array
+
+
+def interval_of(low: ArrayLike | None, high: ArrayLike | None, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """Both ends of the intervals, or None twice."""
+    if (low is None) != (high is None):
+        raise ValueError("low and high must both be given or both be None, got one of them")
+    return (
+        (None, None) if low is None or high is None else (as_floats(low, "low", shape), as_floats(high, "high", shape))
+    )

@@ -1,0 +1,411 @@
+"""What can be promised of a selection: at least this coverage and at least this AUC, with a stated confidence."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass, replace
+from math import ceil, floor, isnan, nan, sqrt
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core.bands import check_coverage
+from aucross.core.ranking import FloatArray, as_positive, check_scores
+from aucross.evaluation.bootstrap import BoolArray
+from aucross.evaluation.evaluate import (
+    check_replicates,
+    check_selective,
+    positive_labels,
+    positive_scores_of,
+    seed_from,
+)
+from aucross.evaluation.inputs import ScoredRows, check_probability, check_selected, row_weights, weighted_mean
+from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights, replicate_below
+
+PromiseMethod = Literal["delong", "bootstrap"]
+
+
+class PromiseWarning(UserWarning):
+    """The rows of a promise look like those that the classifier was fitted on, for which it does not hold."""
+
+
+@dataclass(frozen=True)
+class SelectivePromise:
+    """Lower bounds for the coverage and for the AUC of the selected rows; ``str()`` gives them in a sentence.
+
+    Attributes
+    ----------
+    coverage_at_least, auc_at_least : float
+        Bounds that hold *together* with probability `confidence`. The AUC is NaN if a class has too few selected
+        rows, or if `promised_coverage` is not supported.
+    confidence : float
+        Probability, over test samples, that no statement of the promise is wrong.
+    coverage_alone, auc_alone : float
+        Bounds that each hold with probability `confidence`, but not both at once.
+    achieved_coverage, selective_auc : float
+        The estimates on these rows.
+    n_rows, n_selected, n_positive, n_negative : int
+        Test rows, selected rows, and selected rows of each class.
+    method : {"delong", "bootstrap"}
+        Where the bound of the AUC comes from.
+    is_weighted : bool
+        Whether the rows had weights; coverage and AUC then count weight, and the confidence is approximate.
+    promised_coverage : float or None
+        The coverage that was to be promised, if it was fixed beforehand.
+    target_coverage : float or None
+        The coverage that the classifier was asked for, if it is known.
+    """
+
+    coverage_at_least: float
+    auc_at_least: float
+    confidence: float
+    coverage_alone: float
+    auc_alone: float
+    achieved_coverage: float
+    selective_auc: float
+    n_rows: int
+    n_selected: int
+    n_positive: int
+    n_negative: int
+    method: PromiseMethod
+    is_weighted: bool = False
+    promised_coverage: float | None = None
+    target_coverage: float | None = None
+
+    @property
+    def is_supported(self) -> bool | None:
+        """Whether the rows support `promised_coverage`; None if none was fixed."""
+        return None if self.promised_coverage is None else self.coverage_alone >= self.promised_coverage
+
+    def holds(self, *, coverage: float | None = None, auc: float | None = None) -> bool:
+        """Whether the rows support bounds that were signed before anyone looked at them.
+
+        Parameters
+        ----------
+        coverage, auc : float in [0, 1], optional
+            The signed bounds, both or one of them.
+
+        Returns
+        -------
+        bool
+            True only if each bound has the support of the rows at the full `confidence`.
+
+        Notes
+        -----
+        Two bounds need no stricter tests than one: to pass wrongly, a pair must pass the test of the bound that is
+        false, and this has probability ``1 - confidence`` at most (Berger, 1982). It is no longer true if many pairs
+        are tried until one passes; that search ends at `coverage_alone` and `auc_alone`.
+        """
+        signed = {"coverage": (coverage, self.coverage_alone), "auc": (auc, self.auc_alone)}
+        if coverage is None and auc is None:
+            raise ValueError("holds needs a bound to check, got none; pass coverage=, auc= or both")
+        # A bound of NaN supports nothing.
+        return all(
+            supported >= check_probability(value, name)
+            for name, (value, supported) in signed.items()
+            if value is not None
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers and the sentence, ready for JSON; what is undefined is None."""
+        values = {
+            name: None if isinstance(value, float) and isnan(value) else value for name, value in asdict(self).items()
+        }
+        return values | {"is_supported": self.is_supported, "sentence": str(self)}
+
+    def __str__(self) -> str:
+        share = "the weight" if self.is_weighted else "cases"
+        accepted = f"At least {_percent(self.coverage_at_least)} of {share} accepted"
+        about = "approximately " if self.is_weighted else ""
+        confidence = f"with {about}{100 * self.confidence:g} % confidence"
+        rows = (
+            f"({self.n_rows:,} test {_plural('row', self.n_rows)}; "
+            f"{self.n_positive:,} {_plural('positive', self.n_positive)} and "
+            f"{self.n_negative:,} {_plural('negative', self.n_negative)} accepted)"
+        )
+        if not isnan(self.auc_at_least):
+            return f"{accepted}, and an AUC of at least {_auc(self.auc_at_least)} among them, {confidence} {rows}."
+        if self.is_supported is False:
+            asked = _percent(self.promised_coverage or nan)
+            reason = f"not the {asked} that were to be promised, and so no AUC is promised"
+        else:
+            reason = "but too few rows of a class to promise an AUC"
+        return f"{accepted}, {confidence}, {reason} {rows}."
+
+
+def promise_selective(
+    clf: Any,
+    X: Any,
+    y: ArrayLike,
+    coverage: float | None = None,
+    *,
+    promised_coverage: float | None = None,
+    confidence: float = 0.95,
+    method: PromiseMethod = "delong",
+    sample_weight: ArrayLike | None = None,
+    band_groups: Any = None,
+    n_bootstrap: int = 2000,
+    random_state: Any = None,
+) -> SelectivePromise:
+    """Say how much of the coverage and of the AUC of a fitted selective classifier can be promised.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        Fitted classifier for two classes, for instance :class:`aucross.AUCross`.
+    X : array-like or frame of shape (n_samples, n_features)
+        Test rows: independent of each other, like those to come, and used neither to train nor to place the band.
+    y : array-like of shape (n_samples,)
+        Their labels, as in training.
+    coverage : float in (0, 1], optional
+        Target coverage of the classifier; that of its constructor by default.
+    promised_coverage : float in (0, 1], optional
+        The coverage to promise, if it was fixed before looking at these rows. The bound of the AUC is then the higher
+        one of a statement about the AUC alone. If the rows do not support this coverage, the promise is the coverage
+        that they do support, and no AUC. It should be lower than `coverage`: a band placed for 80 % keeps a little
+        more or a little less.
+    confidence : float in [0.5, 1), default=0.95
+        Probability with which both bounds hold together.
+    method : {"delong", "bootstrap"}, default="delong"
+        Where the bound of the AUC comes from: DeLong's variance, or a Bayesian bootstrap.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows. Coverage and AUC then count weight, and the confidence is approximate. A weight adds no
+        rows: weight 2 is one observation.
+    band_groups : array-like of shape (n_samples,), optional
+        Group of each row, for a classifier whose bands were fitted per group.
+    n_bootstrap : int, default=2000
+        Bootstrap replicates, for ``method="bootstrap"``.
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of the bootstrap.
+
+    Returns
+    -------
+    SelectivePromise
+        ``print`` shows the sentence.
+
+    Warns
+    -----
+    PromiseWarning
+        If the labels (and, for hold-out methods, the scores) are those of the rows given to ``fit``. Other rows that
+        took part in training, tuning or placing cannot be told from fresh ones.
+
+    Notes
+    -----
+    Given the number of selected rows, the selected rows say nothing more about the coverage. Two bounds at confidence
+    ``sqrt(confidence)`` each therefore hold together with probability `confidence`. With `promised_coverage` both can
+    stand at the full confidence: where the coverage falls short of it, the statement is wrong only if the bound of the
+    coverage is, and where it does not, only if the bound of the AUC is (Hsu & Berger, 1999).
+
+    The bound of the coverage is exact without weights. That of the AUC held its level in every simulation of
+    ``benchmarks/auc_promise.py``; the guide on promises has the table.
+
+    References
+    ----------
+    R. L. Berger: Multiparameter hypothesis testing and acceptance sampling. Technometrics 24, 1982.
+
+    J. C. Hsu, R. L. Berger: Stepwise confidence intervals without multiplicity adjustment for dose-response and
+    toxicity studies. Journal of the American Statistical Association 94, 1999.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> from aucross.evaluation.promise import promise_selective
+    >>> X, y = make_classification(6000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), coverage=0.83, random_state=0).fit(X[:3000], y[:3000])
+    >>> promise = promise_selective(clf, X[3000:], y[3000:], promised_coverage=0.8)
+    >>> print(promise)
+    At least 80 % of cases accepted, and an AUC of at least ... among them, with 95 % confidence (3,000 test rows; ...
+    >>> promise.holds(coverage=0.8, auc=0.8)
+    True
+    """
+    check_selective(clf)
+    if len(clf.classes_) > 2:
+        raise ValueError(
+            f"clf must have two classes, got {len(clf.classes_)}; for one class against the rest call "
+            "promise_selection(y == clf.classes_[k], clf.predict_proba(X)[:, k], clf.select(X))"
+        )
+    positive, score = positive_labels(clf, y), positive_scores_of(clf, X)
+    if len(positive) != len(score):
+        raise ValueError(f"y must hold one label per row of X, got {len(positive)} for {len(score)} rows")
+    if _are_rows_of_fit(getattr(clf, "held_out_", None), positive, score):
+        warnings.warn(
+            "X and y look like the rows that clf was fitted on: on rows that trained the model or placed the band no "
+            "bound holds; pass test rows",
+            PromiseWarning,
+            stacklevel=2,
+        )
+    target = check_coverage(clf.coverage if coverage is None else coverage)
+    bands = {} if band_groups is None else {"band_groups": band_groups}
+    promise = promise_selection(
+        positive,
+        score,
+        clf.select(X, target, **bands),
+        promised_coverage=promised_coverage,
+        confidence=confidence,
+        method=method,
+        sample_weight=sample_weight,
+        n_bootstrap=n_bootstrap,
+        random_state=random_state,
+    )
+    return replace(promise, target_coverage=target)
+
+
+def promise_selection(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    selected: ArrayLike,
+    *,
+    promised_coverage: float | None = None,
+    confidence: float = 0.95,
+    method: PromiseMethod = "delong",
+    sample_weight: ArrayLike | None = None,
+    n_bootstrap: int = 2000,
+    random_state: Any = None,
+) -> SelectivePromise:
+    """Say how much of the coverage and of the AUC of a selection can be promised, from labels, scores and a mask.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True for positive rows: boolean, 0/1 or -1/1.
+    y_score : array-like of shape (n,)
+        Finite scores, higher for rows that are more likely positive.
+    selected : array-like of shape (n,), bool
+        True for the rows whose prediction is used, by a rule that comes from other rows.
+    promised_coverage, confidence, method, sample_weight, n_bootstrap, random_state
+        As in :func:`promise_selective`.
+
+    Returns
+    -------
+    SelectivePromise
+
+    Notes
+    -----
+    One row is added to the smaller class, on the wrong side of all rows of the other class. On these rows ``"delong"``
+    takes the AUC A and DeLong's variance v, and the quantile of the Beta distribution with mean A and
+    ``A (1 - A) / v + 1`` rows. ``"bootstrap"`` weights the rows by independent exponential numbers (Rubin, 1981) and
+    takes the quantile of the weighted AUC. For a mean over one sample the latter is the bound of Gaffke (2005).
+
+    Without the added row both fall short where it matters. After the middle of the scores is rejected, most rows of
+    the smaller class are ranked almost perfectly and a few very badly. If a test sample happens to hold none of the
+    few, its variance is close to 0 and so would be the margin.
+
+    References
+    ----------
+    N. Gaffke: Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable.
+    Mathematical Methods of Statistics 14, 2005.
+
+    D. B. Rubin: The Bayesian bootstrap. Annals of Statistics 9, 1981.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross.evaluation.promise import promise_selection
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(1000) < 0.3
+    >>> score = rng.normal(size=1000) + 1.5 * y
+    >>> print(promise_selection(y, score, np.abs(score - 0.8) > 0.3))
+    At least 79.2 % of cases accepted, and an AUC of at least .862 among them, with 95 % confidence (1,000 test rows;
+    227 positives and 591 negatives accepted).
+    """
+    rows, mask = _checked_rows(y_true, y_score, selected, sample_weight)
+    level = _check_confidence(confidence)
+    together = sqrt(level)
+    if method not in ("delong", "bootstrap"):
+        raise ValueError(f'method must be "delong" or "bootstrap", got {method!r}')
+    if promised_coverage is not None:
+        promised_coverage = check_coverage(promised_coverage, "promised_coverage")
+    if method == "bootstrap":
+        _check_enough_replicates(n_bootstrap, 1.0 - together)
+    seed = seed_from(random_state)
+
+    failures = (1.0 - level, 1.0 - together)
+    accepted = ScoredRows(rows.positive[mask], rows.score[mask], rows.weight[mask])
+    coverage_alone, coverage_together = coverage_bounds(mask, rows.weight, failures)
+    auc_alone, auc_together = auc_bounds(accepted, failures, n_bootstrap if method == "bootstrap" else None, seed)
+    if promised_coverage is None:
+        coverage_at_least, auc_at_least = coverage_together, auc_together
+    elif coverage_alone >= promised_coverage:
+        coverage_at_least, auc_at_least = promised_coverage, auc_alone
+    else:
+        coverage_at_least, auc_at_least = coverage_alone, nan
+    return SelectivePromise(
+        coverage_at_least=coverage_at_least,
+        auc_at_least=auc_at_least,
+        confidence=level,
+        coverage_alone=coverage_alone,
+        auc_alone=auc_alone,
+        achieved_coverage=weighted_mean(mask, rows.weight),
+        selective_auc=accepted.ranked().auc(),
+        n_rows=len(mask),
+        n_selected=int(mask.sum()),
+        n_positive=int(accepted.positive.sum()),
+        n_negative=int((~accepted.positive).sum()),
+        method=method,
+        is_weighted=has_weights(rows.weight),
+        promised_coverage=promised_coverage,
+    )
+
+
+# ---- checks ----
+
+
+def _checked_rows(
+    y_true: ArrayLike, y_score: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[ScoredRows, BoolArray]:
+    """Checked labels, scores, weights and mask of the rows that carry weight."""
+    positive = as_positive(y_true)
+    if not len(positive):
+        raise ValueError("there must be at least one row to promise from, got none")
+    score = check_scores(y_score, len(positive))
+    mask = check_selected(selected, len(positive))
+    weight = row_weights(sample_weight, len(positive))
+    used = weight > 0
+    # Only the ratios matter; so equal weights are 1 each, and the cube of a large one is finite.
+    return ScoredRows(positive[used], score[used], weight[used] / weight.max()), mask[used]
+
+
+def _check_confidence(confidence: float) -> float:
+    level = check_probability(confidence, "confidence", ends=False)
+    if level < 0.5:
+        raise ValueError(
+            f"confidence must be at least 0.5, got {level:g}; it is the probability that the promise is kept, as 0.95"
+        )
+    return level
+
+
+def _check_enough_replicates(n_bootstrap: int, failure: float) -> None:
+    check_replicates(n_bootstrap)
+    if replicate_below(n_bootstrap, failure) < 1:
+        raise ValueError(
+            f"n_bootstrap must be at least {ceil(1.0 / failure) - 1} for this confidence, got {n_bootstrap}: below the "
+            "bound there must be a replicate; the default of 2000 suits a confidence of 0.95"
+        )
+
+
+def _are_rows_of_fit(held_out: Any, positive: BoolArray, score: FloatArray) -> bool:
+    """Whether the rows repeat, in order, the labels of all rows of a fit, or labels and scores of its held-out rows."""
+    rows = getattr(held_out, "rows", None)
+    if rows is None or len(rows) < 20 or rows.max() >= len(positive):
+        return False
+    if not np.array_equal(positive[rows], held_out.labels == 1):
+        return False
+    return len(np.unique(rows)) == len(positive) or np.array_equal(score[rows], held_out.responses)
+
+
+# ---- words ----
+
+
+def _percent(share: float) -> str:
+    return f"{floor(1000 * share + 1e-9) / 10:g} %"  # down, so that the sentence promises no more than the number
+
+
+def _auc(auc: float) -> str:
+    return f"{floor(1000 * auc + 1e-9) / 1000:.3f}".removeprefix("0")
+
+
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"

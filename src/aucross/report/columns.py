@@ -1,0 +1,111 @@
+"""Columns of whatever holds the features, as numbers that can be averaged.
+
+A column becomes one or more traits, each a number per row::
+
+    income      (number)     ──► income, income is missing
+    region      (category)   ──► region is north, region is south, ...
+    issue_date  (date)       ──► days
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date
+from numbers import Real
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from aucross.evaluation.group_column import MISSING, is_missing
+from aucross.report.rows import FloatArray
+
+Kind = Literal["number", "date", "category", "missing"]
+
+# Names and free text have a level per row; the frequent ones are enough to see a difference.
+MAX_LEVELS = 20
+
+
+class Trait(NamedTuple):
+    """A number per row, NaN where it is unknown; of a category, 1 for the rows of one level."""
+
+    column: str
+    kind: Kind
+    level: str | None
+    values: FloatArray
+
+
+def traits_of(X: Any) -> Iterator[Trait]:
+    """All traits of all columns of an array, a sparse matrix or a frame, in the order of the columns."""
+    for name, column in _named_columns(X):
+        yield from _traits(name, column)
+
+
+def _named_columns(X: Any) -> Iterator[tuple[str, Any]]:
+    if hasattr(X, "tocsc"):
+        sparse = X.tocsc()
+        yield from ((f"x{number}", sparse[:, [number]].toarray().ravel()) for number in range(sparse.shape[1]))
+    elif hasattr(X, "column_names"):  # Arrow
+        yield from ((str(name), X.column(number)) for number, name in enumerate(X.column_names))
+    elif hasattr(X, "iloc"):  # pandas, where a name can stand twice
+        yield from ((str(name), X.iloc[:, number]) for number, name in enumerate(X.columns))
+    elif hasattr(X, "columns"):
+        yield from ((str(name), X[name]) for name in X.columns)
+    else:
+        array = np.asarray(X)
+        yield from ((f"x{number}", array[:, number]) for number in range(array.shape[1]))
+
+
+def _traits(name: str, column: Any) -> Iterator[Trait]:
+    values = np.asarray(column)
+    if hasattr(getattr(column, "dtype", None), "categories"):  # numbers can be names of categories
+        yield from _levels(name, values.tolist())
+    elif values.dtype.kind in "iuf":
+        yield from _numbers(name, "number", values.astype(np.float64))
+    elif values.dtype.kind in "Mm":
+        kind: Kind = "date" if values.dtype.kind == "M" else "number"
+        yield from _numbers(name, kind, _days(values))
+    else:
+        yield from _traits_of_objects(name, values.tolist())
+
+
+def _traits_of_objects(name: str, values: list[Any]) -> Iterator[Trait]:
+    known = [value for value in values if not is_missing(value)]
+    if known and all(isinstance(value, Real) and not isinstance(value, bool) for value in known):
+        yield from _numbers(name, "number", _as_floats(values, float))
+    elif known and all(isinstance(value, date) for value in known):
+        yield from _numbers(name, "date", _as_floats(values, lambda value: value.toordinal() - _EPOCH))
+    else:
+        yield from _levels(name, values)
+
+
+_EPOCH = date(1970, 1, 1).toordinal()
+
+
+def _as_floats(values: list[Any], number: Any) -> FloatArray:
+    return np.array([np.nan if is_missing(value) else number(value) for value in values], dtype=np.float64)
+
+
+def _days(times: np.ndarray) -> FloatArray:
+    unit = "datetime64[s]" if times.dtype.kind == "M" else "timedelta64[s]"
+    seconds = times.astype(unit).astype(np.int64).astype(np.float64)
+    return np.where(np.isnat(times), np.nan, seconds / 86_400)
+
+
+def _numbers(name: str, kind: Kind, values: FloatArray) -> Iterator[Trait]:
+    finite = np.isfinite(values)
+    if finite.any():
+        yield Trait(name, kind, None, np.where(finite, values, np.nan))
+    if not finite.all():
+        yield Trait(name, "missing", None, (~finite).astype(np.float64))
+
+
+def _levels(name: str, values: list[Any]) -> Iterator[Trait]:
+    labels = [MISSING if is_missing(value) else str(value) for value in values]
+    counts = Counter(labels)
+    if set(counts) <= {"True", "False", MISSING}:
+        counts.pop("False", None)  # its share says what that of True says
+    array = np.array(labels, dtype=object)
+    for label, _ in counts.most_common(MAX_LEVELS):
+        kind: Kind = "missing" if label == MISSING else "category"
+        yield Trait(name, kind, None if label == MISSING else label, (array == label).astype(np.float64))

@@ -1,0 +1,78 @@
+"""Curves and histograms of a report, thinned to what a screen can show."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_curve
+
+from aucross.report.rows import BoolArray, FloatArray, ReportRows
+
+N_POINTS = 200
+N_BINS = 40
+# Scores whose middle half fills less than this share of their range are drawn on a scale of log-odds.
+_CROWDED = 0.1
+
+
+def roc_and_cap(rows: ReportRows, selected: BoolArray) -> dict[str, Any] | None:
+    """ROC and CAP curve of the selected rows; None if a class is missing among them.
+
+    Both run from the highest score down. The CAP curve (cumulative accuracy profile) has the same heights as the ROC
+    curve, the true positive rate, over the share of rows instead of the false positive rate.
+    """
+    positive, weight = rows.positive[selected], rows.weights[selected]
+    if positive.all() or not positive.any():
+        return None
+    false_positive_rate, true_positive_rate, _ = roc_curve(positive, rows.score[selected], sample_weight=weight)
+    rate = float(weight[positive].sum() / weight.sum())
+    # Steps of equal length along the curve: dense where it bends, few where it runs straight.
+    travelled = false_positive_rate + true_positive_rate
+    points = np.searchsorted(travelled, np.linspace(0.0, 2.0, N_POINTS)).clip(max=len(travelled) - 1)
+    points = np.unique(np.append(points, [0, len(travelled) - 1]))
+    share_of_rows = rate * true_positive_rate + (1 - rate) * false_positive_rate
+    return {
+        "false_positive_rate": false_positive_rate[points].round(5),
+        "true_positive_rate": true_positive_rate[points].round(5),
+        "rows": share_of_rows[points].round(5),
+        "positive_rate": rate,
+    }
+
+
+def bin_edges(rows: ReportRows) -> tuple[str, FloatArray]:
+    """Name of the scale of the score axis, ``"linear"`` or ``"log-odds"``, and the edges of the bins as scores."""
+    low, high = float(rows.score.min()), float(rows.score.max())
+    first, third = np.quantile(rows.score, [0.25, 0.75])
+    if not rows.is_probability:
+        return "linear", np.linspace(low, high if high > low else low + 1.0, N_BINS + 1)
+    if third - first >= _CROWDED * (high - low):
+        return "linear", np.linspace(0.0, 1.0, N_BINS + 1)
+    # A probability of exactly 0 or 1 has no finite log-odds.
+    ends = np.clip([low, max(high, low + 1e-3)], 1e-4, 1 - 1e-4)
+    lowest, highest = np.log(ends / (1 - ends)).tolist()
+    log_odds = np.linspace(lowest, highest, N_BINS + 1)
+    return "log-odds", 1 / (1 + np.exp(-log_odds))
+
+
+def class_shares(rows: ReportRows, edges: FloatArray, chosen: BoolArray | None = None) -> dict[str, FloatArray]:
+    """Share of each class, in weight, that lies in each bin; of all rows or of those chosen."""
+    number = np.clip(np.searchsorted(edges, rows.score, side="right") - 1, 0, len(edges) - 2)
+    counted = rows.weights if chosen is None else rows.weights * chosen
+    shares = {}
+    for name, members in (("positive", rows.positive), ("negative", ~rows.positive)):
+        in_bins = np.bincount(number[members], weights=counted[members], minlength=len(edges) - 1)
+        shares[name] = (in_bins / rows.weights[members].sum()).round(6)
+    return shares
+
+
+def least_confident_left_out(rows: ReportRows, selected: BoolArray) -> BoolArray:
+    """The selection by maximum probability that leaves out as much weight as the given one.
+
+    Rows of equal confidence are taken in their order in the data, so that the coverage is the same.
+    """
+    order = np.argsort(rows.confidence, kind="stable")
+    left_out = rows.weights[~selected].sum()
+    taken = np.cumsum(rows.weights[order]) <= left_out * (1 + 1e-12)
+    mask = np.ones(len(selected), dtype=bool)
+    mask[order[taken]] = False
+    return mask

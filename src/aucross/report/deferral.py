@@ -1,0 +1,110 @@
+"""Who is deferred: their scores, and the columns in which they differ most from the rows that are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aucross.report.columns import Trait, traits_of
+from aucross.report.rows import BoolArray, FloatArray, ReportRows
+
+N_FEATURES = 10
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+# So many traits and rows are added up at a time: enough for fast products of matrices, little enough for memory.
+_TRAITS_AT_A_TIME = 16
+_ROWS_AT_A_TIME = 2**16
+
+
+class _Means(NamedTuple):
+    """Mean of a trait among answered and deferred rows at each coverage, and the difference in standard deviations."""
+
+    trait: Trait
+    accepted: FloatArray
+    deferred: FloatArray
+    difference: FloatArray
+
+
+def score_summary(rows: ReportRows, chosen: BoolArray) -> dict[str, Any]:
+    """Number, mean and quantiles of the scores of some of the rows."""
+    score, weight = rows.score[chosen], rows.weights[chosen]
+    if not len(score):
+        return {"n": 0, "mean": None, "quantiles": None}
+    quantiles = np.quantile(score, QUANTILES, weights=weight, method="inverted_cdf")
+    return {
+        "n": len(score),
+        "mean": float(np.average(score, weights=weight)),
+        "quantiles": {f"{share:g}": value for share, value in zip(QUANTILES, quantiles.tolist(), strict=True)},
+    }
+
+
+def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
+    """For each coverage the columns in which deferred and answered rows differ most, the largest difference first.
+
+    The difference is that of the means (of a category: of the share of one level), divided by the standard deviation
+    over all rows, so that columns of any unit compare. A column enters with its most telling level, and once more if
+    deferred rows miss it more or less often.
+    """
+    found: list[list[dict[str, Any]]] = [[] for _ in rows.coverages]
+    traits = (trait._replace(values=trait.values[rows.used]) for trait in traits_of(X))
+    while part := list(islice(traits, _TRAITS_AT_A_TIME)):
+        for means in _means(part, rows):
+            for entries, *numbers in zip(found, means.accepted, means.deferred, means.difference, strict=True):
+                if np.isfinite(numbers).all():
+                    entries.append(_entry(means.trait, *numbers))
+    return [_most_telling(entries) for entries in found]
+
+
+def _means(traits: list[Trait], rows: ReportRows) -> Iterator[_Means]:
+    values = np.array([trait.values for trait in traits])
+    known = ~np.isnan(values)
+    values[~known] = 0.0
+    weight = known @ rows.weights
+    center, spread = np.zeros(len(traits)), np.zeros(len(traits))
+    np.divide(values @ rows.weights, weight, out=center, where=weight > 0)
+    # Distances from the mean add up without loss of digits, whatever the unit of the column.
+    values = np.where(known, values - center[:, None], 0.0)
+    np.divide(values**2 @ rows.weights, weight, out=spread, where=weight > 0)
+    total = values @ rows.weights  # 0 but for the rounding of the mean
+    sums, weights = _sums_of_deferred(values, rows), _sums_of_deferred(known, rows)
+    with np.errstate(invalid="ignore", divide="ignore"):  # none deferred, or a constant: NaN, left out later
+        deferred, accepted = sums / weights, (total - sums) / (weight - weights)
+        difference = (deferred - accepted) / np.sqrt(spread)
+    for trait, *numbers in zip(traits, (center + accepted).T, (center + deferred).T, difference.T, strict=True):
+        yield _Means(trait, *numbers)
+
+
+def _sums_of_deferred(values: np.ndarray, rows: ReportRows) -> FloatArray:
+    """Weighted sum of each trait over the rows deferred at each coverage: shape (n_coverages, n_traits)."""
+    total = np.zeros((len(rows.coverages), len(values)))
+    for start in range(0, len(rows.score), _ROWS_AT_A_TIME):
+        part = slice(start, start + _ROWS_AT_A_TIME)
+        total += (~rows.selected[:, part] * rows.weights[part]) @ values[:, part].T
+    return total
+
+
+def _entry(trait: Trait, accepted: float, deferred: float, difference: float) -> dict[str, Any]:
+    return {
+        "feature": trait.column,
+        "kind": trait.kind,
+        "level": trait.level,
+        "accepted": _shown(trait, accepted),
+        "deferred": _shown(trait, deferred),
+        "standardised_difference": float(difference),
+    }
+
+
+def _shown(trait: Trait, mean: float) -> float | str:
+    return (date(1970, 1, 1) + timedelta(days=float(mean))).isoformat() if trait.kind == "date" else float(mean)
+
+
+def _most_telling(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The largest differences, of each column the largest and, apart from it, that of its missing values."""
+    ranked = sorted(entries, key=lambda entry: -abs(entry["standardised_difference"]))
+    first: dict[tuple[str, bool], dict[str, Any]] = {}
+    for entry in ranked:
+        first.setdefault((entry["feature"], entry["kind"] == "missing"), entry)
+    return list(first.values())[:N_FEATURES]

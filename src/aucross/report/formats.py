@@ -1,0 +1,75 @@
+"""Numbers as text: one way for the page, the model card and the tables, so that all of them show the same digits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# No line break between a number and its unit.
+_SPACE = "\N{NO-BREAK SPACE}"
+UNKNOWN = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
+
+
+def area(value: float | None) -> str:
+    """An area, loss or rate from 0 to 1 with four decimals."""
+    return UNKNOWN if value is None else _signed(f"{value:.4f}")
+
+
+def change(value: float | None) -> str:
+    """A difference of areas, with its sign."""
+    return UNKNOWN if value is None else _signed(f"{value:+.4f}")
+
+
+def percent(value: float | None) -> str:
+    """A share as a percentage with one decimal."""
+    return UNKNOWN if value is None else f"{_signed(f'{100 * value:.1f}')}{_SPACE}%"
+
+
+def percent_change(value: float | None) -> str:
+    """A relative change as a percentage, with its sign."""
+    return UNKNOWN if value is None else f"{_signed(f'{100 * value:+.1f}')}{_SPACE}%"
+
+
+def target(coverage: float) -> str:
+    """A coverage asked for: 90 %, or 97.5 % where a whole number would be another one."""
+    return f"{100 * coverage:.10g}{_SPACE}%"
+
+
+def times(value: float | None) -> str:
+    """A factor with two decimals."""
+    return UNKNOWN if value is None else f"{value:.2f}"
+
+
+def difference(value: float) -> str:
+    """A difference in standard deviations, with its sign."""
+    return _signed(f"{value:+.2f}")
+
+
+def count(value: int) -> str:
+    """A number of rows, thousands set apart."""
+    return f"{value:,}"
+
+
+def score(value: float | None, *, open_end: str = UNKNOWN) -> str:
+    """A score with four decimals, or the name of an open end."""
+    return open_end if value is None else _signed(f"{value:.4f}")
+
+
+def quantity(value: float | str | None) -> str:
+    """A mean in the unit of its column: four digits, or whole thousands."""
+    if value is None or isinstance(value, str):
+        return value or UNKNOWN
+    return _signed(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}")
+
+
+def interval(entry: Any, name: str, form: Any) -> str:
+    """The ends of an interval, ``low to high``; nothing where there is none."""
+    low, high = entry.get(f"{name}_low"), entry.get(f"{name}_high")
+    return "" if low is None or high is None else f"{form(low)} to {form(high)}"
+
+
+def _signed(text: str) -> str:
+    # A hyphen would break a line and looks like a dash; minus nothing is nothing.
+    if not any(digit in text for digit in "123456789"):
+        return text.lstrip("+-")
+    return text.replace("-", MINUS) if text.startswith("-") else text

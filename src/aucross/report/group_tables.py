@@ -1,0 +1,35 @@
+"""The tables by group of a report: the numbers of each group, the gaps between them, and the base-rate guard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aucross.evaluation.group_column import ALL_ROWS, group_column
+from aucross.evaluation.groups import evaluate_groups
+from aucross.evaluation.guard import BaseRateGuard
+from aucross.report.rows import ReportRows
+
+
+def group_tables(clf: Any, X: Any, y: Any, groups: Any, rows: ReportRows, **options: Any) -> list[dict[str, Any]]:
+    """For each coverage ``groups`` and ``group_gaps``; both empty if there are no groups.
+
+    The options are those of :func:`~aucross.evaluation.evaluate_groups`.
+    """
+    if groups is None:
+        return [{"groups": [], "group_gaps": []} for _ in rows.coverages]
+    report = evaluate_groups(clf, X, y, groups, rows.coverages, **options)
+    entries: dict[float, list[dict[str, Any]]] = {coverage: [] for coverage in rows.coverages}
+    for row in report.rows():
+        if row["group"] != ALL_ROWS:
+            entries[row.pop("target_coverage")].append({**row, "group": str(row["group"])})
+    gaps: dict[float, list[dict[str, Any]]] = {coverage: [] for coverage in rows.coverages}
+    for row in report.gaps().rows():
+        gaps[row.pop("target_coverage")].append(row)
+    column = group_column(groups, len(rows.used)).take(rows.used)
+    guard = BaseRateGuard()
+    for coverage, mask in zip(rows.coverages, rows.selected, strict=True):
+        for entry, own in zip(entries[coverage], column.members(), strict=True):
+            weight = None if rows.weight is None else rows.weight[own]
+            check = guard.check(rows.positive[own], mask[own], sample_weight=weight, warn=False)
+            entry |= {"base_rate_ok": check.ok, "base_rate_message": check.message}
+    return [{"groups": entries[coverage], "group_gaps": gaps[coverage]} for coverage in rows.coverages]

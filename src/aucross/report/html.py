@@ -1,0 +1,175 @@
+"""The summary as one HTML file that needs nothing else: styles, script, data and plotly are inside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.resources import files
+from typing import Any
+
+from aucross.report import figures, formats, tables
+
+_PLOTLY_AND_JINJA = 'the HTML report needs jinja2 and plotly; install them with: pip install "aucross[report]"'
+
+
+def render_html(summary: Mapping[str, Any]) -> str:
+    """Render the report as one self-contained page with a slider for the coverage.
+
+    Parameters
+    ----------
+    summary : dict
+        From :func:`build_summary`, or the same read back from JSON.
+
+    Returns
+    -------
+    str
+        HTML of about 6 MB, most of it plotly; the page makes no request to any server.
+
+    Examples
+    --------
+    >>> from aucross.report import build_summary, render_html
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> X, y = make_classification(2000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X[:1000], y[:1000])
+    >>> page = render_html(build_summary(clf, X[1000:], y[1000:], title="Pilot", n_bootstrap=50))
+    >>> page.startswith("<!doctype html>"), "<title>Pilot</title>" in page
+    (True, True)
+    """
+    try:
+        jinja2, markupsafe = import_module("jinja2"), import_module("markupsafe")
+        plotly = import_module("plotly.offline").get_plotlyjs()
+    except ImportError as error:
+        raise ImportError(_PLOTLY_AND_JINJA) from error
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    inside = {"style": _part("style.css"), "script": _part("script.js"), "plotly": plotly}
+    template = environment.from_string(_part("template.html"))
+    page: str = template.render(
+        **_texts(summary),
+        page_data=markupsafe.Markup(_json_in_html(page_data(summary))),
+        **{name: markupsafe.Markup(text) for name, text in inside.items()},
+    )
+    return page.strip() + "\n"
+
+
+def _part(name: str) -> str:
+    return files("aucross.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _json_in_html(data: Any) -> str:
+    """JSON that no parser of HTML can take for markup, whatever the texts in it say."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def page_data(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What the script of the page needs: every text, table and chart at every coverage.
+
+    Numbers are text already, rounded by Python: JavaScript rounds halves another way.
+    """
+    entries = summary["coverages"]
+    bars = _bars(summary)
+    steps = [
+        {
+            "fields": fields(summary, entry),
+            "tables": {name: table.rows for name, table in moving_tables(summary, entry).items()},
+            "bars": bars[index],
+            "guard_ok": entry["base_rate"]["ok"],
+            "someone_deferred": entry["n_deferred"] > 0,
+        }
+        for index, entry in enumerate(entries)
+    ]
+    return {
+        "coverages": [entry["target_coverage"] for entry in entries],
+        "start": tables.index_in_use(summary),
+        "steps": steps,
+        "charts": {name: chart._asdict() for name, chart in figures.charts(summary).items()},
+    }
+
+
+def fields(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, str]:
+    """The texts at one coverage by the key under which the page shows them."""
+    texts = {}
+    for number in tables.numbers(summary, entry):
+        texts[number.key] = number.text
+        if number.interval:
+            texts[f"{number.key}_interval"] = number.interval
+    ok, message = entry["base_rate"]["ok"], entry["base_rate"]["message"]
+    return texts | {
+        "guard_sign": "✓" if ok else "▲",
+        "guard_verdict": "Within limits:" if ok else "Limit exceeded:",
+        "guard_message": f"{message}.",
+    }
+
+
+def moving_tables(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, tables.Table]:
+    """The tables that change with the coverage."""
+    return {
+        "bands": tables.band_table(entry),
+        "deciles": tables.decile_table(summary, entry),
+        "scores": tables.score_table(entry),
+        "features": tables.feature_table(entry),
+        "groups": tables.group_table(summary, entry),
+        "gaps": tables.gap_table(summary, entry),
+        "guard": tables.guard_table(summary, entry),
+    }
+
+
+def _bars(summary: Mapping[str, Any]) -> list[list[tuple[float, float]]]:
+    """Start and length, in per cent of the track, of the bar of each feature at each coverage; 50 is the middle."""
+    all_differences = [
+        [feature["standardised_difference"] for feature in entry["features"]] for entry in summary["coverages"]
+    ]
+    largest = max((abs(value) for row in all_differences for value in row), default=1.0) or 1.0
+    return [
+        [(round(50 + min(0.0, size), 2), round(abs(size), 2)) for size in (50 * value / largest for value in row)]
+        for row in all_differences
+    ]
+
+
+def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What the template writes: the page as it stands at the coverage in use, with or without a script."""
+    entry = tables.entry_in_use(summary)
+    coverages = [each["target_coverage"] for each in summary["coverages"]]
+    on_grid = len(coverages) == 51
+    return {
+        "summary": summary,
+        "start": entry,
+        "fields": fields(summary, entry),
+        "numbers": tables.numbers(summary, entry),
+        "tables": {**moving_tables(summary, entry), "coverages": tables.coverage_table(summary)},
+        "bars": _bars(summary)[tables.index_in_use(summary)],
+        "method": tables.method_items(summary),
+        "coverages": coverages,
+        # A coverage between two steps is a step too, so the slider must be able to stand anywhere.
+        "step": "0.01" if on_grid else "any",
+        "positive": tables.positive_name(summary),
+        "negative": tables.negative_name(summary),
+        "rival": tables.rival(summary),
+        "score_title": _score_title(summary),
+        "level": f"{100 * summary['method']['confidence']:g} %",
+        "has_intervals": summary["method"]["n_bootstrap"] > 0,
+        "rows_text": formats.count(summary["data"]["n"]),
+        "model_name": summary["method"]["model"].partition("(")[0],
+        "all_gini": formats.area(tables.all_rows(summary)["selective_gini"]),
+        "colors": {
+            "positive": figures.VERMILION,
+            "negative": figures.BLUE,
+            "own": figures.BLUE,
+            "oracle": figures.GREEN,
+            "rival": figures.VERMILION,
+            "ink": figures.INK,
+            "grey": figures.GREY,
+        },
+    }
+
+
+def _score_title(summary: Mapping[str, Any]) -> str:
+    if summary["score"]["kind"] != "probability":
+        return f"score: decision value, higher for {tables.positive_name(summary)}"
+    note = ", on a scale of log-odds" if summary["score"]["scale"] == "log-odds" else ""
+    return f"score: estimated probability of {tables.positive_name(summary)}{note}"

@@ -1,0 +1,86 @@
+"""The method card: data, classifier, seeds, versions, the command to regenerate the report, and its limits."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+from aucross.report.rows import ReportRows
+
+# With fewer rows of a class an interval for the AUC is a rough guess.
+_FEW_ROWS = 100
+
+_ALWAYS = (
+    (
+        "The numbers describe rows like these test rows. Where applicants, prices or policy change, the coverage and "
+        "the AUC change too: watch both after going live."
+    ),
+    (
+        "The bounds hold for coverage {coverage}, fixed before these rows were seen. Whoever picks the best-looking "
+        "coverage on the slider and quotes its numbers is too optimistic: confirm that choice on fresh rows."
+    ),
+    (
+        "The AUC of the answered rows is measured on fewer rows than the AUC of all rows. Compare it with other "
+        "classifiers at equal coverage only."
+    ),
+    "Deferred rows still need a decision. How good the review is, and what it costs, is not part of this report.",
+    "The Oracle has seen the labels of these very rows. It is a limit for comparison, not a method to use.",
+)
+
+
+def method_card(clf: Any) -> dict[str, Any]:
+    """What was fitted, with which parameters and by which versions of which packages."""
+    model = getattr(clf, "estimator_", None)
+    return {
+        "classifier": type(clf).__name__,
+        "parameters": {name: _repr(value) for name, value in clf.get_params(deep=False).items() if name != "estimator"},
+        "model": _repr(getattr(clf, "estimator", model)),
+        "response_method": getattr(clf, "response_method_", None),
+        "held_out_rows": _held_out_rows(clf),
+        "seed": _repr(getattr(clf, "random_state", None)),
+        "versions": _versions(clf),
+    }
+
+
+def _repr(value: Any) -> str:
+    # Addresses in memory change from run to run and mean nothing to a reader.
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+
+
+def _held_out_rows(clf: Any) -> int | None:
+    """Number of training rows that placed the bands; a row scored several times is one row."""
+    rows = getattr(getattr(clf, "held_out_", None), "rows", None)
+    return None if rows is None else len(np.unique(rows))
+
+
+def _versions(clf: Any) -> dict[str, str]:
+    parts = [clf, *(value for value in clf.get_params(deep=True).values() if hasattr(value, "get_params"))]
+    packages = dict.fromkeys(["aucross", "numpy", "scipy", "sklearn", *(_package(part) for part in parts)])
+    versions = {package: getattr(sys.modules.get(package), "__version__", None) for package in packages}
+    named = {"scikit-learn" if package == "sklearn" else package: version for package, version in versions.items()}
+    return {"python": platform.python_version()} | {name: version for name, version in named.items() if version}
+
+
+def _package(part: Any) -> str:
+    return type(part).__module__.partition(".")[0]
+
+
+def limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[str]:
+    """What the numbers do not say, in plain words; the first ones always, the others where they apply."""
+    at = rows.coverages.index(coverage)
+    accepted = rows.selected[at]
+    smaller = int(min(rows.positive[accepted].sum(), (~rows.positive[accepted]).sum()))
+    said = [limit.format(coverage=f"{coverage:g}") for limit in _ALWAYS]
+    if not rows.is_probability:
+        said.append("The scores are decision values, not probabilities: there is no calibration to check.")
+    if rows.weight is not None:
+        said.append("Rows carry weights: shares, rates and areas count weight, numbers of rows count rows.")
+    if smaller < _FEW_ROWS:
+        said.append(f"Only {smaller} answered rows are of the smaller class: read its numbers as rough.")
+    if group_sizes and min(group_sizes) < _FEW_ROWS:
+        said.append(f"The smallest group has {min(group_sizes)} rows: a gap between groups may be chance.")
+    return said

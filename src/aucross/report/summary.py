@@ -1,0 +1,238 @@
+"""From a fitted classifier and labelled rows to one plain dictionary that every rendering reads.
+
+::
+
+    clf, X, y ──► build_summary ──► dict ──┬──► render_html       one page, works offline
+                                           ├──► render_markdown   model card
+                                           └──► render_json       the same for programs
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import warnings
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.evaluation.coverage import positive_rate
+from aucross.evaluation.evaluate import seed_from
+from aucross.evaluation.inputs import check_probability
+from aucross.evaluation.promise import PromiseWarning, promise_selective
+from aucross.report import formats
+from aucross.report.coverage_numbers import base_rate, coverage_numbers
+from aucross.report.curves import bin_edges, class_shares, roc_and_cap
+from aucross.report.deciles import decile_table
+from aucross.report.deferral import feature_differences, score_summary
+from aucross.report.group_tables import group_tables
+from aucross.report.method import limits, method_card
+from aucross.report.rows import GRID, ReportRows, read_rows
+from aucross.report.score_bands import score_bands
+
+# Raised when a key is renamed, removed or changes its meaning; new keys do not raise it.
+SCHEMA_VERSION = 1
+
+
+def build_summary(
+    clf: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    coverage: float | None = None,
+    groups: Any = None,
+    sample_weight: ArrayLike | None = None,
+    band_groups: Any = None,
+    class_names: Sequence[str] | None = None,
+    title: str = "Selective classification report",
+    data_name: str | None = None,
+    command: str | None = None,
+    date: str | None = None,
+    confidence: float = 0.95,
+    n_bootstrap: int = 1000,
+    random_state: Any = 0,
+) -> dict[str, Any]:
+    """Compute everything that a report shows, as a dictionary that JSON can write.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
+    X : array-like or frame of shape (n_samples, n_features)
+        Labelled rows that the classifier was not fitted on.
+    y : array-like of shape (n_samples,)
+        Their labels, as in training.
+    coverage : float in (0, 1], optional
+        Coverage in use, for which the report makes its promise; that of the classifier by default.
+    groups : array-like or series of shape (n_samples,), optional
+        Group of each row, for the tables by group; it need not be a feature.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows; a row of weight 0 takes no part.
+    band_groups : array-like of shape (n_samples,), optional
+        Group of each row, for a classifier whose bands were fitted per group.
+    class_names : pair of str, optional
+        What to call the negative and the positive class; their labels by default.
+    title, data_name, command, date : str, optional
+        Heading, name of the data, the command that makes this report, and its date, by default today's. All of them
+        are only written down.
+    confidence : float in (0, 1), default=0.95
+        Confidence of bounds and intervals.
+    n_bootstrap : int, default=1000
+        Bootstrap replicates; 0 gives no intervals.
+    random_state : int, Generator, RandomState or None, default=0
+        Seed of the bootstrap.
+
+    Returns
+    -------
+    dict
+        Strings, numbers, booleans, None, lists and dictionaries. An undefined number is None. ``coverages`` holds one
+        entry per step of the slider, .50 to 1.00 by .01, and one for `coverage` if that is no step.
+
+    See Also
+    --------
+    write_report : Renders and writes in one step.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> from aucross.report import build_summary
+    >>> X, y = make_classification(3000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X[:2000], y[:2000])
+    >>> summary = build_summary(clf, X[2000:], y[2000:], n_bootstrap=100)
+    >>> summary["coverage"], len(summary["coverages"]), summary["data"]["n"]
+    (0.8, 51, 1000)
+    """
+    coverage = _on_grid(check_probability(clf.coverage if coverage is None else coverage, "coverage"))
+    confidence = check_probability(confidence, "confidence", ends=False)
+    weights_and_groups = {"sample_weight": sample_weight, "band_groups": band_groups}
+    rows = read_rows(clf, X, y, coverage, **weights_and_groups)
+    names = _class_names(clf, class_names)
+    promise = _promise(clf, X, y, coverage, confidence=confidence, **weights_and_groups)
+    bootstrap = {"n_bootstrap": n_bootstrap, "random_state": seed_from(random_state)}
+    by_group = group_tables(clf, X, y, groups, rows, confidence_level=confidence, **weights_and_groups, **bootstrap)
+    lies_on, bands = score_bands(clf, rows, band_groups)
+    score = _score(rows, lies_on)
+    entries = _entries(rows, X, score["bin_edges"], confidence=confidence, **bootstrap)
+    for entry, band, tables in zip(entries, bands, by_group, strict=True):
+        entry |= {"bands": band, **tables}
+    at = rows.coverages.index(coverage)
+    sizes = [group["n"] for group in by_group[at]["groups"]]
+    summary = {
+        "schema": "aucross.report",
+        "schema_version": SCHEMA_VERSION,
+        "title": title,
+        "coverage": coverage,
+        "sentence": _sentence(_plain(entries[at]), _plain(entries[-1]), confidence),
+        "promise": promise,
+        "data": {"name": data_name, **_data(clf, rows, names)},
+        "score": score,
+        "coverages": entries,
+        "method": {
+            **method_card(clf),
+            "confidence": confidence,
+            "n_bootstrap": n_bootstrap,
+            "bootstrap_seed": bootstrap["random_state"],
+            "command": command,
+            "date": date or dt.date.today().isoformat(),
+            "limits": limits(rows, coverage, sizes),
+        },
+    }
+    return {key: _plain(value) for key, value in summary.items()}
+
+
+def _on_grid(coverage: float) -> float:
+    """The step of the slider that a coverage equals up to rounding, or the coverage itself."""
+    return next((step for step in GRID if abs(step - coverage) < 1e-9), coverage)
+
+
+def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
+    if names is None:
+        return str(clf.classes_[0]), str(clf.classes_[1])
+    if isinstance(names, str) or len(names) != 2:
+        raise ValueError(f'class_names must be a pair (negative, positive), got {names!r}; pass ("repaid", "default")')
+    return str(names[0]), str(names[1])
+
+
+def _entries(rows: ReportRows, X: Any, edges: Any, **options: Any) -> list[dict[str, Any]]:
+    """What the page shows at each coverage, groups and bands aside."""
+    numbers, features = coverage_numbers(rows, **options), feature_differences(rows, X)
+    return [
+        {
+            **numbers[index],
+            "base_rate": base_rate(rows, mask),
+            "deferred_shares": class_shares(rows, edges, ~mask),
+            "curve": roc_and_cap(rows, mask),
+            "deciles": decile_table(rows, mask, options["confidence"]),
+            "scores": {"accepted": score_summary(rows, mask), "deferred": score_summary(rows, ~mask)},
+            "features": features[index],
+        }
+        for index, mask in enumerate(rows.selected)
+    ]
+
+
+def _data(clf: Any, rows: ReportRows, names: tuple[str, str]) -> dict[str, Any]:
+    return {
+        "n": len(rows.positive),
+        "n_positive": int(rows.positive.sum()),
+        "n_negative": int((~rows.positive).sum()),
+        "positive_rate": positive_rate(rows.positive, sample_weight=rows.weight),
+        "n_features": getattr(clf, "n_features_in_", None),
+        "weighted": rows.weight is not None,
+        "negative_class": names[0],
+        "positive_class": names[1],
+    }
+
+
+def _score(rows: ReportRows, lies_on: str) -> dict[str, Any]:
+    scale, edges = bin_edges(rows)
+    return {
+        "kind": "probability" if rows.is_probability else "decision value",
+        "band_lies_on": lies_on,
+        "scale": scale,
+        "bin_edges": edges,
+        "shares": class_shares(rows, edges),
+    }
+
+
+def _sentence(entry: Mapping[str, Any], everyone: Mapping[str, Any], confidence: float) -> str:
+    """The result in words, for the coverage in use."""
+    reached, asked = entry["achieved_coverage"], entry["target_coverage"]
+    ends = formats.interval(entry, "selective_auc", formats.area)
+    return (
+        f"Asked to answer {formats.target(asked)} of the rows, the classifier answers {formats.percent(reached)} of "
+        f"{formats.count(entry['n_accepted'] + entry['n_deferred'])} test rows and defers "
+        f"{formats.percent(1 - reached)} to review. Among the rows that it answers the AUC is "
+        f"{formats.area(entry['selective_auc'])}{f' ({100 * confidence:g} % interval {ends})' if ends else ''}; over "
+        f"all rows it is {formats.area(everyone['selective_auc'])}."
+    )
+
+
+def _promise(clf: Any, X: Any, y: ArrayLike, coverage: float, **options: Any) -> dict[str, Any]:
+    """The bounds that can be promised, with their sentence and with the warning if there is one."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        promise = promise_selective(clf, X, y, coverage, **options).to_dict()
+    for warning in caught:
+        warnings.warn(str(warning.message), warning.category, stacklevel=3)
+    # The report must say it too: whoever reads it was not there when it was made.
+    doubts = {str(warning.message): None for warning in caught if issubclass(warning.category, PromiseWarning)}
+    return promise | {"warnings": list(doubts)}
+
+
+def _plain(value: Any) -> Any:
+    """The value in types that JSON knows; a number that is not finite becomes None."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    return value if value is None or isinstance(value, str | int | bool) else str(value)

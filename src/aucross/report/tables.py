@@ -1,0 +1,322 @@
+"""The summary as labelled text: the numbers and tables that the page and the model card both show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from aucross.report import formats
+
+Summary = Mapping[str, Any]
+Entry = Mapping[str, Any]
+
+_METRIC_NAMES = {
+    "achieved_coverage": "share answered",
+    "selective_auc": "AUC",
+    "selective_accuracy": "accuracy",
+    "positive_rate": "rate of {positive}",
+    "positives_deferred": "share of {positive} deferred",
+}
+
+
+class Table(NamedTuple):
+    """Rows of text under named columns; the first column names the row."""
+
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+
+class Number(NamedTuple):
+    """A number with what to call it, under the key by which the page finds it, and its interval if there is one."""
+
+    key: str
+    label: str
+    text: str
+    interval: str = ""
+
+
+def positive_name(summary: Summary) -> str:
+    """What to call the positive class in a sentence."""
+    return _class_name(summary["data"]["positive_class"])
+
+
+def negative_name(summary: Summary) -> str:
+    """What to call the negative class in a sentence."""
+    return _class_name(summary["data"]["negative_class"])
+
+
+def _class_name(label: str) -> str:
+    try:
+        float(label)
+    except ValueError:
+        return f"class {label}" if label in ("True", "False") else label
+    return f"class {label}"
+
+
+def entry_in_use(summary: Summary) -> Entry:
+    """The entry of the coverage in use."""
+    entry: Entry = summary["coverages"][index_in_use(summary)]
+    return entry
+
+
+def index_in_use(summary: Summary) -> int:
+    """The number of the entry of the coverage in use."""
+    return [entry["target_coverage"] for entry in summary["coverages"]].index(summary["coverage"])
+
+
+def numbers(summary: Summary, entry: Entry) -> list[Number]:
+    """The numbers at one coverage, in the order of reading."""
+    positive = positive_name(summary)
+    total = entry["n_accepted"] + entry["n_deferred"]
+    percent, area, change = formats.percent, formats.area, formats.change
+    listed = [
+        Number("target_coverage", "Coverage asked for", formats.target(entry["target_coverage"])),
+        _with_interval(entry, "achieved_coverage", "Coverage reached", percent),
+        Number("n_accepted", "Rows answered", f"{formats.count(entry['n_accepted'])} of {formats.count(total)}"),
+        Number("n_deferred", "Rows deferred", formats.count(entry["n_deferred"])),
+        _with_interval(entry, "selective_auc", "AUC, answered rows", area),
+        Number("all_auc", "AUC, all rows", area(all_rows(summary)["selective_auc"])),
+        _with_interval(entry, "auc_gain", "Gain in AUC", change),
+        Number("selective_gini", "Gini, answered rows", area(entry["selective_gini"])),
+        Number("selective_ks", "Kolmogorov-Smirnov", area(entry["selective_ks"])),
+        _with_interval(entry, "selective_accuracy", "Accuracy, answered rows", percent),
+        _with_interval(entry, "positive_rate", f"Rate of {positive}, answered rows", percent),
+        Number("positives_deferred", f"Share of {positive} deferred", percent(entry["positives_deferred"])),
+        Number("oracle_auc", "AUC of the Oracle", area(entry["oracle_auc"])),
+        Number("max_probability_auc", f"AUC by {rival(summary)}", area(entry["max_probability_auc"])),
+        Number("band", "Band of scores deferred", band_text(summary, entry)),
+    ]
+    if summary["score"]["kind"] == "probability":
+        error = entry["expected_calibration_error"]
+        listed[-1:-1] = [
+            Number("selective_brier", "Brier score, answered rows", area(entry["selective_brier"])),
+            Number("expected_calibration_error", "Calibration error (ECE)", area(error)),
+        ]
+    return listed
+
+
+def _with_interval(entry: Entry, key: str, label: str, form: Any) -> Number:
+    return Number(key, label, form(entry[key]), formats.interval(entry, key, form))
+
+
+def all_rows(summary: Summary) -> Entry:
+    """The entry of coverage 1, where every row is answered."""
+    entry: Entry = summary["coverages"][-1]
+    return entry
+
+
+def rival(summary: Summary) -> str:
+    """The usual rule, to compare with: reject the rows of least confidence."""
+    return "maximum probability" if summary["score"]["kind"] == "probability" else "distance from the boundary"
+
+
+def band_text(summary: Summary, entry: Entry) -> str:
+    """The band in words."""
+    if not entry["n_deferred"] and all(band["empty"] for band in entry["bands"]):
+        return "none"
+    if summary["score"]["band_lies_on"] == "other":
+        return "no single band"
+    if len(entry["bands"]) > 1:
+        return "one per group"
+    return one_band_text(entry["bands"][0])
+
+
+def one_band_text(band: Mapping[str, Any]) -> str:
+    """The two ends of a band."""
+    if band["empty"]:
+        return "none"
+    low, high = formats.score(band["lower"], open_end="lowest"), formats.score(band["upper"], open_end="highest")
+    return f"{low} to {high}"
+
+
+def band_table(entry: Entry) -> Table:
+    """The band of each group, where bands were fitted per group."""
+    rows = [(band["group"], one_band_text(band)) for band in entry["bands"] if band["group"] is not None]
+    return Table(("Group", "Scores deferred"), rows)
+
+
+def decile_table(summary: Summary, entry: Entry) -> Table:
+    """Deciles of the answered rows, the highest scores first."""
+    positive = positive_name(summary)
+    columns = ("Decile", "Scores", "Rows", f"Rows of {positive}", "Mean score", f"Rate of {positive}")
+    rows = [
+        (
+            str(part["decile"]),
+            f"{formats.score(part['lowest_score'])} to {formats.score(part['highest_score'])}",
+            formats.count(part["n"]),
+            formats.count(part["n_positive"]),
+            formats.score(part["mean_score"]),
+            formats.area(part["observed_rate"]),
+            formats.times(part["lift"]),
+            formats.percent(part["positives_so_far"]),
+        )
+        for part in entry["deciles"]
+    ]
+    return Table((*columns, "Lift", _capital(f"{positive} found so far")), rows)
+
+
+def score_table(entry: Entry) -> Table:
+    """Scores of answered and of deferred rows."""
+    parts = {"Answered": entry["scores"]["accepted"], "Deferred": entry["scores"]["deferred"]}
+    shares = list((parts["Answered"]["quantiles"] or parts["Deferred"]["quantiles"]).items())
+    columns = ("Rows", "Number", "Mean score", *(f"{100 * float(share):g} % below" for share, _ in shares))
+    rows = [
+        (
+            name,
+            formats.count(part["n"]),
+            formats.score(part["mean"]),
+            *(formats.score(part["quantiles"] and part["quantiles"][share]) for share, _ in shares),
+        )
+        for name, part in parts.items()
+    ]
+    return Table(columns, rows)
+
+
+def feature_table(entry: Entry) -> Table:
+    """Columns in which deferred and answered rows differ most."""
+    rows = []
+    for feature in entry["features"]:
+        form = formats.percent if feature["kind"] in ("category", "missing") else formats.quantity
+        difference = formats.difference(feature["standardised_difference"])
+        rows.append((_feature_name(feature), form(feature["accepted"]), form(feature["deferred"]), difference))
+    return Table(("Feature", "Answered", "Deferred", "Difference"), rows)
+
+
+def _capital(text: str) -> str:
+    # str.capitalize would also make small letters of the others, which can be a name.
+    return text[:1].upper() + text[1:]
+
+
+def _feature_name(feature: Mapping[str, Any]) -> str:
+    if feature["kind"] == "missing":
+        return f"{feature['feature']} is missing"
+    return f"{feature['feature']} = {feature['level']}" if feature["kind"] == "category" else feature["feature"]
+
+
+def group_table(summary: Summary, entry: Entry) -> Table:
+    """Each group: how much is answered and how well."""
+    positive = positive_name(summary)
+    rows = [
+        (
+            group["group"],
+            formats.count(group["n"]),
+            _estimate(group, "achieved_coverage", formats.percent),
+            _estimate(group, "selective_auc", formats.area),
+            formats.percent(group["positive_rate"]),
+            formats.percent(group["positives_deferred"]),
+            "within limits" if group["base_rate_ok"] else "limit exceeded",
+        )
+        for group in entry["groups"]
+    ]
+    columns = ("Group", "Rows", "Answered", "AUC", f"Rate of {positive}", f"Share of {positive} deferred", "Base rate")
+    return Table(columns, rows)
+
+
+def _estimate(entry: Entry, key: str, form: Any) -> str:
+    ends = formats.interval(entry, key, form)
+    return form(entry[key]) + (f" ({ends})" if ends else "")
+
+
+def gap_table(summary: Summary, entry: Entry) -> Table:
+    """The largest differences between groups, beside what chance alone would make of equal groups."""
+    rows = []
+    for gap in entry["group_gaps"]:
+        if gap["metric"] not in ("achieved_coverage", "selective_auc", "positives_deferred"):
+            continue
+        form = formats.area if gap["metric"] == "selective_auc" else formats.percent
+        name = _METRIC_NAMES[gap["metric"]].format(positive=positive_name(summary))
+        known = gap["gap"] is not None and gap["gap_by_chance"] is not None
+        verdict = formats.UNKNOWN if not known else "yes" if gap["gap"] > gap["gap_by_chance"] else "no"
+        names = (str(gap["lowest_group"]), str(gap["highest_group"]))
+        rows.append((_capital(name), form(gap["gap"]), form(gap["gap_by_chance"]), verdict, *names))
+    return Table(("Gap in", "Gap", "By chance up to", "More than chance", "Lowest group", "Highest group"), rows)
+
+
+def guard_table(summary: Summary, entry: Entry) -> Table:
+    """The three measures of the base-rate guard with their limits."""
+    rate = entry["base_rate"]
+    rarer = positive_name(summary) if rate["rarer_class"] == "positive" else negative_name(summary)
+    verdict = {
+        name: "exceeded" if name in rate["exceeded"] else "within"
+        for name in ("max_shift", "max_relative_shift", "max_deferral_ratio")
+    }
+    rows = [
+        (
+            f"Rate of {positive_name(summary)}, answered rows minus all rows",
+            formats.change(rate["shift"]),
+            f"\N{PLUS-MINUS SIGN}{rate['max_shift']:g}",
+            verdict["max_shift"],
+        ),
+        (
+            f"Change of the share of {rarer}",
+            formats.percent_change(rate["relative_shift"]),
+            f"\N{PLUS-MINUS SIGN}{formats.percent(rate['max_relative_shift'])}",
+            verdict["max_relative_shift"],
+        ),
+        (
+            f"How often {rarer} is deferred, as a multiple of any row",
+            formats.times(rate["deferral_ratio"]),
+            f"up to {formats.times(rate['max_deferral_ratio'])}",
+            verdict["max_deferral_ratio"],
+        ),
+    ]
+    return Table(("Measure", "Value", "Limit", "Verdict"), rows)
+
+
+def coverage_table(summary: Summary) -> Table:
+    """Steps of five per cent, and the coverage in use: the result without a slider."""
+    positive = positive_name(summary)
+    columns = ("Asked", "Reached", "AUC", "Interval", "Oracle", _capital(rival(summary)), "Gini")
+    rows = [
+        (
+            formats.target(entry["target_coverage"]),
+            formats.percent(entry["achieved_coverage"]),
+            formats.area(entry["selective_auc"]),
+            formats.interval(entry, "selective_auc", formats.area),
+            formats.area(entry["oracle_auc"]),
+            formats.area(entry["max_probability_auc"]),
+            formats.area(entry["selective_gini"]),
+            formats.percent(entry["positive_rate"]),
+            formats.percent(entry["positives_deferred"]),
+            band_text(summary, entry),
+        )
+        for entry in summary["coverages"]
+        if round(100 * entry["target_coverage"], 6) % 5 == 0 or entry["target_coverage"] == summary["coverage"]
+    ]
+    return Table((*columns, f"Rate of {positive}", _capital(f"{positive} deferred"), "Scores deferred"), rows)
+
+
+def _classes(summary: Summary) -> str:
+    data = summary["data"]
+    return (
+        f"{positive_name(summary)} (the positive class) {formats.count(data['n_positive'])}, "
+        f"{negative_name(summary)} {formats.count(data['n_negative'])}; "
+        f"positive rate {formats.percent(data['positive_rate'])}"
+    )
+
+
+def method_items(summary: Summary) -> list[tuple[str, str]]:
+    """The method card as pairs of name and text."""
+    data, method = summary["data"], summary["method"]
+    features = "" if data["n_features"] is None else f", {data['n_features']} features"
+    placed = method["held_out_rows"]
+    level = f"{100 * method['confidence']:g} %"
+    return [
+        ("Data", data["name"] or "not named"),
+        ("Rows", f"{formats.count(data['n'])}{features}{', weighted' if data['weighted'] else ''}"),
+        ("Classes", _classes(summary)),
+        ("Classifier", method["classifier"]),
+        ("Parameters", ", ".join(f"{name}={value}" for name, value in method["parameters"].items())),
+        ("Model", method["model"]),
+        ("Scores", f"{summary['score']['kind']} ({method['response_method'] or 'predict_proba'})"),
+        ("Bands placed on", "unknown" if placed is None else f"{formats.count(placed)} held-out training rows"),
+        ("Seed of the fit", method["seed"]),
+        (
+            "Intervals",
+            f"{level}, bootstrap of {formats.count(method['n_bootstrap'])} resamples, seed {method['bootstrap_seed']}"
+            if method["n_bootstrap"]
+            else "none",
+        ),
+        ("Versions", ", ".join(f"{name} {version}" for name, version in method["versions"].items())),
+        ("Date", method["date"]),
+    ]

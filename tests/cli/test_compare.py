@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from cli.commands import ROLES, aucross
+
+PAIRS = ("--base", "logistic", "--base", "lightgbm", "--method", "plugin-auc", "--method", "plugin")
+
+
+@pytest.fixture(scope="module")
+def compared(folder):
+    result = aucross("compare", folder / "loans.csv", *ROLES, *PAIRS, "--coverage", 0.8)
+    assert result.exit_code == 0, result.stderr
+    return result
+
+
+def test_every_method_stands_beside_every_base_model(compared):
+    rows = [line.split()[:2] for line in compared.stdout.splitlines() if line.strip().startswith(("logi", "light"))]
+    assert rows == [[base, method] for base in ("logistic", "lightgbm") for method in ("plugin-auc", "plugin")]
+    for column in ("coverage reached", "AUC of accepted", "minus plugin-auc with logistic", "to Oracle", "seconds"):
+        assert column in compared.stdout
+    assert "The highest AUC of accepted cases is " in compared.stdout
+    assert "2 of 4: plugin with logistic" not in compared.stdout
+
+
+def test_the_document_holds_paired_differences_from_the_first(document, folder):
+    found = document("compare", folder / "loans.csv", *ROLES, *PAIRS, "--quiet")
+    assert found["reference"] == "plugin-auc with logistic"
+    reference, *others = found["comparison"]
+    assert (reference["difference"], reference["difference_low"], reference["difference_high"]) == (0, 0, 0)
+    for row in others:
+        assert row["difference_low"] <= row["difference"] <= row["difference_high"]
+        assert row["difference"] == pytest.approx(row["selective_auc"] - reference["selective_auc"])
+    for row in found["comparison"]:
+        assert row["gap_to_oracle"] >= -1e-12
+        assert row["seconds"] > 0
+
+
+def test_all_installed_base_models_are_compared_by_default(run, table, monkeypatch):
+    monkeypatch.setattr("aucross.cli.models.find_spec", lambda name: None)
+    result = run("compare", table(), "--target", "default", "--method", "plugin")
+    assert result.exit_code == 0, result.stderr
+    assert "note: not compared, because not installed: lightgbm, xgboost\n" in result.stderr
+    bases = [line.split()[0] for line in result.stdout.splitlines() if " plugin " in line and "with" not in line]
+    assert bases == ["hgb", "logistic", "forest"]

@@ -1,0 +1,45 @@
+"""The commands of the how-to page, run as they are printed there."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from aucross.datasets import make_credit
+from cli.commands import aucross
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "command-line.md"
+LINES = [line.removeprefix("$ ") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("$ ")]
+COMMANDS = [line for line in LINES if line.startswith("aucross ") and "demo" not in line]
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """The tables that the page speaks of, small."""
+    folder = tmp_path_factory.mktemp("howto")
+    loans = make_credit(500, random_state=0).frame
+    loans.insert(0, "loan", [f"{number:06d}" for number in range(len(loans))])
+    loans.insert(1, "customer", [f"customer {number // 2}" for number in range(len(loans))])
+    for name, rows in (("loans", loans), ("test", loans.iloc[:300]), ("new", loans.drop(columns="default"))):
+        rows.to_csv(folder / f"{name}.csv", index=False)
+    return folder
+
+
+def test_the_page_has_commands_of_every_kind():
+    assert {line.split()[1] for line in LINES if line.startswith("aucross ")} == {
+        *("fit", "evaluate", "predict", "compare", "report", "demo")
+    }
+
+
+def test_the_commands_of_the_page_work(tables, monkeypatch):
+    monkeypatch.chdir(tables)
+    for command in COMMANDS:
+        # Models and reports are not the point here, and take most of the time.
+        quick = ("--base", "logistic", "--method", "plugin-auc") if " fit " in command else ()
+        quick = ("--method", "plugin-auc") if " compare " in command else quick
+        report = ("--no-report",) if " fit " in command and not command.endswith("model.aucross") else ()
+        expected = 2 if "--coverage 90" in command else 0
+        result = aucross(*shlex.split(command)[1:], *quick, *report, "--quiet")
+        assert result.exit_code == expected, f"{command}: {result.stderr}"

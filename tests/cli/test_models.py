@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from aucross.cli import models
+from aucross.cli.errors import CommandError
+from aucross.cli.models import fit_classifier, make_classifier, make_model
+from aucross.cli.names import Base, Method
+from aucross.cli.schema import LabelledRows
+from aucross.deploy.storage import load, save
+
+COLUMNS = {"amount": "number", "region": "category", "purpose": "category"}
+N_ROWS = 600
+
+
+@pytest.fixture(scope="module")
+def rows() -> LabelledRows:
+    """A number and two categories with gaps, one of them with more values than gradient boosting has bins."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "amount": rng.normal(size=N_ROWS),
+            "region": rng.choice(["north", "south"], N_ROWS).astype(object),
+            "purpose": np.array([f"purpose {number}" for number in rng.integers(0, 1000, N_ROWS)], dtype=object),
+        }
+    )
+    chance = 1 / (1 + np.exp(-X["amount"] - (X["region"] == "north")))
+    X.loc[::7, ["amount", "region"]] = np.nan
+    return LabelledRows(X, (rng.random(N_ROWS) < chance).astype(np.int64), rng.uniform(0.5, 2, N_ROWS))
+
+
+@pytest.mark.parametrize("base", Base)
+def test_every_base_model_reads_gaps_unseen_and_many_categories_and_can_be_stored(base, rows, tmp_path):
+    clf = make_classifier(Method.PLUGIN_AUC, base, COLUMNS, coverage=0.8, seed=0, jobs=1, weighted=True)
+    fit_classifier(clf, rows)
+    new = rows.X.iloc[:50].copy()
+    new.loc[:10, "region"] = "west"
+    save(clf, tmp_path / "model.aucross")
+    loaded = load(tmp_path / "model.aucross")
+    assert np.array_equal(loaded.predict_proba(new), clf.predict_proba(new))
+    assert np.array_equal(loaded.select(new), clf.select(new))
+
+
+@pytest.mark.parametrize("method", Method)
+def test_every_method_fits_with_weights_and_can_be_stored(method, rows, tmp_path):
+    few = rows.take(np.arange(250))
+    clf = make_classifier(method, Base.LOGISTIC, COLUMNS, coverage=0.8, seed=0, jobs=1, weighted=True)
+    fit_classifier(clf, few)
+    save(clf, tmp_path / "model.aucross")
+    assert np.array_equal(load(tmp_path / "model.aucross").select(rows.X), clf.select(rows.X))
+
+
+@pytest.mark.parametrize("base", Base)
+def test_tables_without_numbers_or_without_categories_work(base, rows):
+    for names in (["amount"], ["region"]):
+        columns = {name: COLUMNS[name] for name in names}
+        model = make_model(base, columns, seed=0).fit(rows.X[names], rows.y)
+        assert model.predict_proba(rows.X[names]).shape == (N_ROWS, 2)
+
+
+def test_weights_reach_the_model(rows):
+    fitted = []
+    for weight in (np.ones(N_ROWS), np.where(rows.y, 5.0, 1.0)):
+        clf = make_classifier(Method.PLUGIN, Base.LOGISTIC, COLUMNS, coverage=0.8, seed=0, jobs=1, weighted=True)
+        fitted.append(fit_classifier(clf, LabelledRows(rows.X, rows.y, weight)))
+    plain, weighted = (clf.predict_proba(rows.X)[:, 1].mean() for clf in fitted)
+    assert weighted > plain + 0.1
+
+
+def test_the_same_seed_gives_the_same_model(rows):
+    scores = [make_model(Base.HGB, COLUMNS, seed=3).fit(rows.X, rows.y).predict_proba(rows.X)[:, 1] for _ in range(2)]
+    assert np.array_equal(*scores)
+
+
+def test_a_missing_library_is_named_with_its_installation(monkeypatch):
+    monkeypatch.setattr(models, "find_spec", lambda name: None)
+    with pytest.raises(CommandError) as caught:
+        make_model(Base.LIGHTGBM, COLUMNS, seed=0)
+    assert str(caught.value) == (
+        "--base lightgbm needs lightgbm, which is not installed: pip install lightgbm; --base hgb needs nothing more"
+    )

@@ -1,0 +1,230 @@
+"""Coverage of a model trained on all rows, read off two numbers of folds."""
+
+from __future__ import annotations
+
+import pickle
+from math import inf
+
+import numpy as np
+import pytest
+
+from aucross.core import BandRule, OptimalBands, RankedScores, ThresholdBands
+from aucross.core.correction import CorrectedBands, extrapolation_factor
+from aucross.core.promises import PromisedBands
+from aucross.core.rules import placed_rule
+from aucross.core.scored_rows import ScoredRows
+
+N_ROWS = 20_000
+UNIFORM = (np.arange(N_ROWS) + 0.5) / N_ROWS
+FOLDS = [(5, 2), (10, 2), (3, 2), (2, 3)]
+REJECTED = np.array([0.02, 0.03, 0.05, 0.1, 0.15, 0.25, 0.4, 0.5, 0.6, 0.8, 0.9])
+
+FINE_GRID = np.unique(
+    np.concatenate(([5e-324, 1e-300, 1e-12, 1e-6], np.linspace(1e-4, 1, 2000), 1 - np.logspace(-12, -3, 50)))
+)
+
+every_number_of_folds = pytest.mark.parametrize(("n_folds", "n_fewer_folds"), FOLDS)
+
+
+def thresholds(score, weight=None) -> ThresholdBands:
+    return ThresholdBands(RankedScores.from_probabilities(np.zeros(len(score)), score, weight))
+
+
+def corrected(score, again, factor, weight=None, weight_again=None) -> CorrectedBands:
+    rows, fewer_folds = ScoredRows(score, weight), ScoredRows(again, weight_again)
+    return CorrectedBands(thresholds(score, weight), rows, fewer_folds, factor)
+
+
+def noisy(seed, n_rows=40, factor=1 / 3) -> CorrectedBands:
+    """A handful of rows with ties, whose scores by fewer folds have little to do with the others."""
+    rng = np.random.default_rng(seed)
+    return corrected(rng.integers(0, 9, n_rows) / 8, rng.normal(rng.normal(), 0.3, n_rows), factor)
+
+
+# ---- the straight line ----
+
+
+@pytest.mark.parametrize(("n_folds", "n_fewer_folds", "factor"), [(5, 2, 1 / 3), (3, 2, 1), (10, 2, 1 / 8), (2, 3, -2)])
+def test_the_factor_is_that_of_the_formula(n_folds, n_fewer_folds, factor):
+    assert extrapolation_factor(n_folds, n_fewer_folds) == pytest.approx(factor)
+
+
+@every_number_of_folds
+def test_a_straight_line_in_one_over_folds_less_one_is_continued_to_all_rows(n_folds, n_fewer_folds):
+    def line(folds):
+        return 0.3 + 0.07 / (folds - 1)
+
+    here, there = line(n_folds), line(n_fewer_folds)
+    assert here + extrapolation_factor(n_folds, n_fewer_folds) * (here - there) == pytest.approx(0.3)
+
+
+@every_number_of_folds
+@pytest.mark.parametrize("shift", [0.002, -0.002])
+def test_a_shift_that_is_linear_is_corrected_exactly_at_every_coverage(n_folds, n_fewer_folds, shift):
+    """The score of every row moves by the same amount, so that the share below any threshold is linear."""
+
+    def scores_by(one_over_folds):
+        return UNIFORM + shift * (n_folds - 1) * one_over_folds
+
+    of_folds, of_fewer, of_all = (scores_by(x) for x in (1 / (n_folds - 1), 1 / (n_fewer_folds - 1), 0.0))
+    rule = corrected(of_folds, of_fewer, extrapolation_factor(n_folds, n_fewer_folds))
+    for rejected in REJECTED:
+        assert rule.coverage_to_ask(1 - rejected) == pytest.approx(1 - rejected + shift, abs=5 / N_ROWS)
+        assert rule.band(1 - rejected).rejects(of_all).mean() == pytest.approx(rejected, abs=5 / N_ROWS)
+        assert abs(rule.rule.band(1 - rejected).rejects(of_all).mean() - rejected) > 0.0015
+
+
+def test_scores_that_fewer_rows_make_more_extreme_are_corrected_on_both_sides():
+    """Scores spread from the middle: the share between -b and b is b times a straight line."""
+    n_folds, n_fewer_folds = 5, 2
+    latent = np.linspace(-1, 1, 20_001)
+    of_folds, of_fewer = (latent / (1 - 0.15 / (folds - 1)) for folds in (n_folds, n_fewer_folds))
+    ranked = RankedScores.from_probabilities(0.5 + 0.4 * latent, of_folds)
+    factor = extrapolation_factor(n_folds, n_fewer_folds)
+    rule = CorrectedBands(OptimalBands(ranked), ScoredRows(of_folds), ScoredRows(of_fewer), factor)
+    for rejected in REJECTED:
+        assert rule.band(1 - rejected).rejects(latent).mean() == pytest.approx(rejected, abs=3e-4)
+    assert rule.rule.band(0.5).rejects(latent).mean() > 0.515
+
+
+def test_without_a_shift_the_coverage_asked_for_is_asked():
+    rule = corrected(UNIFORM, UNIFORM, 1 / 3)
+    assert [rule.coverage_to_ask(coverage) for coverage in FINE_GRID] == pytest.approx(FINE_GRID, abs=1e-12)
+
+
+# ---- any coverage ----
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("factor", [1 / 3, -2.0, 1.0])
+def test_a_higher_coverage_never_asks_for_a_lower_one(seed, factor):
+    rule = noisy(seed, factor=factor)
+    asked = np.array([rule.coverage_to_ask(coverage) for coverage in FINE_GRID])
+    assert (np.diff(asked) >= -1e-15).all()
+    assert (asked > 0).all()
+    assert asked[-1] == 1.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bands_that_are_nested_stay_so(seed):
+    rule = noisy(seed)
+    upper = np.array([rule.band(coverage).upper for coverage in FINE_GRID])
+    assert (upper[1:] <= upper[:-1]).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_noise_moves_a_coverage_by_no_more_than_half_way_to_the_next_knots(seed):
+    # A tenth of the rows may be rejected: the knots beside it are a twentieth and a fifth.
+    assert 0.85 <= noisy(seed, factor=10.0).coverage_to_ask(0.9) <= 0.925
+    assert noisy(seed, factor=10.0).coverage_to_ask(0.98) >= 0.965
+
+
+def test_full_coverage_rejects_nothing_whatever_the_shift():
+    rule = corrected(UNIFORM, UNIFORM + 0.2, 1.0)
+    assert rule.band(1.0).is_empty
+    assert rule.coverage_to_ask(1.0) == 1.0
+
+
+@pytest.mark.parametrize("coverage", [5e-324, 1e-300, 1e-9])
+def test_the_smallest_coverages_still_have_a_band(coverage):
+    band = corrected(UNIFORM, UNIFORM + 0.1, 1 / 3).band(coverage)
+    assert band.lower == -inf
+    assert band.rejects(UNIFORM).sum() == N_ROWS - 1
+
+
+@pytest.mark.parametrize("coverage", [0, 1.5, -0.1, float("nan")])
+def test_a_bad_coverage_raises(coverage):
+    rule = corrected(UNIFORM, UNIFORM, 1 / 3)
+    for ask in (rule.band, rule.coverage_to_ask, lambda coverage: rule.selection_score(UNIFORM, coverage)):
+        with pytest.raises(ValueError, match=r"coverage must be in \(0, 1\]"):
+            ask(coverage)
+
+
+# ---- weights ----
+
+
+def test_weights_count_as_repeated_rows():
+    rng = np.random.default_rng(0)
+    score, weight = rng.random(300), rng.integers(0, 4, 300)
+    again = score + 0.02 * rng.normal(size=300) + 0.01
+    repeated = np.repeat(np.arange(300), weight)
+    weighted = corrected(score, again, 1 / 3, weight.astype(float), weight.astype(float))
+    by_rows = corrected(score[repeated], again[repeated], 1 / 3)
+    for coverage in (0.97, 0.9, 0.75, 0.5, 0.2):
+        assert weighted.coverage_to_ask(coverage) == pytest.approx(by_rows.coverage_to_ask(coverage), abs=1e-12)
+        assert weighted.band(coverage) == by_rows.band(coverage)
+
+
+def test_rows_may_come_in_another_order_or_number_from_fewer_folds():
+    rng = np.random.default_rng(0)
+    score, weight = rng.random(500), rng.uniform(0.5, 2, 500)
+    again = score + 0.01
+    order = rng.permutation(500)
+    first = corrected(score, again, 1 / 3, weight, weight)
+    shuffled = corrected(score, again[order], 1 / 3, weight, weight[order])
+    twice = corrected(score, np.tile(again, 2), 1 / 3, weight, np.tile(weight / 2, 2))
+    for coverage in (0.9, 0.5):
+        assert shuffled.coverage_to_ask(coverage) == pytest.approx(first.coverage_to_ask(coverage), abs=1e-12)
+        assert twice.coverage_to_ask(coverage) == pytest.approx(first.coverage_to_ask(coverage), abs=1e-12)
+
+
+# ---- a rule around a rule ----
+
+
+def test_it_is_a_rule_and_its_rule_is_found_inside():
+    rule = noisy(0)
+    assert isinstance(rule, BandRule)
+    assert placed_rule(rule) is rule.rule
+    assert placed_rule(PromisedBands(rule, n_rows=40, confidence=0.9)) is rule.rule
+    assert placed_rule(rule.rule) is rule.rule
+
+
+def test_new_rows_are_scored_by_the_model_in_use_and_need_no_correction():
+    rule = corrected(UNIFORM, UNIFORM + 0.1, 1 / 3)
+    again = rule.placed_on(UNIFORM + 1)
+    assert isinstance(again, ThresholdBands)
+    assert again.band(0.75).rejects(UNIFORM + 1).sum() == N_ROWS / 4
+
+
+def test_a_capacity_is_a_number_of_rows_and_needs_no_correction():
+    rule, order = corrected(UNIFORM, UNIFORM + 0.1, 1 / 3), np.arange(N_ROWS)
+    assert rule.rows_to_defer(UNIFORM, 7, order).tolist() == list(range(7))
+
+
+def test_the_selection_score_is_that_of_the_coverage_asked():
+    class ScoreOfCoverage(ThresholdBands):
+        def selection_score(self, score, coverage):
+            return score * coverage
+
+    inner = ScoreOfCoverage(thresholds(UNIFORM).ranked)
+    rule = CorrectedBands(inner, ScoredRows(UNIFORM), ScoredRows(UNIFORM + 0.1), 1 / 3)
+    asked = rule.coverage_to_ask(0.7)
+    assert asked != pytest.approx(0.7, abs=0.01)
+    assert np.array_equal(rule.selection_score(UNIFORM, 0.7), UNIFORM * asked)
+
+
+def test_a_shift_is_measured_once_and_kept():
+    asked = []
+
+    class Counting(ThresholdBands):
+        def band(self, coverage):
+            asked.append(coverage)
+            return super().band(coverage)
+
+    rule = CorrectedBands(Counting(thresholds(UNIFORM).ranked), ScoredRows(UNIFORM), ScoredRows(UNIFORM + 0.1), 1 / 3)
+    assert not asked
+    rule.coverage_to_ask(0.75)
+    n_asked = len(asked)
+    assert n_asked > 0
+    for coverage in (0.7, 0.75, 0.79):
+        rule.coverage_to_ask(coverage)
+    assert len(asked) == n_asked
+
+
+def test_pickles_answer_alike():
+    rule = noisy(3)
+    rule.band(0.8)
+    copy = pickle.loads(pickle.dumps(rule))
+    assert [copy.band(coverage) for coverage in (0.9, 0.8, 0.3)] == [
+        rule.band(coverage) for coverage in (0.9, 0.8, 0.3)
+    ]

@@ -1,0 +1,466 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from aucross import AUCGate, AUCross, SCross
+from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.deploy.log import DecisionLog, read_decisions
+from aucross.deploy.log_files import COLUMNS, CsvStore
+from aucross.deploy.storage import read_header, save
+
+X, y = make_classification(600, n_features=8, n_informative=5, flip_y=0.2, random_state=0)
+region = np.where(X[:, 1] > 0, "north", "south")
+clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X, y)
+NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
+
+
+@pytest.fixture(params=["decisions.csv", "decisions"], ids=["csv", "parquet"])
+def path(request, tmp_path):
+    return tmp_path / request.param
+
+
+# ---- what is written ----
+
+
+def test_decide_returns_what_select_gives_and_logs_it(path):
+    with DecisionLog(path, clf) as log:
+        selected = log.decide(range(600), X, time=NOON)
+    np.testing.assert_array_equal(selected, clf.select(X))
+    rows = read_decisions(path)
+    assert tuple(rows.columns) == COLUMNS
+    assert rows["id"].tolist() == [str(row) for row in range(600)]
+    np.testing.assert_array_equal(rows["score"], clf.selection_score(X))
+    assert rows["decision"].tolist() == np.where(selected, "accept", "defer").tolist()
+    assert set(rows["lower"]) == {clf.band().lower}
+    assert set(rows["upper"]) == {clf.band().upper}
+    assert set(rows["target_coverage"]) == {0.8}
+    assert set(rows["rule_fingerprint"]) == {rule_fingerprint(clf)}
+    assert set(rows["model_fingerprint"]) == {model_fingerprint(clf)}
+    assert set(rows["time"]) == {pd.Timestamp(NOON)}
+
+
+def test_both_formats_hold_the_same(tmp_path):
+    frames = []
+    for path in (tmp_path / "log.csv", tmp_path / "log"):
+        with DecisionLog(path, clf) as log:
+            log.decide(["NA", "nan ", '"q", c', "Ümlaut\tx"], X[:4], time=NOON)
+            log.decide([1.5], X[:1], 1.0, time=NOON)
+            log.decide([np.int64(7), "07"], X[1:3], capacity=1, time=NOON)
+        frames.append(read_decisions(path))
+    pd.testing.assert_frame_equal(*frames)
+    assert frames[0]["id"].tolist() == ["NA", "nan ", '"q", c', "Ümlaut\tx", "1.5", "7", "07"]
+    assert frames[0].dtypes.astype(str).tolist() == [
+        "str",
+        "float64",
+        "str",
+        "float64",
+        "float64",
+        "float64",
+        "str",
+        "str",
+        "datetime64[us, UTC]",
+    ]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        SCross(LogisticRegression(), random_state=0),
+        AUCGate(LogisticRegression(), HistGradientBoostingClassifier(max_iter=5, random_state=0), cv=2, random_state=0),
+    ],
+    ids=["confidence", "gate"],
+)
+def test_every_row_can_be_checked_from_the_log_alone(other, path):
+    other.fit(X, y)
+    with DecisionLog(path, other) as log:
+        selected = log.decide(range(600), X, 0.7)
+    np.testing.assert_array_equal(selected, other.select(X, 0.7))
+    rows = read_decisions(path)
+    inside = (rows["score"] >= rows["lower"]) & (rows["score"] <= rows["upper"])
+    np.testing.assert_array_equal(inside, rows["decision"] == "defer")
+
+
+def test_each_row_has_the_band_of_its_group(path):
+    grouped = AUCross(LogisticRegression(), random_state=0).fit(X, y, band_groups=region)
+    with DecisionLog(path, grouped) as log:
+        selected = log.decide(range(600), X, 0.7, region)
+        log.append(["again"] * 600, grouped.selection_score(X, 0.7, region), selected, coverage=0.7, band_groups=region)
+    np.testing.assert_array_equal(selected, grouped.select(X, 0.7, band_groups=region))
+    lower = [grouped.band(0.7, group).lower for group in region]
+    np.testing.assert_array_equal(read_decisions(path)["lower"], [*lower, *lower])
+
+
+def test_the_empty_band_accepts_and_is_logged_as_such(path):
+    with DecisionLog(path, clf) as log:
+        assert log.decide([1, 2], X[:2], 1.0).all()
+    rows = read_decisions(path)
+    assert (rows["lower"].tolist(), rows["upper"].tolist()) == ([np.inf] * 2, [-np.inf] * 2)
+
+
+def test_a_capacity_is_logged_without_band_and_coverage(path):
+    with DecisionLog(path, clf) as log:
+        selected = log.decide(range(600), X, capacity=30, tie_breaker=range(600))
+    assert (~selected).sum() == 30
+    rows = read_decisions(path)
+    assert (rows["decision"] == "defer").sum() == 30
+    assert rows[["lower", "upper", "target_coverage"]].isna().all(axis=None)
+
+
+def test_append_takes_decisions_that_were_made_before(path):
+    score, selected = clf.selection_score(X), clf.select(X, 0.7)
+    with DecisionLog(path, clf) as log:
+        log.append(np.arange(600), score, selected, coverage=0.7, time=NOON)
+    rows = read_decisions(path)
+    np.testing.assert_array_equal(rows["decision"] == "accept", selected)
+    assert set(rows["lower"]) == {clf.band(0.7).lower}
+
+
+def test_append_refuses_decisions_of_another_coverage(path):
+    with (
+        DecisionLog(path, clf) as log,
+        pytest.raises(ValueError, match=r"selected must follow from score and the band"),
+    ):
+        log.append(range(600), clf.selection_score(X), clf.select(X, 0.5), coverage=0.7)
+    assert len(read_decisions(path)) == 0
+
+
+def test_numbers_come_back_to_the_last_bit(path):
+    score = np.array([0.1 + 0.2, 1 / 3, 5e-324, 1.7976931348623157e308, np.nextafter(clf.band().upper, 2)])
+    with DecisionLog(path, clf) as log:
+        log.append(range(5), score, [True] * 5, coverage=None)
+    np.testing.assert_array_equal(read_decisions(path)["score"], score)
+
+
+def test_times_are_kept_in_utc_to_the_microsecond(path):
+    in_tokyo = NOON.astimezone(timezone(timedelta(hours=9)))
+    with DecisionLog(path, clf) as log:
+        log.decide([1, 2], X[:2], time=[in_tokyo, pd.Timestamp(NOON) + pd.Timedelta(microseconds=1)])
+    assert read_decisions(path)["time"].tolist() == [
+        pd.Timestamp(NOON),
+        pd.Timestamp(NOON) + pd.Timedelta(microseconds=1),
+    ]
+
+
+def test_the_time_of_a_row_is_now_by_default(path):
+    before = datetime.now(UTC)
+    with DecisionLog(path, clf) as log:
+        log.decide([1], X[:1])
+    assert before <= read_decisions(path)["time"][0] <= datetime.now(UTC)
+
+
+def test_times_in_csv_are_iso_8601(tmp_path):
+    with DecisionLog(tmp_path / "log.csv", clf) as log:
+        log.decide([1], X[:1], time=NOON)
+    last = (tmp_path / "log.csv").read_text().splitlines()[-1]
+    assert last.endswith(",2026-03-01T12:00:00.123456Z")
+
+
+def test_a_log_is_continued(path):
+    for number in range(3):
+        with DecisionLog(path, clf) as log:
+            log.decide([number], X[:1])
+    assert read_decisions(path)["id"].tolist() == ["0", "1", "2"]
+
+
+def test_another_rule_leaves_another_fingerprint(path):
+    again = clf.recalibrate(X[:300])
+    for classifier in (clf, again):
+        with DecisionLog(path, classifier) as log:
+            log.decide([1], X[:1])
+    rows = read_decisions(path)
+    assert rows["rule_fingerprint"].nunique() == 2
+    assert rows["model_fingerprint"].nunique() == 1
+
+
+def test_the_fingerprints_are_those_of_the_saved_file(path, tmp_path):
+    save(clf, tmp_path / "clf.aucross")
+    header = read_header(tmp_path / "clf.aucross")
+    with DecisionLog(path, clf) as log:
+        assert (log.rule_fingerprint, log.model_fingerprint) == (header.rule_fingerprint, header.model_fingerprint)
+
+
+def test_no_rows_write_nothing(path):
+    with DecisionLog(path, clf) as log:
+        log.append([], [], np.array([], dtype=bool), coverage=0.8)
+    assert len(read_decisions(path)) == 0
+    assert list(read_decisions(path).columns) == list(COLUMNS)
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize("ids", [[None, 1], ["", 1], [float("nan"), 1], ["a\nb", 1], ["a\r", 1], ["a\0", 1]])
+def test_ids_that_are_missing_or_hold_line_breaks_are_refused(path, ids):
+    with DecisionLog(path, clf) as log, pytest.raises(ValueError, match="ids must be neither missing nor empty nor"):
+        log.decide(ids, X[:2])
+    assert len(read_decisions(path)) == 0
+
+
+@pytest.mark.parametrize("ids", [[1], [1, 2, 3], "ab"])
+def test_there_must_be_one_id_per_row(path, ids):
+    with DecisionLog(path, clf) as log, pytest.raises(ValueError, match="ids must hold one name per row"):
+        log.decide(ids, X[:2])
+
+
+@pytest.mark.parametrize("moment", [datetime(2026, 1, 1), "2026-01-01", 3])
+def test_times_without_a_zone_are_refused(path, moment):
+    with DecisionLog(path, clf) as log, pytest.raises(ValueError, match="time must be a datetime with a time zone"):
+        log.decide([1], X[:1], time=[moment])
+
+
+def test_there_must_be_one_time_per_row(path):
+    with DecisionLog(path, clf) as log, pytest.raises(ValueError, match="one datetime or one per row, got 1 for 2"):
+        log.decide([1, 2], X[:2], time=[NOON])
+
+
+@pytest.mark.parametrize("selected", [[1, 0], [[True, False]], ["accept", "defer"]])
+def test_selected_must_be_booleans(path, selected):
+    with DecisionLog(path, clf) as log, pytest.raises(ValueError, match="selected must be a 1-d array of booleans"):
+        log.append([1, 2], [0.1, 0.2], selected, coverage=0.8)
+
+
+@pytest.mark.parametrize("score", [[0.1], [0.1, np.nan]])
+def test_scores_must_be_finite_and_one_per_row(path, score):
+    with DecisionLog(path, clf) as log, pytest.raises(ValueError, match="score must"):
+        log.append([1, 2], score, [True, True], coverage=0.8)
+
+
+def test_a_classifier_that_is_not_fitted_is_refused(path):
+    with pytest.raises(NotFittedError):
+        DecisionLog(path, AUCross(LogisticRegression()))
+    assert not path.exists()
+
+
+def test_a_classifier_that_is_fitted_again_needs_a_new_log(path):
+    changing = AUCross(LogisticRegression(), random_state=0).fit(X, y)
+    with DecisionLog(path, changing) as log:
+        changing.fit(X[:500], y[:500])
+        with pytest.raises(ValueError, match="clf was fitted again after the log was opened"):
+            log.decide([1], X[:1])
+
+
+def test_a_closed_log_says_so(path):
+    log = DecisionLog(path, clf)
+    log.close()
+    log.close()
+    with pytest.raises(ValueError, match="is closed; open a new DecisionLog"):
+        log.decide([1], X[:1])
+
+
+def test_an_unknown_format_is_refused(tmp_path):
+    with pytest.raises(ValueError, match='format must be "csv" or "parquet", got \'json\''):
+        DecisionLog(tmp_path / "log", clf, format="json")
+
+
+def test_the_format_can_be_given_against_the_name(tmp_path):
+    for name, kind in (("log", "csv"), ("folder.csv", "parquet")):
+        with DecisionLog(tmp_path / name, clf, format=kind) as log:
+            log.decide([1], X[:1])
+        assert len(read_decisions(tmp_path / name)) == 1
+    assert (tmp_path / "folder.csv").is_dir()
+
+
+def test_a_file_where_a_folder_should_be_is_refused_and_the_other_way_round(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(ValueError, match="must be a folder for Parquet files, got a file"):
+        DecisionLog(tmp_path / "file", clf)
+    with pytest.raises(ValueError, match='must be a file for format="csv", got a folder'):
+        DecisionLog(tmp_path / "folder.csv", clf)
+
+
+@pytest.mark.parametrize("content", ["name,age\nAda,36", "name", "id,score\n1,0.5\n"])
+def test_a_csv_file_of_something_else_is_refused_and_stays_as_it_is(tmp_path, content):
+    (tmp_path / "mine.csv").write_text(content)
+    with pytest.raises(ValueError, match="is not a decision log: its first line must be"):
+        DecisionLog(tmp_path / "mine.csv", clf)
+    assert (tmp_path / "mine.csv").read_text() == content
+    with pytest.raises(ValueError, match="is not a decision log"):
+        read_decisions(tmp_path / "mine.csv")
+
+
+def test_a_line_with_other_fields_is_named(tmp_path):
+    with DecisionLog(tmp_path / "log.csv", clf) as log:
+        log.decide([1], X[:1])
+    with open(tmp_path / "log.csv", "a") as file:
+        file.write("2,0.3\n")
+    with pytest.raises(ValueError, match="must have 9 fields in each line, got 2 in line 3"):
+        read_decisions(tmp_path / "log.csv")
+
+
+def test_reading_what_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no decision log at"):
+        read_decisions(tmp_path / "none.csv")
+
+
+# ---- several writers ----
+
+
+def test_a_csv_file_has_one_writer(tmp_path):
+    with DecisionLog(tmp_path / "log.csv", clf) as log:
+        with pytest.raises(BlockingIOError, match=r"is open in another DecisionLog.*close that log, or pass a folder"):
+            DecisionLog(tmp_path / "log.csv", clf)
+        log.decide([1], X[:1])
+    with DecisionLog(tmp_path / "log.csv", clf) as log:
+        log.decide([2], X[:1])
+    assert read_decisions(tmp_path / "log.csv")["id"].tolist() == ["1", "2"]
+
+
+def test_a_parquet_folder_takes_several_writers(tmp_path):
+    with DecisionLog(tmp_path / "log", clf) as first, DecisionLog(tmp_path / "log", clf) as second:
+        first.decide([1], X[:1])
+        second.decide([2], X[:1])
+        first.decide([3], X[:1])
+    assert read_decisions(tmp_path / "log")["id"].tolist() == ["1", "2", "3"]
+
+
+def test_threads_share_one_log(path):
+    with DecisionLog(path, clf) as log, ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda batch: log.decide([f"{batch}-{row}" for row in range(20)], X[:20]), range(40)))
+    rows = read_decisions(path)
+    assert len(rows) == rows["id"].nunique() == 800
+    # The rows of one call stay together.
+    assert (
+        rows["id"].str.split("-").str[0].to_numpy().reshape(40, 20)
+        == rows["id"].str.split("-").str[0][::20].to_numpy()[:, None]
+    ).all()
+
+
+def test_a_log_can_be_read_while_it_is_written(path):
+    with DecisionLog(path, clf) as log:
+        log.decide([1], X[:1])
+        assert len(read_decisions(path)) == 1
+        log.decide([2], X[:1])
+        assert len(read_decisions(path)) == 2
+
+
+# ---- torn writes ----
+
+
+def test_a_csv_file_cut_anywhere_keeps_every_whole_line(tmp_path):
+    path = tmp_path / "log.csv"
+    with DecisionLog(path, clf) as log:
+        log.decide(["first"], X[:1])
+        log.decide(["Ümlaut,", "third"], X[:2])
+    content = path.read_bytes()
+    ids = ["first", "Ümlaut,", "third"]
+    near_breaks = {place + step for place in range(len(content)) if content[place] == 10 for step in (-1, 0, 1, 2, 10)}
+    for length in sorted(near_breaks & set(range(len(content)))) + list(range(0, len(content), 13)):
+        path.write_bytes(content[:length])
+        whole = ids[: max(content[:length].count(b"\n") - 1, 0)]
+        if b"\n" in content[:length]:
+            assert read_decisions(path)["id"].tolist() == whole  # a reader leaves the torn line out
+        CsvStore(path).close()
+        assert path.read_bytes() == (
+            content[: content.rfind(b"\n", 0, length) + 1] or content[: content.find(b"\n") + 1]
+        )
+    path.write_bytes(content[:-1])
+    with DecisionLog(path, clf) as log:
+        log.decide(["after"], X[:1])
+    assert read_decisions(path)["id"].tolist() == ["first", "Ümlaut,", "after"]
+
+
+def test_cutting_off_a_torn_line_is_told(tmp_path, caplog):
+    with DecisionLog(tmp_path / "log.csv", clf) as log:
+        log.decide([1], X[:1])
+    with open(tmp_path / "log.csv", "a") as file:
+        file.write("2,0.3")
+    DecisionLog(tmp_path / "log.csv", clf).close()
+    assert "ended in the middle of a line: its last 5 bytes are cut off" in caplog.text
+
+
+def test_a_long_torn_line_is_found_too(tmp_path):
+    with DecisionLog(tmp_path / "log.csv", clf) as log:
+        log.decide([1], X[:1])
+    with open(tmp_path / "log.csv", "a") as file:
+        file.write("x" * 200_000)
+    with DecisionLog(tmp_path / "log.csv", clf) as log:
+        log.decide([2], X[:1])
+    assert read_decisions(tmp_path / "log.csv")["id"].tolist() == ["1", "2"]
+
+
+def test_a_write_that_fails_leaves_no_half_line(path, monkeypatch):
+    with DecisionLog(path, clf) as log:
+        log.decide([1], X[:1])
+
+        def full(*_):
+            raise OSError("no space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            with pytest.raises(OSError, match="no space left"):
+                log.decide([2], X[:1])
+        log.decide([3], X[:1])
+    assert read_decisions(path)["id"].tolist() == ["1", "3"]
+
+
+def test_temporary_parquet_files_are_neither_read_nor_kept_for_ever(tmp_path):
+    with DecisionLog(tmp_path / "log", clf) as log:
+        log.decide([1], X[:1])
+    old, young = (tmp_path / "log" / f".part-{name}.parquet.0.tmp" for name in ("old", "young"))
+    for leftover in (old, young):
+        leftover.write_bytes(b"PAR1 torn")
+    long_ago = time.time() - 7200
+    os.utime(old, (long_ago, long_ago))
+    assert len(read_decisions(tmp_path / "log")) == 1
+    DecisionLog(tmp_path / "log", clf).close()
+    assert not old.exists()
+    assert young.exists()  # perhaps another process is writing it
+
+
+def test_other_readers_see_whole_parquet_files_only(tmp_path):
+    with DecisionLog(tmp_path / "log", clf) as log:
+        log.decide([1, 2], X[:2])
+    (tmp_path / "log" / ".part-x.parquet.0.tmp").write_bytes(b"torn")
+    assert len(pd.read_parquet(tmp_path / "log")) == 2
+    assert [name for name in os.listdir(tmp_path / "log") if not name.startswith(".")] == [
+        name for name in os.listdir(tmp_path / "log") if re.fullmatch(r"part-\d{8}T\d{6}\.\d{6}Z-\w{32}\.parquet", name)
+    ]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are made by fork")
+def test_a_killed_process_loses_no_row_that_it_had_written(path, tmp_path):
+    save(clf, tmp_path / "clf.aucross")
+    script = Path(__file__).with_name("killed_writer.py")
+    n_kills, batch_size = 10, 400
+    run = subprocess.run(
+        [sys.executable, str(script), str(tmp_path / "clf.aucross"), str(path), str(n_kills)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    acknowledged = json.loads(run.stdout)
+    with DecisionLog(path, clf) as log:
+        log.decide(["after"], X[:1])
+    rows = read_decisions(path)
+    assert rows["id"].iloc[-1] == "after"
+    assert rows["id"].is_unique
+    inside = (rows["score"] >= rows["lower"]) & (rows["score"] <= rows["upper"])
+    np.testing.assert_array_equal(inside, rows["decision"] == "defer")
+    assert rows["model_fingerprint"].nunique() == 1
+    batches = rows["id"][:-1].str.extract(r"^(?P<run>\d+)-(?P<batch>\d+)-(?P<row>\d+) ")
+    sizes = batches.astype(int).groupby(["run", "batch"])["row"].agg(["size", "max"])
+    assert (sizes["size"] == sizes["max"] + 1).all()  # of a call that was killed, its first rows
+    for number, count in enumerate(acknowledged):
+        written = sizes.loc[number]
+        assert (written["size"].iloc[:count] == batch_size).all()
+        assert count <= len(written) <= count + 1
+        if path.suffix != ".csv":
+            assert (written["size"] == batch_size).all()  # all or nothing

@@ -1,0 +1,232 @@
+"""Coverage that new rows have with a given probability."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import RepeatedStratifiedKFold
+
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.core.correction import CorrectedBands
+from aucross.core.influence import InfluenceQuantiles
+from aucross.core.promises import PromisedBands, rejections_that_keep, smallest_promising_size
+
+COVERAGES = (0.9, 0.75, 0.5)
+X, y = make_classification(900, n_features=5, flip_y=0.3, weights=[0.7], random_state=0)
+X_new, _ = make_classification(3000, n_features=5, flip_y=0.3, weights=[0.7], random_state=0)
+
+ESTIMATORS = {
+    "AUCross": AUCross(LogisticRegression(), cv=3, random_state=0),
+    "AUCross, centred": AUCross(LogisticRegression(), cv=3, placement="centered", random_state=0),
+    "AUCross, nested": AUCross(LogisticRegression(), cv=3, nested=True, random_state=0),
+    "AUCross, ks": AUCross(LogisticRegression(), cv=3, target="ks", random_state=0),
+    "PlugInAUC": PlugInAUC(LogisticRegression(), holdout_size=0.4, random_state=0),
+    "PlugInAUC, centred": PlugInAUC(LogisticRegression(), holdout_size=0.4, placement="centered", random_state=0),
+    "SCross": SCross(LogisticRegression(), cv=3, random_state=0),
+    "PlugIn": PlugIn(LogisticRegression(), holdout_size=0.4, random_state=0),
+    "AUCGate": AUCGate(LogisticRegression(), LogisticRegression(C=0.01), cv=3, random_state=0),
+}
+METHODS = ("AUCross", "PlugInAUC", "SCross", "PlugIn", "AUCGate")
+
+every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
+every_method = pytest.mark.parametrize("name", METHODS)
+
+
+def make(name, confidence, **params):
+    return clone(ESTIMATORS[name]).set_params(coverage_confidence=confidence, **params)
+
+
+def everything_held_out(n_rows):
+    """A split that holds out all rows, for models that are trained already."""
+    return [(np.arange(2), np.arange(n_rows))]
+
+
+# ---- what can be asked for ----
+
+
+@every_method
+@pytest.mark.parametrize(
+    ("confidence", "error", "message"),
+    [
+        (0.0, ValueError, r"coverage_confidence must be in \(0, 1"),
+        (-0.5, ValueError, r"coverage_confidence must be in \(0, 1"),
+        (95, ValueError, r"coverage_confidence must be in \(0, 1\], got 95; for 95 % pass 0.95"),
+        (float("nan"), ValueError, "coverage_confidence must be"),
+        (1.0, ValueError, "coverage_confidence must be below 1, got 1; nothing is certain, pass 0.95"),
+        ("high", TypeError, "coverage_confidence must be"),
+    ],
+)
+def test_what_is_no_probability_is_refused_before_anything_is_trained(name, confidence, error, message):
+    class Untrainable(LogisticRegression):
+        def fit(self, *_):
+            raise AssertionError("trained")
+
+    with pytest.raises(error, match=message):
+        make(name, confidence, estimator=Untrainable()).fit(X, y)
+
+
+@every_method
+def test_weights_exclude_a_promise(name):
+    with pytest.raises(ValueError, match=r"coverage_confidence must be None with sample_weight.*leave out one"):
+        make(name, 0.9).fit(X, y, sample_weight=np.ones(len(y)))
+    make(name, None).fit(X, y, sample_weight=np.ones(len(y)))
+
+
+@every_estimator
+def test_a_promise_is_a_parameter_that_survives_cloning(name):
+    assert clone(make(name, 0.8)).get_params()["coverage_confidence"] == 0.8
+    assert clone(ESTIMATORS[name]).get_params()["coverage_confidence"] is None
+
+
+# ---- what it does ----
+
+
+@every_estimator
+def test_more_rows_are_selected_the_surer_the_coverage_must_be(name):
+    plain, likely, sure = (make(name, confidence, coverage=0.5).fit(X, y) for confidence in (None, 0.6, 0.99))
+    assert isinstance(likely.band_rule_, PromisedBands)
+    assert not isinstance(plain.band_rule_, PromisedBands)
+    shares = np.array([clf.select_each(X_new, COVERAGES).mean(axis=1) for clf in (plain, likely, sure)])
+    assert (shares[0] < shares[1]).all()
+    assert (shares[1] < shares[2]).all()
+    assert (shares[2] < 1).all()
+    assert likely.select(X_new, 1.0).all()
+
+
+@every_estimator
+def test_the_band_holds_no_more_held_out_rows_than_the_promise_allows(name):
+    params = {"correct_coverage": False} if "correct_coverage" in ESTIMATORS[name].get_params() else {}
+    clf = make(name, 0.9, coverage=0.5, **params).fit(X, y)
+    n_rows = len(clf.held_out_.rows)
+    assert clf.band_rule_.n_rows == n_rows
+    is_fixed, is_tied = name in ("SCross", "PlugIn"), name == "AUCGate"  # a gate sees two scores, which may tie
+    for coverage in COVERAGES:
+        allowed = rejections_that_keep(n_rows, coverage, 0.9, fixed=is_fixed, tied=is_tied)
+        score = clf.band_rule_.selection_score(clf._held_out_score(), coverage)
+        assert allowed - 20 < clf.band(coverage).rejects(score).sum() <= allowed
+
+
+@every_method
+def test_select_bands_and_scores_belong_together(name):
+    clf = make(name, 0.9, coverage=0.5).fit(X, y)
+    each = clf.select_each(X_new, COVERAGES)
+    for coverage, selected in zip(COVERAGES, each, strict=True):
+        assert np.array_equal(clf.band(coverage).selects(clf.selection_score(X_new, coverage)), selected)
+        assert np.array_equal(clf.select(X_new, coverage), selected)
+
+
+@pytest.mark.parametrize("name", ["AUCross", "SCross", "AUCGate"])
+def test_cross_fitted_methods_are_corrected_and_then_shrunk(name):
+    clf = make(name, 0.9, coverage=0.5).fit(X, y)
+    assert isinstance(clf.band_rule_.rule, CorrectedBands)
+    assert clf.band_rule_.n_rows == len(y)
+
+
+def test_rows_that_are_scored_several_times_count_once():
+    cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
+    clf = make("AUCross", 0.9, cv=cv, coverage=0.5).fit(X, y)
+    assert len(clf.held_out_.rows) == 2 * len(y)
+    assert clf.band_rule_.n_rows == len(y)
+
+
+@every_method
+def test_a_capacity_is_a_number_of_rows_and_needs_no_promise(name):
+    clf, plain = (make(name, confidence, coverage=0.5).fit(X, y) for confidence in (0.9, None))
+    assert np.array_equal(clf.select(X_new, capacity=100), plain.select(X_new, capacity=100))
+
+
+# ---- too few rows ----
+
+
+@pytest.mark.parametrize(("name", "fixed"), [("PlugInAUC", False), ("PlugIn", True)])
+@pytest.mark.parametrize("coverage", [0.95, 0.8])
+def test_too_few_rows_are_told_how_many_would_do(name, fixed, coverage):
+    needed = smallest_promising_size(coverage, 0.95, fixed=fixed)
+    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
+    clf = make(name, 0.95, estimator=frozen, coverage=coverage, cv=everything_held_out(needed - 1))
+    message = (
+        rf"{needed - 1} rows .* too few to promise a coverage of {coverage:g} with confidence 0.95.* {needed} would do"
+    )
+    with pytest.warns(UserWarning, match=message):
+        clf.fit(X[: needed - 1], y[: needed - 1])
+    assert clf.select(X_new).all()
+    # A lower coverage may be asked for all the same.
+    assert not clf.select(X_new, 0.3).all()
+    enough = clf.set_params(cv=everything_held_out(needed)).fit(X[:needed], y[:needed])
+    assert not enough.select(X_new).all()
+
+
+def test_full_coverage_needs_no_rows_and_no_warning():
+    make("PlugInAUC", 0.95, coverage=1.0, holdout_size=0.1).fit(X[:60], y[:60])
+
+
+@every_method
+def test_the_group_with_too_few_rows_is_named(name):
+    groups = np.where(np.arange(len(y)) < 40, "few", "many")
+    with pytest.warns(UserWarning, match=r"rows of the group 'few' .* too few to promise a coverage of 0.95"):
+        clf = make(name, 0.95, coverage=0.95).fit(X, y, band_groups=groups)
+    assert clf.band(band_group="few").is_empty
+    assert not clf.band(band_group="many").is_empty
+    assert clf.band_rule_.rule("many").n_rows == np.sum(groups[clf.held_out_.rows] == "many")
+
+
+# ---- how often it holds ----
+
+
+def two_classes(n_rows, rng):
+    feature = rng.normal(size=(n_rows, 1))
+    return feature, (rng.random(n_rows) < 1 / (1 + np.exp(-1.5 * feature[:, 0]))).astype(int)
+
+
+def three_classes(n_rows, rng):
+    label = rng.choice(3, n_rows, p=[0.5, 0.3, 0.2])
+    return 1.3 * np.eye(3)[label] + rng.normal(size=(n_rows, 3)), label
+
+
+def how_often_short(method, draw, confidence, *, coverage=0.8, n_rows=200, n_draws=300) -> float:
+    """Share of draws of held-out rows after which fewer new rows are selected than the coverage says."""
+    rng = np.random.default_rng(0)
+    model = FrozenEstimator(LogisticRegression().fit(*draw(1000, rng)))
+    others, _ = draw(20_000, rng)
+    clf = method(
+        model,
+        coverage=coverage,
+        coverage_confidence=confidence,
+        cv=everything_held_out(n_rows),
+        random_state=0,
+    )
+    short = [clf.fit(*draw(n_rows, rng)).select(others).mean() < coverage for _ in range(n_draws)]
+    return float(np.mean(short))
+
+
+@pytest.mark.parametrize("method", [PlugInAUC, PlugIn])
+def test_new_rows_have_the_coverage_as_often_as_promised(method):
+    # Three standard errors of 300 draws are 0.052.
+    assert how_often_short(method, two_classes, 0.9) <= 0.1 + 0.052
+    assert how_often_short(method, two_classes, None) > 0.3
+
+
+def test_the_promise_of_a_threshold_is_exact_and_not_just_safe():
+    assert how_often_short(PlugIn, two_classes, 0.7) == pytest.approx(0.3, abs=0.08)
+
+
+def test_with_three_classes_new_rows_have_the_coverage_as_often_as_promised():
+    assert how_often_short(PlugInAUC, three_classes, 0.9, n_rows=160, n_draws=60) <= 0.1 + 0.12
+
+
+def test_with_three_classes_the_influence_is_searched_on_other_rows_than_those_that_place_its_threshold():
+    rows, labels = three_classes(600, np.random.default_rng(0))
+    clf = PlugInAUC(LogisticRegression(), coverage=0.7, coverage_confidence=0.9, holdout_size=0.5, random_state=0).fit(
+        rows, labels
+    )
+    rule = clf.band_rule_.rule
+    assert isinstance(rule, InfluenceQuantiles)
+    assert clf.band_rule_.n_rows == len(rule.rows.score) == 150
+    searched = np.hstack((rule.rule.objective.columns, rule.rule.objective.probabilities))
+    assert not set(map(tuple, searched)) & set(map(tuple, rule.rows.score))
+    plain = clone(clf).set_params(coverage_confidence=None).fit(rows, labels)
+    assert plain.select(rows).mean() < clf.select(rows).mean() < 1

@@ -1,0 +1,388 @@
+"""The page in a real Chromium: what the slider shows is what the library says, on wide screens, phones and paper."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from aucross.evaluation import evaluate_selective, expected_calibration_error, selective_ks
+from aucross.report import build_summary, write_report
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium or chromedriver is not installed")
+
+SWITCHES = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"),
+)
+
+# Moves the slider as a person does and waits until the charts are drawn.
+MOVE = """
+const [value, done] = arguments;
+const slider = document.getElementById("coverage");
+slider.value = value;
+slider.dispatchEvent(new Event("input", { bubbles: true }));
+requestAnimationFrame(() => requestAnimationFrame(() => done()));
+"""
+
+READ_ALL = """
+const slider = document.getElementById("coverage");
+const read = () => Object.fromEntries(
+  [...document.querySelectorAll("table.numbers [data-field]")].map((e) => [e.dataset.field, e.textContent]));
+const found = [];
+for (let step = 50; step <= 100; step += 1) {
+  slider.value = step / 100;
+  slider.dispatchEvent(new Event("input", { bubbles: true }));
+  found.push(read());
+}
+return found;
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for switch in SWITCHES:
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(executable_path=DRIVER))
+    driver.set_script_timeout(30)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def address(summary, tmp_path_factory):
+    return write_report(summary, tmp_path_factory.mktemp("report") / "report.html").as_uri()
+
+
+@pytest.fixture
+def page(browser, address):
+    """The report on a wide screen at the coverage in use; opened again only if another page was open."""
+    if browser.current_url != address:
+        return opened(browser, address)
+    resize(browser, 1440)
+    browser.execute_script('window.scrollTo(0, 0); document.getElementById("reset").click()')
+    return browser
+
+
+def opened(browser, address, width=1440, height=900):
+    browser.get_log("browser")
+    browser.get_log("performance")
+    resize(browser, width, height)
+    browser.get(address)
+    return browser
+
+
+def resize(browser, width, height=900):
+    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def move(page, coverage):
+    page.execute_async_script(MOVE, coverage)
+
+
+def texts(page, field):
+    found = page.find_elements(By.CSS_SELECTOR, f'[data-field="{field}"]')
+    return {element.get_attribute("textContent") for element in found}
+
+
+def text(page, field):
+    """The text of a field, which is the same wherever it stands."""
+    (found,) = texts(page, field)
+    return found
+
+
+def plain(shown):
+    return shown.replace("\N{NO-BREAK SPACE}", " ").replace("\N{MINUS SIGN}", "-")
+
+
+def cells(page, table):
+    rows = f'return [...document.querySelectorAll("table.{table} tbody tr")]'
+    return page.execute_script(f"{rows}.map((row) => [...row.cells].map((cell) => cell.textContent))")
+
+
+def chart(page, name, path):
+    return page.execute_script(f'return document.getElementById("chart-{name}").{path}')
+
+
+# ---- the slider ----
+
+
+def test_the_numbers_at_every_coverage_are_those_of_the_library(page, credit):
+    coverages = [step / 100 for step in range(50, 101)]
+    rows = evaluate_selective(credit.clf, credit.X, credit.y, coverages, n_bootstrap=100, random_state=0).rows()
+    masks = credit.clf.select_each(credit.X, coverages)
+    for row, selected, shown in zip(rows, masks, page.execute_script(READ_ALL), strict=True):
+        found = {name: plain(value) for name, value in shown.items()}
+        low, high = row["selective_auc_low"], row["selective_auc_high"]
+        gain = row["selective_auc"] - rows[-1]["selective_auc"]
+        expected = {
+            "target_coverage": f"{100 * row['target_coverage']:.0f} %",
+            "achieved_coverage": f"{100 * selected.mean():.1f} %",
+            "n_accepted": f"{selected.sum():,} of 2,000",
+            "n_deferred": f"{(~selected).sum():,}",
+            "selective_auc": f"{row['selective_auc']:.4f}",
+            "selective_auc_interval": f"{low:.4f} to {high:.4f}",
+            "all_auc": f"{rows[-1]['selective_auc']:.4f}",
+            "auc_gain": f"{gain:+.4f}" if round(gain, 4) else "0.0000",
+            "selective_gini": f"{2 * row['selective_auc'] - 1:.4f}",
+            "selective_ks": f"{selective_ks(credit.positive, credit.score, selected):.4f}",
+            "selective_accuracy": f"{100 * row['selective_accuracy']:.1f} %",
+            "positive_rate": f"{100 * row['positive_rate']:.1f} %",
+            "positives_deferred": f"{100 * (1 - selected[credit.positive].mean()):.1f} %",
+            "expected_calibration_error": (
+                f"{expected_calibration_error(credit.positive, credit.score, selected):.4f}"
+            ),
+        }
+        assert found == found | expected
+
+
+@pytest.mark.parametrize("coverage", [0.5, 0.63, 0.77, 0.9, 0.99])
+def test_the_slider_moves_the_band(coverage, page, credit):
+    move(page, coverage)
+    band = credit.clf.band(coverage)
+    area = chart(page, "distribution", "layout.shapes[0]")
+    assert (area["x0"], area["x1"]) == (band.lower, band.upper)
+    assert plain(text(page, "band")) == f"{band.lower:.4f} to {band.upper:.4f}"
+    label = chart(page, "distribution", "querySelector('.annotation:last-of-type').textContent")
+    assert label == f"deferred: {band.lower:.4f} to {band.upper:.4f}"
+
+
+def test_the_band_is_painted_where_the_axis_says(page, credit):
+    move(page, 0.6)
+    band = credit.clf.band(0.6)
+    drawn = page.execute_script(
+        """
+        const chart = document.getElementById("chart-distribution"), axis = chart._fullLayout.xaxis;
+        const box = chart.querySelector(".shapelayer path").getBoundingClientRect();
+        const left = chart.getBoundingClientRect().left + axis._offset;
+        return [box.left - left, box.right - left].map((pixel) => axis.p2d(pixel));
+        """
+    )
+    assert drawn == pytest.approx([band.lower, band.upper], abs=0.003)
+
+
+def test_at_full_coverage_there_is_no_band(page):
+    move(page, 1.0)
+    assert chart(page, "distribution", "layout.shapes") == []
+    assert text(page, "band") == "none"
+    assert page.find_element(By.ID, "nobody").is_displayed()
+    assert cells(page, "features") == []
+
+
+@pytest.mark.parametrize("coverage", [0.55, 0.85])
+def test_the_slider_moves_the_curves(coverage, page, summary):
+    move(page, coverage)
+    entry = next(entry for entry in summary["coverages"] if entry["target_coverage"] == coverage)
+    everyone = summary["coverages"][-1]["curve"]
+    assert chart(page, "roc", "data[2].x") == entry["curve"]["false_positive_rate"]
+    assert chart(page, "roc", "data[1].x") == everyone["false_positive_rate"]
+    assert chart(page, "cap", "data[3].x") == entry["curve"]["rows"]
+    assert chart(page, "cap", "data[2].y") == everyone["true_positive_rate"]
+    assert chart(page, "auc_coverage", "data[6].x") == [coverage]
+    assert chart(page, "auc_coverage", "data[6].y") == [entry["selective_auc"]]
+    assert chart(page, "calibration", "data[1].x") == [part["mean_score"] for part in entry["deciles"]]
+
+
+def test_the_area_of_the_drawn_curve_is_the_auc_that_is_shown(page):
+    move(page, 0.7)
+    x, y = chart(page, "roc", "data[2].x"), chart(page, "roc", "data[2].y")
+    assert np.trapezoid(y, x) == pytest.approx(float(text(page, "selective_auc")), abs=0.002)
+
+
+def test_the_slider_moves_the_tables(page, summary):
+    move(page, 0.6)
+    entry = next(entry for entry in summary["coverages"] if entry["target_coverage"] == 0.6)
+    deciles = cells(page, "deciles")
+    assert [row[4] for row in deciles] == [f"{part['mean_score']:.4f}" for part in entry["deciles"]]
+    assert [row[2] for row in deciles] == [f"{part['n']:,}" for part in entry["deciles"]]
+    assert [plain(row[2]) for row in cells(page, "groups")] == [
+        f"{100 * group['achieved_coverage']:.1f} % ({100 * group['achieved_coverage_low']:.1f} % to "
+        f"{100 * group['achieved_coverage_high']:.1f} %)"
+        for group in entry["groups"]
+    ]
+    assert plain(cells(page, "features")[0][3]) == f"{entry['features'][0]['standardised_difference']:+.2f}"
+    assert text(page, "guard_message") == f"{entry['base_rate']['message']}."
+
+
+def test_the_page_starts_at_the_coverage_in_use_and_returns_to_it(page):
+    assert plain(text(page, "target_coverage")) == "85 %"
+    move(page, 0.6)
+    assert plain(text(page, "target_coverage")) == "60 %"
+    page.find_element(By.ID, "reset").click()
+    assert plain(text(page, "target_coverage")) == "85 %"
+    assert page.find_element(By.ID, "coverage").get_property("value") == "0.85"
+
+
+def test_the_keyboard_moves_the_slider(page):
+    slider = page.find_element(By.ID, "coverage")
+    for key, shown in ((Keys.ARROW_LEFT, "84 %"), (Keys.HOME, "50 %"), (Keys.END, "100 %"), (Keys.ARROW_LEFT, "99 %")):
+        slider.send_keys(key)
+        assert plain(text(page, "target_coverage")) == shown
+    assert plain(slider.get_attribute("aria-valuetext")).startswith("99 %, AUC 0.")
+
+
+def test_buttons_move_by_one_step_and_stop_at_the_ends(page):
+    page.find_element(By.ID, "more").click()
+    assert plain(text(page, "target_coverage")) == "86 %"
+    move(page, 0.5)
+    assert not page.find_element(By.ID, "less").is_enabled()
+    assert page.find_element(By.ID, "more").is_enabled()
+
+
+# ---- silence ----
+
+
+def test_nothing_is_logged_and_nothing_is_requested(browser, address):
+    page = opened(browser, address)
+    for coverage in (0.5, 0.8, 1.0):
+        move(page, coverage)
+    page.execute_cdp_cmd("Page.printToPDF", {})
+    assert page.get_log("browser") == []
+    messages = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
+    requests = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [address]
+
+
+def test_a_request_would_be_blocked(page):
+    blocked = page.execute_async_script(
+        'fetch("http://localhost:9/").then(() => arguments[0]("sent"), () => arguments[0]("blocked"))'
+    )
+    assert blocked == "blocked"
+    assert any("Content Security Policy" in entry["message"] for entry in page.get_log("browser"))
+
+
+# ---- widths ----
+
+
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_nothing_sticks_out_of_the_screen(width, browser, address):
+    page = opened(browser, address, width)
+    move(page, 0.7)
+    assert page.execute_script("return document.documentElement.scrollWidth") == width
+    boxes = page.execute_script(
+        'return [...document.querySelectorAll(".chart, .main-svg, section, .controls, .legend")]'
+        ".map((e) => e.getBoundingClientRect()).map((box) => [box.left, box.right])"
+    )
+    assert len(boxes) > 20
+    assert all(left >= 0 and right <= width + 0.5 for left, right in boxes)
+
+
+def test_charts_follow_the_width_of_the_window(browser, address):
+    page = opened(browser, address, 1440)
+    wide = chart(page, "auc_coverage", "offsetWidth")
+    resize(page, 390)
+    page.execute_async_script("setTimeout(arguments[0], 400)")
+    narrow = chart(page, "auc_coverage", "querySelector('.main-svg').getBoundingClientRect().width")
+    assert narrow < 390 < wide
+
+
+def test_fingers_can_hit_the_controls_of_a_phone(browser, address):
+    page = opened(browser, address, 390, 844)
+    for name in ("less", "more"):
+        size = page.find_element(By.ID, name).size
+        assert min(size["width"], size["height"]) >= 40
+
+
+def test_the_slider_stays_in_sight(page):
+    page.execute_script("window.scrollTo(0, 3000)")
+    top = page.execute_script('return document.getElementById("coverage").getBoundingClientRect().top')
+    assert 0 <= top < 60
+
+
+# ---- paper ----
+
+
+def printed(page, **options):
+    result = page.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True, "printBackground": True, **options})
+    return base64.b64decode(result["data"])
+
+
+def test_the_page_prints_as_a_few_sheets_of_a4(page):
+    pdf = printed(page)
+    assert pdf.startswith(b"%PDF")
+    assert 3 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf)) <= 8
+    width, height = (float(number) for number in re.search(rb"/MediaBox\s*\[0 0 ([\d.]+) ([\d.]+)\]", pdf).groups())
+    assert (width, height) == pytest.approx((595, 842), abs=1.5)
+
+
+def test_charts_take_the_width_of_the_paper_and_then_of_the_screen(page):
+    on_screen = chart(page, "auc_coverage", "_fullLayout.width")
+    page.execute_script(
+        """
+        window.widths = [];
+        window.addEventListener("beforeprint", () => window.widths.push(
+          ...["auc_coverage", "roc"].map((name) => document.getElementById("chart-" + name)._fullLayout.width)));
+        """
+    )
+    printed(page)
+    assert page.execute_script("return window.widths") == [680, 332]
+    page.execute_async_script("setTimeout(arguments[0], 400)")
+    assert chart(page, "auc_coverage", "_fullLayout.width") == on_screen
+
+
+def test_paper_has_the_coverage_instead_of_the_slider(page):
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert not page.find_element(By.ID, "coverage").is_displayed()
+        assert not page.find_element(By.ID, "more").is_displayed()
+        assert plain(page.find_element(By.CSS_SELECTOR, "output").text) == "85 %"
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+# ---- without a script, and with other classifiers ----
+
+
+def test_without_a_script_the_numbers_are_there(browser, address, summary):
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(address)
+        body = plain(browser.find_element(By.TAG_NAME, "body").text)
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert "All numbers and tables below are for a coverage of 85 %" in body
+    assert plain(summary["sentence"]) in body
+    assert f"{summary['coverages'][0]['selective_auc']:.4f}" in body
+
+
+def test_a_gate_is_shown_without_a_band(browser, gate, tmp_path):
+    made = build_summary(gate.clf, gate.X, gate.y, n_bootstrap=0, date="2025-01-31")
+    page = opened(browser, write_report(made, tmp_path / "gate.html").as_uri())
+    move(page, 0.6)
+    selected = gate.clf.select(gate.X, 0.6)
+    assert text(page, "n_deferred") == f"{(~selected).sum():,}"
+    assert text(page, "band") == "no single band"
+    assert chart(page, "distribution", "layout.shapes") == []
+    hatched = [sum(chart(page, "distribution", f"data[{number}].y")) for number in (1, 3)]
+    assert hatched == pytest.approx([(~selected)[gate.positive].mean(), (~selected)[~gate.positive].mean()], abs=1e-4)
+    assert page.get_log("browser") == []
+
+
+def test_names_that_look_like_markup_do_nothing(browser, summary, tmp_path):
+    attack = '</script><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
+    made = json.loads(json.dumps(summary).replace('"to 25"', json.dumps(attack)))
+    made["title"] = made["data"]["positive_class"] = attack
+    for entry in made["coverages"]:
+        for feature in entry["features"]:
+            feature["feature"] = attack
+    page = opened(browser, write_report(made, tmp_path / "attack.html").as_uri())
+    move(page, 0.6)
+    assert page.execute_script("return window.attacked") is None
+    assert page.title == attack
+    assert page.find_elements(By.TAG_NAME, "img") == []
+    assert cells(page, "groups")[0][0] == attack
+    assert page.get_log("browser") == []

@@ -1,0 +1,328 @@
+"""The page, the model card and the files: what they hold, what they escape, and that they need nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+
+from aucross import PlugInAUC
+from aucross.report import build_summary, figures, render_html, render_json, render_markdown, write_report
+from aucross.report.html import page_data
+
+HOSTILE = "</script><script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def page(summary):
+    return render_html(summary)
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """Names that would be markup if they were not escaped."""
+    X, y = make_classification(600, flip_y=0.3, random_state=0)
+    frame = pd.DataFrame(X, columns=[HOSTILE, "a|b", "<img src=x onerror=alert(2)>", *(f"c{i}" for i in range(17))])
+    clf = PlugInAUC(LogisticRegression(), holdout_size=0.5, random_state=0).fit(frame[:300], y[:300])
+    return build_summary(
+        clf,
+        frame[300:],
+        y[300:],
+        groups=np.where(X[300:, 0] > 0, "<i>left</i>", "ri|ght"),
+        class_names=("<b>good</b>", "& bad"),
+        title=f"Title {HOSTILE}",
+        data_name="{{ 7 * 7 }}",
+        command="echo `one` ```two``` </pre>",
+        n_bootstrap=20,
+        date="2025-01-31",
+    )
+
+
+class Outline(HTMLParser):
+    """Tags with their attributes, headings and visible text, as a browser without a script would see them."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.texts, self.open_tags = [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self.open_tags.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag in self.open_tags:
+            while self.open_tags.pop() != tag:
+                pass
+
+    def handle_data(self, data):
+        if not {"script", "style"} & set(self.open_tags):
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+    def of(self, tag):
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def without_plotly(page):
+    """The page without the longest script, which is plotly's."""
+    scripts = re.findall(r"<script[^>]*>.*?</script>", page, flags=re.DOTALL)
+    return page.replace(max(scripts, key=len), "")
+
+
+# ---- the page ----
+
+
+def test_the_page_is_one_file_of_moderate_size(page):
+    assert page.startswith("<!doctype html>")
+    assert page.rstrip().endswith("</html>")
+    assert len(page.encode()) < 8_000_000
+
+
+def test_the_page_names_no_other_address(page):
+    assert re.findall(r"https?:", without_plotly(page)) == []
+    outline = Outline(page)
+    assert [tag.get("href") for tag in outline.of("link")] == ["data:,"]
+    assert not any("src" in attributes for _, attributes in outline.tags)
+
+
+def test_the_page_forbids_itself_every_request(page):
+    policy = next(tag["content"] for tag in Outline(page).of("meta") if "http-equiv" in tag)
+    assert "default-src 'none'" in policy
+    assert "connect-src 'none'" in policy
+
+
+def test_the_page_suits_a_phone(page):
+    assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in Outline(page).of("meta")
+
+
+def test_the_slider_runs_from_50_to_100_per_cent_in_steps_of_one(page):
+    slider = Outline(page).of("input")[0]
+    assert [float(slider[name]) for name in ("min", "max", "step", "value")] == [0.5, 1.0, 0.01, 0.85]
+
+
+def test_everything_can_be_read_without_a_script(page, summary):
+    text = Outline(page).text
+    entry = summary["coverages"][35]
+    assert summary["sentence"].replace("\N{NO-BREAK SPACE}", " ") in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert summary["promise"]["sentence"] in text
+    assert entry["base_rate"]["message"] in text
+    assert f"{entry['selective_auc']:.4f}" in text
+    assert f"{entry['deciles'][4]['mean_score']:.4f}" in text
+    assert entry["features"][0]["feature"] in text
+    assert "python make_report.py --seed 0" in text
+    assert all(limit in text for limit in summary["method"]["limits"])
+    for group in ("to 25", "26 to 50", "over 50"):
+        assert group in text
+
+
+def test_headings_come_in_order(page):
+    levels = [int(tag[1]) for tag, _ in Outline(page).tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(next_level <= level + 1 for level, next_level in pairwise(levels))
+
+
+def test_charts_and_controls_have_names(page):
+    outline = Outline(page)
+    charts = [tag for tag in outline.of("div") if "chart" in tag.get("class", "").split()]
+    assert len(charts) == 5
+    assert all(chart["role"] == "img" and chart["aria-label"] for chart in charts)
+    ids = {tag["id"] for _, tag in outline.tags if "id" in tag}
+    assert all(label["for"] in ids for label in outline.of("label"))
+    assert all(tag["aria-labelledby"] in ids for _, tag in outline.tags if "aria-labelledby" in tag)
+
+
+def test_a_page_made_from_json_is_the_same_page(page, summary):
+    assert render_html(json.loads(render_json(summary))) == page
+
+
+def test_a_coverage_between_two_steps_frees_the_slider():
+    X, y = make_classification(600, flip_y=0.3, random_state=0)
+    clf = PlugInAUC(LogisticRegression(), holdout_size=0.5, coverage=0.975, random_state=0).fit(X[:300], y[:300])
+    slider = Outline(render_html(build_summary(clf, X[300:], y[300:], n_bootstrap=0))).of("input")[0]
+    assert (slider["step"], slider["value"]) == ("any", "0.975")
+
+
+def test_a_promise_in_doubt_is_marked_on_the_page(summary):
+    doubted = {**summary, "promise": {**summary["promise"], "warnings": ["no bound holds"]}}
+    assert "Warning: no bound holds" in Outline(render_html(doubted)).text
+    assert "**Warning:** no bound holds." in render_markdown(doubted)
+
+
+def test_a_limit_exceeded_is_marked_by_more_than_colour(summary):
+    starved = json.loads(render_json(summary))
+    starved["coverages"][35]["base_rate"] |= {"ok": False, "exceeded": ["max_shift"], "message": "too few"}
+    text = Outline(render_html(starved)).text
+    assert "▲ Base rate limit exceeded: too few." in text
+    assert "exceeded" in [cell for row in page_data(starved)["steps"][35]["tables"]["guard"] for cell in row]
+
+
+def test_decision_values_come_without_a_calibration_chart():
+    X, y = make_classification(600, flip_y=0.3, random_state=0)
+    clf = PlugInAUC(LinearSVC(), holdout_size=0.5, random_state=0).fit(X[:300], y[:300])
+    made = build_summary(clf, X[300:], y[300:], n_bootstrap=0)
+    assert "calibration" not in figures.charts(made)
+    assert 'id="chart-calibration"' not in render_html(made)
+
+
+# ---- names that look like markup ----
+
+
+def test_names_are_shown_and_not_run(hostile):
+    page = render_html(hostile)
+    outline = Outline(page)
+    assert len(outline.of("script")) == 3
+    assert outline.of("img") == outline.of("i") == []
+    for text in (f"Title {HOSTILE}", "{{ 7 * 7 }}", "<i>left</i>", "<b>good</b>", "& bad"):
+        assert " ".join(text.split()) in outline.text
+
+
+def test_data_in_the_page_cannot_end_its_script(hostile):
+    data = re.search(
+        r'<script type="application/json" id="report-data">(.*?)</script>', render_html(hostile), re.DOTALL
+    )
+    assert not set("<>&") & set(data[1])
+    assert json.loads(data[1]) == json.loads(json.dumps(page_data(hostile)))
+
+
+def test_labels_of_charts_are_escaped(hostile):
+    labels = json.dumps([chart.figure["layout"] for chart in figures.charts(hostile).values()])
+    assert "&lt;b&gt;good" in labels
+    assert "<b>good" not in labels
+
+
+def test_markdown_escapes_what_would_be_markup(hostile):
+    card = render_markdown(hostile)
+    assert "<script>" not in card.replace("\\<script", "")
+    assert "ri\\|ght" in card
+    assert "````\necho `one` ```two``` </pre>\n````" in card
+
+
+# ---- charts ----
+
+
+def test_every_chart_at_every_coverage_is_a_plotly_figure(summary):
+    for chart in figures.charts(summary).values():
+        assert len(chart.frames) == 51
+        for frame in chart.frames[::10]:
+            traces = [
+                {**trace, **frame["traces"].get(str(number), {})} for number, trace in enumerate(chart.figure["data"])
+            ]
+            go.Figure(data=traces, layout={**chart.figure["layout"], **frame.get("layout", {})})
+
+
+def test_the_band_is_drawn_where_it_is(credit, summary):
+    frames = figures.charts(summary)["distribution"].frames
+    for coverage, frame in zip(range(50, 100), frames, strict=False):
+        band = credit.clf.band(coverage / 100)
+        area = frame["layout"]["shapes"][0]
+        assert (area["x0"], area["x1"]) == (band.lower, band.upper)
+    assert frames[-1]["layout"]["shapes"] == []
+
+
+def test_no_two_lines_of_a_chart_differ_by_colour_alone(summary):
+    for name in ("roc", "cap", "auc_coverage"):
+        lines = [trace for trace in figures.charts(summary)[name].figure["data"] if trace.get("mode") == "lines"]
+        styles = [(line["line"]["dash"], line["line"]["width"]) for line in lines if "fill" not in line]
+        assert len({dash for dash, width in styles if width > 1}) == len([dash for dash, width in styles if width > 1])
+
+
+# ---- the model card ----
+
+
+def test_the_model_card_holds_what_the_page_holds(summary):
+    card = render_markdown(summary)
+    entry = summary["coverages"][35]
+    for heading in ("Summary", "Method", "Coverages", "Who is deferred", "Base-rate guard", "Limits", "Groups"):
+        assert re.search(rf"^##+ .*{heading}", card, re.MULTILINE)
+    assert f"{entry['selective_auc']:.4f}" in card
+    assert "python make_report.py --seed 0" in card
+
+
+def test_tables_of_the_model_card_have_as_many_cells_in_every_row(hostile):
+    for block in re.findall(r"(?:^\|.*\n)+", render_markdown(hostile), re.MULTILINE):
+        cells = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
+        assert len(cells) == 1
+
+
+# ---- files ----
+
+
+@pytest.mark.parametrize("ending", [".html", ".HTML", ".htm", ".json", ".md"])
+def test_the_ending_chooses_the_form(ending, summary, tmp_path):
+    path = write_report(summary, tmp_path / f"report{ending}")
+    first = {".html": "<!doctype html>", ".htm": "<!doctype html>", ".json": "{", ".md": "# Loans of the pilot"}
+    assert path.read_text(encoding="utf-8").splitlines()[0] == first[ending.lower()]
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+def test_json_on_disk_is_the_summary(summary, tmp_path):
+    path = write_report(summary, tmp_path / "report.json")
+    assert json.loads(path.read_text(encoding="utf-8")) == summary
+
+
+@pytest.mark.parametrize("name", ["report", "report.txt", "report.pdf"])
+def test_another_ending_is_refused(name, summary, tmp_path):
+    with pytest.raises(ValueError, match=r"path must end in \.html, \.htm, \.json or \.md, got"):
+        write_report(summary, tmp_path / name)
+
+
+def test_a_report_that_fails_leaves_the_old_one(summary, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old", encoding="utf-8")
+    with pytest.raises(KeyError):
+        write_report({name: part for name, part in summary.items() if name != "method"}, path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_write_that_fails_leaves_the_old_report(summary, tmp_path, monkeypatch):
+    path = tmp_path / "report.md"
+    path.write_text("old", encoding="utf-8")
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        write_report(summary, path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+# ---- extras ----
+
+
+@pytest.mark.parametrize("missing", ["jinja2", "plotly.offline"])
+def test_a_missing_extra_is_named_with_the_command(missing, summary, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=r'pip install "aucross\[report\]"'):
+        render_html(summary)
+
+
+def test_json_and_model_card_need_no_extra():
+    code = """
+import sys
+sys.modules["jinja2"] = sys.modules["plotly"] = None
+import aucross.report
+print(aucross.report.render_json({"a": 1}))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.stdout == '{\n "a": 1\n}\n\n', run.stderr
+
+
+def test_template_style_and_script_lie_in_the_package():
+    folder = Path(figures.__file__).parent
+    assert {"template.html", "style.css", "script.js"} <= {path.name for path in folder.iterdir()}

@@ -1,0 +1,402 @@
+"""The dictionary behind the report: its numbers are the library's, and JSON can write all of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from aucross import AUCross, evaluate_selective, oracle_band
+from aucross.evaluation import (
+    BaseRateGuard,
+    coverage_interval,
+    evaluate_groups,
+    expected_calibration_error,
+    selective_auc,
+    selective_brier,
+    selective_ks,
+)
+from aucross.evaluation.promise import PromiseWarning, promise_selective
+from aucross.report import SCHEMA_VERSION, build_summary
+from report.cases import entry_at, make_linear, quick
+
+COVERAGES = (0.5, 0.63, 0.77, 0.85, 0.99, 1.0)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    return quick(make_linear())
+
+
+# ---- the whole ----
+
+
+def test_json_gives_the_same_dictionary_back(summary):
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+
+
+def test_the_schema_is_named_and_numbered(summary):
+    assert (summary["schema"], summary["schema_version"]) == ("aucross.report", SCHEMA_VERSION)
+    assert set(summary) == {
+        *("schema", "schema_version", "title", "coverage", "sentence", "promise"),
+        *("data", "score", "coverages", "method"),
+    }
+
+
+def test_the_slider_has_a_step_for_each_per_cent_from_50_to_100(summary):
+    assert [entry["target_coverage"] for entry in summary["coverages"]] == [step / 100 for step in range(50, 101)]
+
+
+def test_a_coverage_between_two_steps_becomes_a_step():
+    clf, X, y = make_linear(coverage=0.975)
+    made = quick((clf, X, y))
+    assert made["coverage"] == 0.975
+    assert len(made["coverages"]) == 52
+    assert entry_at(made, 0.975)["n_accepted"] == clf.select(X).sum()
+
+
+def test_a_coverage_below_one_half_becomes_the_first_step():
+    made = quick(make_linear(), coverage=0.3)
+    assert made["coverages"][0]["target_coverage"] == 0.3
+    assert made["sentence"].startswith("Asked to answer 30")
+
+
+def test_the_same_arguments_give_the_same_summary(linear):
+    assert quick(make_linear()) == linear
+
+
+def test_another_seed_moves_intervals_and_nothing_else(credit, summary, settings):
+    other = build_summary(credit.clf, credit.X, credit.y, groups=credit.groups, **{**settings, "random_state": 1})
+    here, there = entry_at(summary, 0.85), entry_at(other, 0.85)
+    assert here["selective_auc"] == there["selective_auc"]
+    assert here["selective_auc_low"] != there["selective_auc_low"]
+    assert here["deciles"] == there["deciles"]
+
+
+# ---- the numbers are those of the library ----
+
+
+def test_estimates_and_intervals_are_those_of_evaluate_selective(credit, summary):
+    rows = evaluate_selective(
+        credit.clf, credit.X, credit.y, [step / 100 for step in range(50, 101)], n_bootstrap=100, random_state=0
+    ).rows()
+    for entry, row in zip(summary["coverages"], rows, strict=True):
+        assert entry == entry | {name: value for name, value in row.items() if not name.endswith("_sd")}
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_further_numbers_are_those_of_the_metrics(coverage, credit, summary):
+    entry, selected = entry_at(summary, coverage), credit.clf.select(credit.X, coverage)
+    arguments = (credit.positive, credit.score, selected)
+    assert entry["n_accepted"] == selected.sum()
+    assert entry["n_deferred"] == (~selected).sum()
+    assert entry["selective_gini"] == pytest.approx(2 * selective_auc(*arguments) - 1, abs=1e-12)
+    assert entry["selective_ks"] == selective_ks(*arguments)
+    assert entry["selective_brier"] == selective_brier(*arguments)
+    assert entry["expected_calibration_error"] == expected_calibration_error(*arguments)
+    assert entry["positives_deferred"] == pytest.approx((~selected & credit.positive).sum() / credit.positive.sum())
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_the_band_is_that_of_the_classifier(coverage, credit, summary):
+    band = credit.clf.band(coverage)
+    expected = {"group": None, "lower": None, "upper": None, "empty": True}
+    if not band.is_empty:
+        expected = {"group": None, "lower": band.lower, "upper": band.upper, "empty": False}
+    assert entry_at(summary, coverage)["bands"] == [expected]
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_the_gain_is_the_difference_from_all_rows(coverage, credit, summary):
+    entry = entry_at(summary, coverage)
+    everyone = roc_auc_score(credit.positive, credit.score)
+    assert entry["auc_gain"] == pytest.approx(entry["selective_auc"] - everyone)
+    assert entry["auc_gain_low"] <= entry["auc_gain"] <= entry["auc_gain_high"]
+
+
+def test_the_gain_of_all_rows_is_exactly_zero_with_an_interval_of_no_width(summary):
+    last = summary["coverages"][-1]
+    assert (last["auc_gain"], last["auc_gain_low"], last["auc_gain_high"]) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_the_oracle_is_the_best_band_at_the_coverage_reached(coverage, credit, summary):
+    entry = entry_at(summary, coverage)
+    band = oracle_band(credit.positive, credit.score, entry["achieved_coverage"])
+    expected = selective_auc(credit.positive, credit.score, band.selects(credit.score))
+    assert entry["oracle_auc"] == pytest.approx(expected)
+    assert entry["oracle_auc"] >= entry["selective_auc"] - 1e-12
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_maximum_probability_answers_as_many_rows(coverage, credit, summary):
+    entry, score = entry_at(summary, coverage), credit.score
+    least_confident = np.argsort(np.maximum(score, 1 - score), kind="stable")[: entry["n_deferred"]]
+    kept = np.delete(np.arange(len(score)), least_confident)
+    assert entry["max_probability_auc"] == pytest.approx(roc_auc_score(credit.positive[kept], score[kept]))
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_the_base_rate_is_that_of_the_guard(coverage, credit, summary):
+    check = BaseRateGuard().check(credit.positive, credit.clf.select(credit.X, coverage), warn=False)
+    found = entry_at(summary, coverage)["base_rate"]
+    assert (found["message"], found["ok"], found["exceeded"]) == (check.message, check.ok, list(check.exceeded))
+    assert found["shift"] == check.shift
+
+
+def test_the_promise_is_that_of_promise_selective(credit, summary):
+    promise = promise_selective(credit.clf, credit.X, credit.y, 0.85)
+    assert summary["promise"] == promise.to_dict() | {"warnings": []}
+    assert summary["promise"]["sentence"] == str(promise)
+
+
+def test_a_doubt_about_the_rows_is_written_down():
+    _, X, y = make_linear(weights=[0.7])
+    fitted = AUCross(LogisticRegression(), random_state=0).fit(X, y)
+    with pytest.warns(PromiseWarning, match="look like the rows"):
+        made = quick((fitted, X, y))
+    assert "look like the rows" in made["promise"]["warnings"][0]
+
+
+def test_the_sentence_says_what_was_asked_reached_and_ranked(summary):
+    entry = entry_at(summary, 0.85)
+    words = summary["sentence"].replace("\N{NO-BREAK SPACE}", " ")
+    assert words.startswith("Asked to answer 85 % of the rows, the classifier answers ")
+    assert f"{100 * entry['achieved_coverage']:.1f} % of 2,000 test rows" in words
+    assert f"AUC is {entry['selective_auc']:.4f} (95 % interval {entry['selective_auc_low']:.4f} to " in words
+    assert words.endswith(f"over all rows it is {summary['coverages'][-1]['selective_auc']:.4f}.")
+
+
+def test_without_bootstrap_there_are_no_intervals(linear):
+    assert entry_at(linear, 0.8)["selective_auc_low"] is None
+    assert "interval" not in linear["sentence"]
+
+
+# ---- curves and histogram ----
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_the_thinned_roc_curve_keeps_its_area_and_its_ends(coverage, summary):
+    entry = entry_at(summary, coverage)
+    x, y = (np.array(entry["curve"][name]) for name in ("false_positive_rate", "true_positive_rate"))
+    assert len(x) <= 202
+    assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
+    assert (np.diff(x) >= 0).all()
+    assert (np.diff(y) >= 0).all()
+    assert np.trapezoid(y, x) == pytest.approx(entry["selective_auc"], abs=0.002)
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_the_cap_curve_has_the_gini_as_its_area(coverage, summary):
+    entry = entry_at(summary, coverage)
+    curve = entry["curve"]
+    assert curve["positive_rate"] == pytest.approx(entry["positive_rate"])
+    area = np.trapezoid(curve["true_positive_rate"], curve["rows"])
+    gini = (2 * area - 1) / (1 - curve["positive_rate"])
+    assert gini == pytest.approx(entry["selective_gini"], abs=0.005)
+
+
+def test_histogram_shares_add_up_per_class(summary):
+    for name in ("positive", "negative"):
+        assert sum(summary["score"]["shares"][name]) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_the_hatched_bars_hold_the_deferred_rows(coverage, credit, summary):
+    entry, deferred = entry_at(summary, coverage), ~credit.clf.select(credit.X, coverage)
+    for name, members in (("positive", credit.positive), ("negative", ~credit.positive)):
+        assert sum(entry["deferred_shares"][name]) == pytest.approx(deferred[members].mean(), abs=1e-4)
+        parts = zip(entry["deferred_shares"][name], summary["score"]["shares"][name], strict=True)
+        assert all(part <= whole + 1e-6 for part, whole in parts)
+
+
+def test_crowded_scores_are_drawn_on_log_odds():
+    X, y = make_classification(3000, weights=[0.97], flip_y=0.01, class_sep=0.8, random_state=0)
+    clf = AUCross(LogisticRegression(), random_state=0).fit(X[:1500], y[:1500])
+    score = quick((clf, X[1500:], y[1500:]))["score"]
+    log_odds = [math.log(edge / (1 - edge)) for edge in score["bin_edges"]]
+    assert score["scale"] == "log-odds"
+    assert np.diff(log_odds) == pytest.approx(log_odds[1] - log_odds[0])
+
+
+# ---- deciles ----
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_deciles_part_the_answered_rows(coverage, credit, summary):
+    entry, selected = entry_at(summary, coverage), credit.clf.select(credit.X, coverage)
+    deciles = entry["deciles"]
+    assert [part["decile"] for part in deciles] == list(range(1, 11))
+    assert sum(part["n"] for part in deciles) == selected.sum()
+    assert sum(part["n_positive"] for part in deciles) == (selected & credit.positive).sum()
+    assert deciles[-1]["positives_so_far"] == pytest.approx(1)
+    assert all(a["lowest_score"] > b["highest_score"] for a, b in pairwise(deciles))
+
+
+def test_a_decile_says_what_its_rows_say(credit, summary):
+    selected = credit.clf.select(credit.X, 0.85)
+    part = entry_at(summary, 0.85)["deciles"][2]
+    own = selected & (credit.score >= part["lowest_score"]) & (credit.score <= part["highest_score"])
+    assert part["n"] == own.sum()
+    assert part["mean_score"] == pytest.approx(credit.score[own].mean())
+    assert part["observed_rate"] == pytest.approx(credit.positive[own].mean())
+    assert part["lift"] == pytest.approx(credit.positive[own].mean() / credit.positive[selected].mean())
+    interval = coverage_interval(credit.positive[own], method="wilson")
+    assert (part["observed_rate_low"], part["observed_rate_high"]) == pytest.approx(interval)
+
+
+def test_equal_scores_share_a_decile():
+    X, y = make_linear()[1:]
+    clf = AUCross(LogisticRegression(), random_state=0).fit(X[:300, :1].round(), y[:300])
+    for entry in quick((clf, X[300:, :1].round(), y[300:]))["coverages"]:
+        ends = [(part["lowest_score"], part["highest_score"]) for part in entry["deciles"]]
+        assert all(low > high for (low, _), (_, high) in pairwise(ends))
+
+
+# ---- who is deferred ----
+
+
+def test_scores_of_answered_and_deferred_rows(credit, summary):
+    selected = credit.clf.select(credit.X, 0.85)
+    for name, chosen in (("accepted", selected), ("deferred", ~selected)):
+        part = entry_at(summary, 0.85)["scores"][name]
+        assert part["n"] == chosen.sum()
+        assert part["mean"] == pytest.approx(credit.score[chosen].mean())
+        assert part["quantiles"]["0.5"] == np.quantile(credit.score[chosen], 0.5, method="inverted_cdf")
+
+
+def test_where_nobody_is_deferred_nothing_is_compared(summary):
+    last = summary["coverages"][-1]
+    assert last["features"] == []
+    assert last["scores"]["deferred"] == {"n": 0, "mean": None, "quantiles": None}
+
+
+def trait_of(column, feature):
+    if feature["kind"] == "number":
+        return column.to_numpy(dtype=float)
+    shown = column.isna() if feature["kind"] == "missing" else column == feature["level"]
+    return shown.to_numpy(dtype=float)
+
+
+def test_differences_of_numbers_and_categories_are_in_standard_deviations(credit, summary):
+    deferred = ~credit.clf.select(credit.X, 0.85)
+    for feature in entry_at(summary, 0.85)["features"]:
+        values = trait_of(credit.X[feature["feature"]], feature)
+        means = [np.nanmean(values[chosen]) for chosen in (~deferred, deferred)]
+        assert [feature["accepted"], feature["deferred"]] == pytest.approx(means)
+        assert feature["standardised_difference"] == pytest.approx((means[1] - means[0]) / np.nanstd(values))
+
+
+def test_the_largest_differences_come_first_and_a_column_once(summary):
+    for entry in summary["coverages"]:
+        sizes = [abs(feature["standardised_difference"]) for feature in entry["features"]]
+        assert sizes == sorted(sizes, reverse=True)
+        assert len(sizes) <= 10
+        columns = [(feature["feature"], feature["kind"] == "missing") for feature in entry["features"]]
+        assert len(set(columns)) == len(columns)
+
+
+# ---- groups ----
+
+
+def test_groups_are_those_of_evaluate_groups(credit, summary):
+    report = evaluate_groups(
+        credit.clf, credit.X, credit.y, credit.groups, [0.85, 0.6], n_bootstrap=100, random_state=0
+    )
+    for coverage in (0.85, 0.6):
+        rows = [row for row in report.rows() if row["target_coverage"] == coverage][:-1]
+        found = entry_at(summary, coverage)["groups"]
+        assert [group["group"] for group in found] == ["to 25", "26 to 50", "over 50"]
+        for group, row in zip(found, rows, strict=True):
+            assert group["n"] == row["n"]
+            assert group["achieved_coverage"] == row["achieved_coverage"]
+            assert group["selective_auc"] == row["selective_auc"]
+
+
+def test_the_guard_of_a_group_looks_at_its_own_rows(credit, summary):
+    own = (credit.groups == "to 25").to_numpy()
+    check = BaseRateGuard().check(credit.positive[own], credit.clf.select(credit.X, 0.6)[own], warn=False)
+    group = entry_at(summary, 0.6)["groups"][0]
+    assert (group["base_rate_ok"], group["base_rate_message"]) == (check.ok, check.message)
+
+
+def test_gaps_are_compared_with_chance(summary):
+    gaps = {gap["metric"]: gap for gap in entry_at(summary, 0.85)["group_gaps"]}
+    assert gaps["achieved_coverage"]["gap"] > 0
+    assert gaps["achieved_coverage"]["gap_by_chance"] > 0
+
+
+def test_without_groups_there_are_none(linear):
+    assert entry_at(linear, 0.8)["groups"] == []
+
+
+# ---- method card ----
+
+
+def test_the_method_card_says_what_was_done(summary):
+    method, data = summary["method"], summary["data"]
+    assert method["classifier"] == "AUCross"
+    assert method["parameters"]["coverage"] == "0.85"
+    assert method["model"] == "HistGradientBoostingClassifier(max_iter=50, random_state=0)"
+    assert method["held_out_rows"] == 2000
+    assert (method["seed"], method["bootstrap_seed"], method["n_bootstrap"]) == ("0", 0, 100)
+    assert {"python", "aucross", "numpy", "scikit-learn"} <= set(method["versions"])
+    assert (method["command"], method["date"]) == ("python make_report.py --seed 0", "2025-01-31")
+    assert (data["name"], data["n"], data["n_features"]) == ("synthetic loans", 2000, 19)
+    assert (data["negative_class"], data["positive_class"]) == ("repaid", "default")
+
+
+def test_few_rows_and_weights_are_named_among_the_limits():
+    clf, X, y = make_linear()
+    made = quick((clf, X[:60], y[:60]), sample_weight=np.ones(60), groups=["a"] * 50 + ["b"] * 10)
+    limits = " ".join(made["method"]["limits"])
+    assert "answered rows are of the smaller class" in limits
+    assert "Rows carry weights" in limits
+    assert "The smallest group has 10 rows" in limits
+
+
+# ---- refusals ----
+
+
+def test_more_than_two_classes_are_refused():
+    X, y = make_classification(600, n_classes=3, n_informative=6, random_state=0)
+    clf = AUCross(LogisticRegression(), random_state=0).fit(X[:300], y[:300])
+    with pytest.raises(ValueError, match="clf must have two classes for a report, got 3"):
+        quick((clf, X[300:], y[300:]))
+
+
+def test_rows_of_one_class_are_refused():
+    clf, X, y = make_linear()
+    with pytest.raises(ValueError, match=r"y must hold both classes for a report, got .*1.* alone"):
+        quick((clf, X[y == 1], y[y == 1]))
+
+
+def test_a_plain_classifier_is_refused():
+    _, X, y = make_linear()
+    model = LogisticRegression().fit(X, y)
+    model.coverage = 0.9
+    with pytest.raises(TypeError, match="clf must be a selective classifier"):
+        quick((model, X, y))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"coverage": 90}, "coverage must be in .*, got 90; for 90 % pass 0.9"),
+        ({"coverage": 0.0}, "coverage must be in .0, 1., got 0"),
+        ({"confidence": 1.0}, "confidence must be in"),
+        ({"class_names": "ab"}, "class_names must be a pair"),
+        ({"class_names": ["a", "b", "c"]}, "class_names must be a pair"),
+        ({"n_bootstrap": -1}, "n_bootstrap must be a whole number"),
+        ({"groups": ["a"]}, "groups must hold one value per row"),
+    ],
+)
+def test_arguments_that_cannot_work_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        quick(make_linear(), **options)
