@@ -100,8 +100,8 @@ class AUCGate(SelectiveClassifier):
         The classifier and the gate, fitted on all rows.
     classes_ : ndarray of shape (2,)
         Class labels; the positive class is ``classes_[1]``.
-    band_rule_ : InfluenceBands
-        Answers which band of influences to reject for a coverage.
+    band_rule_ : BandRule
+        Answers which band of influences to reject for a coverage: InfluenceBands, corrected for the number of folds.
     held_out_, gate_held_out_ : HeldOutScores
         Out-of-fold scores of the training rows by classifier and gate.
     probability_model_ : ProbabilityModel
