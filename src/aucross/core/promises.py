@@ -39,7 +39,7 @@ of .05. For d > 1/2 one shorter move is all there is; only windows short at both
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp
 from numbers import Integral
 from typing import Any, cast
@@ -194,6 +194,8 @@ class PromisedBands(BandRule):
     confidence: float
     fixed: bool = False
     tied: bool = False
+    # What was placed for each coverage: a selection asks for the band and for the coverage behind it.
+    _placed: dict[float, tuple[float, RejectionBand]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_n_rows(self.n_rows)
@@ -226,8 +228,7 @@ class PromisedBands(BandRule):
                 "rows; fit without coverage_confidence to place bands by weight"
             )
         rule = self.rule.placed_on(score, label_shift=label_shift)
-        tied = score.ndim > 1 or len(np.unique(score)) < len(score)
-        return PromisedBands(rule, len(score), self.confidence, self.fixed, tied)
+        return PromisedBands(rule, len(score), self.confidence, self.fixed, may_be_tied(score))
 
     def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
         """Return the rows that the rule itself takes: a number of rows needs no promise."""
@@ -238,6 +239,13 @@ class PromisedBands(BandRule):
         return rejections_that_keep(self.n_rows, coverage, self.confidence, fixed=self.fixed, tied=self.tied)
 
     def _place(self, coverage: float) -> tuple[float, RejectionBand]:
+        coverage = check_coverage(coverage)
+        # Threads may compute the same placement twice; both results are equal.
+        if coverage not in self._placed:
+            self._placed[coverage] = self._search(coverage)
+        return self._placed[coverage]
+
+    def _search(self, coverage: float) -> tuple[float, RejectionBand]:
         """Coverage asked of the rule within, and its band: the most that holds no more rows than allowed."""
         most = self.rejections(coverage)
         asked, band = self._ask(most)
@@ -257,6 +265,11 @@ class PromisedBands(BandRule):
             return True  # rules on other scores keep their budget
         held = (1.0 - self.ranked.coverage(band)) * self.n_rows
         return held <= rows + _ROUNDING * self.n_rows
+
+
+def may_be_tied(score: FloatArray) -> bool:
+    """Whether rows may share a selection score; of rules that read more than one score ties are the safe answer."""
+    return score.ndim > 1 or len(np.unique(score)) < len(score)
 
 
 def promise_coverage(rule: BandRule, n_rows: int, confidence: float) -> PromisedBands:

@@ -128,7 +128,7 @@ def reference_from(
                 "held-out rows of the fit; pass reference=X, the rows given to recalibrate"
             )
         decisions, weight = decide_held_out(clf, coverage), clf.held_out_.sample_weight
-        n_rows = _effective_rows(clf.held_out_.rows, weight)
+        n_rows = clf.held_out_.n_effective
     else:
         decisions, weight = decide(clf, rows, coverage, band_groups), None
         n_rows = float(len(decisions.selected))
@@ -148,12 +148,6 @@ def _scores_to_watch(clf: SelectiveClassifier, scores: dict[str, FloatArray]) ->
         return scores
     is_same = np.array_equal(scores["score"], scores["selection_score"])
     return {"score": scores["score"]} if is_same else scores
-
-
-def _effective_rows(rows: NDArray[np.intp], weight: FloatArray | None) -> float:
-    """Kish's effective number of rows; several scores of one row are one row."""
-    per_row = np.bincount(rows, weights=weight)
-    return float(per_row.sum() ** 2 / (per_row @ per_row))
 
 
 def share_limits(

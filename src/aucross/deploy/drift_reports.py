@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import isfinite, nan
@@ -12,7 +13,7 @@ from aucross.deploy.stability import ScoreStability
 
 
 @dataclass(frozen=True)
-class _Verdict:
+class _Verdict(ABC):
     """What the two reports share: where the sequential test stands after the batch.
 
     Attributes are described with the reports.
@@ -34,9 +35,9 @@ class _Verdict:
         return self.alarm_batch is not None
 
     @property
+    @abstractmethod
     def message(self) -> str:
         """The report in plain language."""
-        raise NotImplementedError
 
     def __str__(self) -> str:
         return self.message

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.missing import is_missing
 from aucross.core.ranking import check_scores
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.deploy.log_files import (
@@ -30,7 +31,6 @@ from aucross.deploy.log_files import (
 )
 from aucross.deploy.optional import import_optional
 from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.labels import is_missing
 
 LogFormat = Literal["csv", "parquet"]
 

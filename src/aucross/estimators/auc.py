@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.core.correction import extrapolation_factor
 from aucross.core.influence import ExpectedAUC, InfluenceBands, InfluenceQuantiles, PairwiseMetric, worth_of_review
 from aucross.core.nested import NestedBands, NestedInfluence
 from aucross.core.ranking import FloatArray, IndexArray
@@ -28,11 +27,10 @@ from aucross.estimators.held_out import (
 )
 from aucross.estimators.placing import (
     CorrectCoverage,
-    FewerFolds,
     Fitted,
     check_correct_coverage,
     check_nested,
-    folds_to_correct_with,
+    score_with_fewer_folds,
 )
 from aucross.estimators.probability import ProbabilityModel, as_evidence
 from aucross.estimators.review import ReviewFacts, class_reasons, facts_of_scores
@@ -322,32 +320,22 @@ class AUCross(_AUCBands):
         def readable(scores: HeldOutScores) -> FloatArray:
             return self._with_probabilities(scores.responses, probability_model, training.classes, response_method)
 
+        stays_as_published = self.correct_coverage == "auto" and self.placement == "centered"
         return Fitted(
             training.fit(self.estimator),
             held_out,
             readable(held_out),
             place,
             {} if probability_model is None else {"probability_model_": probability_model},
-            self._fewer_folds(training, response_method, rng, readable),
+            score_with_fewer_folds(
+                self,
+                training,
+                response_method,
+                rng,
+                correct_coverage=False if stays_as_published else self.correct_coverage,
+                readable=readable,
+            ),
         )
-
-    def _fewer_folds(
-        self,
-        training: TrainingRows,
-        response_method: str,
-        rng: np.random.RandomState,
-        readable: Callable[[HeldOutScores], FloatArray],
-    ) -> FewerFolds | None:
-        correct_coverage = self.correct_coverage
-        if correct_coverage == "auto" and self.placement == "centered":
-            correct_coverage = False  # it stays as published
-        n_folds = folds_to_correct_with(training, self.estimator, self.cv, correct_coverage)
-        if n_folds == 0:
-            return None
-        held_out = cross_fit_scores(
-            self.estimator, training, cv=n_folds, response_method=response_method, rng=rng, n_jobs=self.n_jobs
-        )
-        return FewerFolds(held_out, readable(held_out), extrapolation_factor(int(self.cv), n_folds))
 
 
 class PlugInAUC(_AUCBands):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.core.missing import is_missing
 from aucross.core.ranking import IndexArray
 from aucross.core.rules import BandRule, GroupBands
-from aucross.estimators.labels import is_missing
 
 
 def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:

@@ -309,16 +309,17 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
             )
         score = self._score(X)
         selected = np.ones(len(score), dtype=bool)
-        for rows, _ in self._deferred(score, capacity, tie_breaker, band_groups):
+        ids = None if tie_breaker is None else check_tie_breaker(tie_breaker, len(score))
+        for rows, _ in self._deferred(score, capacity, ids, band_groups):
             selected[rows] = False
         return selected
 
     def _deferred(
-        self, score: FloatArray, capacity: int, tie_breaker: Any, band_groups: Any
+        self, score: FloatArray, capacity: int, ids: NDArray[Any] | None, band_groups: Any
     ) -> list[tuple[IndexArray, BandRule]]:
         """Positions of the rows to reject, with the rule that chose them; groups share a capacity by their size."""
         positions = np.arange(len(score))
-        order = positions if tie_breaker is None else order_of(check_tie_breaker(tie_breaker, len(score)))
+        order = positions if ids is None else order_of(ids)
         parts = [(positions[rows], placed_rule(rule)) for rows, rule in self._rules(band_groups, len(score))]
         shares = share_of_groups([len(rows) for rows, _ in parts], check_capacity(capacity))
         return [
@@ -355,7 +356,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         check_is_fitted(self, "band_rule_")
         score = self._score(X)
         ids = None if tie_breaker is None else check_tie_breaker(tie_breaker, len(score))
-        deferred = self._deferred(score, capacity, tie_breaker, band_groups)
+        deferred = self._deferred(score, capacity, ids, band_groups)
         everyone = self._rules(band_groups, len(score))
         facts = [
             self._review_facts(X, score, np.arange(len(score))[part], rows, rule)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from aucross.core.correction import extrapolation_factor
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rules import BandRule, estimate_threshold_bands
 from aucross.estimators.base import SelectiveClassifier
@@ -21,10 +20,9 @@ from aucross.estimators.held_out import (
 )
 from aucross.estimators.placing import (
     CorrectCoverage,
-    FewerFolds,
     Fitted,
     check_correct_coverage,
-    folds_to_correct_with,
+    score_with_fewer_folds,
 )
 from aucross.estimators.review import ReviewFacts, confidence_reasons
 
@@ -192,20 +190,15 @@ class SCross(_ConfidenceThreshold):
             held_out,
             _confidence(held_out.responses, response_method),
             place,
-            fewer_folds=self._fewer_folds(training, response_method, rng),
+            fewer_folds=score_with_fewer_folds(
+                self,
+                training,
+                response_method,
+                rng,
+                correct_coverage=self.correct_coverage,
+                readable=lambda again: _confidence(again.responses, response_method),
+            ),
         )
-
-    def _fewer_folds(
-        self, training: TrainingRows, response_method: str, rng: np.random.RandomState
-    ) -> FewerFolds | None:
-        n_folds = folds_to_correct_with(training, self.estimator, self.cv, self.correct_coverage)
-        if n_folds == 0:
-            return None
-        held_out = cross_fit_scores(
-            self.estimator, training, cv=n_folds, response_method=response_method, rng=rng, n_jobs=self.n_jobs
-        )
-        score = _confidence(held_out.responses, response_method)
-        return FewerFolds(held_out, score, extrapolation_factor(int(self.cv), n_folds))
 
 
 class PlugIn(_ConfidenceThreshold):

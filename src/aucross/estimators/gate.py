@@ -212,7 +212,7 @@ class AUCGate(SelectiveClassifier):
         held_out, gate_held_out, evidence = score_by_both(splits)
         held_out.ranked_both_classes()
         model = fit_with_further_score(
-            evidence, held_out.positive, held_out.sample_weight, n_effective=_effective_rows(held_out)
+            evidence, held_out.positive, held_out.sample_weight, n_effective=held_out.n_effective
         )
         score = np.column_stack((held_out.scores, model.predict(evidence)))
         fewer_folds = None
@@ -305,12 +305,6 @@ class AUCGate(SelectiveClassifier):
         tags.input_tags.sparse = tags.input_tags.sparse and gate_tags.sparse
         tags.input_tags.allow_nan = tags.input_tags.allow_nan and gate_tags.allow_nan
         return tags
-
-
-def _effective_rows(held_out: HeldOutScores) -> float:
-    """Kish's effective number of rows; several scores of one row are one row."""
-    per_row = np.bincount(held_out.rows, weights=held_out.sample_weight)
-    return float(per_row.sum() ** 2 / (per_row @ per_row))
 
 
 def _gate_response_method(gate: Any) -> str:

@@ -129,6 +129,12 @@ class HeldOutScores:
         n_rows = len(np.unique(self.rows[self.sample_weight > 0]))
         return replace(self, sample_weight=self.sample_weight * (n_rows / self.sample_weight.sum()))
 
+    @property
+    def n_effective(self) -> float:
+        """Kish's effective number of rows; several scores of one row are one row."""
+        per_row = np.bincount(self.rows, weights=self.sample_weight)
+        return float(per_row.sum() ** 2 / (per_row @ per_row))
+
     def of_effective_size(self) -> HeldOutScores:
         """The same with weights that add up, in each class, to Kish's effective number of rows."""
         if self.sample_weight is None:

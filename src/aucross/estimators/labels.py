@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
+from aucross.core.missing import is_missing
+
 
 def check_classes(y: NDArray[Any]) -> NDArray[Any]:
     """The classes of a target in sorted order, or say why it is not one."""
@@ -40,11 +42,6 @@ def _refuse_missing(y: NDArray[Any]) -> None:
             f"y must not contain missing values, got {int(missing.sum())} of {len(y)}, the first in row "
             f"{int(np.argmax(missing))}; drop those rows"
         )
-
-
-def is_missing(label: Any) -> bool:
-    """Whether a label is None or one of the marks NaN, NaT and NA, of which some refuse comparisons."""
-    return label is None or (not isinstance(label, str) and str(label) in ("nan", "NaT", "<NA>"))
 
 
 def check_reject_label(reject_label: Any, classes: NDArray[Any]) -> Any:

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
-from aucross.core.correction import CorrectedBands
+from aucross.core.correction import CorrectedBands, extrapolation_factor
 from aucross.core.influence import InfluenceQuantiles
-from aucross.core.promises import PromisedBands, smallest_promising_size
+from aucross.core.promises import PromisedBands, may_be_tied, smallest_promising_size
 from aucross.core.ranking import FloatArray
 from aucross.core.rules import BandRule, GroupBands, ThresholdBands
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.band_groups import place_per_group
-from aucross.estimators.held_out import HeldOutScores, Rows, TrainingRows
+from aucross.estimators.held_out import HeldOutScores, Rows, TrainingRows, cross_fit_scores
 
 CorrectCoverage = bool | Literal["auto"]
 
@@ -81,8 +81,7 @@ def promised(rule: BandRule, score: FloatArray, n_rows: int, confidence: float) 
         n_rows = len(placed.rows.score)
     # A threshold always takes the lowest rows, a search takes those that happened to look best.
     is_fixed = isinstance(placed, ThresholdBands | InfluenceQuantiles)
-    is_tied = score.ndim > 1 or len(np.unique(score)) < len(score)
-    return PromisedBands(rule, n_rows, confidence, fixed=is_fixed, tied=is_tied)
+    return PromisedBands(rule, n_rows, confidence, fixed=is_fixed, tied=may_be_tied(score))
 
 
 def warn_if_nothing_promised(rule: BandRule | GroupBands, coverage: float) -> None:
@@ -142,6 +141,25 @@ def folds_to_correct_with(training: TrainingRows, estimator: Any, cv: Any, corre
     n_folds = 2 if cv > 2 else 3
     # Two folds can be followed by three only if there are enough rows, and groups.
     return 0 if correct_coverage == "auto" and _most_folds(training) < n_folds else n_folds
+
+
+def score_with_fewer_folds(
+    clf: Any,
+    training: TrainingRows,
+    response_method: str,
+    rng: np.random.RandomState,
+    *,
+    correct_coverage: CorrectCoverage,
+    readable: Callable[[HeldOutScores], FloatArray],
+) -> FewerFolds | None:
+    """Score the rows once more for the correction, if there is to be one; `readable` is what the rule reads of them."""
+    n_folds = folds_to_correct_with(training, clf.estimator, clf.cv, correct_coverage)
+    if n_folds == 0:
+        return None
+    held_out = cross_fit_scores(
+        clf.estimator, training, cv=n_folds, response_method=response_method, rng=rng, n_jobs=clf.n_jobs
+    )
+    return FewerFolds(held_out, readable(held_out), extrapolation_factor(int(clf.cv), n_folds))
 
 
 def _most_folds(training: TrainingRows) -> int:

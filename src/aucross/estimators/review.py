@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.influence import PairwiseMetric, worth_of_review
+from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, IndexArray
-from aucross.estimators.labels import is_missing
 
 # Two probabilities nearer than this say the same to a person.
 _AGREEMENT = 0.05

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aucross.core.missing import is_missing as is_missing  # noqa: PLC0414  (the report may read evaluation only)
 from aucross.core.ranking import IndexArray
 from aucross.evaluation.bootstrap import BoolArray
 
@@ -67,18 +68,6 @@ def _listed(groups: Any) -> list[Any]:
         if hasattr(groups, method):
             return list(getattr(groups, method)())
     return list(groups)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None or one of the marks NaN, NaT and NA."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)  # noqa: PLR0124  (true for NaN and NaT alone)
-    except TypeError:  # pandas' NA is neither equal nor different
-        return True
-    except ValueError:  # an array: refused later, as it cannot be hashed
-        return False
 
 
 def _ordered(labels: set[Any], groups: Any) -> list[Any]:

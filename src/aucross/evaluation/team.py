@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, hamming_loss, recall_score, zero_one_loss
 
+from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.evaluation.decisions import expected_cost, generalized_risk, selective_accuracy, selective_risk
-from aucross.evaluation.group_column import is_missing
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected
 
 Metric = Callable[..., float]
