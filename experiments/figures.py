@@ -1,0 +1,219 @@
+"""The paper's figures and ours, drawn from the tables of the evidence; two need the rows of Adult."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from aucross import AUCross
+from aucross.evaluation.plots import AUCSurfaceDisplay, CAPDisplay
+from experiments.protocol import CLASSIFIERS, DATASETS, PAPER_SEED, Run
+from experiments.trained_once import FittedModels, TrainedOnce
+
+Evidence = Mapping[str, pd.DataFrame]
+
+# One colour per family, light for the published version; readable without colour by marker.
+STYLES: Mapping[str, dict[str, Any]] = {
+    "AUCross": {"color": "#7fb3d5", "marker": "o"},
+    "PlugInAUC": {"color": "#f0b27a", "marker": "s"},
+    "SCross": {"color": "#bbbbbb", "marker": "v"},
+    "PlugIn": {"color": "#888888", "marker": "^"},
+    "AUCross optimal": {"color": "#1b4f72", "marker": "D"},
+    "PlugInAUC optimal": {"color": "#a04000", "marker": "P"},
+    "AUCross optimal, uncorrected": {"color": "#5dade2", "marker": "x"},
+}
+
+
+def write_figures(evidence: Evidence, output: Path) -> None:
+    """Draw every figure into a PNG of its own."""
+    for name, draw in FIGURES.items():
+        figure = draw(evidence)
+        FigureCanvasAgg(figure)
+        # No date and version inside: the same evidence gives the same bytes.
+        figure.savefig(output / f"{name}.png", dpi=120, metadata={"Software": None})
+
+
+def auc_by_coverage(evidence: Evidence) -> Figure:
+    """Selective AUC against the coverage reached, one panel per data set."""
+    cells = evidence["cells"]
+    cells = cells[cells["table"] == 3].pivot_table(
+        ["mean", "paper_mean"], ["dataset", "method", "target_coverage"], "metric"
+    )
+    figure, panels = _panels(cells.index.unique("dataset"))
+    for dataset, axes in panels.items():
+        for method in ("PlugIn", "SCross", "AUCross", "PlugInAUC", "AUCross optimal"):
+            rows = cells.loc[(dataset, method)]
+            axes.plot(rows["mean", "coverage"], rows["mean", "selective_auc"], label=method, **_line(method))
+        rows = cells.loc[(dataset, "AUCross")]
+        style = {"marker": "o", "linestyle": "none", "markerfacecolor": "none", "markeredgecolor": "black"}
+        axes.plot(rows["paper_mean", "coverage"], rows["paper_mean", "selective_auc"], label="AUCross, paper", **style)
+        axes.set(title=dataset, xlabel="coverage reached", ylabel="selective AUC")
+        axes.invert_xaxis()
+    return _with_legend(figure, panels)
+
+
+def coverage_reached(evidence: Evidence) -> Figure:
+    """Coverage reached minus asked, one panel per data set."""
+    splits = evidence["random_splits"]
+    splits = splits[splits["metric"] == "coverage"]
+    figure, panels = _panels(splits["dataset"].unique())
+    for dataset, axes in panels.items():
+        for method in ("AUCross", "PlugInAUC", "SCross", "PlugIn", "AUCross optimal"):
+            rows = splits[(splits["dataset"] == dataset) & (splits["method"] == method)]
+            error = 1e3 * (rows["mean"] - rows["target_coverage"])
+            half = 1e3 * (rows["high"] - rows["mean"])
+            axes.errorbar(rows["target_coverage"], error, half, label=method, capsize=2, **_line(method))
+        axes.axhline(0, color="black", linewidth=0.8)
+        axes.set(title=dataset, xlabel="coverage asked", ylabel="reached minus asked, 1e-3")
+        axes.invert_xaxis()
+    return _with_legend(figure, panels)
+
+
+def oracle_distance(evidence: Evidence) -> Figure:
+    """Distance to the Oracle over random splits."""
+    splits = evidence["random_splits"]
+    splits = splits[splits["metric"] == "oracle_distance"]
+    figure, panels = _panels(splits["dataset"].unique())
+    for dataset, axes in panels.items():
+        for method in ("AUCross", "PlugInAUC", "AUCross optimal", "PlugInAUC optimal"):
+            rows = splits[(splits["dataset"] == dataset) & (splits["method"] == method)]
+            mean, half = 1e4 * rows["mean"], 1e4 * (rows["high"] - rows["mean"])
+            axes.errorbar(rows["target_coverage"], mean, half, label=method, capsize=2, **_line(method))
+        axes.set(title=dataset, xlabel="target coverage", ylabel="AUC below the Oracle, 1e-4")
+        axes.invert_xaxis()
+    return _with_legend(figure, panels)
+
+
+def learning_curve(evidence: Evidence) -> Figure:
+    """Distance to the Oracle against training rows."""
+    curve = evidence["learning_curve"]
+    curve = curve[np.isfinite(curve["n_train"])]
+    figure, panels = _panels(curve["dataset"].unique())
+    for dataset, axes in panels.items():
+        for method in ("AUCross", "PlugInAUC", "AUCross optimal", "PlugInAUC optimal"):
+            rows = curve[(curve["dataset"] == dataset) & (curve["method"] == method)]
+            half = 1e4 * rows["oracle_distance_standard_error"]
+            axes.errorbar(
+                rows["n_train"], 1e4 * rows["oracle_distance"], half, label=method, capsize=2, **_line(method)
+            )
+        axes.set(title=dataset, xlabel="training rows", ylabel="AUC below the Oracle, 1e-4", xscale="log", yscale="log")
+    return _with_legend(figure, panels)
+
+
+def optimism(evidence: Evidence) -> Figure:
+    """How much of the distance is the Oracle's own optimism."""
+    rows = evidence["oracle_optimism"]
+    figure, panels = _panels(rows["dataset"].unique())
+    for dataset, axes in panels.items():
+        found = rows[rows["dataset"] == dataset]
+        axes.plot(found["n_test"], found["fitted_distance"], label="AUCross optimal", **_line("AUCross optimal"))
+        axes.plot(found["n_test"], found["optimism"], "--", color="#b03a2e", marker="*", label="optimism of the Oracle")
+        axes.set(title=dataset, xlabel="test rows", ylabel="AUC below the Oracle, 1e-4", xscale="log", yscale="log")
+    return _with_legend(figure, panels)
+
+
+def folds(evidence: Evidence) -> Figure:
+    """Coverage error against the number of folds, and by base classifier."""
+    errors = evidence["coverage_errors"]
+    chosen = errors[errors["classifier"] == "LightGBM"]
+    figure, panels = _panels(chosen["dataset"].unique())
+    for dataset, axes in panels.items():
+        for method in ("AUCross", "SCross", "AUCross optimal, uncorrected", "AUCross optimal"):
+            rows = chosen[(chosen["dataset"] == dataset) & (chosen["method"] == method)].sort_values("cv")
+            axes.errorbar(
+                rows["cv"], 1e3 * rows["error"], 2e3 * rows["standard_error"], label=method, capsize=2, **_line(method)
+            )
+        axes.axhline(0, color="black", linewidth=0.8)
+        axes.set(title=dataset, xlabel="folds", ylabel="coverage reached minus asked, 1e-3")
+    return _with_legend(figure, panels)
+
+
+def peers(evidence: Evidence) -> Figure:
+    """What our band gains over each peer at 90 % coverage."""
+    rows = evidence["peers"]
+    rows = rows[(rows["target_coverage"] == 0.9) & (rows["classifier"] == "LightGBM") & (rows["library"] != "aucross")]
+    figure, panels = _panels(rows["dataset"].unique(), height=3.6)
+    for dataset, axes in panels.items():
+        found = rows[rows["dataset"] == dataset].iloc[::-1]
+        middle = found["ours_minus_peer"]
+        axes.errorbar(
+            middle,
+            found["peer"],
+            xerr=[middle - found["low"], found["high"] - middle],
+            fmt="o",
+            color="#1b4f72",
+            capsize=2,
+        )
+        axes.axvline(0, color="black", linewidth=0.8)
+        axes.set(title=dataset, xlabel="AUC of aucross minus the peer's")
+    for axes in list(panels.values())[1:]:
+        axes.tick_params(labelleft=False)
+    return figure
+
+
+def bounds(_evidence: Evidence) -> Figure:
+    """The paper's figure of the AUC over all bounds: Adult, coverage .90."""
+    published, optimal, split = _fitted_on_adult()
+    figure = Figure(figsize=(7, 6), layout="constrained")
+    AUCSurfaceDisplay.from_predictions(
+        split.y_test,
+        optimal.predict_proba(split.X_test)[:, 1],
+        0.9,
+        bands={"AUCross optimal": optimal.band(0.9), "AUCross as published": published.band(0.9)},
+        ax=figure.subplots(),
+        name="Adult",
+    )
+    return figure
+
+
+def cumulative_accuracy(_evidence: Evidence) -> Figure:
+    """The paper's cumulative accuracy profile before and after rejection, on Adult."""
+    _, optimal, split = _fitted_on_adult()
+    figure = Figure(figsize=(7, 6), layout="constrained")
+    CAPDisplay.from_estimator(optimal, split.X_test, split.y_test, 0.9, ax=figure.subplots(), name="Adult")
+    return figure
+
+
+def _fitted_on_adult() -> tuple[AUCross, AUCross, Any]:
+    split = Run("Adult").rows()
+    base = TrainedOnce(CLASSIFIERS["LightGBM"](), FittedModels())
+    methods = (AUCross(base, placement="centered", random_state=PAPER_SEED), AUCross(base, random_state=PAPER_SEED))
+    published, optimal = (method.fit(split.X_train, split.y_train) for method in methods)
+    return published, optimal, split
+
+
+def _panels(datasets: Any, height: float = 3.2) -> tuple[Figure, dict[str, Axes]]:
+    """One panel per data set, in the order of the tables."""
+    names = [name for name in DATASETS if name in set(datasets)]
+    figure = Figure(figsize=(3.4 * len(names), height), layout="constrained")
+    return figure, dict(zip(names, figure.subplots(1, len(names), squeeze=False)[0], strict=True))
+
+
+def _line(method: str) -> dict[str, Any]:
+    return {**STYLES[method], "linewidth": 1.4, "markersize": 4}
+
+
+def _with_legend(figure: Figure, panels: dict[str, Axes]) -> Figure:
+    handles, labels = next(iter(panels.values())).get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    return figure
+
+
+FIGURES: Mapping[str, Callable[[Evidence], Figure]] = {
+    "auc_by_coverage": auc_by_coverage,
+    "coverage_reached": coverage_reached,
+    "oracle_distance": oracle_distance,
+    "learning_curve": learning_curve,
+    "optimism": optimism,
+    "folds": folds,
+    "peers": peers,
+    "bounds": bounds,
+    "cumulative_accuracy": cumulative_accuracy,
+}

@@ -1,0 +1,48 @@
+"""The methods that are compared, by the names that the tables use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from experiments.protocol import CLASSIFIERS, PAPER_SEED, Run
+from experiments.trained_once import FittedModels, TrainedOnce
+
+PUBLISHED = ("AUCross", "PlugIn", "PlugInAUC", "SCross")
+OURS = ("AUCross optimal", "PlugInAUC optimal", "AUCGate")
+METHODS = PUBLISHED + OURS
+# Bands of "AUCross optimal" placed again on the test rows without their labels, for splits in time.
+RECALIBRATED = "AUCross recalibrated"
+TABLE_METHODS = (*METHODS, RECALIBRATED)
+CROSS_FITTED = frozenset({"AUCross", "SCross", "AUCross optimal", "AUCGate", RECALIBRATED})
+
+Method = Callable[[], Any]
+
+
+def methods_of(run: Run, models: FittedModels) -> Mapping[str, Method]:
+    """Unfitted methods of a run by name; those that hold out rows do not depend on the number of folds."""
+    base = TrainedOnce(CLASSIFIERS[run.classifier](), models)
+    seed = PAPER_SEED if run.split == "paper" else run.seed
+    cross_fitted = {
+        "AUCross": lambda: AUCross(base, placement="centered", cv=run.cv, random_state=seed),
+        "SCross": lambda: SCross(base, correct_coverage=False, cv=run.cv, random_state=seed),
+        "AUCross optimal": lambda: AUCross(base, cv=run.cv, random_state=seed),
+        # Not a method of the tables: what the correction for the number of folds brings.
+        "AUCross optimal, uncorrected": lambda: AUCross(base, correct_coverage=False, cv=run.cv, random_state=seed),
+    }
+    if run.cv != 5:
+        return cross_fitted
+    gate = TrainedOnce(CLASSIFIERS[gate_of(run.classifier)](), models)
+    return {
+        **cross_fitted,
+        "PlugIn": lambda: PlugIn(base, random_state=seed),
+        "PlugInAUC": lambda: PlugInAUC(base, placement="centered", random_state=seed),
+        "PlugInAUC optimal": lambda: PlugInAUC(base, random_state=seed),
+        "AUCGate": lambda: AUCGate(base, gate, cv=run.cv, random_state=seed),
+    }
+
+
+def gate_of(classifier: str) -> str:
+    """The model that decides when to defer: the strongest of the others."""
+    return "XGBoost" if classifier == "LightGBM" else "LightGBM"

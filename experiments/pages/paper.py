@@ -1,0 +1,199 @@
+"""Pages of the paper's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+
+from experiments import markdown, tables
+from experiments.markdown import figure, share, signed
+from experiments.methods import METHODS, OURS, PUBLISHED, RECALIBRATED, TABLE_METHODS
+from experiments.pages.grid import LEGEND, TITLES, Evidence, grid, in_order
+from experiments.protocol import COVERAGES, RANDOM_SPLIT_DATASETS
+
+
+def data_page(evidence: Evidence) -> Iterator[str]:
+    """Table 1."""
+    data = evidence["data"]
+    rows = [
+        [row.dataset]
+        + [
+            _beside(getattr(row, name), getattr(row, f"paper_{name}"))
+            for name in ("features", "n_train", "n_test", "positive_rate")
+        ]
+        for row in data.itertuples()
+    ]
+    yield "Ours (the paper's where it differs or ours is missing).\n"
+    yield markdown.table(["data", "features", "training rows", "test rows", "positive rate of test rows"], rows)
+    for row in data.itertuples():
+        yield f"- **{row.dataset}**: {row.differences}"
+    yield ""
+
+
+def _beside(ours: object, paper: object) -> str:
+    texts = [_plain(value) for value in (ours, paper)]
+    return texts[0] if texts[0] == texts[1] else f"{texts[0]} ({texts[1]})"
+
+
+def _plain(value: object) -> str:
+    if value is None or value != value:  # noqa: PLR0124 - NaN is not itself
+        return "-"
+    if isinstance(value, float) and value < 1:
+        return figure(value)
+    return value if isinstance(value, str) else f"{int(value):,}"  # type: ignore[call-overload]
+
+
+def oracle_page(evidence: Evidence) -> Iterator[str]:
+    """Table 2."""
+    cells = evidence["cells"]
+    cells = cells[cells["table"] == 2]
+    for metric in tables.TABLE_METRICS[2]:
+        yield f"### {TITLES[metric]}\n"
+        chosen = cells[cells["metric"] == metric]
+        methods = ["AUCross", "PlugInAUC", "AUCross optimal", RECALIBRATED, "PlugInAUC optimal", "AUCGate"]
+        for dataset in in_order(chosen):
+            rows = chosen[chosen["dataset"] == dataset].set_index(["target_coverage", "method"])
+            yield f"{dataset}\n"
+            yield markdown.table(
+                ["coverage", *methods],
+                (
+                    [figure(c, 2), *(_with_paper(rows.loc[(c, method)], digits=4) for method in methods)]
+                    for c in COVERAGES
+                ),
+            )
+
+
+def _with_paper(cell: pd.Series, digits: int) -> str:
+    paper = "" if pd.isna(cell["paper_mean"]) else f" ({figure(cell['paper_mean'], digits)})"
+    return figure(cell["mean"], digits) + paper
+
+
+def metrics_page(number: int) -> Callable[[Evidence], Iterator[str]]:
+    """Tables 3 and 4."""
+
+    def page(evidence: Evidence) -> Iterator[str]:
+        cells = evidence["cells"]
+        chosen = cells[cells["table"] == number]
+        yield LEGEND
+        for metric in tables.TABLE_METRICS[number]:
+            yield f"### {TITLES[metric]}\n"
+            for dataset in in_order(chosen):
+                yield f"{dataset}\n"
+                yield grid(
+                    chosen[(chosen["metric"] == metric) & (chosen["dataset"] == dataset)], "method", TABLE_METHODS
+                )
+        yield from _wins(cells, evidence["data"], tables.TABLE_METRICS[number])
+        if number == 3:
+            yield from _violations(cells)
+
+    return page
+
+
+def _wins(cells: pd.DataFrame, data: pd.DataFrame, metrics: tuple[str, ...]) -> Iterator[str]:
+    base_rates = data.set_index("dataset")["positive_rate"].fillna(data.set_index("dataset")["paper_positive_rate"])
+    base_rates["Lending (application)"] = base_rates["Lending"]
+    yield "### Wins (row #)\n"
+    yield "Cells in which a method is best, ties counted for all; the four published methods, over the same cells.\n"
+    counts = tables.wins(cells, base_rates, PUBLISHED)
+    rows = [
+        [TITLES[metric], "paper" if kind == "paper_mean" else "ours", *counts.loc[(metric, kind)]]
+        for metric in metrics
+        for kind in ("paper_mean", "mean")
+    ]
+    yield markdown.table(["metric", "figures", *PUBLISHED], rows)
+    yield "With our methods, over all cells that were run:\n"
+    counts = tables.wins(cells, base_rates, TABLE_METHODS)
+    rows = [[TITLES[metric], *counts.loc[(metric, "mean")]] for metric in metrics]
+    yield markdown.table(["metric", *TABLE_METHODS], rows)
+
+
+def _violations(cells: pd.DataFrame) -> Iterator[str]:
+    yield "### V: mean distance of coverage from its target\n"
+    chosen = {
+        "Adult, GiveMe, UCICredit": cells[cells["dataset"].isin(RANDOM_SPLIT_DATASETS)],
+        "with Lending": cells[cells["dataset"] != "Lending (application)"],
+        "with both kinds of Lending": cells,
+    }
+    rows = []
+    for name, part in chosen.items():
+        found = tables.violations(part)
+        for method in TABLE_METHODS:
+            row = found.loc[method]
+            paper = f"{figure(row['mean_paper'])} ± {figure(row['std_paper'])}" if method in PUBLISHED else "-"
+            if name == "with both kinds of Lending":
+                paper = "-"
+            rows.append([name, method, f"{figure(row['mean'], 4)} ± {figure(row['std'], 4)}", paper, int(row["size"])])
+    yield markdown.table(["data sets", "method", "V ours", "V of the paper on them", "cells"], rows)
+    yield (
+        "The paper's V over all nine data sets: AUCross .026, PlugIn .021, PlugInAUC .013, SCross .028, SelNet .029, "
+        "SAT .171.\n"
+    )
+
+
+def times_page(evidence: Evidence) -> Iterator[str]:
+    """Table 5: seconds are not comparable between machines, ratios are."""
+    cells = evidence["cells"]
+    cells = cells[(cells["table"] == 5) & (cells["target_coverage"] == COVERAGES[0])]
+    yield "Seconds of one fit on one core, for all coverages; in brackets times PlugIn's, here and in the paper.\n"
+    rows = []
+    for dataset in in_order(cells):
+        found = cells[cells["dataset"] == dataset].set_index("method")
+        ours, paper = (found[column] / found.loc["PlugIn", column] for column in ("mean", "paper_mean"))
+        rows.append([dataset] + [f"{found.loc[m, 'mean']:.2f} ({ours[m]:.1f}; {figure(paper[m], 1)})" for m in METHODS])
+    yield markdown.table(["data", *METHODS], rows)
+
+
+def classifiers_page(number: int) -> Callable[[Evidence], Iterator[str]]:
+    """Tables 6 to 9."""
+
+    def page(evidence: Evidence) -> Iterator[str]:
+        cells = evidence["cells"]
+        chosen = cells[(cells["table"] == number) & cells["method"].isin(("AUCross", "PlugInAUC", *OURS, RECALIBRATED))]
+        yield LEGEND
+        for classifier in chosen["classifier"].unique():
+            yield f"### {TITLES[tables.TABLE_METRICS[number][0]]}, {classifier}\n"
+            for dataset in in_order(chosen):
+                found = chosen[(chosen["classifier"] == classifier) & (chosen["dataset"] == dataset)]
+                if len(found):
+                    yield f"{dataset}\n"
+                    yield grid(found, "method", TABLE_METHODS)
+
+    return page
+
+
+def folds_page(evidence: Evidence) -> Iterator[str]:
+    """Table 10."""
+    cells = evidence["cells"]
+    chosen = cells[cells["table"] == 10]
+    yield LEGEND
+    for method in ("AUCross", "AUCross optimal"):
+        for metric in tables.TABLE_METRICS[10]:
+            yield f"### {TITLES[metric]} of {method} by number of folds\n"
+            for dataset in in_order(chosen):
+                found = chosen[
+                    (chosen["method"] == method) & (chosen["metric"] == metric) & (chosen["dataset"] == dataset)
+                ]
+                yield f"{dataset}\n"
+                yield grid(found, "n_splits", (2, 3, 5, 7, 10))
+
+
+def agreement_page(evidence: Evidence) -> Iterator[str]:
+    """How many cells agree with the paper."""
+    summary = evidence["agreement_summary"]
+    yield "Cells that the paper prints too, per table, data set and metric.\n"
+    rows = [
+        [
+            row.table,
+            row.dataset,
+            TITLES[row.metric],
+            row.n_cells,
+            share(row.within_two_sd),
+            share(row.within_one_hundredth),
+            signed(row.mean_difference, 4),
+            figure(row.largest_difference, 4),
+        ]
+        for row in summary.itertuples()
+    ]
+    header = ["table", "data", "metric", "cells", "within two deviations", "within .01", "mean difference", "largest"]
+    yield markdown.table(header, rows)

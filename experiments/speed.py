@@ -1,0 +1,126 @@
+"""What methods cost, and the time of one whole experiment against a plain version of it, side by side in one process.
+
+Both are measured alone on the machine. The plain version is what a script without this library does: it trains each
+method for each coverage by itself, draws each bootstrap sample and ranks it again with `roc_auc_score`, and tries the
+Oracle's pairs of bounds one by one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score, roc_auc_score
+
+from aucross import AUCross, PlugIn, PlugInAUC, RankedScores, SCross, best_band
+from aucross.datasets import Split
+from experiments.methods import METHODS, methods_of
+from experiments.protocol import CLASSIFIERS, COVERAGES, N_BOOTSTRAP, PAPER_SEED, Run
+from experiments.runs import measure
+from experiments.trained_once import FittedModels, TrainedOnce
+
+# The Oracle's pairs grow with the square of the grid; this coverage leaves few enough to try them all.
+ORACLE_COVERAGE = 0.95
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One data set to be timed on."""
+
+    dataset: str
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """What names it in the cache."""
+        return asdict(self)
+
+
+def measure_times(work: Timed) -> list[dict[str, Any]]:
+    """Seconds of one fit of each method that shares nothing with the others: Table 5."""
+    run = Run(work.dataset)
+    split = run.rows()
+    rows = []
+    for method in METHODS:
+        clf = methods_of(run, FittedModels())[method]()
+        seconds = _seconds(partial(clf.fit, split.X_train, split.y_train))
+        rows.append({**run.key, "method": method, "seconds": seconds})
+    return rows
+
+
+def measure_speed(work: Timed) -> list[dict[str, Any]]:
+    """Seconds of each step in both versions, and their ratio."""
+    split = Run(work.dataset).rows()
+    rows = []
+    for step, ours, plain in _steps(split):
+        seconds = [_seconds(action) for action in (ours, plain)]
+        rows.append({**work.key, "step": step, "ours": seconds[0], "plain": seconds[1]})
+    total = {name: sum(row[name] for row in rows) for name in ("ours", "plain")}
+    rows.append({**work.key, "step": "all", **total})
+    return [{**row, "ratio": row["plain"] / row["ours"]} for row in rows]
+
+
+def _steps(split: Split) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
+    base = CLASSIFIERS["LightGBM"]()
+    fitted = _methods(base)["AUCross"].fit(split.X_train, split.y_train)
+    score = fitted.predict_proba(split.X_test)[:, 1]
+    selections = fitted.select_each(split.X_test, COVERAGES)
+    yield "training", lambda: _train_once(base, split), lambda: _train_for_each_coverage(base, split)
+    yield "bootstrap", lambda: list(measure(fitted, split, N_BOOTSTRAP)), lambda: _resample(split, score, selections)
+    yield "Oracle", lambda: _exact_oracle(split, score), lambda: _try_all_bands(split.y_test, score)
+
+
+def _methods(base: Any) -> dict[str, Any]:
+    return {
+        "AUCross": AUCross(base, placement="centered", random_state=PAPER_SEED),
+        "PlugInAUC": PlugInAUC(base, placement="centered", random_state=PAPER_SEED),
+        "SCross": SCross(base, correct_coverage=False, random_state=PAPER_SEED),
+        "PlugIn": PlugIn(base, random_state=PAPER_SEED),
+    }
+
+
+def _train_once(base: Any, split: Split) -> None:
+    for method in _methods(TrainedOnce(base, FittedModels())).values():
+        method.fit(split.X_train, split.y_train).select_each(split.X_test, COVERAGES)
+
+
+def _train_for_each_coverage(base: Any, split: Split) -> None:
+    for coverage in COVERAGES:
+        for method in _methods(base).values():
+            clone(method).set_params(coverage=coverage).fit(split.X_train, split.y_train).select(split.X_test)
+
+
+def _resample(split: Split, score: np.ndarray, selections: np.ndarray) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(N_BOOTSTRAP):
+        drawn = rng.integers(0, len(score), len(score))
+        for selected in selections:
+            kept = drawn[selected[drawn]]
+            roc_auc_score(split.y_test[kept], score[kept])
+            accuracy_score(split.y_test[kept], score[kept] > 0.5)
+
+
+def _exact_oracle(split: Split, score: np.ndarray) -> float:
+    ranked = RankedScores.from_labels(split.y_test, score)
+    return ranked.auc(best_band(ranked, ORACLE_COVERAGE, width="any"))
+
+
+def _try_all_bands(y_test: np.ndarray, score: np.ndarray) -> float:
+    grid, best = np.unique(np.round(score, 3)), 0.0
+    for index, lower in enumerate(grid):
+        for upper in grid[index:]:
+            selected = (score < lower) | (score > upper)
+            if selected.mean() < ORACLE_COVERAGE:
+                break
+            best = max(best, roc_auc_score(y_test[selected], score[selected]))
+    return best
+
+
+def _seconds(action: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start

@@ -1,0 +1,77 @@
+"""CSDS from small files of the expected form."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from aucross.datasets import csds, load_csds
+from aucross.datasets.paper import TABLE_1, PaperFigures
+
+
+@pytest.fixture
+def frame(monkeypatch) -> pd.DataFrame:
+    """Forty rows in a random order; a quarter of the last ten is positive."""
+    monkeypatch.setitem(TABLE_1, "CSDS2", PaperFigures("3", 30, 10, 0.3))
+    days = pd.date_range("2019-01-01", periods=40).strftime("%Y-%m-%d")
+    table = pd.DataFrame({"timestamp": days, "V1": np.arange(40), "V2": ["a", "b"] * 20, "target": 0})
+    table.loc[[2, 5, 31, 35, 39], "target"] = 1
+    return table.sample(frac=1, random_state=0)
+
+
+def test_the_latest_rows_test(frame, home):
+    frame.to_csv(home / "CSDS2.csv", index=False)
+    data = load_csds(2)
+    assert data.name == "CSDS2"
+    assert data.X["V1"].tolist() == list(range(40))
+    np.testing.assert_array_equal(np.flatnonzero(data.y), [2, 5, 31, 35, 39])
+    np.testing.assert_array_equal(np.flatnonzero(data.is_test), range(30, 40))
+    assert list(data.X) == ["V1", "V2_a", "V2_b"]
+    assert data.differences == ()
+
+
+def test_parquet_is_read_too_and_text_may_become_categories(frame, home):
+    frame.to_parquet(home / "CSDS2.parquet")
+    data = load_csds(2, encoding="categories")
+    assert list(data.X) == ["V1", "V2"]
+    assert data.differences == ("2 features; the paper has 3.",)
+
+
+@pytest.mark.parametrize("column", ["target", "timestamp"])
+def test_the_columns_that_are_needed_are_named(column, frame, home):
+    frame.drop(columns=column).to_csv(home / "CSDS2.csv", index=False)
+    with pytest.raises(ValueError, match=f"lacks the columns {column}"):
+        load_csds(2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda frame: frame.iloc[:-1], "must hold 40 rows, .*, found 39"),
+        (lambda frame: frame.assign(target=frame["target"] + 1), "target must be 0 or 1, found"),
+        (lambda frame: frame.assign(target=1 - frame["target"]), r"positive rate .* must be 0\.3, .*found 0\.7000"),
+        (lambda frame: frame.assign(timestamp="2019-01"), "2019-01 is on both sides"),
+        (lambda frame: frame.assign(timestamp=frame["timestamp"].where(frame["V1"] > 0)), "no missing values"),
+    ],
+)
+def test_another_file_is_an_error_that_says_what_is_wrong(change, message, frame, home):
+    change(frame).to_csv(home / "CSDS2.csv", index=False)
+    with pytest.raises(ValueError, match=message):
+        load_csds(2)
+
+
+def test_without_a_file_the_error_says_whom_to_ask(home):
+    with pytest.raises(FileNotFoundError, match=r"put CSDS1\.parquet or CSDS1\.csv in .*Barddal") as caught:
+        load_csds(1)
+    assert str(home) in str(caught.value)
+
+
+def test_the_sizes_are_those_of_table_1(frame, home):
+    frame.to_csv(home / "CSDS3.csv", index=False)
+    with pytest.raises(ValueError, match="must hold 94,465 rows"):
+        load_csds(3)
+
+
+def test_there_are_three(home):
+    assert csds.NUMBERS == (1, 2, 3)
+    with pytest.raises(ValueError, match="number must be one of 1, 2, 3, got 4"):
+        load_csds(4)

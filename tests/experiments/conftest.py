@@ -1,0 +1,35 @@
+"""A small synthetic data set under the names of the real ones, and a cache of its own."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+
+pytest.importorskip("lightgbm", reason='needs `pip install "aucross[experiments]"`')
+pytest.importorskip("xgboost", reason='needs `pip install "aucross[experiments]"`')
+pd = pytest.importorskip("pandas", reason='needs `pip install "aucross[experiments]"`')
+
+from aucross.datasets import Dataset  # noqa: E402 - after the checks that its needs are there
+from experiments import protocol, store  # noqa: E402
+
+
+def synthetic(name, n_rows=1200):
+    X, y = make_classification(n_rows, n_features=6, flip_y=0.2, weights=[0.7], random_state=len(name))
+    return Dataset(name, pd.DataFrame(X).add_prefix("x"), y.astype(np.int64), None, "made here", "none", ())
+
+
+@pytest.fixture
+def small_data(monkeypatch, tmp_path):
+    """Every data set is synthetic and small, and nothing is read from or written to the real cache."""
+    protocol.load.cache_clear()
+    monkeypatch.setattr(protocol, "LOADERS", {name: partial(synthetic, name) for name in protocol.DATASETS})
+    monkeypatch.setattr(store, "CACHE", tmp_path / "cache")
+    for name, few in {"LightGBM": {"n_estimators": 8, "verbose": -1}, "XGBoost": {"n_estimators": 8}}.items():
+        model = protocol.CLASSIFIERS[name]().set_params(n_jobs=1, **few)
+        monkeypatch.setitem(protocol.CLASSIFIERS, name, partial(clone, model))
+    yield
+    protocol.load.cache_clear()
