@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 
 from experiments import figures, pages, protocol, robustness, tables
-from experiments.plan import ALONE, Plan, full_plan, quick_plan, without
+from experiments.plan import ALONE, Plan, full_plan, quick_plan
 from experiments.table1 import data_table
-from experiments.work import finish_all, results
+from experiments.work import finish_all, results, seconds
 
 HERE = Path(__file__).parent
 
@@ -19,26 +19,31 @@ HERE = Path(__file__).parent
 def main(arguments: list[str] | None = None) -> None:
     """Do what is missing, then write tables, pages and figures."""
     options = _options(arguments)
-    plan = without(quick_plan() if options.quick else full_plan(), missing_datasets())
+    plan = (quick_plan if options.quick else full_plan)(datasets_at_hand())
     output = options.output or HERE / ("results-quick" if options.quick else "results")
     finish_all([work for kind, works in plan.items() if kind not in ALONE for work in works], n_jobs=options.jobs)
     finish_all([work for kind in ALONE for work in plan[kind]], n_jobs=1)
     write_results(plan, output)
+    minutes = seconds([work for works in plan.values() for work in works]) / 60
+    print(f"written to {output}; the work took {minutes:.0f} minutes of one core")
 
 
-def missing_datasets() -> list[str]:
-    """Data sets that can be neither read nor fetched, each with the loader's word on what to do about it."""
+def datasets_at_hand() -> list[str]:
+    """Data sets that can be read or fetched; of the others the loader says what to do."""
     # In the project's own workplace the data lie beside the repository.
     if (beside := HERE.parents[1] / "shared" / "data").is_dir():
         os.environ.setdefault("AUCROSS_DATA", str(beside))
-    missing = []
+    found = []
     for name in protocol.DATASETS:
         try:
             protocol.load(name)
-        except OSError as error:  # no file, no permission, no network
+        except (FileNotFoundError, ConnectionError) as error:
             print(f"left out: {name}. {error}")
-            missing.append(name)
-    return missing
+        else:
+            found.append(name)
+    if not found:
+        raise SystemExit("no data set can be read: set AUCROSS_DATA to the folder with the paper's data sets")
+    return found
 
 
 def write_results(plan: Plan, output: Path) -> None:
@@ -53,16 +58,18 @@ def write_results(plan: Plan, output: Path) -> None:
 
 def gather(plan: Plan) -> dict[str, pd.DataFrame]:
     """Every table of the evidence by the name of its file."""
-    runs = pd.DataFrame(results(plan["runs"]))
+    data, runs = data_table(), pd.DataFrame(results(plan["runs"]))
     cells = tables.paper_cells(runs, pd.DataFrame(results(plan["times"])))
     return {
-        "data": data_table(),
+        "data": data,
         "cells": cells,
         "agreement": tables.agreement(cells),
         "agreement_summary": tables.agreement_summary(cells),
-        "random_splits": robustness.over_splits(runs),
+        "random_splits": robustness.over_splits(runs, data),
+        "coverage_over_splits": robustness.coverage_over_splits(runs),
         "oracle_distance": robustness.nearest_to_oracle(runs),
         "win_counts": robustness.win_counts(runs),
+        "gate_gain": robustness.gate_gain(runs),
         "coverage_errors": robustness.coverage_errors(runs),
         "learning_curve": robustness.learning_curve(runs),
         "oracle_optimism": robustness.oracle_optimism(pd.DataFrame(results(plan["optimism"]))),

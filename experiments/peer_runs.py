@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from aucross import PlugIn, PlugInAUC, SelectiveEvaluation, evaluate_selections
-from experiments.peers import PEERS
+from experiments.peers import installed_peers
 from experiments.protocol import CLASSIFIERS, COVERAGES, DATASETS, N_BOOTSTRAP, PAPER_SEED, Run
 from experiments.runs import BOOTSTRAP_SEED, Oracles
 from experiments.trained_once import FittedModels, TrainedOnce
@@ -41,66 +41,69 @@ def peer_works() -> Iterator[PeerRun]:
 
 
 def compare_peers(work: PeerRun) -> list[dict[str, Any]]:
-    """One row per peer and coverage: what it reached, and our AUC minus its own with a paired interval."""
+    """One row per peer and coverage: what it reached, and our AUC minus its own at that coverage."""
     split = Run(work.dataset).rows()
-    base = TrainedOnce(CLASSIFIERS[work.classifier](), FittedModels())
-    ours = PlugInAUC(base, random_state=PAPER_SEED).fit(split.X_train, split.y_train)
-    model = ours.estimator_.estimator_
-    # The rows that our method held out of its training.
-    _, X_held, _, y_held = train_test_split(
-        split.X_train, split.y_train, test_size=0.1, stratify=split.y_train, random_state=PAPER_SEED
+    train, held = train_test_split(
+        np.arange(len(split.y_train)), test_size=0.1, stratify=split.y_train, random_state=PAPER_SEED
     )
-    score = model.predict_proba(split.X_test)[:, 1].astype(float)
-    judge = _Judge(split.y_test, score)
-    plain = PlugIn(base, random_state=PAPER_SEED).fit(split.X_train, split.y_train)
-    rows = []
-    reference = judge.evaluate(dict(zip(COVERAGES, ours.select_each(split.X_test, COVERAGES), strict=True)))
-    rows += judge.rows(OURS, "aucross", reference, reference, 0.0)
-    confident = judge.evaluate(dict(zip(COVERAGES, plain.select_each(split.X_test, COVERAGES), strict=True)))
-    rows += judge.rows("aucross PlugIn", "aucross", confident, reference, 0.0)
-    for peer in PEERS:
+    X_held, y_held = split.X_train.iloc[held], split.y_train[held]
+    base = TrainedOnce(CLASSIFIERS[work.classifier](), FittedModels())
+    ours, confident = (
+        method(base, cv=[(train, held)], random_state=PAPER_SEED).fit(split.X_train, split.y_train)
+        for method in (PlugInAUC, PlugIn)
+    )
+    model = ours.estimator_.estimator_
+    judge = _Judge(split.y_test, model.predict_proba(split.X_test)[:, 1].astype(float), ours, split.X_test)
+    rows: list[dict[str, Any]] = []
+    for name, clf in {OURS: ours, "aucross PlugIn": confident}.items():
+        chosen = dict(zip(COVERAGES, clf.select_each(split.X_test, COVERAGES), strict=True))
+        rows += ({"peer": name, "library": "aucross", "heeds_coverage": True, **row} for row in judge.rows(chosen))
+    for peer in installed_peers():
         start = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the peers' own, about levels that they cannot reach
             chosen = {c: peer.select(model, X_held, y_held, split.X_test, c) for c in COVERAGES}
-        seconds = time.perf_counter() - start
-        rows += judge.rows(peer.name, peer.library, judge.evaluate(chosen), reference, seconds)
+        about = {"peer": peer.name, "library": peer.library, "heeds_coverage": peer.heeds_coverage}
+        about["seconds"] = time.perf_counter() - start
+        rows += ({**about, **row} for row in judge.rows(chosen))
     return [{**work.key, **row} for row in rows]
 
 
 class _Judge:
-    """Evaluates selections of the same scored rows with the same bootstrap samples."""
+    """Measures selections of the same scored rows, and ours at the same coverage with the same bootstrap samples."""
 
-    def __init__(self, y_test: np.ndarray, score: np.ndarray) -> None:
+    def __init__(self, y_test: np.ndarray, score: np.ndarray, ours: PlugInAUC, X_test: Any) -> None:
         self._rows = y_test, score
         self._oracles = Oracles(y_test, score)
+        # Ours at whatever coverage a peer reaches: the nearest of a fine grid.
+        self._ours = ours.select_each(X_test, np.linspace(0.4, 1.0, 301))
+        self._reached = self._ours.mean(axis=1)
 
-    def evaluate(self, selections: dict[float, np.ndarray]) -> SelectiveEvaluation:
-        y_test, score = self._rows
-        return evaluate_selections(
-            y_test, score, score > 0.5, selections, n_bootstrap=N_BOOTSTRAP, random_state=BOOTSTRAP_SEED
-        )
-
-    def rows(
-        self, name: str, library: str, evaluation: SelectiveEvaluation, ours: SelectiveEvaluation, seconds: float
-    ) -> Iterator[dict[str, Any]]:
-        compared = {
-            row["target_coverage"]: row for row in ours.minus(evaluation).rows() if row["metric"] == "selective_auc"
-        }
-        for row in evaluation.rows():
+    def rows(self, selections: dict[float, np.ndarray]) -> Iterator[dict[str, Any]]:
+        """One row per coverage asked for."""
+        evaluation = self._evaluate(selections)
+        matched = self._evaluate({c: self._at_coverage(selected.mean()) for c, selected in selections.items()})
+        differences = [row for row in matched.minus(evaluation).rows() if row["metric"] == "selective_auc"]
+        for row, difference in zip(evaluation.rows(), differences, strict=True):
             reached, auc = row["achieved_coverage"], row["selective_auc"]
-            difference = compared[row["target_coverage"]]
+            comparable = reached >= self._reached.min() - 0.001
             yield {
-                "peer": name,
-                "library": library,
                 "target_coverage": row["target_coverage"],
                 "coverage": reached,
                 "selective_auc": auc,
                 "selective_accuracy": row["selective_accuracy"],
                 "positive_rate": row["positive_rate"],
                 "oracle_distance": self._oracles.exact(reached) - auc if reached else float("nan"),
-                "ours_minus_peer": difference["difference"],
-                "low": difference["difference_low"],
-                "high": difference["difference_high"],
-                "seconds": seconds,
+                "ours_minus_peer": difference["difference"] if comparable else float("nan"),
+                "low": difference["difference_low"] if comparable else float("nan"),
+                "high": difference["difference_high"] if comparable else float("nan"),
             }
+
+    def _at_coverage(self, coverage: float) -> np.ndarray:
+        return self._ours[np.abs(self._reached - coverage).argmin()]
+
+    def _evaluate(self, selections: dict[float, np.ndarray]) -> SelectiveEvaluation:
+        y_test, score = self._rows
+        return evaluate_selections(
+            y_test, score, score > 0.5, selections, n_bootstrap=N_BOOTSTRAP, random_state=BOOTSTRAP_SEED
+        )

@@ -26,8 +26,8 @@ COVERAGES = (0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
 PAPER_SEED = 42
 N_BOOTSTRAP = 1000
 
-# The paper's Lending holds a payment column that is known only after the outcome. "Lending" keeps ours, to compare like
-# with like; "Lending (application)" is what a lender could run, and has no counterpart in the paper.
+# The paper's Lending holds a payment column that is known only after the outcome. "Lending" keeps the one that ours
+# has, which says still more; "Lending (application)" is what a lender could run, and is not in the paper.
 LOADERS: Mapping[str, Callable[[], Dataset]] = {
     "Adult": load_adult,
     "Lending": partial(load_lending, payments=True),
@@ -79,9 +79,9 @@ class Run:
         return split if self.n_train is None else _fewer(split, self.n_train, self.seed)
 
 
-@lru_cache(maxsize=1)
+@lru_cache
 def load(name: str) -> Dataset:
-    """One data set at a time stays in memory."""
+    """Each data set is read once in a process."""
     return LOADERS[name]()
 
 

@@ -1,8 +1,8 @@
 """What methods cost, and the time of one whole experiment against a plain version of it, side by side in one process.
 
 Both are measured alone on the machine. The plain version is what a script without this library does: it trains each
-method for each coverage by itself, draws each bootstrap sample and ranks it again with `roc_auc_score`, and tries the
-Oracle's pairs of bounds one by one.
+method by itself, draws each bootstrap sample and ranks it again with `roc_auc_score`, and tries the Oracle's pairs of
+bounds one by one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from aucross import AUCross, PlugIn, PlugInAUC, RankedScores, SCross, best_band
@@ -46,7 +45,7 @@ def measure_times(work: Timed) -> list[dict[str, Any]]:
     split = run.rows()
     rows = []
     for method in METHODS:
-        clf = methods_of(run, FittedModels())[method]()
+        clf = methods_of(run)[method]()
         seconds = _seconds(partial(clf.fit, split.X_train, split.y_train))
         rows.append({**run.key, "method": method, "seconds": seconds})
     return rows
@@ -66,32 +65,35 @@ def measure_speed(work: Timed) -> list[dict[str, Any]]:
 
 def _steps(split: Split) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
     base = CLASSIFIERS["LightGBM"]()
-    fitted = _methods(base)["AUCross"].fit(split.X_train, split.y_train)
-    score = fitted.predict_proba(split.X_test)[:, 1]
-    selections = fitted.select_each(split.X_test, COVERAGES)
-    yield "training", lambda: _train_once(base, split), lambda: _train_for_each_coverage(base, split)
-    yield "bootstrap", lambda: list(measure(fitted, split, N_BOOTSTRAP)), lambda: _resample(split, score, selections)
-    yield "Oracle", lambda: _exact_oracle(split, score), lambda: _try_all_bands(split.y_test, score)
+    fitted = list(_train(TrainedOnce(base, FittedModels()), split))
+    selections = [clf.select_each(split.X_test, COVERAGES) for clf in fitted]
+    scores = [clf.predict_proba(split.X_test)[:, 1] for clf in fitted]
+    yield (
+        "training of four methods, folds shared",
+        lambda: list(_train(TrainedOnce(base, FittedModels()), split)),
+        lambda: list(_train(base, split)),
+    )
+    yield (
+        "bootstrap of four methods at six coverages",
+        lambda: [list(measure(clf, split, N_BOOTSTRAP)) for clf in fitted],
+        lambda: [_resample(split, *pair) for pair in zip(scores, selections, strict=True)],
+    )
+    yield (
+        f"Oracle at coverage {ORACLE_COVERAGE}",
+        lambda: _exact_oracle(split, scores[0]),
+        lambda: _try_all_bands(split.y_test, scores[0]),
+    )
 
 
-def _methods(base: Any) -> dict[str, Any]:
-    return {
-        "AUCross": AUCross(base, placement="centered", random_state=PAPER_SEED),
-        "PlugInAUC": PlugInAUC(base, placement="centered", random_state=PAPER_SEED),
-        "SCross": SCross(base, correct_coverage=False, random_state=PAPER_SEED),
-        "PlugIn": PlugIn(base, random_state=PAPER_SEED),
-    }
-
-
-def _train_once(base: Any, split: Split) -> None:
-    for method in _methods(TrainedOnce(base, FittedModels())).values():
-        method.fit(split.X_train, split.y_train).select_each(split.X_test, COVERAGES)
-
-
-def _train_for_each_coverage(base: Any, split: Split) -> None:
-    for coverage in COVERAGES:
-        for method in _methods(base).values():
-            clone(method).set_params(coverage=coverage).fit(split.X_train, split.y_train).select(split.X_test)
+def _train(base: Any, split: Split) -> Iterator[Any]:
+    methods = (
+        AUCross(base, placement="centered", random_state=PAPER_SEED),
+        PlugInAUC(base, placement="centered", random_state=PAPER_SEED),
+        SCross(base, correct_coverage=False, random_state=PAPER_SEED),
+        PlugIn(base, random_state=PAPER_SEED),
+    )
+    for method in methods:
+        yield method.fit(split.X_train, split.y_train)
 
 
 def _resample(split: Split, score: np.ndarray, selections: np.ndarray) -> None:

@@ -6,29 +6,38 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 
-# Raised when the meaning of a result changes: older files are then computed again.
-VERSION = 1
 CACHE = Path(os.environ.get("AUCROSS_EXPERIMENTS_CACHE", Path(__file__).parent / "cache"))
 
 
-def read(kind: str, key: Mapping[str, Any]) -> list[dict[str, Any]] | None:
-    """The rows stored for a piece of work, or None if there are none."""
-    path = _path(kind, key)
-    return json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else None
+class Stored(NamedTuple):
+    """Rows of a finished piece of work, and how long it took."""
+
+    rows: list[dict[str, Any]]
+    seconds: float
 
 
-def write(kind: str, key: Mapping[str, Any], rows: list[dict[str, Any]]) -> None:
-    """Store the rows of a piece of work; a reader sees all of them or none."""
-    path = _path(kind, key)
+def read(kind: str, key: Mapping[str, Any]) -> Stored | None:
+    """What is stored for a piece of work, or None."""
+    path = path_of(kind, key)
+    if not path.exists():
+        return None
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return Stored(content["rows"], content["seconds"])
+
+
+def write(kind: str, key: Mapping[str, Any], result: Stored) -> None:
+    """Store a finished piece of work; a reader sees all of it or nothing."""
+    path = path_of(kind, key)
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(json.dumps({"key": dict(key), "rows": rows}), encoding="utf-8")
+    unfinished.write_text(json.dumps({"key": dict(key), **result._asdict()}), encoding="utf-8")
     unfinished.replace(path)
 
 
-def _path(kind: str, key: Mapping[str, Any]) -> Path:
-    return CACHE / kind / f"{joblib.hash((VERSION, sorted(key.items())))}.json"
+def path_of(kind: str, key: Mapping[str, Any]) -> Path:
+    """The file of a piece of work: another key, another file."""
+    return CACHE / kind / f"{joblib.hash(sorted(key.items()))}.json"

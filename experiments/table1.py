@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from aucross.datasets import PAPER_DATASETS, load_dataset, summarize
-from aucross.datasets.paper import TABLE_1
+from aucross.datasets import PAPER_DATASETS, TABLE_1, load_dataset, summarize
+from experiments import protocol
 
 COLUMNS = [
     *("dataset", "features", "n_train", "n_test", "positive_rate"),
@@ -16,14 +16,16 @@ COLUMNS = [
 
 
 def data_table() -> pd.DataFrame:
-    """One row per data set of Table 1; those that are not here have the paper's figures alone."""
-    return pd.DataFrame([_row(name) for name in PAPER_DATASETS], columns=COLUMNS)
+    """One row per data set of Table 1 and per variant of ours; what is not here has the paper's figures alone."""
+    return pd.DataFrame([_row(name) for name in dict.fromkeys([*PAPER_DATASETS, *protocol.DATASETS])], columns=COLUMNS)
 
 
 def _row(name: str) -> dict[str, Any]:
-    paper = {f"paper_{key}": value for key, value in TABLE_1[name]._asdict().items()}
+    paper = TABLE_1[name]._asdict() if name in TABLE_1 else {}
+    row = {"dataset": name} | {f"paper_{key}": value for key, value in paper.items()}
     try:
-        summary = summarize(load_dataset(name, download=False))
-    except FileNotFoundError:
-        return {"dataset": name, **paper, "differences": "not available here"}
-    return {**summary, "dataset": name, "differences": " ".join(summary["differences"])}
+        summary = summarize(protocol.load(name) if name in protocol.DATASETS else load_dataset(name, download=False))
+    except OSError:
+        return row | {"differences": "Not available here."}
+    ours = {key: summary[key] for key in COLUMNS[1:5]}
+    return row | ours | {"differences": " ".join(summary["differences"])}

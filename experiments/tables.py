@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
 import pandas as pd
 
 from experiments.methods import CROSS_FITTED, TABLE_METHODS
 from experiments.protocol import COVERAGES
-from experiments.published import KEYS, published_cells
+from experiments.published_cells import KEYS, published_cells
 
 CELL_COLUMNS = [*KEYS, "paper_mean", "paper_sd", "mean", "sd"]
 COMPARED = ("coverage", "selective_auc", "selective_accuracy", "positive_rate")
@@ -93,7 +97,9 @@ def agreement(cells: pd.DataFrame) -> pd.DataFrame:
 def agreement_summary(cells: pd.DataFrame) -> pd.DataFrame:
     """Per table, data set and metric: cells compared, and the shares that agree."""
     both = agreement(cells)
-    both = both[both["metric"].isin(COMPARED)]
+    # Tables 6 to 9 repeat the LightGBM figures of Tables 3 and 4.
+    repeated = both["table"].isin(CLASSIFIER_TABLES) & (both["classifier"] == "LightGBM")
+    both = both[both["metric"].isin(COMPARED) & ~repeated]
     summary = both.groupby(["table", "dataset", "metric"], sort=False).agg(
         n_cells=("difference", "size"),
         within_two_sd=("within_two_sd", "mean"),
@@ -115,25 +121,45 @@ def _violation(coverage: pd.DataFrame, column: str) -> pd.DataFrame:
     return distance.groupby(coverage["method"]).agg(["mean", "std", "size"])
 
 
-# What is best in a cell: closest to the target, highest, closest to the rate of all test rows, lowest.
-def wins(cells: pd.DataFrame, base_rates: pd.Series, methods: tuple[str, ...]) -> pd.DataFrame:
-    """The row "#": in how many (data set, coverage) cells each method is best, ties counted for all, at three decimals.
+def wins(cells: pd.DataFrame, rates: pd.DataFrame, competitors: str, values: Sequence[Any]) -> pd.DataFrame:
+    """The row "#": in how many (data set, coverage) cells each competitor is best, ties counted for all.
 
-    Only cells that the paper prints count, so that its figures and ours are counted over the same cells and methods.
+    Parameters
+    ----------
+    cells : DataFrame
+        Cells of one table.
+    rates : DataFrame
+        ``positive_rate`` and ``paper_positive_rate`` of all test rows, by data set.
+    competitors : str
+        The column whose values compete: method, classifier or number of folds.
+    values : sequence
+        Those that take part; only cells that have a figure of each of them count.
+
+    Returns
+    -------
+    DataFrame
+        One row per metric and kind of figures: ``paper``, ``ours`` on the cells that the paper prints too, and
+        ``ours, all``. Figures are compared at three decimals, as the paper prints them.
     """
-    chosen = cells[cells["table"].isin([3, 4, 5]) & cells["method"].isin(methods)]
-    rows = []
-    for (metric, dataset, coverage), cell in chosen.groupby(["metric", "dataset", "target_coverage"]):
-        for column in ("paper_mean", "mean"):
-            if cell[column].notna().all():
-                loss = _loss(cell[column].round(3), metric, coverage, base_rates[dataset])
-                best = cell["method"][loss <= loss.min() + 1e-9]
-                rows += [{"metric": metric, "figures": column, "method": method} for method in best]
-    counts = pd.DataFrame(rows).value_counts().unstack("method", fill_value=0)
-    return counts.reindex(columns=list(methods), fill_value=0).sort_index()
+    chosen = cells[cells[competitors].isin(values)]
+    counts: dict[tuple[str, str], Counter[Any]] = {}
+    for (metric, dataset, coverage), cell in chosen.groupby(["metric", "dataset", "target_coverage"], sort=False):
+        complete = {name: len(cell) == len(values) and cell[name].notna().all() for name in ("paper_mean", "mean")}
+        kinds = {
+            "paper": ("paper_mean", "paper_positive_rate", all(complete.values())),
+            "ours": ("mean", "positive_rate", all(complete.values())),
+            "ours, all": ("mean", "positive_rate", complete["mean"]),
+        }
+        for kind, (column, rate, counted) in kinds.items():
+            if counted:
+                loss = _loss(cell[column].round(3), metric, coverage, rates.loc[dataset, rate])
+                best = cell[competitors][loss <= loss.min() + 1e-9]
+                counts.setdefault((metric, kind), Counter()).update([*best, "cells"])
+    return pd.DataFrame(counts).T.reindex(columns=[*values, "cells"]).fillna(0).astype(int)
 
 
 def _loss(values: pd.Series, metric: str, coverage: float, base_rate: float) -> pd.Series:
+    """Distance from the target, minus the figure, distance from the rate of all test rows, or the figure."""
     match metric:
         case "coverage":
             return (values - coverage).abs()

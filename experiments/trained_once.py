@@ -24,10 +24,15 @@ class FittedModels:
 
     def trained(self, estimator: Any, X: Any, y: Any) -> Any:
         """The estimator fitted on these rows, now or earlier."""
-        key = joblib.hash((repr(estimator), X, y))
+        key = joblib.hash((type(estimator), parameters_of(estimator), X, y))
         if key not in self._models:
             self._models[key] = clone(estimator).fit(X, y)
         return self._models[key]
+
+
+def parameters_of(estimator: Any) -> dict[str, str]:
+    """Every parameter as text; the text of a whole estimator may be cut short."""
+    return {name: repr(value) for name, value in estimator.get_params().items()}
 
 
 class TrainedOnce(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -25,40 +26,66 @@ class Keyed(Protocol):
 
 @dataclass(frozen=True)
 class Work:
-    """One kind of work: its name in the store, what it needs, and the function that does it."""
+    """One piece of work: the kind, what it is about, under which settings, and the function that does it.
+
+    Settings are part of the name under which the result is kept: with others it is done again.
+    """
 
     kind: str
     argument: Keyed
     function: Callable[[Any], Rows]
+    settings: str = ""
 
-    def stored(self) -> Rows | None:
+    @property
+    def key(self) -> dict[str, Any]:
+        """What names the result."""
+        return {**self.argument.key, "settings": self.settings}
+
+    def stored(self) -> store.Stored | None:
         """The result of an earlier run of the command."""
-        return store.read(self.kind, self.argument.key)
+        return store.read(self.kind, self.key)
 
-    def finish(self) -> None:
-        """Do it and keep the result."""
-        store.write(self.kind, self.argument.key, self.function(self.argument))
+    def finish(self) -> str | None:
+        """Do it and keep the result; a failure is returned, so that the other work goes on."""
+        start = time.perf_counter()
+        try:
+            rows = self.function(self.argument)
+        except Exception as error:
+            return f"{self.kind} {self.argument}: {type(error).__name__}: {error}"
+        store.write(self.kind, self.key, store.Stored(rows, time.perf_counter() - start))
+        return None
 
 
 def finish_all(works: Iterable[Work], *, n_jobs: int) -> None:
-    """Do what is not stored yet."""
+    """Do what is not stored yet; what fails is told when everything else is done."""
     missing = [work for work in works if work.stored() is None]
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    failures = []
     with Progress(*columns, TimeRemainingColumn()) as progress:
         task = progress.add_task("experiments", total=len(missing))
         done = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
             joblib.delayed(work.finish)() for work in missing
         )
-        for _ in done:
+        for failure in done:
+            failures += [failure] if failure else []
             progress.advance(task)
+    if failures:
+        raise RuntimeError(f"{len(failures)} of {len(missing)} pieces of work failed:\n" + "\n".join(failures))
 
 
 def results(works: Sequence[Work]) -> Rows:
     """Rows of all works; every work must be finished."""
-    rows: Rows = []
+    return [row for stored in _finished(works) for row in stored.rows]
+
+
+def seconds(works: Sequence[Work]) -> float:
+    """How long all works took together, one after the other."""
+    return sum(stored.seconds for stored in _finished(works))
+
+
+def _finished(works: Sequence[Work]) -> Iterable[store.Stored]:
     for work in works:
         stored = work.stored()
         if stored is None:
-            raise LookupError(f"{work.kind} {work.argument.key} is not finished; run `make paper` again to finish it")
-        rows += stored
-    return rows
+            raise LookupError(f"{work.kind} {work.argument} is not finished; run `make paper` again to finish it")
+        yield stored

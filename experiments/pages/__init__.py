@@ -16,7 +16,7 @@ from experiments.pages.paper import (
     oracle_page,
     times_page,
 )
-from experiments.pages.studies import coverage_page, learning_page, peers_page, robustness_page, speed_page
+from experiments.pages.studies import coverage_page, gate_page, learning_page, peers_page, robustness_page, speed_page
 from experiments.pages.summary import summary_page
 
 __all__ = ["PAGES", "write_pages"]
@@ -32,6 +32,7 @@ PAGES: Mapping[str, Callable[[Evidence], Iterator[str]]] = {
     "table10": folds_page,
     "agreement": agreement_page,
     "robustness": robustness_page,
+    "gate": gate_page,
     "coverage": coverage_page,
     "learning": learning_page,
     "peers": peers_page,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ pytest.importorskip("xgboost", reason='needs `pip install "aucross[experiments]"
 pd = pytest.importorskip("pandas", reason='needs `pip install "aucross[experiments]"`')
 
 from aucross.datasets import Dataset  # noqa: E402 - after the checks that its needs are there
-from experiments import protocol, store  # noqa: E402
+from experiments import plan, protocol, store  # noqa: E402
 
 
 def synthetic(name, n_rows=1200):
@@ -25,11 +25,11 @@ def synthetic(name, n_rows=1200):
 @pytest.fixture
 def small_data(monkeypatch, tmp_path):
     """Every data set is synthetic and small, and nothing is read from or written to the real cache."""
-    protocol.load.cache_clear()
-    monkeypatch.setattr(protocol, "LOADERS", {name: partial(synthetic, name) for name in protocol.DATASETS})
+    plan.settings_of.cache_clear()
+    monkeypatch.setattr(protocol, "load", lru_cache(synthetic))
     monkeypatch.setattr(store, "CACHE", tmp_path / "cache")
     for name, few in {"LightGBM": {"n_estimators": 8, "verbose": -1}, "XGBoost": {"n_estimators": 8}}.items():
         model = protocol.CLASSIFIERS[name]().set_params(n_jobs=1, **few)
         monkeypatch.setitem(protocol.CLASSIFIERS, name, partial(clone, model))
     yield
-    protocol.load.cache_clear()
+    plan.settings_of.cache_clear()

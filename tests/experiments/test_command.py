@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,33 +19,33 @@ pytest.importorskip("mapie", reason='needs `pip install "aucross[experiments]"`'
 pytest.importorskip("skfb", reason='needs `pip install "aucross[experiments]"`')
 
 
-def small_plan():
+def small_plan(_datasets):
     """Every study once, on two data sets."""
-    datasets = ("Adult", "UCICredit")
+    chosen = ("Adult", "UCICredit")
     runs = [
-        *(Run(dataset) for dataset in datasets),
-        *(Run(dataset, cv=cv) for dataset in datasets for cv in (2, 10)),
-        *(Run(dataset, split="random", seed=seed) for dataset in datasets for seed in (0, 1)),
+        *(Run(dataset, classifier) for dataset in chosen for classifier in ("LightGBM", "Logistic")),
+        *(Run(dataset, cv=cv) for dataset in chosen for cv in (2, 10)),
+        *(Run("Adult", cv=2, split="random", seed=seed) for seed in (0, 1)),
+        *(Run(dataset, split="random", seed=seed) for dataset in chosen for seed in (0, 1)),
+        *(Run("Adult", "Logistic", split="random", seed=seed) for seed in (0, 1)),
         *(Run("Adult", split="random", seed=seed, n_train=500) for seed in (0, 1)),
     ]
-    return plan._plan(runs, [PeerRun("Adult", "LightGBM")], [Optimism("Adult", 0)], datasets)
+    return plan._plan(chosen, runs, [PeerRun("Adult", "LightGBM")], [Optimism("Adult", 0)])
 
 
-def load_if_small(name, *, download):
+def not_here(name, *, download):
     assert not download
-    if name not in protocol.DATASETS:
-        raise FileNotFoundError(name)
-    return protocol.load(name)
+    raise FileNotFoundError(name)
 
 
 @pytest.fixture
 def written(small_data, monkeypatch, tmp_path):
     monkeypatch.setattr(command, "full_plan", small_plan)
-    monkeypatch.setattr("experiments.table1.load_dataset", load_if_small)
+    monkeypatch.setattr("experiments.table1.load_dataset", not_here)
     monkeypatch.setattr(protocol, "N_BOOTSTRAP", 20)
     monkeypatch.setattr("experiments.speed.N_BOOTSTRAP", 3)
     monkeypatch.setattr("experiments.peer_runs.N_BOOTSTRAP", 20)
-    monkeypatch.setattr("experiments.peer_runs.PEERS", PEERS[:2])
+    monkeypatch.setattr("experiments.peer_runs.installed_peers", lambda: PEERS[:2])
     monkeypatch.setattr("experiments.optimism.TEST_SIZES", (100,))
     monkeypatch.setattr("experiments.optimism.N_DRAWS", 2)
     command.main(["--jobs", "1", "--output", str(tmp_path / "results")])
@@ -67,16 +69,56 @@ def test_one_command_writes_every_table_page_and_figure(written):
         assert np.ptp(imread(written / f"{name}.png")[..., :3]) > 0.5, name
 
 
+@pytest.mark.usefixtures("small_data")
 def test_the_plans_name_each_piece_of_work_once():
-    for made in (plan.full_plan(), plan.quick_plan()):
+    for made in (plan.full_plan(protocol.DATASETS), plan.quick_plan(protocol.DATASETS)):
         for works in made.values():
-            keys = [tuple(work.argument.key.items()) for work in works]
+            keys = [tuple(work.key.items()) for work in works]
             assert len(keys) == len(set(keys))
 
 
+@pytest.mark.usefixtures("small_data")
 def test_the_full_plan_covers_the_tables_of_every_data_set():
-    runs = {work.argument for work in plan.full_plan()["runs"]}
+    runs = {work.argument for work in plan.full_plan(protocol.DATASETS)["runs"]}
     for dataset in protocol.DATASETS:
         assert {Run(dataset, classifier) for classifier in protocol.CLASSIFIERS} <= runs
         assert {Run(dataset, cv=cv) for cv in (2, 3, 5, 7, 10)} <= runs
         assert {Run(dataset, split="random", seed=seed) for seed in range(20)} <= runs
+
+
+@pytest.mark.usefixtures("small_data")
+def test_plans_leave_out_data_sets_that_are_not_there():
+    for make in (plan.full_plan, plan.quick_plan):
+        for works in make(["Adult"]).values():
+            assert {work.argument.dataset for work in works} == {"Adult"}
+
+
+@pytest.mark.usefixtures("small_data")
+@pytest.mark.parametrize("change", ["coverages", "model", "source"])
+def test_a_result_is_not_read_under_other_settings(change, monkeypatch):
+    def key():
+        plan.settings_of.cache_clear()
+        return plan.full_plan(["Adult"])["runs"][0].key
+
+    before = key()
+    assert key() == before
+    if change == "coverages":
+        monkeypatch.setattr(protocol, "COVERAGES", (0.9,))
+    elif change == "model":
+        monkeypatch.setitem(protocol.CLASSIFIERS, "LightGBM", protocol.CLASSIFIERS["XGBoost"])
+    else:
+        other = replace(protocol.load("Adult"), source="another file")
+        monkeypatch.setattr(protocol, "load", lambda name: other)
+    assert key() != before
+
+
+def test_data_sets_that_cannot_be_read_are_left_out_by_name(monkeypatch, capsys):
+    def fail(name):
+        raise FileNotFoundError(f"put {name}.csv there")
+
+    monkeypatch.setattr(protocol, "load", lambda name: fail(name) if name != "Adult" else None)
+    assert command.datasets_at_hand() == ["Adult"]
+    assert "left out: GiveMe. put GiveMe.csv there" in capsys.readouterr().out
+    monkeypatch.setattr(protocol, "load", fail)
+    with pytest.raises(SystemExit, match="no data set can be read: set AUCROSS_DATA"):
+        command.datasets_at_hand()

@@ -5,7 +5,7 @@ import pytest
 from experiments import tables
 from experiments.methods import TABLE_METHODS
 from experiments.protocol import COVERAGES
-from experiments.published import KEYS, published_cells
+from experiments.published_cells import KEYS, published_cells
 
 
 def runs_of(**changes):
@@ -101,23 +101,44 @@ def test_agreement_is_two_of_the_larger_deviation_and_half_a_printed_unit(mean, 
 
 def test_wins_count_ties_for_all_and_use_each_metrics_own_best():
     rows = [
-        (3, "coverage", "A", 0.902, 0.899),
-        (3, "coverage", "B", 0.899, 0.901),
-        (3, "selective_auc", "A", 0.95, 0.95),
-        (3, "selective_auc", "B", 0.95, 0.94),
-        (4, "positive_rate", "A", 0.25, 0.10),
-        (4, "positive_rate", "B", 0.40, 0.20),
-        (5, "seconds", "A", 1.0, 1.0),
-        (5, "seconds", "B", 2.0, 2.0),
+        ("coverage", "A", 0.902, 0.899),
+        ("coverage", "B", 0.899, 0.901),
+        ("selective_auc", "A", 0.95, 0.95),
+        ("selective_auc", "B", 0.95, 0.94),
+        ("positive_rate", "A", 0.25, 0.10),
+        ("positive_rate", "B", 0.40, 0.20),
+        ("seconds", "A", 1.0, 1.0),
+        ("seconds", "B", 2.0, 2.0),
     ]
-    cells = pd.DataFrame(rows, columns=["table", "metric", "method", "paper_mean", "mean"])
+    cells = pd.DataFrame(rows, columns=["metric", "method", "paper_mean", "mean"])
     cells = cells.assign(dataset="D", target_coverage=0.9)
-    counts = tables.wins(cells, pd.Series({"D": 0.25}), ("A", "B"))
-    assert counts.loc[("coverage", "paper_mean")].tolist() == [0, 1]
-    assert counts.loc[("coverage", "mean")].tolist() == [1, 1]
-    assert counts.loc[("selective_auc", "paper_mean")].tolist() == [1, 1]
-    assert counts.loc[("positive_rate", "mean")].tolist() == [0, 1]
-    assert counts.loc[("seconds", "mean")].tolist() == [1, 0]
+    # The paper's rows have another rate: its figures are judged by its own.
+    rates = pd.DataFrame({"positive_rate": [0.25], "paper_positive_rate": [0.41]}, index=["D"])
+    counts = tables.wins(cells, rates, "method", ("A", "B"))
+    assert counts.loc[("coverage", "paper")].tolist() == [0, 1, 1]
+    assert counts.loc[("coverage", "ours")].tolist() == [1, 1, 1]
+    assert counts.loc[("selective_auc", "paper")].tolist() == [1, 1, 1]
+    assert counts.loc[("positive_rate", "ours")].tolist() == [0, 1, 1]
+    assert counts.loc[("positive_rate", "paper")].tolist() == [0, 1, 1]
+    assert counts.loc[("seconds", "ours")].tolist() == [1, 0, 1]
+
+
+def test_wins_of_paper_and_ours_are_counted_over_the_same_cells():
+    cells = pd.DataFrame(
+        {
+            "metric": "selective_auc",
+            "method": ["A", "B", "A", "B"],
+            "dataset": ["D", "D", "E", "E"],
+            "target_coverage": 0.9,
+            "paper_mean": [0.9, 0.8, np.nan, np.nan],
+            "mean": [0.9, 0.8, 0.7, 0.8],
+        }
+    )
+    rates = pd.DataFrame({"positive_rate": 0.2, "paper_positive_rate": 0.2}, index=["D", "E"])
+    counts = tables.wins(cells, rates, "method", ("A", "B"))
+    assert counts.loc[("selective_auc", "paper")].tolist() == [1, 0, 1]
+    assert counts.loc[("selective_auc", "ours")].tolist() == [1, 0, 1]
+    assert counts.loc[("selective_auc", "ours, all")].tolist() == [1, 1, 2]
 
 
 def test_one_time_stands_at_every_coverage():

@@ -4,9 +4,10 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
 
 from aucross import AUCross
-from experiments.trained_once import FittedModels, TrainedOnce
+from experiments.trained_once import FittedModels, TrainedOnce, parameters_of
 
 
 class CountedTree(DecisionTreeClassifier):
@@ -41,6 +42,11 @@ def test_other_rows_labels_and_parameters_are_trained_anew(rows):
     TrainedOnce(CountedTree(max_depth=3), models).fit(X, 1 - y)
     TrainedOnce(CountedTree(max_depth=4), models).fit(X, y)
     assert CountedTree.fits == 4
+
+
+def test_parameters_at_the_end_of_a_long_list_tell_estimators_apart():
+    one, other = XGBClassifier(random_state=42, subsample=0.5), XGBClassifier(random_state=1, subsample=0.9)
+    assert parameters_of(one) != parameters_of(other)
 
 
 def test_sharing_changes_no_result(rows):

@@ -1,10 +1,10 @@
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from experiments import store
-from experiments.work import Work, finish_all, results
+from experiments.work import Work, finish_all, results, seconds
 
 
 @dataclass(frozen=True)
@@ -48,27 +48,32 @@ def test_finished_work_is_not_done_again(works):
     assert [row["square"] for row in results(works)] == [0, 1, 4, 9]
 
 
-def test_what_was_finished_before_a_failure_is_kept(works):
+def test_one_failure_does_not_stop_the_rest_and_is_told_at_the_end(works):
     broken = Work("squares", works[2].argument, fail)
-    with pytest.raises(RuntimeError, match="killed at 2"):
-        finish_all([*works[:2], broken], n_jobs=1)
+    with pytest.raises(RuntimeError, match=r"1 of 4 pieces of work failed:\nsquares Number.*RuntimeError: killed at 2"):
+        finish_all([*works[:2], broken, works[3]], n_jobs=1)
+    assert traces_of(works) == ["0", "1", "3"]
     finish_all(works, n_jobs=1)
     assert traces_of(works) == ["0", "1", "2", "3"]
 
 
 def test_unfinished_work_is_named(works):
-    with pytest.raises(LookupError, match=r"squares .*'value': 0.* is not finished; run `make paper` again"):
+    with pytest.raises(LookupError, match=r"squares Number\(value=0.* is not finished; run `make paper` again"):
         results(works)
 
 
-def test_kinds_and_versions_do_not_read_each_others_files(works, monkeypatch):
-    key = works[0].argument.key
-    store.write("squares", key, [{"square": 0}])
-    assert store.read("cubes", key) is None
-    monkeypatch.setattr(store, "VERSION", store.VERSION + 1)
-    assert store.read("squares", key) is None
+def test_kinds_and_settings_do_not_read_each_others_results(works):
+    finish_all(works[:1], n_jobs=1)
+    assert works[0].stored().rows == [{"value": 0, "square": 0}]
+    assert replace(works[0], kind="cubes").stored() is None
+    assert replace(works[0], settings="more coverages").stored() is None
 
 
 def test_a_write_leaves_no_unfinished_file(works):
-    store.write("squares", works[0].argument.key, [])
+    finish_all(works[:1], n_jobs=1)
     assert [path.suffix for path in (store.CACHE / "squares").iterdir()] == [".json"]
+
+
+def test_times_are_added_up(works):
+    finish_all(works, n_jobs=1)
+    assert seconds(works) == pytest.approx(sum(work.stored().seconds for work in works))
