@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "aucross"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+EXPERIMENTS = sorted((PACKAGE.parents[1] / "experiments").rglob("*.py"))
 
 # Which parts of the package each part may import, besides itself.
 ALLOWED = {
@@ -110,6 +112,14 @@ def test_only_public_names_of_scikit_learn_are_used(source):
         and any(piece.startswith("_") and not piece.endswith("__") for piece in name.split("."))
     ]
     assert private == []
+
+
+@pytest.mark.parametrize("source", EXPERIMENTS, ids=lambda path: path.name)
+def test_experiments_use_public_names_only(source):
+    for name in imported_names(source):
+        module, _, imported = name.rpartition(".")
+        if name.split(".")[0] == "aucross":
+            assert imported in importlib.import_module(module).__all__, name
 
 
 def test_there_is_no_module_called_utils():

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucross.datasets import csds, load_csds
+from aucross.datasets import DataFileError, csds, load_csds
 from aucross.datasets.paper import TABLE_1, PaperFigures
 
 
@@ -48,8 +48,8 @@ def test_the_columns_that_are_needed_are_named(column, frame, home):
     [
         (lambda frame: frame.iloc[:-1], "must hold 40 rows, .*, found 39"),
         (lambda frame: frame.assign(target=frame["target"] + 1), "target must be 0 or 1, found"),
-        (lambda frame: frame.assign(target=1 - frame["target"]), r"positive rate .* must be 0\.3, .*found 0\.7000"),
-        (lambda frame: frame.assign(timestamp="2019-01"), "2019-01 is on both sides"),
+        (lambda frame: frame.assign(target=1 - frame["target"]), r"positive rate of 0\.3 in .*found 0\.7000"),
+        (lambda frame: frame.assign(timestamp="2019-01"), "found 2019-01 on both sides"),
         (lambda frame: frame.assign(timestamp=frame["timestamp"].where(frame["V1"] > 0)), "no missing values"),
     ],
 )
@@ -57,6 +57,22 @@ def test_another_file_is_an_error_that_says_what_is_wrong(change, message, frame
     change(frame).to_csv(home / "CSDS2.csv", index=False)
     with pytest.raises(ValueError, match=message):
         load_csds(2)
+
+
+@pytest.mark.parametrize("labels", [["yes", 1, 0.5, None], ["yes", "no"], [0, 1, 2]])
+def test_labels_of_any_kind_but_0_and_1_are_named(labels, frame, home):
+    frame.assign(target=(labels * 40)[:40]).to_csv(home / "CSDS2.csv", index=False)
+    with pytest.raises(DataFileError, match=r"CSDS2\.csv .*the column target must be 0 or 1, found .*; write 1 for"):
+        load_csds(2)
+
+
+def test_timestamps_that_do_not_sort_are_an_error(frame, home, monkeypatch):
+    mixed = frame.assign(timestamp=[*range(20), *frame["timestamp"].iloc[20:]])
+    monkeypatch.setattr(pd, "read_csv", lambda _: mixed)
+    (home / "CSDS2.csv").touch()
+    with pytest.raises(DataFileError, match=r"CSDS2\.csv must be .*\(Barddal.*found ") as caught:
+        load_csds(2)
+    assert isinstance(caught.value.__cause__, TypeError)
 
 
 def test_without_a_file_the_error_says_whom_to_ask(home):

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from aucross.datasets import DataFileError
 from aucross.datasets.download import ATTEMPTS, fetch
 from aucross.datasets.folders import ABANDONED_AFTER, INCOMPLETE
 
@@ -67,7 +68,7 @@ def test_without_a_network_the_error_names_the_file_to_place_by_hand(home, no_wa
 
 def test_another_file_than_the_expected_one_is_not_kept(server, home, no_waiting):
     server.files["rows.zip"] = b"<html>please log in</html>"
-    with pytest.raises(ValueError, match="is not the file that was expected") as caught:
+    with pytest.raises(DataFileError, match=r"rows\.zip was not downloaded, http.* is another file") as caught:
         get(server, home)
     assert CHECKSUM.partition(":")[2] in str(caught.value)
     assert hashlib.md5(b"<html>please log in</html>").hexdigest() in str(caught.value)

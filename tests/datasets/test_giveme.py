@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from aucross.datasets import giveme, load_giveme
+from aucross.datasets import DataFileError, giveme, load_giveme
 from aucross.datasets.tables import Expected
 
 HEADER = ",".join(["", giveme.LABEL, *giveme.COLUMNS])
@@ -53,9 +53,19 @@ def test_how_they_are_derived_is_among_the_differences(write):
 def test_without_the_file_the_error_says_where_to_get_it(home):
     with pytest.raises(FileNotFoundError) as caught:
         load_giveme()
-    assert "cs-training.csv" in str(caught.value)
+    assert "put cs-training.csv or giveme.parquet in" in str(caught.value)
+    assert "Where to get it: cs-training.csv of the Kaggle competition" in str(caught.value)
     assert str(home) in str(caught.value)
     assert "GiveMeSomeCredit" in str(caught.value)
+
+
+def test_text_in_place_of_labels_or_numbers_is_an_error_that_names_the_column(write):
+    write([row.replace(row[:3], f"{row[:2]}{'Yes' if row[2] == '1' else 'No'}") for row in ROWS])
+    with pytest.raises(DataFileError, match=r"the column SeriousDlqin2yrs must be 0 or 1, found 'Yes', 'No'"):
+        load_giveme()
+    write([row.replace(",45,", ",old,") for row in ROWS])
+    with pytest.raises(DataFileError, match=r"cs-training\.csv .*the columns age must be numbers, found text"):
+        load_giveme()
 
 
 def test_the_unlabelled_file_is_recognised(write):

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from aucross.datasets import cats_vs_dogs, cifar10, images, load_cats_vs_dogs, load_cifar10_cat
+from aucross.datasets import DataFileError, cats_vs_dogs, cifar10, images, load_cats_vs_dogs, load_cifar10_cat
 
 PER_BATCH = 4
 LABELS = np.array([3, 0, 9, 3])
@@ -107,7 +107,7 @@ def test_a_pickle_that_would_run_code_is_refused(home):
 def test_another_archive_is_an_error(home):
     for content in (b"no archive", tarball({"other": b""}), binary_archive()[:500]):
         (home / "cifar-10-binary.tar.gz").write_bytes(content)
-        with pytest.raises(ValueError, match=r"cifar-10-binary\.tar\.gz is not the expected archive of CIFAR-10"):
+        with pytest.raises(ValueError, match=r"cifar-10-binary\.tar\.gz must be the tar archive of CIFAR-10"):
             load_cifar10_cat(download=False)
 
 
@@ -136,7 +136,7 @@ def test_tables_of_encoded_images_are_read(home):
 # ---- Dogs vs. Cats ----
 
 
-def write_zip(home, size=(90, 64), leave_out=(), damaged=()):
+def write_zip(home, size=(90, 64), leave_out=(), damaged=(), cut=()):
     colours = {"cat": (250, 0, 0), "dog": (0, 0, 250)}
     with zipfile.ZipFile(home / "train.zip", "w") as archive:
         archive.writestr("train/", "")
@@ -144,7 +144,8 @@ def write_zip(home, size=(90, 64), leave_out=(), damaged=()):
             for kind, colour in colours.items():
                 name = f"{kind}.{number}.jpg"
                 if name not in leave_out:
-                    archive.writestr(f"train/{name}", b"no image" if name in damaged else jpeg(size, colour))
+                    picture = b"no image" if name in damaged else jpeg(size, colour)
+                    archive.writestr(f"train/{name}", picture[:-200] if name in cut else picture)
 
 
 def test_the_zip_of_the_competition_is_read(home):
@@ -162,7 +163,7 @@ def test_missing_and_damaged_pictures_are_named(home):
     with pytest.raises(ValueError, match=r"it must hold 6 pictures .* 1 are missing, such as dog\.1\.jpg"):
         load_cats_vs_dogs()
     write_zip(home, damaged={"cat.2.jpg"})
-    with pytest.raises(ValueError, match=r"the image train/cat\.2\.jpg is damaged"):
+    with pytest.raises(ValueError, match=r"train\.zip must hold the complete image train/cat\.2\.jpg, found Unid"):
         load_cats_vs_dogs()
     assert not list((home / "images").glob("*[0-9a-f].npy"))
     (home / "train.zip").write_bytes(b"no archive")
@@ -217,10 +218,69 @@ def test_decoding_that_fails_leaves_nothing_behind_and_is_repeated(home, monkeyp
     write_zip(home)
     with monkeypatch.context() as broken:
         broken.setattr(cats_vs_dogs, "shrink", lambda picture, size: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(DataFileError, match="found ZeroDivisionError") as caught:
             load_cats_vs_dogs()
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert list((home / "images" / ".incomplete").iterdir()) == []
     assert len(load_cats_vs_dogs().y) == 6
+
+
+@pytest.mark.parametrize("which", ["*-rows.npy", "*[0-9a-f].npy"])
+def test_a_damaged_array_in_the_cache_is_named_and_made_anew_once_deleted(which, home):
+    write_zip(home)
+    load_cats_vs_dogs()
+    (array,) = (home / "images").glob(which)
+    array.write_bytes(array.read_bytes()[:100])
+    with pytest.raises(
+        DataFileError, match=r"must be an array as it was decoded, .*; delete it and load again"
+    ) as caught:
+        load_cats_vs_dogs()
+    assert caught.value.path == array
+    array.unlink()
+    assert len(load_cats_vs_dogs().y) == 6
+
+
+def test_a_cache_folder_that_cannot_be_written_to_is_not_blamed_on_the_source(home, tmp_path, monkeypatch):
+    write_zip(home)
+    monkeypatch.setenv("AUCROSS_DATA", str(home))
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="data_home must be a folder that can be written to"):
+        load_cats_vs_dogs(data_home=tmp_path / "file")
+
+
+def test_truncated_pictures_and_members_are_named(home):
+    write_zip(home, cut={"dog.1.jpg"})
+    with pytest.raises(
+        DataFileError, match=r"hold the complete image train/dog\.1\.jpg, found OSError: .*[Tt]runcated"
+    ):
+        load_cats_vs_dogs()
+    write_zip(home)
+    content = bytearray((home / "train.zip").read_bytes())
+    place = content.index(b"train/cat.1.jpg") + 100
+    content[place : place + 50] = bytes(50)
+    (home / "train.zip").write_bytes(content)
+    with pytest.raises(DataFileError, match=r"hold the complete image train/cat\.1\.jpg, found BadZipFile"):
+        load_cats_vs_dogs()
+
+
+def test_a_damaged_picture_in_a_table_is_named_with_its_file(home):
+    for part in ("train", "test"):
+        content = jpeg((32, 32))[: 300 if part == "test" else None]
+        columns = {"image": [content], "source_file": f"{part}.jpg", "label": [3], "target": [1]}
+        pd.DataFrame(columns).to_parquet(home / f"cifar10_{part}.parquet")
+    with pytest.raises(DataFileError, match=r"must hold the complete image test\.jpg") as caught:
+        load_cifar10_cat(download=False)
+    assert caught.value.path == home / "cifar10_test.parquet"
+
+
+def test_pictures_of_another_size_are_blamed_on_the_files_together(home):
+    for part in ("train", "test"):
+        columns = {"image": [jpeg((16, 16))], "source_file": f"{part}.jpg", "label": [3], "target": [1]}
+        pd.DataFrame(columns).to_parquet(home / f"cifar10_{part}.parquet")
+    message = r"must hold cifar10_train\.parquet and cifar10_test\.parquet .*; replace these files by the originals"
+    with pytest.raises(DataFileError, match=message) as caught:
+        load_cifar10_cat(download=False)
+    assert caught.value.path == home
 
 
 def test_the_cache_folder_can_be_given(home, tmp_path):

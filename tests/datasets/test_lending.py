@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucross.datasets import lending, load_lending
+from aucross.datasets import DataFileError, lending, load_lending
 
 SUB_GRADES = [f"{grade}{number}" for grade in "ABCDEFG" for number in range(1, 6)]
 PURPOSES = [
@@ -145,7 +145,16 @@ def test_missing_columns_and_text_in_numbers_are_errors(write_kaggle):
     with pytest.raises(ValueError, match="lacks the columns dti"):
         load_lending()
     write_kaggle(kaggle().assign(int_rate="13.5%"))
-    with pytest.raises(ValueError, match=r"accepted_2007_to_2018Q4\.csv\.gz is not the expected file: .*13\.5%"):
+    with pytest.raises(ValueError, match=r"accepted_2007_to_2018Q4\.csv\.gz must be .*found ValueError: .*13\.5%"):
+        load_lending()
+
+
+def test_without_any_final_status_the_error_names_those_there_are(write_kaggle):
+    write_kaggle(kaggle().assign(loan_status="Current"))
+    with pytest.raises(DataFileError, match=r"found none in 120 rows \(loan_status: 'Current'\); replace it"):
+        load_lending()
+    write_kaggle(kaggle().iloc[:0])
+    with pytest.raises(DataFileError, match=r"found none in 0 rows \(loan_status: none\)"):
         load_lending()
 
 
@@ -189,6 +198,16 @@ def test_the_whole_file_is_preferred_and_a_period_can_be_asked_for(folder_files,
     assert len(load_lending().y) == 96
     assert len(load_lending(period="2007-2014").y) == 12
     assert len(load_lending(period="2007-2018").y) == 96
+
+
+def test_the_whole_file_is_preferred_in_whichever_folder_it_is(folder_files, write_kaggle, home, tmp_path, monkeypatch):
+    given = tmp_path / "given"
+    given.mkdir()
+    monkeypatch.setenv("AUCROSS_DATA", str(given))
+    (home / "lending.parquet").rename(given / "lending.parquet")
+    assert len(load_lending().y) == 96
+    (home / lending.KAGGLE_FILE).unlink()
+    assert len(load_lending().y) == 12
 
 
 def test_without_a_file_the_error_names_both(home):

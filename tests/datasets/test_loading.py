@@ -1,5 +1,6 @@
 """Data sets by name, in figures, and what importing them loads."""
 
+import socket
 import subprocess
 import sys
 
@@ -7,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucross.datasets import PAPER_DATASETS, Dataset, load_dataset, loading, summarize
-from aucross.datasets.paper import TABLE_1
+from aucross.datasets import PAPER_DATASETS, TABLE_1, Dataset, PaperFigures, load_dataset, loading, summarize
 
 
 def test_the_names_are_those_of_table_1_in_its_order():
@@ -21,6 +21,28 @@ def test_the_names_are_those_of_table_1_in_its_order():
 def test_every_data_set_has_a_loader_that_says_what_is_missing(name, home):
     with pytest.raises(FileNotFoundError, match=rf"no rows of {name}: .* put .* in .*aucross \(cache\)"):
         load_dataset(name, download=False, progress=False, data_home=home)
+
+
+FETCHED = ("Adult", "UCICredit", "CIFAR-10-cat")
+
+
+@pytest.mark.parametrize("name", PAPER_DATASETS)
+def test_without_a_network_each_loader_says_what_to_place(name, home, monkeypatch, no_waiting):
+    def no_network(*_, **__):
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    monkeypatch.setattr("socket.getaddrinfo", no_network)
+    expected, message = (ConnectionError, "put it in") if name in FETCHED else (FileNotFoundError, "put .* in")
+    with pytest.raises(OSError, match=f"{message} {home}") as caught:
+        load_dataset(name)
+    assert type(caught.value) is expected
+
+
+@pytest.mark.parametrize("name", PAPER_DATASETS)
+def test_a_wrong_folder_in_the_environment_is_not_taken_for_a_missing_file(name, monkeypatch):
+    monkeypatch.setenv("AUCROSS_DATA", "/nowhere")
+    with pytest.raises(NotADirectoryError, match="AUCROSS_DATA must name a folder that exists"):
+        load_dataset(name)
 
 
 def test_options_reach_the_loader():
@@ -36,6 +58,10 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
 
 
 # ---- figures ----
+
+
+def test_the_figures_of_table_1_are_public():
+    assert TABLE_1["Adult"] == PaperFigures(features="55", n_train=30_162, n_test=15_060, positive_rate=0.246)
 
 
 def test_figures_stand_beside_those_of_the_paper():

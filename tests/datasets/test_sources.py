@@ -3,11 +3,12 @@
 import hashlib
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from aucross.datasets import data_home
+from aucross.datasets import DataFileError, data_home
 from aucross.datasets.folders import INCOMPLETE, data_folder, publish, workplace
 from aucross.datasets.sources import Source, SourceFile, locate
 
@@ -126,17 +127,31 @@ def test_another_checksum_is_an_error_that_names_file_both_checksums_and_remedy(
     found = hashlib.sha256(b"damaged").hexdigest()
     with pytest.raises(ValueError, match="damaged or another version") as caught:
         find(source("rows.csv", checksum=SHA256))
-    for part in (str(home / "rows.csv"), SHA256.partition(":")[2], found, "replace it by a complete copy"):
+    for part in (str(home / "rows.csv"), SHA256.partition(":")[2], found, "replace it by the original"):
         assert part in str(caught.value)
 
 
 def test_a_damaged_download_in_the_cache_is_to_be_deleted(home, server):
     (home / "rows.csv").write_bytes(b"damaged")
-    with pytest.raises(ValueError, match="delete it and it is downloaded again"):
+    with pytest.raises(ValueError, match="delete it and load again with download=True"):
+        find(source("rows.csv", checksum=SHA256, url=server.address), download=True)
+
+
+def test_a_damaged_file_in_the_given_folder_is_to_be_replaced_not_deleted(given, server):
+    (given / "rows.csv").write_bytes(b"damaged")
+    with pytest.raises(DataFileError, match="replace it by the original"):
         find(source("rows.csv", checksum=SHA256, url=server.address), download=True)
 
 
 # ---- nothing there ----
+
+
+def test_the_public_file_is_named_before_copies_of_it():
+    copy = replace(source("copy.parquet"), is_copy=True)
+    with pytest.raises(FileNotFoundError) as caught:
+        find(copy, source("public.csv"))
+    assert "put public.csv or copy.parquet in" in str(caught.value)
+    assert str(caught.value).endswith("Where to get it: the owner of public.csv")
 
 
 def test_what_cannot_be_fetched_says_which_file_to_put_where(given, home):

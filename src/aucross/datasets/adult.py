@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from aucross.datasets.damage import parsing
 from aucross.datasets.dataset import Dataset
 from aucross.datasets.encoding import Encoding, check_option, encode
 from aucross.datasets.sources import Rows, Source, SourceFile, locate
@@ -63,7 +64,7 @@ def load_adult(
     """
     check_option(features, "features", ("paper", "all"))
     found = locate(NAME, SOURCES, home=data_home, download=download, progress=progress)
-    rows: Rows = found.source.read(found.paths)
+    rows: Rows = found.read()
     X = rows.X[list(PAPER_COLUMNS if features == "paper" else COLUMNS)]
     differences: tuple[str, ...] = () if features == "paper" else ("The paper uses ten of these fourteen columns.",)
     if encoding == "categories":
@@ -86,12 +87,13 @@ def _read_uci(paths: tuple[Path, ...]) -> Rows:
 def _parse(path: Path) -> pd.DataFrame:
     # Commas are followed by spaces and missing values are question marks. adult.test starts with the line "|1x3 Cross
     # validator" and puts a full stop behind each label.
-    table: pd.DataFrame = load_pandas().read_csv(
-        path, names=[*COLUMNS, TARGET], skipinitialspace=True, na_values="?", comment="|"
-    )
-    table = table.dropna(ignore_index=True)
-    table[TARGET] = table[TARGET].str.startswith(">50K").astype("int64")
-    return table
+    with parsing(path, f"be comma-separated text with {len(COLUMNS) + 1} values per line"):
+        table: pd.DataFrame = load_pandas().read_csv(
+            path, names=[*COLUMNS, TARGET], skipinitialspace=True, na_values="?", comment="|"
+        )
+        table = table.dropna(ignore_index=True)
+        table[TARGET] = table[TARGET].str.startswith(">50K").astype("int64")
+        return table
 
 
 def _join(tables: list[pd.DataFrame]) -> Rows:
@@ -110,6 +112,7 @@ SOURCES = (
         _read_parquet,
         f"adult_train.parquet and adult_test.parquet, from the {_ORIGIN}",
         _LICENCE,
+        is_copy=True,
     ),
     Source(
         (

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.datasets.damage import DataFileError, parsing
 from aucross.datasets.dataset import Dataset
 from aucross.datasets.images import ImageFiles, load_images, open_image, read_image_tables
 from aucross.datasets.optional import load_library
@@ -62,17 +63,13 @@ def _read_zip(paths: tuple[Path, ...]) -> ImageFiles:
     path = paths[0]
     # Cats and dogs by turns, so that the first rows are a mixed sample.
     wanted = [f"{kind}.{number}.jpg" for number in range(N_TRAIN + N_TEST) for kind in CLASSES]
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = {PurePosixPath(member).name: member for member in archive.namelist()}
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"{path} must be a zip archive: {error}; replace it by the original") from error
+    with zipfile.ZipFile(path) as archive:
+        members = {PurePosixPath(member).name: member for member in archive.namelist()}
     missing = [name for name in wanted if name not in members]
     if missing:
-        raise ValueError(
-            f"{path} is not train.zip of Dogs vs. Cats: it must hold {len(wanted):,} pictures from {wanted[0]} to "
-            f"{wanted[-1]}, {len(missing):,} are missing, such as {missing[0]}; replace it by the original"
-        )
+        problem = f"it must hold {len(wanted):,} pictures from {wanted[0]} to {wanted[-1]}"
+        found = f"{len(missing):,} are missing, such as {missing[0]}"
+        raise DataFileError(path, f"is not train.zip of Dogs vs. Cats: {problem}, {found}")
     labels = np.tile(np.arange(len(CLASSES)), N_TRAIN + N_TEST)
     is_test = np.arange(len(labels)) >= N_TRAIN * len(CLASSES)
     return ImageFiles(labels, is_test, SIZE, partial(_pictures, path, [members[name] for name in wanted]))
@@ -81,7 +78,8 @@ def _read_zip(paths: tuple[Path, ...]) -> ImageFiles:
 def _pictures(path: Path, members: Sequence[str]) -> Iterator[NDArray[np.uint8]]:
     with zipfile.ZipFile(path) as archive:
         for member in members:
-            yield shrink(open_image(archive.read(member), member), SIZE)
+            with parsing(path, f"hold the complete image {member}"):
+                yield shrink(open_image(archive.read(member)), SIZE)
 
 
 def shrink(picture: Any, size: int) -> NDArray[np.uint8]:
@@ -112,5 +110,6 @@ SOURCES = (
             _SPLIT,
             "The images were squeezed to squares and resized to 64 by 64; the paper resizes the short side and crops.",
         ),
+        is_copy=True,
     ),
 )

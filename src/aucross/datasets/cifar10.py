@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.datasets.damage import parsing
 from aucross.datasets.dataset import Dataset
 from aucross.datasets.encoding import check_option
 from aucross.datasets.images import ImageFiles, load_images, read_image_tables
@@ -77,11 +78,8 @@ def _read_parquet(paths: tuple[Path, ...]) -> ImageFiles:
 
 def _read_archive(paths: tuple[Path, ...], *, members: str, parse: Callable[[Any], Batch]) -> ImageFiles:
     path = paths[0]
-    try:
-        with tarfile.open(path) as archive:
-            batches = [parse(archive.extractfile(members.format(batch))) for batch in BATCHES]
-    except (tarfile.TarError, KeyError, EOFError, OSError) as error:
-        raise ValueError(f"{path} is not the expected archive of CIFAR-10: {error}; replace it") from error
+    with parsing(path, "be the tar archive of CIFAR-10, with its six batches"), tarfile.open(path) as archive:
+        batches = [parse(archive.extractfile(members.format(batch))) for batch in BATCHES]
     labels = np.concatenate([of for of, _ in batches])
     n_test = len(batches[-1][0])
     return ImageFiles(labels, np.arange(len(labels)) >= len(labels) - n_test, SIZE, partial(_pictures, batches))
@@ -116,7 +114,7 @@ class _ArrayUnpickler(pickle.Unpickler):
             return np.ndarray.__new__
         if module == "numpy" and name in {"ndarray", "dtype"}:
             return getattr(np, name)
-        raise ValueError(f"a batch of CIFAR-10 must hold arrays only, found {module}.{name}; replace the archive")
+        raise ValueError(f"a batch of CIFAR-10 must hold arrays only, found {module}.{name}")
 
 
 SOURCES = (
@@ -153,5 +151,6 @@ SOURCES = (
         f"cifar10_train.parquet and cifar10_test.parquet, a copy of {_ORIGIN}",
         _LICENCE,
         ("The images come from a JPEG copy (quality about 75), so pixel values differ from the original.",),
+        is_copy=True,
     ),
 )

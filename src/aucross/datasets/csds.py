@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from aucross.datasets.damage import DataFileError
 from aucross.datasets.dataset import Dataset
 from aucross.datasets.encoding import Encoding, check_option, encode
 from aucross.datasets.paper import TABLE_1, PaperFigures
 from aucross.datasets.sources import Rows, Source, SourceFile, locate
-from aucross.datasets.tables import TARGET, check_columns, load_pandas, pop_target, read_parquet
+from aucross.datasets.tables import TARGET, check_columns, check_labels, load_pandas, pop_target, read_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,7 @@ def load_csds(
     check_option(number, "number", NUMBERS)
     name = f"CSDS{number}"
     found = locate(name, _sources(name), home=data_home, download=download, progress=progress)
-    rows: Rows = found.source.read(found.paths)
+    rows: Rows = found.read()
     X = encode(rows.X, encoding)
     features = TABLE_1[name].features
     differences = () if str(X.shape[1]) == features else (f"{X.shape[1]} features; the paper has {features}.",)
@@ -88,28 +89,25 @@ def _read(paths: tuple[Path, ...], *, paper: PaperFigures) -> Rows:
 
 def _check_rows(frame: pd.DataFrame, path: Path, paper: PaperFigures) -> None:
     if len(frame) != paper.n_train + paper.n_test:
-        raise ValueError(
-            f"{path} must hold {paper.n_train + paper.n_test:,} rows, as the paper's training and test rows together, "
-            f"found {len(frame):,}"
-        )
-    if not frame[TARGET].isin([0, 1]).all():
-        raise ValueError(f"{path}: the column {TARGET} must be 0 or 1, found {sorted(frame[TARGET].unique())[:5]}")
-    if frame[TIMESTAMP].isna().any():
-        raise ValueError(f"{path}: the column {TIMESTAMP} must have no missing values")
+        together = f"{paper.n_train + paper.n_test:,} rows, as the paper's training and test rows together"
+        raise DataFileError(path, f"must hold {together}, found {len(frame):,}")
+    check_labels(frame[TARGET], path)
+    if missing := int(frame[TIMESTAMP].isna().sum()):
+        problem = f"must have no missing values in the column {TIMESTAMP}, found {missing:,}"
+        raise DataFileError(path, problem, "fill them in or replace the file")
 
 
 def _check_test(frame: pd.DataFrame, path: Path, paper: PaperFigures) -> None:
     """The paper cut the rows at a timestamp: its sizes and positive rate show whether this is the one."""
     last, first = frame[TIMESTAMP].iloc[[paper.n_train - 1, paper.n_train]]
     if last == first:
-        raise ValueError(
-            f"{path}: the last {paper.n_test:,} rows in order of {TIMESTAMP} must be later than the others, but "
-            f"{first!s} is on both sides; the paper's test rows need a finer or another timestamp"
+        problem = (
+            f"must have {paper.n_test:,} rows with a later {TIMESTAMP} than the others, found {first!s} on both sides"
         )
+        raise DataFileError(path, problem, "take a finer or another timestamp")
     rate = frame[TARGET].iloc[paper.n_train :].mean()
     # Half a unit of the last digit that the paper prints.
     if abs(rate - paper.positive_rate) > 0.0005 + 1e-9:
-        raise ValueError(
-            f"{path}: the positive rate of the last {paper.n_test:,} rows must be {paper.positive_rate}, as in the "
-            f"paper, found {rate:.4f}; check the columns {TARGET} and {TIMESTAMP}"
-        )
+        last_rows = f"positive rate of {paper.positive_rate} in the last {paper.n_test:,} rows"
+        problem = f"must have the paper's {last_rows}, found {rate:.4f}"
+        raise DataFileError(path, problem, f"check the columns {TARGET} and {TIMESTAMP}")

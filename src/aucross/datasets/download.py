@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from aucross.datasets.damage import DataFileError
 from aucross.datasets.folders import publish, workplace
 from aucross.datasets.optional import load_library
 
@@ -58,10 +59,9 @@ def fetch(name: str, url: str, folder: Path, *, checksum: str | None, progress: 
         ) from error
     except ValueError as error:
         # What pooch says when the checksum of a complete file does not match, also after all attempts.
-        raise ValueError(
-            f"{url} is not the file that was expected: {error} If a proxy answers in its place, "
-            f"get {name} by other means and put it in {folder}"
-        ) from error
+        by_hand = f"if a proxy answers in its place, get {name} by other means and put it in {folder}"
+        said = str(error).rstrip(".")
+        raise DataFileError(folder / name, f"was not downloaded, {url} is another file: {said}", by_hand) from error
     return publish(fetched, folder / name)
 
 

@@ -5,10 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from aucross.datasets.damage import DataFileError
 from aucross.datasets.dataset import Dataset
 from aucross.datasets.encoding import check_option
 from aucross.datasets.sources import Rows, Source, SourceFile, locate
-from aucross.datasets.tables import TARGET, Expected, check_columns, load_pandas, pop_target, read_parquet
+from aucross.datasets.tables import (
+    TARGET,
+    Expected,
+    check_columns,
+    check_labels,
+    check_numbers,
+    load_pandas,
+    pop_target,
+    read_parquet,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +72,7 @@ def load_giveme(
     """
     check_option(features, "features", ("paper", "raw"))
     found = locate(NAME, SOURCES, home=data_home, download=download, progress=progress)
-    rows: Rows = found.source.read(found.paths)
+    rows: Rows = found.read()
     X, columns = (_as_in_paper(rows.X), _DERIVED) if features == "paper" else (rows.X, _RAW)
     differences = ("The paper's random split is not published; this one is drawn with a seed of its own.", columns)
     return Dataset(NAME, X, rows.y, None, found.source.origin, found.source.licence, differences)
@@ -97,9 +107,13 @@ def _read_csv(paths: tuple[Path, ...]) -> Rows:
     frame: pd.DataFrame = load_pandas().read_csv(path)
     check_columns(frame.columns, [LABEL, *COLUMNS], path)
     # The first column numbers the rows.
-    frame = frame[[LABEL, *COLUMNS]].rename(columns={LABEL: TARGET})
-    if frame[TARGET].isna().any():
-        raise ValueError(f"{path} has rows without {LABEL}: it is cs-test.csv; place cs-training.csv instead")
+    frame = frame[[LABEL, *COLUMNS]]
+    if frame[LABEL].isna().any():
+        problem = f"must have a {LABEL} in every row, found rows without: it is cs-test.csv"
+        raise DataFileError(path, problem, "place cs-training.csv instead")
+    check_labels(frame[LABEL], path)
+    check_numbers(frame, path)
+    frame = frame.rename(columns={LABEL: TARGET})
     EXPECTED.check(frame, path)
     y = pop_target(frame)
     return Rows(frame, y)
@@ -111,6 +125,7 @@ SOURCES = (
         _read_parquet,
         f"giveme.parquet, from cs-training.csv of the {_ORIGIN}",
         _LICENCE,
+        is_copy=True,
     ),
     Source((SourceFile("cs-training.csv"),), _read_csv, f"cs-training.csv of the {_ORIGIN}", _LICENCE),
 )

@@ -7,12 +7,13 @@ import io
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.datasets.damage import parsing
 from aucross.datasets.download import wants_bar
 from aucross.datasets.folders import data_home, publish, workplace
 from aucross.datasets.optional import load_library
@@ -56,20 +57,15 @@ def load_images(name: str, found: Found, home: str | Path | None, progress: bool
     folder = data_home(home) / "images"
     stem = f"{name}-{_key(found)}"
     images, rows = folder / f"{stem}.npy", folder / f"{stem}-rows.npy"
-    # The images are written last: if they are there, so is the rest.
-    if not images.is_file():
-        _decode_into(images, rows, found.source.read(found.paths), wants_bar(progress))
-    labels, is_test = np.load(rows).T
-    return Rows(np.load(images, mmap_mode="r"), labels.astype(np.int64), is_test.astype(bool))
+    if not (images.is_file() and rows.is_file()):
+        _decode_into(images, rows, found, wants_bar(progress))
+    labels, is_test = _load_array(rows).T
+    return Rows(_load_array(images, mmap_mode="r"), labels.astype(np.int64), is_test.astype(bool))
 
 
-def open_image(content: bytes, name: str) -> Any:
-    """Open a picture with Pillow, naming it if it is damaged."""
-    pillow = load_library("PIL.Image", "reading images")
-    try:
-        return pillow.open(io.BytesIO(content)).convert("RGB")
-    except OSError as error:
-        raise ValueError(f"the image {name} is damaged ({error}); replace its file by the original") from error
+def open_image(content: bytes) -> Any:
+    """Open and decode a picture with Pillow."""
+    return load_library("PIL.Image", "reading images").open(io.BytesIO(content)).convert("RGB")
 
 
 def read_image_tables(paths: Iterable[Path], label: str, size: int) -> ImageFiles:
@@ -81,9 +77,16 @@ def read_image_tables(paths: Iterable[Path], label: str, size: int) -> ImageFile
         for path in paths:
             table = read_parquet(path, columns=["image", "source_file"])
             for content, name in zip(table["image"], table["source_file"], strict=True):
-                yield np.asarray(open_image(content, name))
+                with parsing(path, f"hold the complete image {name}"):
+                    yield np.asarray(open_image(content))
 
     return ImageFiles(labels, np.arange(len(labels)) >= len(tables[0]), size, decode)
+
+
+def _load_array(path: Path, mmap_mode: Literal["r"] | None = None) -> NDArray[Any]:
+    with parsing(path, "be an array as it was decoded", "delete it and load again, which decodes the images anew"):
+        array: NDArray[Any] = np.load(path, mmap_mode=mmap_mode)
+        return array
 
 
 def _key(found: Found) -> str:
@@ -94,7 +97,8 @@ def _key(found: Found) -> str:
     return hashlib.sha256(f"{DECODING} {' '.join(parts)}".encode()).hexdigest()[:16]
 
 
-def _decode_into(images: Path, rows: Path, files: ImageFiles, bar: bool) -> None:
+def _decode_into(images: Path, rows: Path, found: Found, bar: bool) -> None:
+    files: ImageFiles = found.read()
     incomplete = workplace(images.parent)
     with _temporary(incomplete) as temporary:
         np.save(temporary, np.column_stack([files.labels, files.is_test]).astype(np.int16))
@@ -105,8 +109,9 @@ def _decode_into(images: Path, rows: Path, files: ImageFiles, bar: bool) -> None
         pictures: Iterable[Image] = files.decode()
         if bar:
             pictures = load_library("tqdm", "a progress bar").tqdm(pictures, total=shape[0], unit=" images")
-        for row, picture in zip(array, pictures, strict=True):
-            row[...] = picture
+        with found.blamed():
+            for row, picture in zip(array, pictures, strict=True):
+                row[...] = picture
         array.flush()
         # Windows does not rename a file that is still mapped.
         del array, row

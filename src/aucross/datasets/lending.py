@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.datasets.damage import DataFileError
 from aucross.datasets.dataset import Dataset
 from aucross.datasets.encoding import Encoding, check_option, encode
 from aucross.datasets.paper import TABLE_1
-from aucross.datasets.sources import Rows, Source, SourceFile, locate
+from aucross.datasets.sources import Rows, Source, SourceFile, is_there, locate
 from aucross.datasets.tables import check_columns, load_pandas, pop_target, read_parquet
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ def load_lending(
     ----------
     period : {"2007-2018", "2007-2014", "2007-2011"}, default=None
         Which loans, by year of issue: all of ``accepted_2007_to_2018Q4.csv.gz``, or those of ``lending.parquet`` or
-        ``lending_2007_2011.parquet``. None takes the first for which a file is there, in this order but without the
-        last.
+        ``lending_2007_2011.parquet``. None takes the first of 2007-2018 and 2007-2014 for which a file is there, be it
+        in the folder of AUCROSS_DATA or in the cache folder.
     payments : bool, default=True
         Keep one column that is known only after the outcome and nearly gives it away: ``last_pymnt_amnt``, which the
         paper uses, or in its absence (2007-2014) ``total_pymnt``. False keeps what a lender knows on the day of the
@@ -98,15 +99,22 @@ def load_lending(
     paper's. Purposes and kinds of home ownership that the paper does not list count as other.
     """
     check_option(period, "period", (None, *SOURCES))
-    sources = [SOURCES[period]] if period else [SOURCES["2007-2018"], SOURCES["2007-2014"]]
-    found = locate(NAME, sources, home=data_home, download=download, progress=progress)
+    found = locate(NAME, _sources(period, data_home), home=data_home, download=download, progress=progress)
     source = found.source
-    rows: Rows = source.read(found.paths)
+    rows: Rows = found.read()
     kept = "last_pymnt_amnt" if "last_pymnt_amnt" in rows.X else "total_pymnt"
     dropped = [column for column in (*PAYMENTS, *DATES) if column in rows.X and not (payments and column == kept)]
     differences = (*source.differences, *rows.differences, *_about_payments(payments, kept))
     X = encode(rows.X.drop(columns=dropped), encoding, drop_first=True)
     return Dataset(NAME, X, rows.y, rows.is_test, source.origin, source.licence, differences)
+
+
+def _sources(period: Period | None, home: str | Path | None) -> list[Source]:
+    """Without a period the longest one there is, in whichever folder: for others the folder would come first."""
+    if period:
+        return [SOURCES[period]]
+    either = [SOURCES["2007-2018"], SOURCES["2007-2014"]]
+    return next(([source] for source in either if is_there(source, home)), either)
 
 
 def _about_payments(payments: bool, kept: str) -> tuple[str, ...]:
@@ -146,11 +154,8 @@ def _read_kaggle(paths: tuple[Path, ...]) -> Rows:
     needed = [*KAGGLE_NUMBERS, *KAGGLE_TEXT]
     check_columns(pandas.read_csv(path, nrows=0).columns, needed, path)
     types = dict.fromkeys(KAGGLE_NUMBERS, "float64") | dict.fromkeys(KAGGLE_TEXT, "str")
-    try:
-        frame: pd.DataFrame = pandas.read_csv(path, usecols=needed, dtype=types)
-    except ValueError as error:
-        raise ValueError(f"{path} is not the expected file: {error}; replace it by the original") from error
-    frame = frame[frame["loan_status"].isin(list(FINAL_STATUS))].reset_index(drop=True)
+    frame: pd.DataFrame = pandas.read_csv(path, usecols=needed, dtype=types)
+    frame = _with_final_status(frame, path)
     frame["target"] = frame.pop("loan_status").map(FINAL_STATUS).astype("int64")
     _check_kaggle(frame, path)
     frame["fico_range"] = (frame.pop("fico_range_low") + frame.pop("fico_range_high")) / 2
@@ -163,13 +168,23 @@ def _read_kaggle(paths: tuple[Path, ...]) -> Rows:
     return rows._replace(differences=(said,))
 
 
+def _with_final_status(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    final = frame[frame["loan_status"].isin(list(FINAL_STATUS))].reset_index(drop=True)
+    if final.empty:
+        others = ", ".join(map(repr, frame["loan_status"].dropna().unique()[:5])) or "none"
+        problem = f"it must hold loans with a final status such as 'Fully Paid', found none in {len(frame):,} rows"
+        raise DataFileError(path, f"is not the expected file: {problem} (loan_status: {others})")
+    return final
+
+
 def _check_kaggle(frame: pd.DataFrame, path: Path) -> None:
     rate, (lowest, highest) = frame["target"].mean(), POSITIVE_RATES
     if len(frame) < FEWEST_LOANS or not lowest <= rate <= highest:
-        raise ValueError(
-            f"{path} is not the expected file: it must hold at least {FEWEST_LOANS:,} loans with a final status, "
-            f"{lowest:.0%} to {highest:.0%} of them charged off, found {len(frame):,} and {rate:.1%}; replace it"
+        needed = (
+            f"at least {FEWEST_LOANS:,} loans with a final status, {lowest:.0%} to {highest:.0%} of them charged off"
         )
+        problem = f"it must hold {needed}, found {len(frame):,} and {rate:.1%}"
+        raise DataFileError(path, f"is not the expected file: {problem}")
 
 
 def _first_test_month(month: NDArray[np.datetime64]) -> np.datetime64:
@@ -203,6 +218,7 @@ SOURCES: dict[str, Source] = {
             "The paper does not use funded_amnt_inv, term, installment, grade, emp_length and total_acc.",
             "The year of issue was derived from the order of rows; the test rows are the loans of 2014.",
         ),
+        is_copy=True,
     ),
     "2007-2011": Source(
         (
@@ -218,5 +234,6 @@ SOURCES: dict[str, Source] = {
             "The paper's columns mort_acc and fico_range are absent, and others that it does not use are kept.",
             "The test rows are the loans of 2011.",
         ),
+        is_copy=True,
     ),
 }

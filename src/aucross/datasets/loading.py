@@ -42,6 +42,17 @@ def load_dataset(name: str, **options: Any) -> Dataset:
     -------
     Dataset
 
+    Raises
+    ------
+    FileNotFoundError
+        If a file has to be placed by hand, or is absent with ``download=False``; the message says which and where.
+    ConnectionError
+        If a file could not be downloaded.
+    DataFileError
+        If a file is damaged or another one than expected.
+    NotADirectoryError
+        If AUCROSS_DATA names no folder.
+
     Examples
     --------
     >>> from aucross.datasets import PAPER_DATASETS

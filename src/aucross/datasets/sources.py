@@ -5,12 +5,14 @@
     locate(name, sources)
         folder AUCROSS_DATA ──► cache folder ──► download          first place that holds all files of a source
                     └── checksum of each file ──┘
+    Found.read()                                                   what they hold, or DataFileError
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,10 +20,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.datasets.damage import REPLACE, DataFileError, parsing
 from aucross.datasets.download import fetch
 from aucross.datasets.folders import data_folder, data_home
 
 _CHUNK = 2**20
+_FORMS = {
+    ".parquet": "a parquet file",
+    ".csv.gz": "comma-separated text compressed by gzip",
+    ".tar.gz": "a tar archive compressed by gzip",
+    ".zip": "a zip archive",
+    ".xls": "a sheet of Excel in the format xls",
+}
 
 
 @dataclass(frozen=True)
@@ -31,6 +41,11 @@ class SourceFile:
     name: str
     checksum: str | None = None
     url: str | None = None
+
+    @property
+    def form(self) -> str:
+        """What a reader expects, in words."""
+        return next((form for suffix, form in _FORMS.items() if self.name.endswith(suffix)), "comma-separated text")
 
 
 class Rows(NamedTuple):
@@ -44,13 +59,17 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A set of files that together hold one data set, and how they are read."""
+    """A set of files that together hold one data set, and how they are read.
+
+    ``is_copy`` marks files that were made from those of the public source; errors name the public one first.
+    """
 
     files: tuple[SourceFile, ...]
     read: Callable[[tuple[Path, ...]], Any]
     origin: str
     licence: str
     differences: tuple[str, ...] = ()
+    is_copy: bool = False
 
     @property
     def can_be_fetched(self) -> bool:
@@ -63,10 +82,36 @@ class Source:
 
 
 class Found(NamedTuple):
-    """A source and where its files lie."""
+    """A source, where its files lie, and the cache folder, the only one from which files may be deleted."""
 
     source: Source
     paths: tuple[Path, ...]
+    cache: Path
+
+    def read(self) -> Any:
+        """What the files hold, or a :class:`DataFileError`."""
+        with self.blamed():
+            return self.source.read(self.paths)
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Turn what is raised over the content of the files into a :class:`DataFileError` that says what to do."""
+        path, must = self.paths[0], f"be {self.source.files[0].form} ({self.source.origin})"
+        if len(self.paths) > 1:
+            path, must = path.parent, f"hold {_together(self.source)} ({self.source.origin})"
+        try:
+            with parsing(path, must):
+                yield
+        except DataFileError as error:
+            if error.remedy is None:
+                # The same error with a remedy in place of itself, not as the cause of another.
+                raise DataFileError(error.path, error.problem, self._remedy(error.path)) from error.__cause__
+            raise
+
+    def _remedy(self, path: Path) -> str:
+        if path not in self.paths:
+            return "replace these files by the originals"
+        return _remedy(self.source.files[self.paths.index(path)], path, self.cache)
 
 
 def locate(
@@ -101,13 +146,20 @@ def locate(
         for source in sources:
             paths = source.paths_in(folder)
             if all(path.is_file() for path in paths):
-                _check_files(source, paths)
-                return Found(source, paths)
+                for file, path in zip(source.files, paths, strict=True):
+                    _check_file(file, path, cache)
+                return Found(source, paths, cache)
     if download:
         for source in sources:
             if source.can_be_fetched:
-                return Found(source, tuple(_fetch_checked(file, cache, progress) for file in source.files))
+                return Found(source, tuple(_fetch_checked(file, cache, progress) for file in source.files), cache)
     raise FileNotFoundError(_what_to_place(name, sources, cache))
+
+
+def is_there(source: Source, home: str | Path | None) -> bool:
+    """Whether AUCROSS_DATA or the cache folder holds all files of a source."""
+    folders = filter(None, (data_folder(), data_home(home)))
+    return any(all(path.is_file() for path in source.paths_in(folder)) for folder in folders)
 
 
 def file_checksum(path: Path, algorithm: str = "sha256") -> str:
@@ -134,37 +186,40 @@ def file_checksum(path: Path, algorithm: str = "sha256") -> str:
 
 def _fetch_checked(file: SourceFile, folder: Path, progress: bool | None) -> Path:
     if (folder / file.name).is_file():
-        _check_file(file, folder / file.name)
+        _check_file(file, folder / file.name, folder)
         return folder / file.name
     return fetch(file.name, str(file.url), folder, checksum=file.checksum, progress=progress)
 
 
-def _check_files(source: Source, paths: tuple[Path, ...]) -> None:
-    for file, path in zip(source.files, paths, strict=True):
-        _check_file(file, path)
-
-
-def _check_file(file: SourceFile, path: Path) -> None:
+def _check_file(file: SourceFile, path: Path, cache: Path) -> None:
     if file.checksum is None:
         return
     algorithm, expected = file.checksum.split(":")
     found = file_checksum(path, algorithm)
     if found != expected:
-        remedy = "delete it and it is downloaded again" if file.url else "replace it by a complete copy"
-        raise ValueError(
-            f"{path} is damaged or another version: {algorithm} must be {expected}, found {found}; {remedy}"
-        )
+        problem = f"is damaged or another version: {algorithm} must be {expected}, found {found}"
+        raise DataFileError(path, problem, _remedy(file, path, cache))
+
+
+def _remedy(file: SourceFile, path: Path, cache: Path) -> str:
+    """The folder of AUCROSS_DATA is its owner's: only from the cache folder are files to be deleted."""
+    return "delete it and load again with download=True" if file.url and path.parent == cache else REPLACE
+
+
+def _together(source: Source) -> str:
+    return " and ".join(file.name for file in source.files)
 
 
 def _what_to_place(name: str, sources: Sequence[Source], cache: Path) -> str:
-    places = " or ".join(" and ".join(file.name for file in source.files) for source in sources)
+    public_first = sorted(sources, key=lambda source: source.is_copy)
+    places = " or ".join(map(_together, public_first))
     folders = " or in ".join(f"{folder} ({why})" for folder, why in _places(cache))
     reason = (
         "download=False and no copy was found"
         if any(source.can_be_fetched for source in sources)
         else "it cannot be downloaded without an account or a request to its owners"
     )
-    return f"no rows of {name}: {reason}; put {places} in {folders}. Where to get it: {sources[0].origin}"
+    return f"no rows of {name}: {reason}; put {places} in {folders}. Where to get it: {public_first[0].origin}"
 
 
 def _places(cache: Path) -> list[tuple[Path, str]]:

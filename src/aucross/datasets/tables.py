@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.datasets.damage import DataFileError, parsing
 from aucross.datasets.optional import load_library
 
 if TYPE_CHECKING:
@@ -27,8 +28,9 @@ def load_pandas() -> Any:
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read a parquet file, or say which extra can."""
     load_library("pyarrow", "reading parquet files")
-    frame: pd.DataFrame = load_pandas().read_parquet(path, columns=columns)
-    return frame
+    with parsing(path, "be a parquet file"):
+        frame: pd.DataFrame = load_pandas().read_parquet(path, columns=columns)
+        return frame
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,11 @@ class Expected:
         found = {"rows": len(frame), "positives": int(frame[TARGET].sum())}
         for what, number in found.items():
             if number != getattr(self, what):
-                raise ValueError(
-                    f"{path} is not the expected file: it must hold {getattr(self, what):,} {what}, found {number:,}; "
-                    "replace it by the original"
-                )
+                problem = f"it must hold {getattr(self, what):,} {what}, found {number:,}"
+                raise DataFileError(path, f"is not the expected file: {problem}")
         if self.checksum and (checksum := content_checksum(frame)) != self.checksum:
-            raise ValueError(
-                f"{path} is not the expected file: the SHA-256 of its rows must be {self.checksum}, found {checksum}; "
-                "replace it by the original"
-            )
+            problem = f"the SHA-256 of its rows must be {self.checksum}, found {checksum}"
+            raise DataFileError(path, f"is not the expected file: {problem}")
 
 
 def check_columns(found: Iterable[object], needed: Sequence[str], path: Path) -> None:
@@ -68,9 +66,24 @@ def check_columns(found: Iterable[object], needed: Sequence[str], path: Path) ->
     there = set(found)
     missing = [column for column in needed if column not in there]
     if missing:
-        raise ValueError(
-            f"{path} is not the expected file: it lacks the columns {', '.join(missing)}; replace it by the original"
-        )
+        raise DataFileError(path, f"is not the expected file: it lacks the columns {', '.join(missing)}")
+
+
+def check_labels(labels: pd.Series, path: Path) -> None:
+    """Refuse a column of labels that are not 0 and 1, naming some."""
+    others = labels[~labels.isin([0, 1])]
+    if len(others):
+        some = ", ".join(map(repr, others.drop_duplicates().head(5).tolist()))
+        problem = f"is not the expected file: the column {labels.name} must be 0 or 1, found {some}"
+        raise DataFileError(path, problem, "write 1 for the positive class and 0 for the other, or replace the file")
+
+
+def check_numbers(frame: pd.DataFrame, path: Path) -> None:
+    """Refuse a table with columns that are not numbers, naming them."""
+    others = [str(column) for column in frame if column not in frame.select_dtypes("number")]
+    if others:
+        problem = f"is not the expected file: the columns {', '.join(others)} must be numbers, found text"
+        raise DataFileError(path, problem)
 
 
 def content_checksum(frame: pd.DataFrame) -> str:

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aucross.datasets.damage import parsing
 from aucross.datasets.dataset import Dataset
 from aucross.datasets.optional import load_library
 from aucross.datasets.sources import Rows, Source, SourceFile, locate
@@ -52,7 +53,7 @@ def load_ucicredit(
         With the 23 columns of the source, all numbers.
     """
     found = locate(NAME, SOURCES, home=data_home, download=download, progress=progress)
-    rows: Rows = found.source.read(found.paths)
+    rows: Rows = found.read()
     differences = ("The paper's random split is not published; this one is drawn with a seed of its own.",)
     return Dataset(NAME, rows.X, rows.y, None, found.source.origin, found.source.licence, differences)
 
@@ -64,11 +65,9 @@ def _read_parquet(paths: tuple[Path, ...]) -> Rows:
 
 def _read_archive(paths: tuple[Path, ...]) -> Rows:
     path = paths[0]
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _parse(archive.read(SHEET), path)
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise ValueError(f"{path} must be a zip archive that holds {SHEET!r}: {error}; replace it") from error
+    with parsing(path, f"be a zip archive that holds {SHEET!r}"), zipfile.ZipFile(path) as archive:
+        content = archive.read(SHEET)
+    return _parse(content, path)
 
 
 def _read_sheet(paths: tuple[Path, ...]) -> Rows:
@@ -77,17 +76,19 @@ def _read_sheet(paths: tuple[Path, ...]) -> Rows:
 
 def _parse(content: bytes, path: Path) -> Rows:
     xlrd = load_library("xlrd", f"reading {SHEET}")
-    try:
+    with parsing(path, "hold a sheet of Excel in the format xls, with two lines of headers"):
+        # xlrd takes empty content for none and looks for a file name.
+        if not content:
+            raise ValueError("the sheet is empty")
         sheet = xlrd.open_workbook(file_contents=content).sheet_by_index(0)
-    except xlrd.XLRDError as error:
-        raise ValueError(f"{path} must hold a sheet of Excel in the format xls: {error}; replace it") from error
-    # The first line calls the columns X1, X2, ...; the second has their names.
-    _, names, *lines = sheet.get_rows()
+        # The first line calls the columns X1, X2, ...; the second has their names.
+        _, names, *lines = sheet.get_rows()
     frame = load_pandas().DataFrame(
         [[cell.value for cell in line] for line in lines], columns=[cell.value for cell in names]
     )
     check_columns(frame.columns, [*COLUMNS, LABEL], path)
-    frame = _as_in_parquet(frame[[*COLUMNS, LABEL]].rename(columns={LABEL: TARGET}))
+    with parsing(path, "hold numbers only"):
+        frame = _as_in_parquet(frame[[*COLUMNS, LABEL]].rename(columns={LABEL: TARGET}))
     EXPECTED.check(frame, path)
     return Rows(frame, pop_target(frame))
 
@@ -103,6 +104,7 @@ SOURCES = (
         _read_parquet,
         f"ucicredit.parquet, from the {_ORIGIN}",
         _LICENCE,
+        is_copy=True,
     ),
     Source((SourceFile(SHEET),), _read_sheet, f"{SHEET} of the {_ORIGIN}", _LICENCE),
     Source(
