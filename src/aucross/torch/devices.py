@@ -1,0 +1,85 @@
+"""Where and how a network is computed: device, precision, threads, and torch's one random state.
+
+torch has one random generator and one number of threads per process. Whoever changes them here puts them back, and
+trainings in several threads of one process take turns.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from numbers import Integral
+from typing import Any, Literal
+
+import torch
+
+Precision = Literal["auto", "float32", "float64", "mixed"]
+PRECISIONS = ("auto", "float32", "float64", "mixed")
+
+_turn = threading.RLock()
+
+
+def find_device(device: Any) -> torch.device:
+    """The device that is meant, checked to be there."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f'device must be "auto", "cpu" or "cuda", got {device!r}') from error
+    if found.type not in ("cpu", "cuda"):  # others lack float64, in which losses are added up
+        raise ValueError(f'device must be "auto", "cpu" or "cuda", got {device!r}; pass device="cpu"')
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f'device must be one that is there, got {device!r} and no GPU was found; pass device="auto"')
+    return found
+
+
+def tensor_type(precision: Precision) -> torch.dtype:
+    """Type of weights and inputs."""
+    return torch.float64 if precision == "float64" else torch.float32
+
+
+def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[Any]:
+    """Compute layers in 16 bits if asked for, or by default on a GPU."""
+    dtype = low_precision(device, precision)
+    return nullcontext() if dtype is None else torch.autocast(device.type, dtype=dtype)
+
+
+def low_precision(device: torch.device, precision: Precision) -> torch.dtype | None:
+    """The 16-bit type in use, or None."""
+    if precision != "mixed" and not (precision == "auto" and device.type == "cuda"):
+        return None
+    if device.type == "cuda" and not torch.cuda.is_bf16_supported():
+        return torch.float16
+    return torch.bfloat16
+
+
+@contextmanager
+def own_random_state(seed: int, device: torch.device) -> Iterator[None]:
+    """Seed torch for one training and put its random state back afterwards."""
+    devices = [device] if device.type == "cuda" else []
+    with _turn, torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def threads(n_threads: int | None) -> Iterator[None]:
+    """Compute with so many threads, and put the number back afterwards."""
+    if n_threads is None:
+        yield
+        return
+    with _turn:
+        before = torch.get_num_threads()
+        torch.set_num_threads(n_threads)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+def check_threads(n_threads: Any) -> None:
+    """Refuse what is no number of threads."""
+    if n_threads is not None and (not isinstance(n_threads, Integral) or isinstance(n_threads, bool) or n_threads < 1):
+        raise ValueError(f"n_threads must be a whole number from 1, or None for torch's own, got {n_threads!r}")

@@ -1,0 +1,461 @@
+"""Networks that learn which rows to leave out: SelectiveNet, self-adaptive training, deep gamblers."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from aucross.estimators.held_out import TrainingRows
+from aucross.estimators.placing import Fitted
+from aucross.torch.devices import Precision
+from aucross.torch.images import Augment
+from aucross.torch.methods import GamblersMethod, SelectiveNetMethod, SelfAdaptiveMethod
+from aucross.torch.networks import Body
+from aucross.torch.options import Schedule, check_count, check_early_epochs, check_number
+from aucross.torch.selective import NetworkSelection
+from aucross.torch.shared_parameters import with_shared_parameters
+
+
+@with_shared_parameters
+class SelectiveNet(NetworkSelection):
+    """A network with a head that predicts and a head that selects, trained together for one coverage.
+
+    The network is trained *for* `coverage`. Other coverages can be asked for after the fit, and are answered by moving
+    the threshold on the same selection head; for the best network at each coverage fit one for each.
+
+    Parameters
+    ----------
+    body : None, str, torch module or function, default=None
+        What stands between the input and the heads. None is the residual network for tables and VGG16 for images;
+        ``"mlp"``, ``"resnet"`` and ``"vgg16"`` name one; a module is copied with its weights; a function is called
+        with the number of columns or channels and returns a module, such as ``functools.partial(VGG16, width=0.25)``.
+        A module returns one vector of features per row.
+    coverage : float in (0, 1], default=0.9
+        Share of rows to train for and to select by default.
+    coverage_confidence : float in (0, 1), optional
+        Reject less, so that new rows keep the coverage with this probability. Exact for new rows from the population
+        of the held-out ones. Excludes `sample_weight`.
+    cv : int, splitter or iterable of splits, optional
+        None holds out one stratified part of `holdout_size`; of anything else the first split is used.
+    holdout_size : float in (0, 1), default=0.1
+        Share of rows held out to place the threshold, if `cv` is None.
+    alpha : float in [0, 1], default=0.5
+        Weight of the risk of the selected rows against that of the auxiliary head.
+    penalty : float, default=32.0
+        Weight (lambda) of the penalty for selecting less than `coverage`.
+    alpha_scales_penalty : bool, default=False
+        False is the loss of the paper that this library follows; True multiplies the penalty by `alpha` too, as
+        SelectiveNet's own paper does.
+    head_sizes : tuple of int, default=(128,)
+        Layers of the prediction and the auxiliary head. The paper takes (512, 256, 128) for CSDS1, Lending and GiveMe.
+    {shared parameters}
+    random_state : int, RandomState instance or None, default=None
+        Seed of the split, of weights, batches, dropout and augmentation. With an integer and the same number of threads
+        a fit on a processor is the same each time.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The trained network, which answers every row.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; of two, the positive class is ``classes_[1]``.
+    band_rule_ : BandRule
+        Answers which selection scores to reject for a coverage.
+    held_out_ : HeldOutScores
+        Scores of the rows held out.
+    held_out_selection_ : ndarray of shape (n_held_out,)
+        Selection scores of the same rows.
+    history_ : dict
+        Loss, coverage and validation loss of each epoch.
+    trained_coverage_ : float
+        The coverage that the network was trained for.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features seen during fit, if they are all text.
+
+    See Also
+    --------
+    SelfAdaptiveTraining : One training for all coverages.
+    DeepGamblers : The same with bets.
+
+    Notes
+    -----
+    Geifman and El-Yaniv, "SelectiveNet: A Deep Neural Network with an Integrated Reject Option", ICML 2019; loss and
+    heads as in the appendix of Pugnana and Ruggieri, "AUC-based Selective Classification", AISTATS 2023, see
+    :func:`~aucross.torch.selective_net_loss`. The selection score is the output of the selection head before its
+    sigmoid; rows below its (1 - coverage) quantile on the held-out rows are rejected.
+
+    For several coverages a shared start saves time: fit once with ``warm_start=True``, then for each coverage fit a
+    ``copy.deepcopy`` of it after ``set_params(coverage=..., max_epochs=...)``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucross.torch import SelectiveNet
+    >>> X, y = make_classification(2000, flip_y=0.2, random_state=0)
+    >>> clf = SelectiveNet(body="mlp", coverage=0.8, max_epochs=4, schedule="one-cycle", random_state=0).fit(X, y)
+    >>> print(clf.select(X).mean().round(1), clf.trained_coverage_)
+    0.8 0.8
+    """
+
+    def __init__(
+        self,
+        *,
+        body: Body = None,
+        coverage: float = 0.9,
+        coverage_confidence: float | None = None,
+        cv: Any = None,
+        holdout_size: float = 0.1,
+        alpha: float = 0.5,
+        penalty: float = 32.0,
+        alpha_scales_penalty: bool = False,
+        head_sizes: tuple[int, ...] = (128,),
+        max_epochs: int = 300,
+        batch_size: int = 128,
+        lr: float = 0.1,
+        schedule: Schedule = "step",
+        momentum: float = 0.9,
+        weight_decay: float = 0.0,
+        validation_size: float | None = None,
+        patience: int = 20,
+        augment: Augment = "flip+crop",
+        half_size_epochs: int = 0,
+        precision: Precision = "auto",
+        device: Any = "auto",
+        n_threads: int | None = None,
+        checkpoint_folder: str | os.PathLike[str] | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.body = body
+        self.coverage = coverage
+        self.coverage_confidence = coverage_confidence
+        self.cv = cv
+        self.holdout_size = holdout_size
+        self.alpha = alpha
+        self.penalty = penalty
+        self.alpha_scales_penalty = alpha_scales_penalty
+        self.head_sizes = head_sizes
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.schedule = schedule
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.validation_size = validation_size
+        self.patience = patience
+        self.augment = augment
+        self.half_size_epochs = half_size_epochs
+        self.precision = precision
+        self.device = device
+        self.n_threads = n_threads
+        self.checkpoint_folder = checkpoint_folder
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _method(self) -> SelectiveNetMethod:
+        return SelectiveNetMethod(
+            target_coverage=self.coverage,
+            alpha=self.alpha,
+            penalty=self.penalty,
+            alpha_scales_penalty=self.alpha_scales_penalty,
+            head_sizes=self.head_sizes,
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("alpha", self.alpha, at_least=0.0, at_most=1.0, remedy="pass 0.5")
+        check_number("penalty", self.penalty, at_least=0.0, remedy="pass 32")
+        if not isinstance(self.head_sizes, list | tuple):
+            raise TypeError(f"head_sizes must be a tuple of layer sizes, got {self.head_sizes!r}; pass (128,)")
+        for size in self.head_sizes:
+            check_count("each of head_sizes", size)
+
+    def _further_attributes(self) -> dict[str, Any]:
+        return {"trained_coverage_": self.coverage}
+
+
+@with_shared_parameters
+class SelfAdaptiveTraining(NetworkSelection):
+    """A network with one output to abstain, whose training targets follow its own predictions.
+
+    Rows that the network keeps getting wrong are learnt less and less and become examples of abstaining. One fit
+    serves every coverage.
+
+    Parameters
+    ----------
+    body : None, str, torch module or function, default=None
+        What stands between the input and the heads. None is the residual network for tables and VGG16 for images;
+        ``"mlp"``, ``"resnet"`` and ``"vgg16"`` name one; a module is copied with its weights; a function is called
+        with the number of columns or channels and returns a module, such as ``functools.partial(VGG16, width=0.25)``.
+        A module returns one vector of features per row.
+    coverage : float in (0, 1], default=0.9
+        Share of rows to select by default; `select` and `band` take any other.
+    coverage_confidence : float in (0, 1), optional
+        Reject less, so that new rows keep the coverage with this probability. Exact for new rows from the population
+        of the held-out ones. Excludes `sample_weight`.
+    cv : int, splitter or iterable of splits, optional
+        None holds out one stratified part of `holdout_size`; of anything else the first split is used.
+    holdout_size : float in (0, 1), default=0.1
+        Share of rows held out to place the threshold, if `cv` is None.
+    target_momentum : float in [0, 1], default=0.99
+        Share of the old target of a row that is kept each time the row is seen. The default is meant for the paper's
+        300 epochs; with ten, 0.9 or less lets the targets move as far.
+    pretrain_epochs : int, default=0
+        Epochs before the targets begin to move; until then they are the labels.
+    {shared parameters}
+    random_state : int, RandomState instance or None, default=None
+        Seed of the split, of weights, batches, dropout and augmentation. With an integer and the same number of threads
+        a fit on a processor is the same each time.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The trained network, which answers every row.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; of two, the positive class is ``classes_[1]``.
+    band_rule_ : BandRule
+        Answers which selection scores to reject for a coverage.
+    held_out_ : HeldOutScores
+        Scores of the rows held out.
+    held_out_selection_ : ndarray of shape (n_held_out,)
+        Selection scores of the same rows.
+    history_ : dict
+        Loss, coverage and validation loss of each epoch.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features seen during fit, if they are all text.
+
+    See Also
+    --------
+    SelectiveNet : Trained for one coverage.
+    DeepGamblers : The same with bets.
+
+    Notes
+    -----
+    Huang, Zhang and Zhang, "Self-Adaptive Training: beyond Empirical Risk Minimization", NeurIPS 2020; loss and
+    options as in the appendix of Pugnana and Ruggieri (2023), see :func:`~aucross.torch.self_adaptive_loss`. The
+    selection score is the log-odds of 1 less the share of the output to abstain; probabilities are the softmax over
+    the classes alone.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucross.torch import SelfAdaptiveTraining
+    >>> X, y = make_classification(2000, flip_y=0.2, random_state=0)
+    >>> clf = SelfAdaptiveTraining(body="mlp", max_epochs=4, schedule="one-cycle", random_state=0).fit(X, y)
+    >>> print(clf.select(X, coverage=0.8).mean().round(1))
+    0.8
+    """
+
+    def __init__(
+        self,
+        *,
+        body: Body = None,
+        coverage: float = 0.9,
+        coverage_confidence: float | None = None,
+        cv: Any = None,
+        holdout_size: float = 0.1,
+        target_momentum: float = 0.99,
+        pretrain_epochs: int = 0,
+        max_epochs: int = 300,
+        batch_size: int = 128,
+        lr: float = 0.1,
+        schedule: Schedule = "step",
+        momentum: float = 0.9,
+        weight_decay: float = 0.0,
+        validation_size: float | None = None,
+        patience: int = 20,
+        augment: Augment = "flip+crop",
+        half_size_epochs: int = 0,
+        precision: Precision = "auto",
+        device: Any = "auto",
+        n_threads: int | None = None,
+        checkpoint_folder: str | os.PathLike[str] | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.body = body
+        self.coverage = coverage
+        self.coverage_confidence = coverage_confidence
+        self.cv = cv
+        self.holdout_size = holdout_size
+        self.target_momentum = target_momentum
+        self.pretrain_epochs = pretrain_epochs
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.schedule = schedule
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.validation_size = validation_size
+        self.patience = patience
+        self.augment = augment
+        self.half_size_epochs = half_size_epochs
+        self.precision = precision
+        self.device = device
+        self.n_threads = n_threads
+        self.checkpoint_folder = checkpoint_folder
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _method(self) -> SelfAdaptiveMethod:
+        return SelfAdaptiveMethod(momentum=self.target_momentum, pretrain_epochs=self.pretrain_epochs)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("target_momentum", self.target_momentum, at_least=0.0, at_most=1.0, remedy="pass 0.99")
+        check_early_epochs("pretrain_epochs", self.pretrain_epochs, self.max_epochs, "to learn when to abstain")
+
+
+@with_shared_parameters
+class DeepGamblers(NetworkSelection):
+    """A network that bets on the classes and may keep a part in reserve.
+
+    A bet on the right class pays `payoff`, what is kept in reserve pays 1. One fit serves every coverage.
+
+    Parameters
+    ----------
+    body : None, str, torch module or function, default=None
+        What stands between the input and the heads. None is the residual network for tables and VGG16 for images;
+        ``"mlp"``, ``"resnet"`` and ``"vgg16"`` name one; a module is copied with its weights; a function is called
+        with the number of columns or channels and returns a module, such as ``functools.partial(VGG16, width=0.25)``.
+        A module returns one vector of features per row.
+    coverage : float in (0, 1], default=0.9
+        Share of rows to select by default; `select` and `band` take any other.
+    coverage_confidence : float in (0, 1), optional
+        Reject less, so that new rows keep the coverage with this probability. Exact for new rows from the population
+        of the held-out ones. Excludes `sample_weight`.
+    cv : int, splitter or iterable of splits, optional
+        None holds out one stratified part of `holdout_size`; of anything else the first split is used.
+    holdout_size : float in (0, 1), default=0.1
+        Share of rows held out to place the threshold, if `cv` is None.
+    payoff : float in (1, n_classes], default=1.8
+        What a bet on the right class pays. A perfect network keeps everything in reserve where no class is more
+        probable than ``1 / payoff``, so rows below that cannot be told apart: a low payoff suits low coverages.
+    pretrain_epochs : int, default=0
+        Epochs of plain cross entropy before the betting; low payoffs need some.
+    {shared parameters}
+    random_state : int, RandomState instance or None, default=None
+        Seed of the split, of weights, batches, dropout and augmentation. With an integer and the same number of threads
+        a fit on a processor is the same each time.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The trained network, which answers every row.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels; of two, the positive class is ``classes_[1]``.
+    band_rule_ : BandRule
+        Answers which selection scores to reject for a coverage.
+    held_out_ : HeldOutScores
+        Scores of the rows held out.
+    held_out_selection_ : ndarray of shape (n_held_out,)
+        Selection scores of the same rows.
+    history_ : dict
+        Loss, coverage and validation loss of each epoch.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features seen during fit, if they are all text.
+
+    See Also
+    --------
+    SelectiveNet : Trained for one coverage.
+    SelfAdaptiveTraining : One training for all coverages.
+
+    Notes
+    -----
+    Liu, Wang, Liang, Salakhutdinov, Morency and Ueda, "Deep Gamblers: Learning to Abstain with Portfolio Theory",
+    NeurIPS 2019, see :func:`~aucross.torch.gamblers_loss`. The selection score is the log-odds of 1
+    less the reservation; probabilities are the softmax over the classes alone. For two classes and a row whose
+    likelier class has probability p, the best reservation is :math:`o (1 - p) / (o - 1)` with o the payoff, and 1 if
+    p is below 1 / o.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from aucross.torch import DeepGamblers
+    >>> X, y = make_classification(2000, flip_y=0.2, random_state=0)
+    >>> clf = DeepGamblers(body="mlp", max_epochs=4, schedule="one-cycle", random_state=0).fit(X, y)
+    >>> print(clf.select(X, coverage=0.8).mean().round(1))
+    0.8
+    """
+
+    def __init__(
+        self,
+        *,
+        body: Body = None,
+        coverage: float = 0.9,
+        coverage_confidence: float | None = None,
+        cv: Any = None,
+        holdout_size: float = 0.1,
+        payoff: float = 1.8,
+        pretrain_epochs: int = 0,
+        max_epochs: int = 300,
+        batch_size: int = 128,
+        lr: float = 0.1,
+        schedule: Schedule = "step",
+        momentum: float = 0.9,
+        weight_decay: float = 0.0,
+        validation_size: float | None = None,
+        patience: int = 20,
+        augment: Augment = "flip+crop",
+        half_size_epochs: int = 0,
+        precision: Precision = "auto",
+        device: Any = "auto",
+        n_threads: int | None = None,
+        checkpoint_folder: str | os.PathLike[str] | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.body = body
+        self.coverage = coverage
+        self.coverage_confidence = coverage_confidence
+        self.cv = cv
+        self.holdout_size = holdout_size
+        self.payoff = payoff
+        self.pretrain_epochs = pretrain_epochs
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.lr = lr
+        self.schedule = schedule
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.validation_size = validation_size
+        self.patience = patience
+        self.augment = augment
+        self.half_size_epochs = half_size_epochs
+        self.precision = precision
+        self.device = device
+        self.n_threads = n_threads
+        self.checkpoint_folder = checkpoint_folder
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _method(self) -> GamblersMethod:
+        return GamblersMethod(payoff=self.payoff, pretrain_epochs=self.pretrain_epochs)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_number("payoff", self.payoff, above=1.0, remedy="pass 1.8")
+        check_early_epochs("pretrain_epochs", self.pretrain_epochs, self.max_epochs, "to learn when to abstain")
+
+    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
+        n_classes = len(training.classes)
+        if self.payoff > n_classes:
+            raise ValueError(
+                f"payoff must be at most the number of classes, {n_classes}, got {self.payoff}: nothing would ever be "
+                "kept in reserve; pass 1.8"
+            )
+        return super()._fit(training, response_method, rng)

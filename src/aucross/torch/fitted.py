@@ -1,0 +1,183 @@
+"""A trained network with what it needs to read rows: it can be copied, pickled and stored as arrays."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.model_selection import train_test_split
+from torch import Tensor, nn
+
+from aucross.estimators.held_out import take_rows
+from aucross.torch.devices import find_device, own_random_state, tensor_type, threads
+from aucross.torch.images import ImageRows, ImageScale, is_images
+from aucross.torch.methods import Method
+from aucross.torch.networks import Body, Network, TableFront, build_body, build_network
+from aucross.torch.options import TrainingOptions
+from aucross.torch.tables import TableEncoder, TableRows
+from aucross.torch.training import History, LabelledRows, RowSource, Training, check_batches, score
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How rows become tensors: as a table, or as images of one size."""
+
+    table: TableEncoder | None = None
+    images: ImageScale | None = None
+
+    @classmethod
+    def fit(cls, X: Any, weight: FloatArray | None) -> Self:
+        """Learn from training rows."""
+        return cls(images=ImageScale.fit(X)) if is_images(X) else cls(table=TableEncoder.fit(X, weight))
+
+    def read(self, X: Any, options: TrainingOptions) -> RowSource:
+        """Rows from which batches can be taken."""
+        if self.images is not None:
+            return ImageRows.of(X, self.images, augment=options.augment, precision=options.precision)
+        assert self.table is not None
+        return TableRows.of(self.table.encode(X), options.precision)
+
+    def front(self) -> tuple[nn.Module, int]:
+        """The first part of a network, and the columns or channels that it hands on."""
+        if self.table is None:
+            return nn.Identity(), 3
+        front = TableFront(n_numbers=self.table.n_numbers, n_codes=self.table.n_codes)
+        return front, front.n_outputs
+
+    def two_rows(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """Inputs of two rows of zeros."""
+        if self.images is not None:
+            return (torch.zeros(2, 3, self.images.height, self.images.width, dtype=dtype),)
+        assert self.table is not None
+        codes = torch.zeros(2, len(self.table.n_codes), dtype=torch.int64)
+        return torch.zeros(2, self.table.n_numbers, dtype=dtype), codes
+
+
+@dataclass
+class FittedNetwork:
+    """A trained network, its way to read rows and its method.
+
+    Pickled, it keeps its weights as arrays and builds the network again from the same body.
+    """
+
+    network: Network
+    reader: Reader
+    body: Body
+    method: Method
+    options: TrainingOptions
+    n_classes: int
+
+    @classmethod
+    def untrained(
+        cls, reader: Reader, body: Body, method: Method, options: TrainingOptions, *, n_classes: int
+    ) -> FittedNetwork:
+        """A new network for rows as `reader` reads them."""
+        dtype = tensor_type(options.precision)
+        front, n_inputs = reader.front()
+        network = build_network(
+            front=front.to(dtype),
+            body=build_body(body, n_inputs).to(dtype),
+            example=reader.two_rows(dtype),
+            heads=lambda n_features: method.heads(n_features, n_classes),
+        )
+        network = network.to(dtype)
+        if reader.images is not None:
+            network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return cls(network, reader, body, method, options, n_classes)
+
+    def answers(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Probabilities and selection scores of checked rows."""
+        with threads(self.options.n_threads):
+            return score(self.network, self.reader.read(X, self.options), self.method, self.options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name != "network"}
+        return {**state, "weights": {name: value.cpu().numpy() for name, value in self.network.state_dict().items()}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        weights = {name: torch.tensor(value) for name, value in state.pop("weights").items()}
+        # Building draws weights, which are then replaced: nobody else's random numbers must change by it.
+        with own_random_state(0, torch.device("cpu")):
+            built = FittedNetwork.untrained(**state)
+        built.network.load_state_dict(weights)
+        built.network.eval()
+        self.__dict__.update(built.__dict__)
+
+
+@dataclass(frozen=True)
+class NetworkRecipe:
+    """What is trained and how.
+
+    Attributes
+    ----------
+    method : Method
+        Heads and loss.
+    body : Body
+        What stands between input and heads.
+    options : TrainingOptions
+        How to train.
+    start : FittedNetwork, optional
+        A network to go on from instead of a new one.
+    """
+
+    method: Method
+    body: Body
+    options: TrainingOptions
+    start: FittedNetwork | None = None
+
+    def train(
+        self, X: Any, y: NDArray[Any], weight: FloatArray | None, *, classes: NDArray[Any], seed: int
+    ) -> tuple[FittedNetwork, History]:
+        """Train on checked rows."""
+        if weight is not None:
+            used = np.flatnonzero(weight > 0)
+            X, y, weight = take_rows(X, used), y[used], weight[used]
+        device = find_device(self.options.device)
+        with threads(self.options.n_threads), own_random_state(seed, device):
+            fitted = self._network(X, weight, n_classes=len(classes))
+            rows = LabelledRows(
+                fitted.reader.read(X, self.options),
+                torch.tensor(np.searchsorted(classes, y)),
+                None if weight is None else torch.tensor(weight, dtype=tensor_type(self.options.precision)),
+            )
+            rows, validation = self._split(rows, seed)
+            check_batches(rows.labels, self.options.batch_size, classes)
+            training = Training(
+                fitted.network,
+                rows,
+                self.method,
+                self.options,
+                n_classes=len(classes),
+                seed=seed,
+                validation=validation,
+            )
+            history = training.run()
+        return fitted, history
+
+    def _network(self, X: Any, weight: FloatArray | None, *, n_classes: int) -> FittedNetwork:
+        if self.start is None:
+            reader = Reader.fit(X, weight)
+            return FittedNetwork.untrained(reader, self.body, self.method, self.options, n_classes=n_classes)
+        if self.start.n_classes != n_classes:
+            raise ValueError(
+                f"y must have the {self.start.n_classes} classes of the earlier fit with warm_start=True, got "
+                f"{n_classes}; pass warm_start=False"
+            )
+        network = deepcopy(self.start.network).to(tensor_type(self.options.precision))
+        return FittedNetwork(network, self.start.reader, self.body, self.method, self.options, n_classes)
+
+    def _split(self, rows: LabelledRows, seed: int) -> tuple[LabelledRows, LabelledRows | None]:
+        """Keep some rows to see when to stop."""
+        if self.options.validation_size is None:
+            return rows, None
+        labels = rows.labels.numpy()
+        n_held = max(round(self.options.validation_size * len(labels)), len(np.unique(labels)))
+        train, held = train_test_split(np.arange(len(labels)), test_size=n_held, stratify=labels, random_state=seed)
+        return rows.take(torch.tensor(train)), rows.take(torch.tensor(held))

@@ -1,0 +1,149 @@
+"""Images as tensors: bytes until a batch is taken, then changed, scaled and handed over with the channels last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from aucross.torch.devices import Precision, tensor_type
+
+Augment = Literal["flip+crop", "flip"] | None
+AUGMENTS = ("flip+crop", "flip", None)
+
+# Pixels by which a crop may be off, for images of 32 pixels; larger images in proportion.
+_SHIFT_OF_32 = 4
+
+
+def is_images(X: Any) -> bool:
+    """Whether rows are images: four dimensions."""
+    return getattr(X, "ndim", 2) == 4
+
+
+def check_images(X: Any, shape: tuple[int, ...] | None = None) -> NDArray[np.uint8]:
+    """Images as bytes, of the shape seen in fit if there was one.
+
+    Parameters
+    ----------
+    X : array of shape (n, height, width, 3)
+        Images with values from 0 to 255.
+    shape : tuple, optional
+        Height, width and channels that they must have.
+    """
+    if not is_images(X):
+        raise ValueError(
+            f"X must hold images as an array of shape (n, height, width, 3), got {_shape_text(X)}; tables go to "
+            "ResNetClassifier or to a body for tables"
+        )
+    X = np.asarray(X)
+    if X.shape[3] != 3:
+        hint = (
+            "channels come last: pass X.transpose(0, 2, 3, 1)"
+            if X.shape[1] == 3
+            else "repeat a grey channel three times"
+        )
+        raise ValueError(f"X must hold images of shape (height, width, 3), got {X.shape[1:]}; {hint}")
+    if X.dtype != np.uint8:
+        raise ValueError(
+            f"X must hold images as bytes from 0 to 255, got {X.dtype}; pass (255 * X).astype(np.uint8) if they go "
+            "from 0 to 1"
+        )
+    if shape is not None and X.shape[1:] != tuple(shape):
+        raise ValueError(f"X must hold images of the shape seen in fit, {tuple(shape)}, got {X.shape[1:]}; resize them")
+    return X
+
+
+def _shape_text(X: Any) -> str:
+    return f"shape {X.shape}" if hasattr(X, "shape") else f"a {type(X).__name__}"
+
+
+@dataclass(frozen=True)
+class ImageScale:
+    """Size of the training images, and mean and deviation of each channel, from 0 to 255."""
+
+    height: int
+    width: int
+    means: list[float]
+    deviations: list[float]
+
+    @classmethod
+    def fit(cls, X: NDArray[np.uint8]) -> Self:
+        """Count the values of each channel."""
+        counts = np.stack([np.bincount(X[..., channel].ravel(), minlength=256) for channel in range(3)])
+        shares, values = counts / counts.sum(axis=1, keepdims=True), np.arange(256)
+        means = shares @ values
+        variances = shares @ values**2 - means**2
+        deviations = np.sqrt(np.maximum(variances, 1.0))
+        return cls(X.shape[1], X.shape[2], means.tolist(), deviations.tolist())
+
+
+@dataclass(frozen=True)
+class ImageRows:
+    """Images from which batches are taken."""
+
+    rows_at_once: ClassVar[int] = 256
+
+    pixels: Tensor  # (n, height, width, 3), bytes
+    scale: ImageScale
+    augment: Augment
+    precision: Precision
+
+    @classmethod
+    def of(cls, X: NDArray[np.uint8], scale: ImageScale, *, augment: Augment, precision: Precision) -> Self:
+        """Share the memory of images where torch may write to it."""
+        X = np.ascontiguousarray(X)
+        return cls(torch.from_numpy(X if X.flags.writeable else X.copy()), scale, augment, precision)
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    def batch(
+        self, rows: Tensor, generator: torch.Generator | None = None, *, half_size: bool = False
+    ) -> tuple[Tensor, ...]:
+        """Some images, changed at random if there is a generator."""
+        if generator is None or self.augment is None:
+            pixels = self.pixels[rows]
+        else:
+            pixels = changed_images(self.pixels, rows, generator, crop=self.augment == "flip+crop")
+        dtype = tensor_type(self.precision)
+        means, deviations = (torch.tensor(values, dtype=dtype) for values in (self.scale.means, self.scale.deviations))
+        # In memory the channels stay last, which is what convolutions are fastest with.
+        images = pixels.to(dtype).sub_(means).div_(deviations).permute(0, 3, 1, 2)
+        return (functional.avg_pool2d(images, 2) if half_size else images,)
+
+    def take(self, rows: Tensor) -> ImageRows:
+        """Some of the images."""
+        return ImageRows(self.pixels[rows], self.scale, self.augment, self.precision)
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """The content, for fingerprints."""
+        return [self.pixels.numpy()]
+
+
+def changed_images(pixels: Tensor, rows: Tensor, generator: torch.Generator, *, crop: bool) -> Tensor:
+    """Images mirrored with probability a half and, with `crop`, moved by up to an eighth of their size.
+
+    One look-up for the whole batch: the change is made to the positions of rows and columns. What moves in from
+    outside is the mirror image of the edge.
+    """
+    _, height, width, _ = pixels.shape
+    lines = torch.arange(height).expand(len(rows), -1)
+    columns = torch.arange(width).expand(len(rows), -1)
+    mirrored = torch.rand(len(rows), 1, generator=generator) < 0.5
+    if crop:
+        lines = _moved(lines, height, generator)
+        columns = _moved(columns, width, generator)
+    columns = torch.where(mirrored, width - 1 - columns, columns)
+    return pixels[rows[:, None, None], lines[:, :, None], columns[:, None, :]]
+
+
+def _moved(positions: Tensor, size: int, generator: torch.Generator) -> Tensor:
+    most = _SHIFT_OF_32 * size // 32
+    moved = positions + torch.randint(-most, most + 1, (len(positions), 1), generator=generator)
+    moved = moved.abs()
+    return torch.where(moved >= size, 2 * (size - 1) - moved, moved)

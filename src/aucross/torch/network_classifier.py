@@ -1,0 +1,212 @@
+"""What the classifiers that train a network share: checked rows, training, answers."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aucross.core.ranking import FloatArray, check_weights
+from aucross.torch.fitted import FittedNetwork, NetworkRecipe
+from aucross.torch.images import check_images, is_images
+from aucross.torch.methods import Method
+from aucross.torch.networks import Body
+from aucross.torch.options import TrainingOptions
+
+
+class NetworkClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers that train a network: checks rows, trains, answers.
+
+    A subclass supplies its recipe.
+    """
+
+    random_state: Any
+    warm_start: bool
+
+    def _recipe(self, X: Any) -> NetworkRecipe:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Train the network.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or array of shape (n_samples, height, width, 3)
+            A table, or images as bytes.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights in the loss, in the scaling of numbers and in the normalisation inside networks for tables.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        X = self._check_rows(X, is_fit=True)
+        y = _check_labels(y, X, self)
+        weight = None if sample_weight is None else check_weights(sample_weight, len(y))
+        classes = np.unique(y)
+        if len(np.unique(y if weight is None else y[weight > 0])) < len(classes) or len(classes) < 2:
+            raise ValueError(
+                f"y must hold at least two classes, each with weight above 0, got one class or less in "
+                f"{len(y)} rows: a classifier cannot be trained on 1 class"
+            )
+        recipe = self._recipe(X)
+        seed = self._seed(recipe.options)
+        self.network_, history = recipe.train(X, y, weight, classes=classes, seed=seed)
+        self.classes_ = classes
+        self.history_ = vars(history)
+        self.n_epochs_ = history.n_epochs
+        return self
+
+    def _seed(self, options: TrainingOptions) -> int:
+        if options.checkpoint_folder is not None and not isinstance(self.random_state, Integral):
+            raise ValueError(
+                "random_state must be an integer with checkpoint_folder, because a training is found again by its "
+                f"seed, got {self.random_state!r}; pass random_state=0"
+            )
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _start(self) -> FittedNetwork | None:
+        return getattr(self, "network_", None) if self.warm_start else None
+
+    def _check_rows(self, X: Any, *, is_fit: bool) -> Any:
+        """Rows as an array or frame, with the columns or the shape seen in fit."""
+        if is_images(X):
+            X = check_images(X, None if is_fit else getattr(self, "image_shape_", None))
+            return self._checked_images(X, is_fit=is_fit)
+        if not is_fit and hasattr(self, "image_shape_"):
+            check_images(X)
+        if type(X).__module__.startswith("pyarrow"):
+            X = X.to_pandas()
+        if hasattr(X, "columns"):
+            return validate_data(self, X, reset=is_fit, skip_check_array=True)
+        X = validate_data(self, X, reset=is_fit, dtype=None, ensure_all_finite=False)
+        if X.dtype.kind not in "OUS":
+            check_array(X, ensure_all_finite="allow-nan", ensure_min_samples=0)
+        return X
+
+    def _checked_images(self, X: NDArray[np.uint8], *, is_fit: bool) -> NDArray[np.uint8]:
+        if is_fit:
+            self.image_shape_ = X.shape[1:]
+            self.n_features_in_ = int(np.prod(X.shape[1:]))
+        elif not hasattr(self, "image_shape_"):
+            raise ValueError(f"X must be a table as in fit, got images of shape {X.shape}")
+        return X
+
+    def _answers(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        check_is_fitted(self, "network_")
+        return self.network_.answers(self._check_rows(X, is_fit=False))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or array of shape (n_samples, height, width, 3)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of ``classes_``.
+        """
+        return self._answers(X)[0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or array of shape (n_samples, height, width, 3)
+            Rows to label.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        probabilities = self.predict_proba(X)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _check_labels(y: Any, X: Any, estimator: Any) -> NDArray[Any]:
+    if y is None:
+        raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None")
+    y = column_or_1d(y, warn=True)
+    check_consistent_length(X, y)
+    check_classification_targets(y)
+    return y
+
+
+class SelectiveNetwork(NetworkClassifier):
+    """The network inside a selective classifier: it answers and says which answers to use.
+
+    Parameters
+    ----------
+    method : Method
+        Heads and loss.
+    body : Body
+        What stands between input and heads; None chooses by the kind of rows.
+    options : TrainingOptions
+        How to train.
+    start : FittedNetwork, optional
+        A network to go on from.
+    random_state : int, RandomState instance or None, default=None
+        Seed of weights, batches, dropout and augmentation.
+    """
+
+    warm_start = False
+
+    def __init__(
+        self, *, method: Method, body: Body, options: TrainingOptions, start: Any = None, random_state: Any = None
+    ) -> None:
+        self.method = method
+        self.body = body
+        self.options = options
+        self.start = start
+        self.random_state = random_state
+
+    def _recipe(self, X: Any) -> NetworkRecipe:
+        return NetworkRecipe(self.method, body_for(self.body, X), self.options, self.start)
+
+    def _seed(self, options: TrainingOptions) -> int:  # noqa: ARG002
+        # The selective classifier, which owns the seed, has checked it.
+        return int(self.random_state.randint(np.iinfo(np.int32).max))
+
+    def selection_score(self, X: Any) -> FloatArray:
+        """Score of each row, low where its answer should not be used.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or array of shape (n_samples, height, width, 3)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._answers(X)[1]
+
+
+def body_for(body: Body, X: Any) -> Body:
+    """The body to use: for None the one that suits tables or images; a named one that does not suit is refused."""
+    if body is None:
+        return "vgg16" if is_images(X) else "resnet"
+    if body == "vgg16" and not is_images(X):
+        check_images(X)
+    if isinstance(body, str) and body in ("mlp", "resnet") and is_images(X):
+        raise ValueError(f'body must be one for images, got {body!r} and X of shape {X.shape}; pass "vgg16"')
+    return body

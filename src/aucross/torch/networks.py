@@ -1,0 +1,318 @@
+"""Networks for tables and images, and the heads that the methods put on them.
+
+::
+
+    table: numbers, codes ──► TableFront (embeddings) ──► MLP or ResNet ─┐
+                                                                          ├──► features ──► one head per output
+    images                 ───────────────────────────► VGG16 ───────────┘
+
+A body maps its input to one vector of features per row; what the outputs mean is the method's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from math import log
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+# What `body` may be: a name, a module to copy, or a function of the number of inputs that builds one.
+Body = str | nn.Module | Callable[[int], nn.Module] | None
+
+# Width of the vector of each category; one for all columns, as in the tabular ResNet's paper.
+EMBEDDING_WIDTH = 8
+
+
+class RowNorm(nn.BatchNorm1d):
+    """Batch normalisation that can weight its rows, so that weight 2 is the row twice."""
+
+    row_weight: Tensor | None = None
+
+    def forward(self, input: Tensor) -> Tensor:  # noqa: A002  (the name that torch gives it)
+        """Normalise by the weighted mean and variance of the batch where weights are set."""
+        if not self.training or self.row_weight is None:
+            return super().forward(input)
+        weight = self.row_weight.to(input.dtype)[:, None]
+        total = weight.sum()
+        mean = (weight * input).sum(0) / total
+        variance = (weight * (input - mean) ** 2).sum(0) / total
+        self._follow(mean.detach(), variance.detach() * total / (total - 1).clamp(min=1e-6))
+        return (input - mean) * (variance + self.eps).rsqrt() * self.weight + self.bias
+
+    def _follow(self, mean: Tensor, variance: Tensor) -> None:
+        assert self.running_mean is not None
+        assert self.running_var is not None
+        assert self.momentum is not None
+        self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
+        self.running_var.lerp_(variance.to(self.running_var.dtype), self.momentum)
+
+
+@contextmanager
+def weighted_rows(network: nn.Module, weight: Tensor | None) -> Iterator[None]:
+    """Let the normalisation of tables count each row of a batch by its weight."""
+    norms = [] if weight is None else [module for module in network.modules() if isinstance(module, RowNorm)]
+    for norm in norms:
+        norm.row_weight = weight
+    try:
+        yield
+    finally:
+        for norm in norms:
+            norm.row_weight = None
+
+
+class TableFront(nn.Module):
+    """Numbers as they are, and a learnt vector for each category.
+
+    Parameters
+    ----------
+    n_numbers : int
+        Columns of numbers.
+    n_codes : sequence of int
+        For each column of categories, how many codes it has; code 0 means unknown and starts as a vector of zeros.
+    """
+
+    def __init__(self, *, n_numbers: int, n_codes: Sequence[int]) -> None:
+        super().__init__()
+        self.n_outputs = n_numbers + EMBEDDING_WIDTH * len(n_codes)
+        starts = torch.tensor([0, *n_codes], dtype=torch.int64).cumsum(0)
+        self.starts: Tensor
+        self.register_buffer("starts", starts[:-1], persistent=False)
+        self.vectors = nn.Embedding(int(starts[-1]), EMBEDDING_WIDTH) if len(n_codes) else None
+        if self.vectors is not None:
+            with torch.no_grad():
+                self.vectors.weight[starts[:-1]] = 0.0
+
+    def forward(self, numbers: Tensor, codes: Tensor) -> Tensor:
+        """Return one row of numbers and vectors for each row of the table."""
+        if self.vectors is None:
+            return numbers
+        return torch.cat((numbers, self.vectors(codes + self.starts).flatten(1)), dim=1)
+
+
+class MLP(nn.Module):
+    """Plain layers of equal width with ReLU between them.
+
+    Parameters
+    ----------
+    n_inputs : int
+        Columns of the input.
+    n_blocks : int, default=2
+        Number of layers.
+    width : int, default=128
+        Units of each layer, and features that come out.
+    dropout : float, default=0.0
+        Share of units set to zero during training.
+    """
+
+    def __init__(self, n_inputs: int, *, n_blocks: int = 2, width: int = 128, dropout: float = 0.0) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        for size in [n_inputs, *[width] * (n_blocks - 1)]:
+            layers += [nn.Linear(size, width), nn.ReLU(), _dropout(dropout)]
+        self.layers = nn.Sequential(*layers)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return the features of each row."""
+        return self.layers(rows)
+
+
+class ResNet(nn.Module):
+    """Residual network for tables.
+
+    Parameters
+    ----------
+    n_inputs : int
+        Columns of the input.
+    n_blocks : int, default=2
+        Residual blocks.
+    width : int, default=192
+        Units between the blocks, and features that come out.
+    hidden_multiplier : float, default=2.0
+        Units inside a block, as a multiple of `width`.
+    dropout, residual_dropout : float, default=0.15 and 0.0
+        Share of units set to zero during training inside a block and at its end.
+
+    Notes
+    -----
+    Gorishniy, Rubachev, Khrulkov and Babenko, "Revisiting Deep Learning Models for Tabular Data", NeurIPS 2021: a
+    linear layer, then blocks ``x + Dropout(Linear(Dropout(ReLU(Linear(BatchNorm(x))))))``, then batch normalisation and
+    ReLU before the head. The sizes are the defaults of its authors' package.
+    """
+
+    def __init__(
+        self,
+        n_inputs: int,
+        *,
+        n_blocks: int = 2,
+        width: int = 192,
+        hidden_multiplier: float = 2.0,
+        dropout: float = 0.15,
+        residual_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        hidden = int(width * hidden_multiplier)
+        self.first = nn.Linear(n_inputs, width)
+        self.blocks = nn.ModuleList(
+            nn.Sequential(
+                RowNorm(width),
+                nn.Linear(width, hidden),
+                nn.ReLU(),
+                _dropout(dropout),
+                nn.Linear(hidden, width),
+                _dropout(residual_dropout),
+            )
+            for _ in range(n_blocks)
+        )
+        self.last = nn.Sequential(RowNorm(width), nn.ReLU())
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return the features of each row."""
+        features = self.first(rows)
+        for block in self.blocks:
+            features = features + block(features)
+        return self.last(features)
+
+
+class VGG16(nn.Module):
+    """The thirteen convolutions of VGG16 with batch normalisation, and the mean over the image at the end.
+
+    Parameters
+    ----------
+    n_inputs : int, default=3
+        Channels of the images.
+    width : float, default=1.0
+        Factor of the number of channels of every layer; 0.25 has a sixteenth of the weights.
+    dropout : float, default=0.0
+        Share of features set to zero during training.
+
+    Notes
+    -----
+    Simonyan and Zisserman, "Very Deep Convolutional Networks for Large-Scale Image Recognition", ICLR 2015. The fully
+    connected layers of 4,096 units are for images of 224 pixels and left out. Images of 32 pixels are halved five
+    times; smaller ones as often as they can be.
+    """
+
+    CHANNELS = ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512))
+
+    def __init__(self, n_inputs: int = 3, *, width: float = 1.0, dropout: float = 0.0) -> None:
+        super().__init__()
+        layers: list[nn.Module] = []
+        before = n_inputs
+        for stage in self.CHANNELS:
+            for full in stage:
+                channels = max(1, round(full * width))
+                layers += [
+                    # The normalisation that follows has a bias of its own.
+                    nn.Conv2d(before, channels, kernel_size=3, padding=1, bias=False),
+                    nn.BatchNorm2d(channels),
+                    nn.ReLU(inplace=True),
+                ]
+                before = channels
+            layers.append(_Halve())
+        self.layers = nn.Sequential(*layers)
+        self.dropout = _dropout(dropout)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the features of each image."""
+        return self.dropout(self.layers(images).mean(dim=(2, 3)))
+
+
+def _dropout(share: float) -> nn.Module:
+    """Dropout, or nothing: dropout of none still draws a number for each unit."""
+    return nn.Dropout(share) if share else nn.Identity()
+
+
+class _Halve(nn.Module):
+    """Half the height and width of an image, unless there is nothing left to halve."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return functional.max_pool2d(images, 2) if min(images.shape[2:]) > 1 else images
+
+
+class Network(nn.Module):
+    """A front that reads the input, a body, and named heads on the features of the body."""
+
+    def __init__(self, *, front: nn.Module, body: nn.Module, heads: Mapping[str, nn.Module]) -> None:
+        super().__init__()
+        self.front = front
+        self.body = body
+        self.heads = nn.ModuleDict(heads)
+
+    def forward(self, *inputs: Tensor) -> dict[str, Tensor]:
+        """Return the outputs of each head, before any softmax or sigmoid."""
+        features = self.body(self.front(*inputs))
+        return {name: head(features) for name, head in self.heads.items()}
+
+
+# ---- heads ----
+
+
+def prediction_head(n_features: int, hidden: Sequence[int], n_outputs: int) -> nn.Module:
+    """Layers of the given sizes, then one output per class.
+
+    All but the last layer are followed by normalisation and ReLU; the last leads straight to the outputs, as the
+    paper's appendix describes its heads of 128 and of 512, 256 and 128 units.
+    """
+    layers: list[nn.Module] = []
+    for size in hidden[:-1]:
+        layers += [nn.Linear(n_features, size), RowNorm(size), nn.ReLU()]
+        n_features = size
+    for size in hidden[-1:]:
+        layers.append(nn.Linear(n_features, size))
+        n_features = size
+    return nn.Sequential(*layers, nn.Linear(n_features, n_outputs))
+
+
+def selection_head(n_features: int, coverage: float) -> nn.Module:
+    """The selection head of the paper's appendix: 128 units, normalisation, ReLU, 64 units, one output.
+
+    NOTE[DIFF]: the last bias starts where the sigmoid is the coverage to train for. From 0, which accepts half, the
+    penalty of the first steps drives every output so high that its sigmoid is 1 and nothing is learnt any more.
+    """
+    last = nn.Linear(64, 1)
+    nn.init.constant_(last.bias, log(coverage / max(1 - coverage, 0.01)))
+    return nn.Sequential(nn.Linear(n_features, 128), RowNorm(128), nn.ReLU(), nn.Linear(128, 64), last, nn.Flatten(0))
+
+
+# ---- bodies ----
+
+_NAMED: dict[str, Callable[[int], nn.Module]] = {"mlp": MLP, "resnet": ResNet, "vgg16": VGG16}
+
+
+def build_body(body: Body, n_inputs: int) -> nn.Module:
+    """The module that a `body` argument means."""
+    if isinstance(body, nn.Module):
+        return deepcopy(body)
+    if isinstance(body, str):
+        if body not in _NAMED:
+            raise ValueError(f"body must be one of {sorted(_NAMED)}, a module or a function, got {body!r}")
+        return _NAMED[body](n_inputs)
+    if not callable(body):
+        raise TypeError(
+            f"body must be a name, a torch module or a function of the number of inputs, got {type(body).__name__}; "
+            "pass for example functools.partial(VGG16, width=0.25)"
+        )
+    built: Any = body(n_inputs)
+    if not isinstance(built, nn.Module):
+        raise TypeError(f"body must return a torch module when called with {n_inputs}, got {type(built).__name__}")
+    return built
+
+
+def build_network(
+    *, front: nn.Module, body: nn.Module, example: tuple[Tensor, ...], heads: Callable[[int], Mapping[str, nn.Module]]
+) -> Network:
+    """Put heads on a body, whose number of features is seen by running it on two rows."""
+    front.eval(), body.eval()
+    with torch.no_grad():
+        features = body(front(*example))
+    if features.ndim != 2 or len(features) != len(example[0]):
+        raise ValueError(
+            "body must return one vector of features per row, got shape "
+            f"{tuple(features.shape)} for an input of {tuple(example[0].shape)}; flatten or pool its output"
+        )
+    return Network(front=front, body=body, heads=heads(features.shape[1]))

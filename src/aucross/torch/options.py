@@ -1,0 +1,142 @@
+"""The options of a training: what they may be, and what each step's learning rate is."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass
+from math import cos, isfinite, pi
+from typing import Any, Literal
+
+import numpy as np
+
+from aucross.torch.devices import PRECISIONS, Precision, check_threads, find_device
+from aucross.torch.images import AUGMENTS, Augment
+
+Schedule = Literal["step", "one-cycle"] | None
+SCHEDULES = ("step", "one-cycle", None)
+
+# The paper halves the rate every 25 epochs.
+_EPOCHS_PER_STEP = 25
+# The one-cycle schedule (Smith and Topin 2018) rises for this share of the steps, from and to these parts of the rate.
+_RISING_SHARE = 0.3
+_FIRST_PART = 0.04
+_LAST_PART = 0.0004
+
+# What the result of a training does not depend on.
+_WITHOUT_EFFECT = ("n_threads", "checkpoint_folder", "verbose")
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What every network estimator lets one choose about its training; see there for what each means."""
+
+    max_epochs: int = 300
+    batch_size: int = 128
+    lr: float = 0.1
+    schedule: Schedule = "step"
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    validation_size: float | None = None
+    patience: int = 20
+    augment: Augment = "flip+crop"
+    half_size_epochs: int = 0
+    precision: Precision = "auto"
+    device: Any = "auto"
+    n_threads: int | None = None
+    checkpoint_folder: str | os.PathLike[str] | None = None
+    verbose: int = 0
+
+    def check(self) -> None:
+        """Refuse what cannot work, before anything is computed."""
+        for name in ("max_epochs", "batch_size", "patience"):
+            check_count(name, getattr(self, name))
+        check_number("lr", self.lr, above=0.0, remedy="pass 0.1")
+        check_number("momentum", self.momentum, at_least=0.0, below=1.0, remedy="pass 0.9")
+        check_number("weight_decay", self.weight_decay, at_least=0.0, remedy="pass 0.0005, or 0 for none")
+        if self.validation_size is not None:
+            check_number("validation_size", self.validation_size, above=0.0, below=1.0, remedy="pass 0.1 for a tenth")
+        check_choice("schedule", self.schedule, SCHEDULES)
+        check_choice("augment", self.augment, AUGMENTS)
+        check_choice("precision", self.precision, PRECISIONS)
+        check_early_epochs("half_size_epochs", self.half_size_epochs, self.max_epochs, "to learn from whole images")
+        check_threads(self.n_threads)
+        find_device(self.device)
+
+    def learning_rate(self, epoch: int, step: int, n_steps: int) -> float:
+        """Rate of one step.
+
+        Parameters
+        ----------
+        epoch : int
+            Epochs done before.
+        step, n_steps : int
+            Steps done before in this epoch, and steps of an epoch.
+        """
+        if self.schedule == "step":
+            return self.lr * 0.5 ** (epoch // _EPOCHS_PER_STEP)
+        if self.schedule is None:
+            return self.lr
+        share_done = (epoch * n_steps + step) / max(1, self.max_epochs * n_steps - 1)
+        if share_done < _RISING_SHARE:
+            return self.lr * _along_cosine(_FIRST_PART, 1.0, share_done / _RISING_SHARE)
+        return self.lr * _along_cosine(1.0, _LAST_PART, (share_done - _RISING_SHARE) / (1 - _RISING_SHARE))
+
+    def description(self) -> str:
+        """Everything that the result depends on, in words."""
+        return repr({name: value for name, value in asdict(self).items() if name not in _WITHOUT_EFFECT})
+
+
+def _along_cosine(start: float, end: float, share: float) -> float:
+    return end + (start - end) * (1 + cos(pi * share)) / 2
+
+
+def check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    """Refuse what is not among the choices."""
+    if not any(value is choice or (isinstance(value, str) and value == choice) for choice in choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is no whole number from 1."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number from 1, got {value!r}")
+
+
+def check_early_epochs(name: str, value: Any, max_epochs: int, purpose: str) -> None:
+    """Refuse a first part of the training that leaves no epoch for the second."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{name} must be a whole number from 0, got {value!r}")
+    if value >= max_epochs:
+        raise ValueError(
+            f"{name} must be below max_epochs, got {value} and {max_epochs}: no epoch would be left {purpose}"
+        )
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    remedy: str,
+) -> None:
+    """Refuse what is no number or outside its limits."""
+    wanted = [
+        *([f"above {above:g}"] if above is not None else []),
+        *([f"at least {at_least:g}"] if at_least is not None else []),
+        *([f"below {below:g}"] if below is not None else []),
+        *([f"at most {at_most:g}"] if at_most is not None else []),
+    ]
+    fits = (
+        isinstance(value, int | float | np.integer | np.floating)
+        and not isinstance(value, bool)
+        and (above is None or value > above)
+        and (at_least is None or value >= at_least)
+        and (below is None or value < below)
+        and (at_most is None or value <= at_most)
+        and isfinite(value)
+    )
+    if not fits:
+        raise ValueError(f"{name} must be a number {' and '.join(wanted)}, got {value!r}; {remedy}")

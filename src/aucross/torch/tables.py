@@ -1,0 +1,245 @@
+"""Tables as tensors: numbers scaled, categories as codes, missing values marked.
+
+::
+
+    column            becomes
+    numbers           (value - mean) / deviation; the mean where it is missing, and a column of marks if the training
+                      rows had missing values
+    text, categories  a code for each value seen in training, 0 for any other
+    yes and no        0 and 1, as a number
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from aucross.core.missing import is_missing
+from aucross.torch.devices import Precision, tensor_type
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table, taken apart: numbers as float64 with NaN, the others as lists of values."""
+
+    numbers: dict[int, FloatArray]
+    categories: dict[int, list[Any]]
+
+    @classmethod
+    def of(cls, X: Any) -> TableColumns:
+        """Take a pandas or polars frame or a 2-d array apart."""
+        numbers: dict[int, FloatArray] = {}
+        categories: dict[int, list[Any]] = {}
+        for position, (name, column) in enumerate(_columns(X)):
+            values = _as_numbers(column, name)
+            if values is None:
+                categories[position] = _as_categories(column)
+            else:
+                numbers[position] = values
+        return cls(numbers, categories)
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """What is known of the columns of the training rows.
+
+    Attributes
+    ----------
+    means, deviations : dict of column to float
+        Of the columns of numbers.
+    marked : list of int
+        Columns of numbers with missing values, which get a column of marks.
+    codes : dict of column to dict of value to code
+        Of the columns of categories; codes start at 1.
+    """
+
+    means: dict[int, float]
+    deviations: dict[int, float]
+    marked: list[int]
+    codes: dict[int, dict[str, int]]
+
+    @classmethod
+    def fit(cls, X: Any, weight: FloatArray | None = None) -> Self:
+        """Learn means, deviations and categories from training rows."""
+        columns = TableColumns.of(X)
+        moments = {position: _mean_and_deviation(values, weight) for position, values in columns.numbers.items()}
+        return cls(
+            {position: mean for position, (mean, _) in moments.items()},
+            {position: deviation for position, (_, deviation) in moments.items()},
+            [position for position, values in columns.numbers.items() if np.isnan(values).any()],
+            {
+                position: {text: code for code, text in enumerate(sorted(set(values)), start=1)}
+                for position, values in columns.categories.items()
+            },
+        )
+
+    @property
+    def n_numbers(self) -> int:
+        """Columns of numbers that come out, marks included."""
+        return len(self.means) + len(self.marked)
+
+    @property
+    def n_codes(self) -> list[int]:
+        """How many codes each column of categories has, with that of unknown values."""
+        return [len(codes) + 1 for codes in self.codes.values()]
+
+    def encode(self, X: Any, names: Iterable[Any] | None = None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Numbers and codes of rows with the columns of the training rows.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n, n_columns)
+            The rows.
+        names : iterable, optional
+            Names of the columns, for messages.
+        """
+        columns = TableColumns.of(X)
+        names = list(names) if names is not None else [f"number {position}" for position in range(_n_columns(X))]
+        n_rows = X.shape[0]
+        scaled = np.zeros((n_rows, self.n_numbers))
+        for place, (position, mean) in enumerate(self.means.items()):
+            values = self._numbers(columns, position, names)
+            scaled[:, place] = np.nan_to_num((values - mean) / self.deviations[position], nan=0.0)
+        for place, position in enumerate(self.marked, start=len(self.means)):
+            scaled[:, place] = np.isnan(self._numbers(columns, position, names))
+        codes = np.zeros((n_rows, len(self.codes)), dtype=np.int64)
+        for place, (position, known) in enumerate(self.codes.items()):
+            values_of_column = columns.categories.get(position)
+            if values_of_column is None:
+                values_of_column = _texts(columns.numbers[position].tolist())
+            codes[:, place] = [known.get(value, 0) for value in values_of_column]
+        return scaled, codes
+
+    def _numbers(self, columns: TableColumns, position: int, names: list[Any]) -> FloatArray:
+        if position not in columns.numbers:
+            example = next((value for value in columns.categories[position] if value), "")
+            raise ValueError(
+                f"the column {names[position]!r} must hold numbers as in fit, got text such as {example[1:]!r}; "
+                "convert it, or fit again"
+            )
+        return columns.numbers[position]
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Encoded rows as tensors, from which batches are taken."""
+
+    rows_at_once: ClassVar[int] = 4096
+
+    numbers: Tensor
+    codes: Tensor
+
+    @classmethod
+    def of(cls, encoded: tuple[NDArray[np.float64], NDArray[np.int64]], precision: Precision) -> Self:
+        """Copy encoded rows."""
+        numbers, codes = encoded
+        return cls(torch.tensor(numbers, dtype=tensor_type(precision)), torch.tensor(codes))
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def batch(
+        self,
+        rows: Tensor,
+        generator: torch.Generator | None = None,  # noqa: ARG002
+        *,
+        half_size: bool = False,  # noqa: ARG002
+    ) -> tuple[Tensor, ...]:
+        """The inputs of some rows; there is nothing random about them and nothing to halve."""
+        return self.numbers[rows], self.codes[rows]
+
+    def take(self, rows: Tensor) -> TableRows:
+        """Some of the rows."""
+        return TableRows(self.numbers[rows], self.codes[rows])
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """The content, for fingerprints."""
+        return [self.numbers.numpy(), self.codes.numpy()]
+
+
+def _columns(X: Any) -> Iterable[tuple[Any, Any]]:
+    if hasattr(X, "columns"):
+        return ((name, X[name]) for name in X.columns)
+    return ((f"number {position}", X[:, position]) for position in range(X.shape[1]))
+
+
+def _n_columns(X: Any) -> int:
+    return int(X.shape[1])
+
+
+def _as_numbers(column: Any, name: Any) -> FloatArray | None:
+    """A column as float64 with NaN for missing values, or None if it holds categories."""
+    kind = _kind(column)
+    if kind == "categories":
+        return None
+    if kind == "times":
+        raise TypeError(
+            f"the column {name!r} holds dates or times, which have no scale of their own; pass a number such as days "
+            "since a date"
+        )
+    if kind == "objects":
+        values = _objects(column)
+        if any(isinstance(value, str) for value in values):
+            return None
+        return np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64)
+    if hasattr(column, "to_numpy") and not isinstance(column, np.ndarray) and hasattr(column, "iloc"):
+        values_of_frame = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    elif hasattr(column, "cast"):  # polars: nulls become NaN
+        values_of_frame = column.cast(float).to_numpy()
+    else:
+        values_of_frame = np.asarray(column, dtype=np.float64)
+    if np.isinf(values_of_frame).any():
+        raise ValueError(f"the column {name!r} must not hold infinity; replace it by a missing or a large value")
+    return np.asarray(values_of_frame, dtype=np.float64)
+
+
+def _kind(column: Any) -> str:
+    """Numbers, categories, times, or objects that must be looked at one by one."""
+    name = str(column.dtype).lower()
+    if name.startswith(("date", "time", "duration", "period", "interval", "<m8")):
+        return "times"
+    if name == "object":
+        return "objects"
+    if name.startswith(("categor", "dictionary", "enum", "large_string", "str", "utf8", "<u")):
+        return "categories"
+    return "numbers"
+
+
+def _objects(column: Any) -> list[Any]:
+    return column.to_list() if hasattr(column, "to_list") else list(column)
+
+
+def _as_categories(column: Any) -> list[str]:
+    return _texts(_objects(column))
+
+
+def _texts(values: Iterable[Any]) -> list[str]:
+    """A text for each value; the empty one for missing values, a leading mark for all others."""
+    return ["" if is_missing(value) else f"={_whole(value)}" for value in values]
+
+
+def _whole(value: Any) -> Any:
+    """A whole number as such, also where a missing value elsewhere in the column made it a float."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _mean_and_deviation(values: FloatArray, weight: FloatArray | None) -> tuple[float, float]:
+    present = ~np.isnan(values)
+    if not present.any():
+        return 0.0, 1.0
+    values, weight = values[present], None if weight is None else weight[present]
+    # By the largest value first: squares of huge ones are infinite.
+    scale = float(np.abs(values).max()) or 1.0
+    mean = float(np.average(values / scale, weights=weight))
+    variance = float(np.average((values / scale - mean) ** 2, weights=weight))
+    deviation = np.sqrt(variance) * scale
+    # A constant is left where it is, at 0; rounding must not blow it up.
+    return mean * scale, float(deviation) if deviation > 1e-12 * scale else 1.0

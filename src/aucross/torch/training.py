@@ -1,0 +1,337 @@
+"""The one training loop and the one scoring loop.
+
+The loop is our own rather than skorch's: moving targets need the position of each row in a batch, a training that goes
+on after a kill must put back every random state, and one-cycle rates and row weights reach into each step. As hooks of
+a general loop these would be longer than the loop.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import ceil, inf, isfinite
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from aucross.torch.checkpoints import Checkpoint
+from aucross.torch.devices import autocast, find_device, low_precision
+from aucross.torch.methods import Answers, Batch, Method
+from aucross.torch.networks import Network, weighted_rows
+from aucross.torch.options import TrainingOptions
+from aucross.torch.progress import progress_bar
+
+logger = logging.getLogger(__name__)
+
+# Share of batches that may lack a class; beyond it the class is hardly ever seen beside the others.
+_MOST_BATCHES_WITHOUT_A_CLASS = 0.9
+
+
+class RowSource(Protocol):
+    """Rows in memory from which batches are taken."""
+
+    rows_at_once: ClassVar[int]  # how many to score together
+
+    def __len__(self) -> int: ...
+
+    def batch(
+        self, rows: Tensor, generator: torch.Generator | None = None, *, half_size: bool = False
+    ) -> tuple[Tensor, ...]:
+        """Inputs of some rows, changed at random if there is a generator."""
+
+    def take(self, rows: Tensor) -> RowSource:
+        """Some of the rows."""
+
+    def arrays(self) -> list[NDArray[Any]]:
+        """The content, for fingerprints."""
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows with the number of their class and, if there are any, weights."""
+
+    inputs: RowSource
+    labels: Tensor
+    weight: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: Tensor) -> LabelledRows:
+        """Some of the rows."""
+        return LabelledRows(
+            self.inputs.take(rows), self.labels[rows], None if self.weight is None else self.weight[rows]
+        )
+
+
+@dataclass
+class History:
+    """How a training went, one value per epoch.
+
+    Attributes
+    ----------
+    loss : list of float
+        Mean loss of the training batches.
+    coverage : list of float
+        Mean selection score of the training batches.
+    validation_loss : list of float
+        Loss of the validation rows, if there are any.
+    best_epoch : int
+        Number of epochs after which the validation loss was lowest; without validation rows that of all epochs.
+    """
+
+    loss: list[float] = field(default_factory=list)
+    coverage: list[float] = field(default_factory=list)
+    validation_loss: list[float] = field(default_factory=list)
+    best_epoch: int = 0
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs done."""
+        return len(self.loss)
+
+
+def batches_of(order: Tensor, batch_size: int) -> tuple[Tensor, ...]:
+    """Parts of nearly equal size, so that no handful of rows is left over, whose normalisation would mean nothing."""
+    return torch.tensor_split(order, ceil(len(order) / batch_size))
+
+
+def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any]) -> None:
+    """Refuse batches so small that a class is missing in nearly all of them."""
+    counts = torch.bincount(labels, minlength=len(classes))
+    rarest = int(counts.argmin())
+    share = float(counts[rarest]) / len(labels)
+    n_in_batch = len(batches_of(torch.arange(len(labels)), batch_size)[0])
+    missing = (1 - share) ** n_in_batch if n_in_batch < len(labels) else 0.0
+    if missing > _MOST_BATCHES_WITHOUT_A_CLASS:
+        raise ValueError(
+            f"batch_size must be so large that batches hold every class, got {batch_size}: class "
+            f"{classes.tolist()[rarest]!r} has {int(counts[rarest])} of {len(labels)} rows and would be missing in "
+            f"{100 * missing:.0f} % of the batches; pass batch_size={ceil(3 / share)}"
+        )
+
+
+class Training:
+    """One training of one network: what it needs, and everything that changes while it runs.
+
+    Parameters
+    ----------
+    network : Network
+        Trained in place.
+    rows : LabelledRows
+        Training rows.
+    method : Method
+        Loss and outputs.
+    options : TrainingOptions
+        How to train.
+    n_classes : int
+        Number of classes.
+    seed : int
+        Seed of the order of rows and of augmentation. Dropout draws from torch's own generator, which the caller seeds.
+    validation : LabelledRows, optional
+        Rows that say when to stop.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        rows: LabelledRows,
+        method: Method,
+        options: TrainingOptions,
+        *,
+        n_classes: int,
+        seed: int,
+        validation: LabelledRows | None = None,
+    ) -> None:
+        self.device = find_device(options.device)
+        self.network = network.to(self.device)
+        self.rows = rows
+        self.method = method
+        self.options = options
+        self.validation = validation
+        self.history = History()
+        self.objective = method.objective(rows.labels, n_classes)
+        self.generator = torch.Generator().manual_seed(seed)
+        self.optimizer = torch.optim.SGD(
+            network.parameters(),
+            lr=options.lr,
+            momentum=options.momentum,
+            nesterov=options.momentum > 0,
+            weight_decay=options.weight_decay,
+            fused=True,  # one call for all weights instead of several per weight
+        )
+        uses_float16 = low_precision(self.device, options.precision) == torch.float16
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=uses_float16)
+        self.best_weights: dict[str, Tensor] | None = None
+        self.seed = seed
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of an epoch."""
+        return ceil(len(self.rows) / self.options.batch_size)
+
+    def run(self) -> History:
+        """Train until the last epoch or until it no longer helps; go on from a checkpoint if there is one."""
+        checkpoint = self._checkpoint()
+        if checkpoint is not None and (state := checkpoint.read()) is not None:
+            self.load(state)
+            logger.info("going on after %d epochs, from %s", self.history.n_epochs, checkpoint.path)
+        with progress_bar(self.options, self.n_steps, done=self.history.n_epochs) as bar:
+            while not self.is_over():
+                self._run_epoch(bar)
+                if checkpoint is not None:
+                    checkpoint.write(self.state())
+        if self.best_weights is not None:
+            self.network.load_state_dict(self.best_weights)
+        self.network.eval()
+        return self.history
+
+    def is_over(self) -> bool:
+        """Whether all epochs are done, or the validation loss has not fallen for long."""
+        n_epochs = self.history.n_epochs
+        if n_epochs >= self.options.max_epochs:
+            return True
+        return self.validation is not None and n_epochs - self.history.best_epoch >= self.options.patience
+
+    # ---- one epoch ----
+
+    def _run_epoch(self, bar: Any) -> None:
+        epoch = self.history.n_epochs
+        self.network.train()
+        sums = torch.zeros(2, dtype=torch.float64, device=self.device)
+        for step, rows in enumerate(self._batches()):
+            seen = self._step(rows, epoch, self.options.learning_rate(epoch, step, self.n_steps))
+            sums += seen * len(rows)
+            bar.step(seen)
+        loss, coverage = (sums / len(self.rows)).tolist()
+        self._refuse_nan(loss, epoch)
+        self.history.loss.append(loss)
+        self.history.coverage.append(coverage)
+        self._validate(epoch)
+        logger.debug("epoch %d: loss %.4g, coverage %.3f", epoch + 1, loss, coverage)
+
+    def _batches(self) -> Iterator[Tensor]:
+        order = torch.randperm(len(self.rows), generator=self.generator)
+        yield from batches_of(order, self.options.batch_size)
+
+    def _step(self, rows: Tensor, epoch: int, learning_rate: float) -> Tensor:
+        """Change the weights by one batch; return its loss and coverage."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate
+        inputs = self.rows.inputs.batch(rows, self.generator, half_size=epoch < self.options.half_size_epochs)
+        weight = None if self.rows.weight is None else self.rows.weight[rows].to(self.device)
+        batch = Batch(rows, self.rows.labels[rows].to(self.device), weight)
+        outputs = self._outputs(inputs, weight)
+        loss = self.objective.loss(outputs, batch, epoch)
+        self.optimizer.zero_grad(set_to_none=True)
+        self.scaler.scale(loss).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        return torch.stack((loss.detach().double(), self.method.coverage(outputs, weight)))
+
+    def _outputs(self, inputs: tuple[Tensor, ...], weight: Tensor | None) -> dict[str, Tensor]:
+        with weighted_rows(self.network, weight), autocast(self.device, self.options.precision):
+            outputs = self.network(*(part.to(self.device, non_blocking=True) for part in inputs))
+        # Losses are sums of logarithms, for which 16 bits are too few.
+        is_short = low_precision(self.device, self.options.precision) is not None
+        return {name: values.float() for name, values in outputs.items()} if is_short else outputs
+
+    def _refuse_nan(self, loss: float, epoch: int) -> None:
+        if not isfinite(loss):
+            raise FloatingPointError(
+                f"the loss became {loss} in epoch {epoch + 1}; pass a lower lr (now {self.options.lr:g}), "
+                "scale or clip extreme values of X, or use a body with batch normalisation"
+            )
+
+    @torch.no_grad()
+    def _validate(self, epoch: int) -> None:
+        if self.validation is None:
+            self.history.best_epoch = epoch + 1
+            return
+        self.network.eval()
+        total = weight_seen = 0.0
+        for rows in torch.arange(len(self.validation)).split(self.validation.inputs.rows_at_once):
+            weight = None if self.validation.weight is None else self.validation.weight[rows].to(self.device)
+            outputs = self._outputs(self.validation.inputs.batch(rows), None)
+            loss = self.method.loss(outputs, self.validation.labels[rows].to(self.device), weight)
+            of_part = float(len(rows) if weight is None else weight.sum())
+            total, weight_seen = total + float(loss) * of_part, weight_seen + of_part
+        self._note(total / weight_seen, epoch)
+
+    def _note(self, validation_loss: float, epoch: int) -> None:
+        """Keep the weights of the lowest loss, and do not compare the method's own epochs with its pretraining."""
+        n_pretrained = self.method.pretrain_epochs
+        if validation_loss < min(self.history.validation_loss[n_pretrained:], default=inf):
+            self.history.best_epoch = epoch + 1
+            if epoch >= n_pretrained:
+                self.best_weights = {name: value.clone() for name, value in self.network.state_dict().items()}
+        self.history.validation_loss.append(validation_loss)
+
+    # ---- checkpoints ----
+
+    def _checkpoint(self) -> Checkpoint | None:
+        if self.options.checkpoint_folder is None:
+            return None
+        weight = [] if self.rows.weight is None else [self.rows.weight]
+        held = [] if self.validation is None else [*self.validation.inputs.arrays(), self.validation.labels]
+        arrays = [*self.rows.inputs.arrays(), self.rows.labels, *weight, *held]
+        description = f"{self.method!r} {self.options.description()} {self.seed}"
+        return Checkpoint.of(self.options.checkpoint_folder, description, self.network, arrays)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that changes during training, as tensors and plain values."""
+        is_cuda = self.device.type == "cuda"
+        return {
+            "network": self.network.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "scaler": self.scaler.state_dict(),
+            "targets": self.objective.targets,
+            "best_weights": self.best_weights,
+            "history": vars(self.history),
+            "generator": self.generator.get_state(),
+            "random_state": torch.get_rng_state(),
+            "random_state_of_gpu": torch.cuda.get_rng_state(self.device) if is_cuda else None,
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Put everything back to where it was."""
+        self.network.load_state_dict(state["network"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.scaler.load_state_dict(state["scaler"])
+        self.objective.targets = state["targets"]
+        self.best_weights = state["best_weights"]
+        self.history = History(**state["history"])
+        self.generator.set_state(state["generator"])
+        torch.set_rng_state(state["random_state"])
+        if state["random_state_of_gpu"] is not None:
+            torch.cuda.set_rng_state(state["random_state_of_gpu"], self.device)
+
+
+# ---- scoring ----
+
+
+@torch.no_grad()
+def score(
+    network: Network, rows: RowSource, method: Method, options: TrainingOptions
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Probabilities and selection scores of rows, by a trained network."""
+    device = _device_for_scoring(options.device)
+    network = network.to(device).eval()
+    answers: list[Answers] = []
+    for part in torch.arange(len(rows)).split(rows.rows_at_once):
+        with autocast(device, options.precision):
+            outputs = network(*(tensor.to(device) for tensor in rows.batch(part)))
+        answers.append(Answers(*(values.cpu() for values in method.answers(outputs))))
+    probabilities, selection = (torch.cat(values).numpy() for values in zip(*answers, strict=True))
+    return probabilities, selection
+
+
+def _device_for_scoring(device: Any) -> torch.device:
+    """The device of the training, or the processor if the model was taken to a machine without it."""
+    if torch.device("cpu" if device == "auto" else device).type == "cuda" and not torch.cuda.is_available():
+        return torch.device("cpu")
+    return find_device(device)
