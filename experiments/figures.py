@@ -18,6 +18,7 @@ from experiments.protocol import CLASSIFIERS, DATASETS, PAPER_SEED, Run
 from experiments.trained_once import FittedModels, TrainedOnce
 
 Evidence = Mapping[str, pd.DataFrame]
+COLUMNS = 3  # of panels
 
 # One colour per family, light for the published version; readable without colour by marker.
 STYLES: Mapping[str, dict[str, Any]] = {
@@ -103,7 +104,8 @@ def learning_curve(evidence: Evidence) -> Figure:
             axes.errorbar(
                 rows["n_train"], 1e4 * rows["oracle_distance"], half, label=method, capsize=2, **_line(method)
             )
-        axes.set(title=dataset, xlabel="training rows", ylabel="AUC below the Oracle, 1e-4", xscale="log", yscale="log")
+        axes.set(title=dataset, xlabel="training rows", ylabel="AUC below the Oracle, 1e-4", yscale="log")
+        _sizes(axes, rows["n_train"])
     return _with_legend(figure, panels)
 
 
@@ -115,7 +117,8 @@ def optimism(evidence: Evidence) -> Figure:
         found = rows[rows["dataset"] == dataset]
         axes.plot(found["n_test"], found["fitted_distance"], label="AUCross optimal", **_line("AUCross optimal"))
         axes.plot(found["n_test"], found["optimism"], "--", color="#b03a2e", marker="*", label="optimism of the Oracle")
-        axes.set(title=dataset, xlabel="test rows", ylabel="AUC below the Oracle, 1e-4", xscale="log", yscale="log")
+        axes.set(title=dataset, xlabel="test rows", ylabel="AUC below the Oracle, 1e-4", yscale="log")
+        _sizes(axes, found["n_test"])
     return _with_legend(figure, panels)
 
 
@@ -123,7 +126,9 @@ def folds(evidence: Evidence) -> Figure:
     """Coverage error against the number of folds, and by base classifier."""
     errors = evidence["coverage_errors"]
     chosen = errors[errors["classifier"] == "LightGBM"]
-    figure, panels = _panels(chosen["dataset"].unique())
+    # Sets that were run with five folds alone have no curve.
+    varied = chosen.groupby("dataset")["cv"].nunique() > 1
+    figure, panels = _panels(varied.index[varied])
     for dataset, axes in panels.items():
         for method in ("AUCross", "SCross", "AUCross optimal, uncorrected", "AUCross optimal"):
             rows = chosen[(chosen["dataset"] == dataset) & (chosen["method"] == method)].sort_values("cv")
@@ -154,8 +159,8 @@ def peers(evidence: Evidence) -> Figure:
         )
         axes.axvline(0, color="black", linewidth=0.8)
         axes.set(title=dataset, xlabel="AUC of aucross minus the peer's")
-    for axes in list(panels.values())[1:]:
-        axes.tick_params(labelleft=False)
+    for index, axes in enumerate(panels.values()):
+        axes.tick_params(labelleft=index % COLUMNS == 0)
     return figure
 
 
@@ -193,11 +198,23 @@ def _fitted(evidence: Evidence) -> tuple[str, AUCross, AUCross, Any]:
     return dataset, published, optimal, split
 
 
-def _panels(datasets: Any, height: float = 3.2) -> tuple[Figure, dict[str, Axes]]:
-    """One panel per data set, in the order of the tables."""
+def _panels(datasets: Any, height: float = 3.0) -> tuple[Figure, dict[str, Axes]]:
+    """One panel per data set, in the order of the tables, at most three in a row."""
     names = [name for name in DATASETS if name in set(datasets)]
-    figure = Figure(figsize=(3.4 * len(names), height), layout="constrained")
-    return figure, dict(zip(names, figure.subplots(1, len(names), squeeze=False)[0], strict=True))
+    n_columns = min(len(names), COLUMNS)
+    n_rows = -(-len(names) // n_columns)
+    figure = Figure(figsize=(3.5 * n_columns, height * n_rows + 0.4), layout="constrained")
+    all_axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+    for axes in all_axes[len(names) :]:
+        axes.set_axis_off()
+    return figure, dict(zip(names, all_axes, strict=False))
+
+
+def _sizes(axes: Axes, sizes: pd.Series) -> None:
+    """Numbers of rows on a logarithmic axis, written out."""
+    axes.set_xscale("log")
+    axes.set_xticks(sizes, [f"{size / 1000:g}k" for size in sizes])
+    axes.xaxis.minorticks_off()
 
 
 def _line(method: str) -> dict[str, Any]:
@@ -206,7 +223,7 @@ def _line(method: str) -> dict[str, Any]:
 
 def _with_legend(figure: Figure, panels: dict[str, Axes]) -> Figure:
     handles, labels = next(iter(panels.values())).get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4), frameon=False)
     return figure
 
 

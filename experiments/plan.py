@@ -13,7 +13,7 @@ from experiments.optimism import Optimism, measure_optimism, optimism_works
 from experiments.peer_runs import PeerRun, compare_peers, peer_works
 from experiments.protocol import Run
 from experiments.runs import execute
-from experiments.speed import Timed, measure_speed, measure_times
+from experiments.speed import Compared, Timed, measure_speed, measure_times
 from experiments.trained_once import parameters_of
 from experiments.work import Keyed, Work
 
@@ -33,7 +33,7 @@ def full_plan(datasets: Collection[str]) -> Plan:
         *protocol.coverage_error_runs(),
     ]
     runs.sort(key=lambda run: run.classifier == "RandForest")
-    return _plan(datasets, runs, peer_works(), optimism_works())
+    return _plan(datasets, runs, peer_works(), optimism_works(), protocol.N_BOOTSTRAP)
 
 
 def quick_plan(datasets: Collection[str]) -> Plan:
@@ -50,23 +50,27 @@ def quick_plan(datasets: Collection[str]) -> Plan:
         ),
         *(Run(first, split="random", seed=seed, n_train=n_train) for n_train in (1000, 4000) for seed in range(2)),
     ]
-    return _plan((first, *others[:1]), runs, [PeerRun(first, "LightGBM")], [Optimism(first, 0)])
+    return _plan((first, *others[:1]), runs, [PeerRun(first, "LightGBM")], [Optimism(first, 0)], 50)
 
 
 def _plan(
-    datasets: Collection[str], runs: Iterable[Run], peers: Iterable[PeerRun], samples: Iterable[Optimism]
+    datasets: Collection[str],
+    runs: Iterable[Run],
+    peers: Iterable[PeerRun],
+    samples: Iterable[Optimism],
+    n_bootstrap: int,
 ) -> Plan:
     timed = [Timed(dataset) for dataset in datasets]
     runs, peers, samples = ([work for work in made if work.dataset in datasets] for made in (runs, peers, samples))
-    # The smallest that has a paper's figure: the plain version is slow.
-    small = next((work for work in timed if work.dataset == "UCICredit"), timed[0])
+    # The smallest: the plain version is slow.
+    small = "UCICredit" if "UCICredit" in datasets else timed[0].dataset
     return {
         # A run may serve several studies.
         "runs": _works("runs", dict.fromkeys(runs), execute),
         "peers": _works("peers", peers, compare_peers),
         "optimism": _works("optimism", samples, measure_optimism),
         "times": _works("times", timed, measure_times),
-        "speed": _works("speed", [small], measure_speed),
+        "speed": _works("speed", [Compared(small, n_bootstrap)], measure_speed),
     }
 
 

@@ -28,13 +28,13 @@ def data_page(evidence: Evidence) -> Iterator[str]:
     yield "Ours, in brackets the paper's where it differs.\n"
     yield markdown.table(["data", "features", "training rows", "test rows", "positive rate of test rows"], rows)
     for row in data.itertuples():
-        yield f"- **{row.dataset}**: {row.differences}"
+        yield f"- **{row.dataset}**: {row.differences or 'The same rows and columns.'}"
     yield ""
 
 
 def _beside(ours: object, paper: object) -> str:
     texts = [_plain(value) for value in (ours, paper)]
-    return texts[0] if texts[0] == texts[1] else f"{texts[0]} ({texts[1]})"
+    return texts[0] if texts[1] in (texts[0], "-") else f"{texts[0]} ({texts[1]})"
 
 
 def _plain(value: object) -> str:

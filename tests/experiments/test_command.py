@@ -30,7 +30,7 @@ def small_plan(_datasets):
         *(Run("Adult", "Logistic", split="random", seed=seed) for seed in (0, 1)),
         *(Run("Adult", split="random", seed=seed, n_train=500) for seed in (0, 1)),
     ]
-    return plan._plan(chosen, runs, [PeerRun("Adult", "LightGBM")], [Optimism("Adult", 0)])
+    return plan._plan(chosen, runs, [PeerRun("Adult", "LightGBM")], [Optimism("Adult", 0)], 3)
 
 
 def not_here(name, *, download):
@@ -43,7 +43,6 @@ def written(small_data, monkeypatch, tmp_path):
     monkeypatch.setattr(command, "full_plan", small_plan)
     monkeypatch.setattr("experiments.table1.load_dataset", not_here)
     monkeypatch.setattr(protocol, "N_BOOTSTRAP", 20)
-    monkeypatch.setattr("experiments.speed.N_BOOTSTRAP", 3)
     monkeypatch.setattr("experiments.peer_runs.N_BOOTSTRAP", 20)
     monkeypatch.setattr("experiments.peer_runs.installed_peers", lambda: PEERS[:2])
     monkeypatch.setattr("experiments.optimism.TEST_SIZES", (100,))
