@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 
 from experiments import figures, pages, protocol, robustness, tables
+from experiments.networks.results import finished_studies, network_evidence
 from experiments.plan import ALONE, Plan, full_plan, quick_plan
 from experiments.table1 import data_table
 from experiments.work import finish_all, results, seconds
@@ -28,13 +30,13 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"written to {output}; the work took {minutes:.0f} minutes of one core")
 
 
-def datasets_at_hand() -> list[str]:
+def datasets_at_hand(names: Iterable[str] = protocol.DATASETS) -> list[str]:
     """Data sets that can be read or fetched; of the others the loader says what to do."""
     # In the project's own workplace the data lie beside the repository.
     if (beside := HERE.parents[1] / "shared" / "data").is_dir():
         os.environ.setdefault("AUCROSS_DATA", str(beside))
     found = []
-    for name in protocol.DATASETS:
+    for name in names:
         try:
             protocol.load(name)
         except (FileNotFoundError, ConnectionError) as error:
@@ -59,7 +61,8 @@ def write_results(plan: Plan, output: Path) -> None:
 def gather(plan: Plan) -> dict[str, pd.DataFrame]:
     """Every table of the evidence by the name of its file."""
     data, runs = data_table(), pd.DataFrame(results(plan["runs"]))
-    cells = tables.paper_cells(runs, pd.DataFrame(results(plan["times"])))
+    networks = network_evidence(finished_studies())
+    cells = tables.paper_cells(runs, pd.DataFrame(results(plan["times"])), networks.get("network_runs"))
     return {
         "data": data,
         "cells": cells,
@@ -75,6 +78,7 @@ def gather(plan: Plan) -> dict[str, pd.DataFrame]:
         "oracle_optimism": robustness.oracle_optimism(pd.DataFrame(results(plan["optimism"]))),
         "peers": pd.DataFrame(results(plan["peers"])),
         "speed": pd.DataFrame(results(plan["speed"])),
+        **networks,
     }
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from aucross import AUCross
 from aucross.evaluation.plots import AUCSurfaceDisplay, CAPDisplay
-from experiments.protocol import CLASSIFIERS, DATASETS, PAPER_SEED, Run
+from experiments.protocol import CLASSIFIERS, DATASETS, IMAGE_LOADERS, PAPER_SEED, Run
 from experiments.trained_once import FittedModels, TrainedOnce
 
 Evidence = Mapping[str, pd.DataFrame]
@@ -29,16 +29,24 @@ STYLES: Mapping[str, dict[str, Any]] = {
     "AUCross optimal": {"color": "#1b4f72", "marker": "D"},
     "PlugInAUC optimal": {"color": "#a04000", "marker": "P"},
     "AUCross optimal, uncorrected": {"color": "#5dade2", "marker": "x"},
+    "AUCGate": {"color": "#117a65", "marker": "*"},
+    "SelNet": {"color": "#b03a2e", "marker": "v"},
+    "SAT": {"color": "#e59866", "marker": "<"},
+    "DeepGamblers": {"color": "#af7ac5", "marker": ">"},
 }
 
 
 def write_figures(evidence: Evidence, output: Path) -> None:
     """Draw every figure into a PNG of its own."""
-    for name, draw in FIGURES.items():
-        figure = draw(evidence)
-        FigureCanvasAgg(figure)
-        # No date and version inside: the same evidence gives the same bytes.
-        figure.savefig(output / f"{name}.png", dpi=120, metadata={"Software": None})
+    drawn = {**FIGURES, **({"networks": networks} if "network_runs" in evidence else {})}
+    for name, draw in drawn.items():
+        write_figure(draw(evidence), output / f"{name}.png")
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a PNG without date and version inside: the same evidence gives the same bytes."""
+    FigureCanvasAgg(figure)
+    figure.savefig(path, dpi=120, metadata={"Software": None})
 
 
 def auc_by_coverage(evidence: Evidence) -> Figure:
@@ -164,6 +172,21 @@ def peers(evidence: Evidence) -> Figure:
     return figure
 
 
+def networks(evidence: Evidence) -> Figure:
+    """Selective AUC against the coverage reached, of networks that select and of our placements on plain networks."""
+    runs = evidence["network_runs"]
+    short = evidence["network_budgets"].set_index("dataset")["short"]
+    figure, panels = _panels(runs["dataset"].unique(), height=3.6)
+    for dataset, axes in panels.items():
+        for method in ("SelNet", "SAT", "DeepGamblers", "AUCross", "PlugInAUC optimal", "AUCross optimal", "AUCGate"):
+            rows = runs[(runs["dataset"] == dataset) & (runs["method"] == method)].sort_values("target_coverage")
+            axes.plot(rows["coverage"], rows["selective_auc"], label=method, **_line(method))
+        axes.set_title(f"{dataset}\n{short[dataset]}", fontsize="small")
+        axes.set(xlabel="coverage reached", ylabel="selective AUC")
+        axes.invert_xaxis()
+    return _with_legend(figure, panels)
+
+
 def bounds(evidence: Evidence) -> Figure:
     """The paper's figure of the AUC over all bounds: Adult, coverage .90."""
     dataset, published, optimal, split = _fitted(evidence)
@@ -200,7 +223,7 @@ def _fitted(evidence: Evidence) -> tuple[str, AUCross, AUCross, Any]:
 
 def _panels(datasets: Any, height: float = 3.0) -> tuple[Figure, dict[str, Axes]]:
     """One panel per data set, in the order of the tables, at most three in a row."""
-    names = [name for name in DATASETS if name in set(datasets)]
+    names = [name for name in (*DATASETS, *IMAGE_LOADERS) if name in set(datasets)]
     n_columns = min(len(names), COLUMNS)
     n_rows = -(-len(names) // n_columns)
     figure = Figure(figsize=(3.5 * n_columns, height * n_rows + 0.4), layout="constrained")

@@ -20,6 +20,11 @@ RECALIBRATED = "AUCross recalibrated"
 TABLE_METHODS = (*METHODS, RECALIBRATED)
 CROSS_FITTED = frozenset({"AUCross", "SCross", "AUCross optimal", "AUCGate", RECALIBRATED})
 
+# Networks that say themselves which rows to reject, by the names of the published tables; the last is not in them.
+LEARNT = ("SelNet", "SAT", "DeepGamblers")
+# Base models of the networks, by table and image.
+NETWORKS = ("ResNet", "VGG16")
+
 Method = Callable[[], Any]
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import train_test_split
 
-from aucross import PlugIn, PlugInAUC, SelectiveEvaluation, evaluate_selections
+from aucross import PlugIn, PlugInAUC
+from experiments.equal_coverage import AtEqualCoverage, evaluate
 from experiments.peers import installed_peers
 from experiments.protocol import CLASSIFIERS, COVERAGES, DATASETS, N_BOOTSTRAP, PAPER_SEED, Run
-from experiments.runs import BOOTSTRAP_SEED, Oracles
+from experiments.runs import Oracles
 from experiments.trained_once import FittedModels, TrainedOnce
 
 OURS = "aucross PlugInAUC"
@@ -75,18 +76,14 @@ class _Judge:
     def __init__(self, y_test: np.ndarray, score: np.ndarray, ours: PlugInAUC, X_test: Any) -> None:
         self._rows = y_test, score
         self._oracles = Oracles(y_test, score)
-        # Ours at whatever coverage a peer reaches: the nearest of a fine grid.
-        self._ours = ours.select_each(X_test, np.linspace(0.4, 1.0, 301))
-        self._reached = self._ours.mean(axis=1)
+        self._ours = AtEqualCoverage(ours, X_test, y_test, n_bootstrap=N_BOOTSTRAP)
 
     def rows(self, selections: dict[float, np.ndarray]) -> Iterator[dict[str, Any]]:
         """One row per coverage asked for."""
-        evaluation = self._evaluate(selections)
-        matched = self._evaluate({c: self._at_coverage(selected.mean()) for c, selected in selections.items()})
-        differences = [row for row in matched.minus(evaluation).rows() if row["metric"] == "selective_auc"]
-        for row, difference in zip(evaluation.rows(), differences, strict=True):
+        y_test, score = self._rows
+        evaluation = evaluate(y_test, score, selections, N_BOOTSTRAP)
+        for row, matched in zip(evaluation.rows(), self._ours.minus(evaluation, selections), strict=True):
             reached, auc = row["achieved_coverage"], row["selective_auc"]
-            comparable = reached >= self._reached.min() - 0.001
             yield {
                 "target_coverage": row["target_coverage"],
                 "coverage": reached,
@@ -94,16 +91,7 @@ class _Judge:
                 "selective_accuracy": row["selective_accuracy"],
                 "positive_rate": row["positive_rate"],
                 "oracle_distance": self._oracles.exact(reached) - auc if reached else float("nan"),
-                "ours_minus_peer": difference["difference"] if comparable else float("nan"),
-                "low": difference["difference_low"] if comparable else float("nan"),
-                "high": difference["difference_high"] if comparable else float("nan"),
+                "ours_minus_peer": matched["difference"],
+                "low": matched["low"],
+                "high": matched["high"],
             }
-
-    def _at_coverage(self, coverage: float) -> np.ndarray:
-        return self._ours[np.abs(self._reached - coverage).argmin()]
-
-    def _evaluate(self, selections: dict[float, np.ndarray]) -> SelectiveEvaluation:
-        y_test, score = self._rows
-        return evaluate_selections(
-            y_test, score, score > 0.5, selections, n_bootstrap=N_BOOTSTRAP, random_state=BOOTSTRAP_SEED
-        )

@@ -20,7 +20,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from aucross.datasets import Dataset, Split, load_adult, load_giveme, load_lending, load_ucicredit
+from aucross.datasets import (
+    Dataset,
+    Split,
+    load_adult,
+    load_cats_vs_dogs,
+    load_cifar10_cat,
+    load_giveme,
+    load_lending,
+    load_ucicredit,
+)
 
 COVERAGES = (0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
 PAPER_SEED = 42
@@ -36,6 +45,11 @@ LOADERS: Mapping[str, Callable[[], Dataset]] = {
     "Lending (application)": partial(load_lending, payments=False),
 }
 DATASETS = tuple(LOADERS)
+# Run with networks alone.
+IMAGE_LOADERS: Mapping[str, Callable[[], Dataset]] = {
+    "CIFAR-10-cat": load_cifar10_cat,
+    "CatsVsDogs": load_cats_vs_dogs,
+}
 # The paper splits these at random, or the split is given by the source and not by time.
 RANDOM_SPLIT_DATASETS = ("Adult", "GiveMe", "UCICredit")
 
@@ -82,7 +96,7 @@ class Run:
 @lru_cache
 def load(name: str) -> Dataset:
     """Each data set is read once in a process."""
-    return LOADERS[name]()
+    return {**LOADERS, **IMAGE_LOADERS}[name]()
 
 
 def _fewer(split: Split, n_train: int, seed: int) -> Split:

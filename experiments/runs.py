@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,15 +36,17 @@ def execute(run: Run) -> list[dict[str, Any]]:
     return [{**run.key, **row} for row in rows]
 
 
-def measure(clf: Any, split: Split, n_bootstrap: int) -> Iterator[dict[str, Any]]:
+def measure(
+    clf: Any, split: Split, n_bootstrap: int, coverages: Sequence[float] = COVERAGES
+) -> Iterator[dict[str, Any]]:
     """Measures of a fitted method on the test rows, one row per coverage."""
     score = clf.predict_proba(split.X_test)[:, 1].astype(float)
-    selections = dict(zip(COVERAGES, clf.select_each(split.X_test, COVERAGES), strict=True))
+    selections = dict(zip(coverages, clf.select_each(split.X_test, coverages), strict=True))
     evaluation = evaluate_selections(
         split.y_test, score, score > 0.5, selections, n_bootstrap=n_bootstrap, random_state=BOOTSTRAP_SEED
     )
     oracles = Oracles(split.y_test, score)
-    for index, coverage in enumerate(COVERAGES):
+    for index, coverage in enumerate(coverages):
         reached = float(evaluation.estimates["achieved_coverage"][index])
         row: dict[str, Any] = {"target_coverage": coverage}
         for name, metric in METRICS.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.methods import CROSS_FITTED, TABLE_METHODS
+from experiments.methods import CROSS_FITTED, LEARNT, NETWORKS, TABLE_METHODS
 from experiments.protocol import COVERAGES
 from experiments.published_cells import KEYS, published_cells
 
@@ -29,14 +29,52 @@ TABLE_METRICS = {
 CLASSIFIER_TABLES = {6, 7, 8, 9}
 
 
-def paper_cells(runs: pd.DataFrame, times: pd.DataFrame) -> pd.DataFrame:
-    """Every cell of Tables 2 to 10 that the data allow, in the columns ``CELL_COLUMNS``."""
+def paper_cells(runs: pd.DataFrame, times: pd.DataFrame, networks: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Every cell of Tables 2 to 10 that the data allow, in the columns ``CELL_COLUMNS``.
+
+    Parameters
+    ----------
+    runs, times : DataFrame
+        Rows of all runs, and seconds of each method.
+    networks : DataFrame, optional
+        Rows of the methods with networks, with their seconds.
+    """
     # One fit serves all coverages; the paper prints its time for each.
     seconds = times.merge(pd.DataFrame({"target_coverage": COVERAGES}), how="cross")
     ours = pd.concat([_cells_of(table, seconds if table == 5 else runs) for table in TABLE_METRICS], ignore_index=True)
-    cells = ours.merge(_paper_figures(), how="left", on=KEYS)
-    # Hold-out methods have no folds.
-    cells["n_splits"] = cells["n_splits"].where(cells["method"].isin(CROSS_FITTED)).astype("Int64")
+    cells = _without_folds_of_hold_outs(ours.merge(_paper_figures(), how="left", on=KEYS))
+    if networks is not None:
+        cells = pd.concat([cells, network_cells(networks)], ignore_index=True)
+    return _in_order(cells)
+
+
+def network_cells(runs: pd.DataFrame) -> pd.DataFrame:
+    """Cells of methods with networks, beside the paper's whatever the number of folds.
+
+    Tables: the methods that learn when to abstain in Tables 3 to 5, the others as a further classifier in Tables 6 to
+    9. Images: all methods in Tables 2 to 5.
+    """
+    is_image, learns = runs["classifier"] == "VGG16", runs["method"].isin(LEARNT)
+    parts = {2: is_image & ~learns, **dict.fromkeys((3, 4, 5), is_image | learns)}
+    parts |= dict.fromkeys(CLASSIFIER_TABLES, ~is_image & ~learns)
+    ours = pd.concat(
+        [_metric_cells(table, metric, runs[rows]) for table, rows in parts.items() for metric in TABLE_METRICS[table]]
+    )
+    paper = _paper_figures()
+    paper = paper[paper["table"] != 10].drop(columns="n_splits")
+    return _in_order(_without_folds_of_hold_outs(ours.merge(paper, how="left")))
+
+
+def _without_folds_of_hold_outs(cells: pd.DataFrame) -> pd.DataFrame:
+    return cells.assign(n_splits=cells["n_splits"].where(cells["method"].isin(CROSS_FITTED)).astype("Int64"))
+
+
+def of_networks(cells: pd.DataFrame) -> pd.Series:
+    """Which cells have a network behind them."""
+    return cells["classifier"].isin(NETWORKS)
+
+
+def _in_order(cells: pd.DataFrame) -> pd.DataFrame:
     order = ["table", "dataset", "classifier", "metric", "n_splits", "target_coverage", "method"]
     return cells[CELL_COLUMNS].sort_values(order, ascending=[True] * 5 + [False, True], ignore_index=True)
 
@@ -76,6 +114,7 @@ def _paper_figures() -> pd.DataFrame:
     """The printed cells; Tables 6 to 9 get the LightGBM figures that the paper prints in Tables 3 and 4."""
     cells = published_cells()
     base = cells[cells["table"].isin([3, 4]) & cells["method"].isin(["AUCross", "PlugInAUC"])]
+    base = base[base["classifier"] == "LightGBM"]
     table_of = {metrics[0]: table for table, metrics in TABLE_METRICS.items() if table in CLASSIFIER_TABLES}
     return pd.concat([cells, base.assign(table=base["metric"].map(table_of))], ignore_index=True)
 
@@ -95,8 +134,12 @@ def agreement(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement_summary(cells: pd.DataFrame) -> pd.DataFrame:
-    """Per table, data set and metric: cells compared, and the shares that agree."""
-    both = agreement(cells)
+    """Per table, data set and metric: cells compared, and the shares that agree; without networks."""
+    return summary_of(agreement(cells[~of_networks(cells)]))
+
+
+def summary_of(both: pd.DataFrame) -> pd.DataFrame:
+    """The same for compared cells of any kind."""
     # Tables 6 to 9 repeat the LightGBM figures of Tables 3 and 4.
     repeated = both["table"].isin(CLASSIFIER_TABLES) & (both["classifier"] == "LightGBM")
     both = both[both["metric"].isin(COMPARED) & ~repeated]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from experiments import tables
 from experiments.pages.grid import Evidence
+from experiments.pages.networks import networks_page
 from experiments.pages.paper import (
     agreement_page,
     classifiers_page,
@@ -42,5 +43,6 @@ PAGES: Mapping[str, Callable[[Evidence], Iterator[str]]] = {
 
 def write_pages(evidence: Evidence, output: Path) -> None:
     """Write every page."""
-    for name, page in PAGES.items():
+    pages = {**PAGES, **({"networks": networks_page} if "networks" in evidence else {})}
+    for name, page in pages.items():
         (output / f"{name}.md").write_text("\n".join(page(evidence)), encoding="utf-8")

@@ -8,7 +8,7 @@ import pandas as pd
 
 from experiments import markdown, tables
 from experiments.markdown import figure, signed
-from experiments.protocol import COVERAGES, DATASETS
+from experiments.protocol import COVERAGES, DATASETS, IMAGE_LOADERS
 
 Evidence = Mapping[str, pd.DataFrame]
 
@@ -47,4 +47,12 @@ def _cell(cell: pd.Series) -> str:
 def in_order(cells: pd.DataFrame) -> list[str]:
     """Data sets that occur, in the order of the tables."""
     present = set(cells["dataset"])
-    return [name for name in DATASETS if name in present]
+    return [name for name in (*DATASETS, *IMAGE_LOADERS) if name in present]
+
+
+def budget_note(evidence: Evidence, dataset: str) -> list[str]:
+    """How the networks of a data set were trained, to stand beside their figures; nothing where there are none."""
+    if "network_budgets" not in evidence:
+        return []
+    budgets = evidence["network_budgets"]
+    return [f"Networks: {text}.\n" for text in budgets.loc[budgets["dataset"] == dataset, "trained"]]

@@ -9,8 +9,8 @@ import pandas as pd
 
 from experiments import markdown, tables
 from experiments.markdown import figure, share, signed
-from experiments.methods import METHODS, OURS, PUBLISHED, RECALIBRATED, SPLIT_METHODS, TABLE_METHODS
-from experiments.pages.grid import LEGEND, TITLES, Evidence, grid, in_order
+from experiments.methods import LEARNT, METHODS, OURS, PUBLISHED, RECALIBRATED, SPLIT_METHODS, TABLE_METHODS
+from experiments.pages.grid import LEGEND, TITLES, Evidence, budget_note, grid, in_order
 from experiments.protocol import CLASSIFIERS, COVERAGES, RANDOM_SPLIT_DATASETS
 
 
@@ -65,6 +65,8 @@ def oracle_page(evidence: Evidence) -> Iterator[str]:
                     for c in COVERAGES
                 ),
             )
+            if tables.of_networks(chosen[chosen["dataset"] == dataset]).any():
+                yield from budget_note(evidence, dataset)
 
 
 def _with_paper(cell: pd.Series, digits: int) -> str:
@@ -85,13 +87,15 @@ def metrics_page(number: int) -> Callable[[Evidence], Iterator[str]]:
             yield f"### {TITLES[metric]}\n"
             for dataset in in_order(chosen):
                 yield f"{dataset}\n"
-                yield grid(
-                    chosen[(chosen["metric"] == metric) & (chosen["dataset"] == dataset)], "method", TABLE_METHODS
-                )
+                found = chosen[(chosen["metric"] == metric) & (chosen["dataset"] == dataset)]
+                yield grid(found, "method", (*TABLE_METHODS, *LEARNT))
+                yield from budget_note(evidence, dataset)
         yield from _wins(evidence, number, "method", PUBLISHED, ", the published methods")
         yield from _wins(evidence, number, "method", SPLIT_METHODS, ", with optimal placement")
+        if tables.of_networks(chosen).any():
+            yield from _wins(evidence, number, "method", (*PUBLISHED, "SelNet", "SAT"), ", the paper's six methods")
         if number == 3:
-            yield from _violations(cells)
+            yield from _violations(cells[~tables.of_networks(cells)])
 
     return page
 
@@ -133,6 +137,8 @@ def times_page(evidence: Evidence) -> Iterator[str]:
     """Table 5: seconds are not comparable between machines, ratios are."""
     cells = evidence["cells"]
     cells = cells[(cells["table"] == 5) & (cells["target_coverage"] == COVERAGES[0])]
+    by_network = cells[tables.of_networks(cells)]
+    cells = cells[~tables.of_networks(cells)]
     yield "Seconds of one fit on one core, for all coverages; in brackets times PlugIn's, here and in the paper.\n"
     rows = []
     for dataset in in_order(cells):
@@ -140,7 +146,27 @@ def times_page(evidence: Evidence) -> Iterator[str]:
         ours, paper = (found[column] / found.loc["PlugIn", column] for column in ("mean", "paper_mean"))
         rows.append([dataset] + [f"{found.loc[m, 'mean']:.2f} ({ours[m]:.1f}; {figure(paper[m], 1)})" for m in METHODS])
     yield markdown.table(["data", *METHODS], rows)
+    if len(by_network):
+        yield from _network_times(evidence, by_network)
     yield from _wins(evidence, 5, "method", PUBLISHED)
+
+
+def _network_times(evidence: Evidence, cells: pd.DataFrame) -> Iterator[str]:
+    yield "### Networks\n"
+    yield (
+        f"Seconds of the trainings that a method needs if it is alone, at coverage {figure(COVERAGES[0], 2)}, in "
+        "brackets the paper's on its own machine. Images with two threads, tables with one.\n"
+    )
+    methods = [method for method in (*METHODS, *LEARNT) if method in set(cells["method"])]
+    rows = []
+    for dataset in in_order(cells):
+        found = cells[cells["dataset"] == dataset].set_index("method").reindex(methods)
+        seconds = found[["mean", "paper_mean"]].itertuples(index=False)
+        rows.append([dataset, *(f"{figure(ours, 0)} ({figure(paper, 0)})" for ours, paper in seconds)])
+    yield markdown.table(["data", *methods], rows)
+    for dataset in in_order(cells):
+        for note in budget_note(evidence, dataset):
+            yield f"{dataset}. {note}"
 
 
 def classifiers_page(number: int) -> Callable[[Evidence], Iterator[str]]:
@@ -157,9 +183,14 @@ def classifiers_page(number: int) -> Callable[[Evidence], Iterator[str]]:
                 if len(found):
                     yield f"{dataset}\n"
                     yield grid(found, "method", TABLE_METHODS)
+                    if tables.of_networks(found).any():
+                        yield from budget_note(evidence, dataset)
         for method in ("AUCross", "PlugInAUC", "AUCross optimal"):
             of_method = {**evidence, "cells": cells[cells["method"] == method]}
             yield from _wins(of_method, number, "classifier", tuple(CLASSIFIERS), f", {method}")
+            if tables.of_networks(chosen).any():
+                five = (*CLASSIFIERS, "ResNet")
+                yield from _wins(of_method, number, "classifier", five, f", {method}, the paper's five classifiers")
 
     return page
 
@@ -187,8 +218,12 @@ def folds_page(evidence: Evidence) -> Iterator[str]:
 
 def agreement_page(evidence: Evidence) -> Iterator[str]:
     """How many cells agree with the paper."""
-    summary = evidence["agreement_summary"]
     yield "Cells that the paper prints too, per table, data set and metric.\n"
+    yield agreement_table(evidence["agreement_summary"])
+
+
+def agreement_table(summary: pd.DataFrame) -> str:
+    """Shares of cells that agree, and the differences."""
     rows = [
         [
             row.table,
@@ -203,4 +238,4 @@ def agreement_page(evidence: Evidence) -> Iterator[str]:
         for row in summary.itertuples()
     ]
     header = ["table", "data", "metric", "cells", "within two deviations", "within .01", "mean difference", "largest"]
-    yield markdown.table(header, rows)
+    return markdown.table(header, rows)

@@ -1,0 +1,84 @@
+"""Two selections compared where they accept the same share of rows, on the same bootstrap samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from aucross import SelectiveEvaluation, evaluate_selections
+from experiments.runs import BOOTSTRAP_SEED
+
+# Targets that are tried to reach a coverage.
+TARGETS = np.linspace(0.4, 1.0, 301)
+
+Selections = Mapping[float, np.ndarray]
+
+
+def evaluate(y_test: np.ndarray, score: np.ndarray, selections: Selections, n_bootstrap: int) -> SelectiveEvaluation:
+    """Measures of several selections, always with the same bootstrap samples."""
+    return evaluate_selections(
+        y_test, score, score > 0.5, selections, n_bootstrap=n_bootstrap, random_state=BOOTSTRAP_SEED
+    )
+
+
+class AtEqualCoverage:
+    """A method at whatever coverage another one reaches: the nearest of a fine grid of targets.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        The fitted method.
+    X_test, y_test : array-like
+        The test rows.
+    n_bootstrap : int
+        Bootstrap samples of a comparison.
+    tolerance : float, optional
+        How far from the coverage the nearest may be to be compared; by default wherever targets go that low.
+    """
+
+    def __init__(self, clf: Any, X_test: Any, y_test: np.ndarray, *, n_bootstrap: int, tolerance: float = inf) -> None:
+        self._y_test = y_test
+        self._score = clf.predict_proba(X_test)[:, 1].astype(float)
+        self._selections = clf.select_each(X_test, TARGETS)
+        self._reached = self._selections.mean(axis=1)
+        self._n_bootstrap = n_bootstrap
+        self._tolerance = tolerance
+
+    def minus(self, other: SelectiveEvaluation, selections: Selections) -> Iterator[dict[str, float]]:
+        """The AUC of this method minus that of another, with the interval of a paired bootstrap.
+
+        Parameters
+        ----------
+        other : SelectiveEvaluation
+            Measures of the other method, from `evaluate` with as many bootstrap samples.
+        selections : mapping of float to array of shape (n_test,)
+            What it selects for each coverage asked for.
+
+        Yields
+        ------
+        dict
+            ``difference``, ``low``, ``high``, and ``coverage``, ``selective_auc`` and ``selective_accuracy`` of this
+            method there; without figures where no target comes near the coverage.
+        """
+        matched = {c: self._at(selected.mean()) for c, selected in selections.items()}
+        ours = evaluate(self._y_test, self._score, matched, self._n_bootstrap)
+        differences = [row for row in ours.minus(other).rows() if row["metric"] == "selective_auc"]
+        for row, difference, selected in zip(ours.rows(), differences, selections.values(), strict=True):
+            found = {
+                "difference": difference["difference"],
+                "low": difference["difference_low"],
+                "high": difference["difference_high"],
+                "coverage": row["achieved_coverage"],
+                "selective_auc": row["selective_auc"],
+                "selective_accuracy": row["selective_accuracy"],
+            }
+            reached = selected.mean()
+            is_low_enough = reached >= self._reached.min() - 0.001
+            is_near = abs(found["coverage"] - reached) <= self._tolerance
+            yield found if is_low_enough and is_near else dict.fromkeys(found, float("nan"))
+
+    def _at(self, coverage: float) -> np.ndarray:
+        return self._selections[np.abs(self._reached - coverage).argmin()]

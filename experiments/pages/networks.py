@@ -1,0 +1,98 @@
+"""The page of the networks: our placements against the methods that learn when to abstain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from experiments import markdown, tables
+from experiments.markdown import figure, interval, signed
+from experiments.methods import LEARNT, METHODS
+from experiments.pages.grid import Evidence, budget_note, in_order
+from experiments.pages.paper import agreement_table
+
+
+def networks_page(evidence: Evidence) -> Iterator[str]:
+    """Ours minus theirs at equal coverage, how often it is which, V, and the paper's figures."""
+    compared, runs = evidence["networks"], evidence["network_runs"]
+    yield (
+        "SelNet, SAT and DeepGamblers learn which rows to leave out. Against each stand four placements of ours: the "
+        "optimal band *on its own score*, placed on the same held-out rows, and three on plain networks of the same "
+        "size: PlugInAUC with optimal placement (one training, as SAT), AUCross with optimal placement and AUCGate "
+        "(one training per fold and one more; the gate's own besides). Each difference is our AUC minus theirs *at the "
+        "coverage that they reached*, with the 95 % interval of a paired bootstrap over the test rows. It does not "
+        "hold the chance of a training: every network was trained once.\n"
+    )
+    yield from _counts(compared)
+    for dataset in in_order(compared):
+        yield f"### {dataset}\n"
+        yield from budget_note(evidence, dataset)
+        yield from _differences(compared[compared["dataset"] == dataset])
+    yield from _violations(evidence, runs)
+    yield from _agreement(evidence, tables.agreement(tables.network_cells(runs)))
+
+
+def _counts(compared: pd.DataFrame) -> Iterator[str]:
+    """The answer in one table."""
+    rows = []
+    for (dataset, peer), group in compared.groupby(["dataset", "peer"], sort=False):
+        cells = [_verdict(part) for _, part in group.groupby("ours", sort=False)]
+        rows.append([dataset, peer, *cells])
+    yield "### Coverages at which ours is clearly better / clearly worse / neither, and the mean difference in AUC\n"
+    yield "Clearly: the interval does not hold 0. Coverages that ours does not come within .01 of are left out.\n"
+    yield markdown.table(["data", "against", *compared["ours"].unique()], rows)
+
+
+def _verdict(part: pd.DataFrame) -> str:
+    part = part.dropna(subset=["ours_minus_peer"])
+    if part.empty:
+        return "-"
+    better, worse = int((part["low"] > 0).sum()), int((part["high"] < 0).sum())
+    return f"{better} / {worse} / {len(part) - better - worse}, {signed(part['ours_minus_peer'].mean(), 4)}"
+
+
+def _differences(compared: pd.DataFrame) -> Iterator[str]:
+    ours = list(compared["ours"].unique())
+    rows = []
+    for (peer, coverage), group in compared.groupby(["peer", "target_coverage"], sort=False):
+        found = group.set_index("ours")
+        first = found.iloc[0]
+        rows.append(
+            [
+                peer,
+                figure(coverage, 2),
+                figure(first["coverage"]),
+                figure(first["selective_auc"], 4),
+                figure(first["selective_accuracy"]),
+                *(_difference(found.loc[name]) for name in ours),
+            ]
+        )
+    yield markdown.table(["method", "asked", "coverage", "AUC", "accuracy", *ours], rows)
+
+
+def _difference(row: pd.Series) -> str:
+    if pd.isna(row["low"]):
+        return "-"
+    return interval(row["ours_minus_peer"], row["low"], row["high"], 4)
+
+
+def _violations(evidence: Evidence, runs: pd.DataFrame) -> Iterator[str]:
+    yield "### V: mean distance of coverage from its target\n"
+    methods = [method for method in (*METHODS, *LEARNT) if method in set(runs["method"])]
+    distance = (runs["coverage"] - runs["target_coverage"]).abs()
+    means = distance.groupby([runs["dataset"], runs["method"]]).mean()
+    rows = [[dataset, *(figure(means[dataset, method], 4) for method in methods)] for dataset in in_order(runs)]
+    yield markdown.table(["data", *methods], rows)
+    yield from _all_budgets(evidence)
+
+
+def _agreement(evidence: Evidence, both: pd.DataFrame) -> Iterator[str]:
+    yield "### Against the paper's figures, which come from 300 epochs at full width\n"
+    yield agreement_table(tables.summary_of(both))
+    yield from _all_budgets(evidence)
+
+
+def _all_budgets(evidence: Evidence) -> Iterator[str]:
+    for row in evidence["network_budgets"].itertuples():
+        yield f"{row.dataset}: {row.short}.\n"
