@@ -9,29 +9,25 @@ rows, what seeing the labels of the m rows is worth; no rule that has not seen t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from aucross import AUCross, OptimalBands, RankedScores, best_band
 from experiments.protocol import CLASSIFIERS, COVERAGES, DATASETS, Run
+from experiments.work import Named
 
 TEST_SIZES = (500, 1000, 2000, 4000, 8000, 16_000)
 N_DRAWS = 20
 
 
 @dataclass(frozen=True)
-class Optimism:
+class Optimism(Named):
     """Random test samples of one data set."""
 
     dataset: str
     seed: int
-
-    @property
-    def key(self) -> dict[str, Any]:
-        """What names it in the cache."""
-        return asdict(self)
 
 
 def optimism_works(n_splits: int = 3) -> Iterator[Optimism]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,21 +17,17 @@ from experiments.peers import installed_peers
 from experiments.protocol import CLASSIFIERS, COVERAGES, DATASETS, N_BOOTSTRAP, PAPER_SEED, Run
 from experiments.runs import Oracles
 from experiments.trained_once import FittedModels, TrainedOnce
+from experiments.work import Named
 
 OURS = "aucross PlugInAUC"
 
 
 @dataclass(frozen=True)
-class PeerRun:
+class PeerRun(Named):
     """One data set and one base classifier."""
 
     dataset: str
     classifier: str
-
-    @property
-    def key(self) -> dict[str, Any]:
-        """What names it in the cache."""
-        return asdict(self)
 
 
 def peer_works() -> Iterator[PeerRun]:

@@ -7,7 +7,7 @@ it. Runs are independent of each other, so they are cached one by one and execut
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ from aucross.datasets import (
     load_lending,
     load_ucicredit,
 )
+from experiments.work import Named
 
 COVERAGES = (0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
 PAPER_SEED = 42
@@ -66,7 +67,7 @@ SplitKind = Literal["paper", "random"]
 
 
 @dataclass(frozen=True, order=True)
-class Run:
+class Run(Named):
     """One unit of work: all methods on one split of one data set with one classifier."""
 
     dataset: str
@@ -75,11 +76,6 @@ class Run:
     split: SplitKind = "paper"
     seed: int = PAPER_SEED
     n_train: int | None = None
-
-    @property
-    def key(self) -> dict[str, Any]:
-        """What names the run in tables and in the cache."""
-        return asdict(self)
 
     @property
     def n_bootstrap(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,21 +22,17 @@ from experiments.methods import METHODS, methods_of
 from experiments.protocol import CLASSIFIERS, COVERAGES, N_BOOTSTRAP, PAPER_SEED, Run
 from experiments.runs import measure
 from experiments.trained_once import FittedModels, TrainedOnce
+from experiments.work import Named
 
 # The Oracle's pairs grow with the square of the grid; this coverage leaves few enough to try them all.
 ORACLE_COVERAGE = 0.99
 
 
 @dataclass(frozen=True)
-class Timed:
+class Timed(Named):
     """One data set to be timed on."""
 
     dataset: str
-
-    @property
-    def key(self) -> dict[str, Any]:
-        """What names it in the cache."""
-        return asdict(self)
 
 
 def measure_times(work: Timed) -> list[dict[str, Any]]:
@@ -52,16 +48,11 @@ def measure_times(work: Timed) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Compared:
+class Compared(Named):
     """One data set on which both versions are run, with so many bootstrap replicates."""
 
     dataset: str
     n_bootstrap: int = N_BOOTSTRAP
-
-    @property
-    def key(self) -> dict[str, Any]:
-        """What names it in the cache."""
-        return asdict(self)
 
 
 def measure_speed(work: Compared) -> list[dict[str, Any]]:

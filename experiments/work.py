@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 import joblib
@@ -22,6 +22,16 @@ class Keyed(Protocol):
     def key(self) -> dict[str, Any]:
         """Plain values that name the piece of work."""
         ...
+
+
+@dataclass(frozen=True, order=True)
+class Named:
+    """What names itself by its own values, in tables and in the cache."""
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """The values by their names."""
+        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Name = Literal["budget", "full", "quick"]
@@ -138,24 +138,7 @@ _CIFAR = Budget(
     gate_epochs=4,
     n_threads=2,
 )
-_CATS = Budget(
-    "VGG16",
-    width=0.25,
-    n_folds=3,
-    epochs=8,
-    batch_size=128,
-    weight_decay=5e-4,
-    augment="flip",
-    half_size_epochs=3,
-    warm_up_epochs=6,
-    further_epochs=2,
-    further_lr=0.03,
-    target_momentum=0.9,
-    pretrain_epochs=3,
-    gamblers_pretrain_epochs=3,
-    gate_epochs=4,
-    n_threads=2,
-)
+_CATS = replace(_CIFAR, epochs=8, warm_up_epochs=6, further_epochs=2)
 # The appendix of the paper; the pretraining of Deep Gamblers, which is not in it, is a third of the epochs.
 _FULL_TABLE = Budget(
     "ResNet", width=192, n_folds=5, epochs=300, batch_size=32, schedule="step", gamblers_pretrain_epochs=100

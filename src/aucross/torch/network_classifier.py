@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +21,7 @@ from aucross.torch.networks import Body
 from aucross.torch.options import TrainingOptions
 
 
-class NetworkClassifier(ClassifierMixin, BaseEstimator):
+class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base of the classifiers that train a network: checks rows, trains, answers.
 
     A subclass supplies its recipe.
@@ -29,8 +30,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):
     random_state: Any
     warm_start: bool
 
+    @abstractmethod
     def _recipe(self, X: Any) -> NetworkRecipe:
-        raise NotImplementedError
+        """What to train on these rows, from the parameters."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Train the network.
