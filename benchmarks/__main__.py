@@ -1,5 +1,7 @@
 """Run every benchmark, one after the other: python -m benchmarks."""
 
+from importlib.util import find_spec
+
 from benchmarks import (
     auc_promise,
     base_rate,
@@ -35,3 +37,11 @@ for benchmark in (
 speed.growth()
 print("\n== benchmarks.coverage_promise, the quick parts")
 coverage_promise.main(["rules", "weights"])  # all parts take about an hour
+if find_spec("torch") is None:
+    print('\nnot run: torch_speed and torch_auc, which need pip install "aucross[torch]"')
+else:
+    from benchmarks import torch_auc, torch_speed
+
+    for networks in (torch_speed, torch_auc):
+        print(f"\n== {networks.__name__}")
+        networks.main()

@@ -10,7 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from experiments import figures, pages, protocol, robustness, tables
-from experiments.networks.results import finished_studies, network_evidence
+from experiments.networks.budgets import NETWORK_DATASETS
+from experiments.networks.results import BEST_FIRST, finished_studies, network_evidence
+from experiments.networks.studies import Study
 from experiments.plan import ALONE, Plan, full_plan, quick_plan
 from experiments.table1 import data_table
 from experiments.work import finish_all, results, seconds
@@ -25,7 +27,10 @@ def main(arguments: list[str] | None = None) -> None:
     output = options.output or HERE / ("results-quick" if options.quick else "results")
     finish_all([work for kind, works in plan.items() if kind not in ALONE for work in works], n_jobs=options.jobs)
     finish_all([work for kind in ALONE for work in plan[kind]], n_jobs=1)
-    write_results(plan, output)
+    studies = finished_studies(("quick",) if options.quick else BEST_FIRST)
+    write_results(plan, studies, output)
+    if missing := [name for name in NETWORK_DATASETS if name not in {study.dataset for study in studies}]:
+        print(f"without the networks of {', '.join(missing)}: `make networks` trains them")
     minutes = seconds([work for works in plan.values() for work in works]) / 60
     print(f"written to {output}; the work took {minutes:.0f} minutes of one core")
 
@@ -48,20 +53,20 @@ def datasets_at_hand(names: Iterable[str] = protocol.DATASETS) -> list[str]:
     return found
 
 
-def write_results(plan: Plan, output: Path) -> None:
+def write_results(plan: Plan, studies: Iterable[Study], output: Path) -> None:
     """Tables as CSV, pages as Markdown, figures as PNG."""
     output.mkdir(parents=True, exist_ok=True)
-    evidence = gather(plan)
+    evidence = gather(plan, studies)
     for name, frame in evidence.items():
         frame.to_csv(output / f"{name}.csv", index=False, float_format="%.6g")
     pages.write_pages(evidence, output)
     figures.write_figures(evidence, output)
 
 
-def gather(plan: Plan) -> dict[str, pd.DataFrame]:
+def gather(plan: Plan, studies: Iterable[Study]) -> dict[str, pd.DataFrame]:
     """Every table of the evidence by the name of its file."""
     data, runs = data_table(), pd.DataFrame(results(plan["runs"]))
-    networks = network_evidence(finished_studies())
+    networks = network_evidence(studies)
     cells = tables.paper_cells(runs, pd.DataFrame(results(plan["times"])), networks.get("network_runs"))
     return {
         "data": data,

@@ -25,7 +25,9 @@ def evaluate(y_test: np.ndarray, score: np.ndarray, selections: Selections, n_bo
 
 
 class AtEqualCoverage:
-    """A method at whatever coverage another one reaches: the nearest of a fine grid of targets.
+    """A method at whatever coverage another one reaches: the lowest of a fine grid of targets that is not below it.
+
+    Not below, so that no method gains by rejecting a few rows more than the other.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ class AtEqualCoverage:
     n_bootstrap : int
         Bootstrap samples of a comparison.
     tolerance : float, optional
-        How far from the coverage the nearest may be to be compared; by default wherever targets go that low.
+        How far above the coverage it may be to be compared; by default wherever targets go that low.
     """
 
     def __init__(self, clf: Any, X_test: Any, y_test: np.ndarray, *, n_bootstrap: int, tolerance: float = inf) -> None:
@@ -81,4 +83,5 @@ class AtEqualCoverage:
             yield found if is_low_enough and is_near else dict.fromkeys(found, float("nan"))
 
     def _at(self, coverage: float) -> np.ndarray:
-        return self._selections[np.abs(self._reached - coverage).argmin()]
+        above = np.where(self._reached >= coverage, self._reached, inf)
+        return self._selections[above.argmin()]

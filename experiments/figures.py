@@ -64,6 +64,8 @@ def auc_by_coverage(evidence: Evidence) -> Figure:
         style = {"marker": "o", "linestyle": "none", "markerfacecolor": "none", "markeredgecolor": "black"}
         axes.plot(rows["paper_mean", "coverage"], rows["paper_mean", "selective_auc"], label="AUCross, paper", **style)
         axes.set(title=dataset, xlabel="coverage reached", ylabel="selective AUC")
+        if dataset in IMAGE_LOADERS:
+            _set_title_with_budget(axes, dataset, evidence)
         axes.invert_xaxis()
     return _with_legend(figure, panels)
 
@@ -175,16 +177,20 @@ def peers(evidence: Evidence) -> Figure:
 def networks(evidence: Evidence) -> Figure:
     """Selective AUC against the coverage reached, of networks that select and of our placements on plain networks."""
     runs = evidence["network_runs"]
-    short = evidence["network_budgets"].set_index("dataset")["short"]
     figure, panels = _panels(runs["dataset"].unique(), height=3.6)
     for dataset, axes in panels.items():
         for method in ("SelNet", "SAT", "DeepGamblers", "AUCross", "PlugInAUC optimal", "AUCross optimal", "AUCGate"):
             rows = runs[(runs["dataset"] == dataset) & (runs["method"] == method)].sort_values("target_coverage")
             axes.plot(rows["coverage"], rows["selective_auc"], label=method, **_line(method))
-        axes.set_title(f"{dataset}\n{short[dataset]}", fontsize="small")
+        _set_title_with_budget(axes, dataset, evidence)
         axes.set(xlabel="coverage reached", ylabel="selective AUC")
         axes.invert_xaxis()
     return _with_legend(figure, panels)
+
+
+def _set_title_with_budget(axes: Axes, dataset: str, evidence: Evidence) -> None:
+    budget = evidence["network_budgets"].set_index("dataset").loc[dataset, "short"]
+    axes.set_title(f"{dataset}\n{budget}", fontsize="small")
 
 
 def bounds(evidence: Evidence) -> Figure:

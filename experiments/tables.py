@@ -138,12 +138,12 @@ def agreement_summary(cells: pd.DataFrame) -> pd.DataFrame:
     return summary_of(agreement(cells[~of_networks(cells)]))
 
 
-def summary_of(both: pd.DataFrame) -> pd.DataFrame:
+def summary_of(both: pd.DataFrame, by: Sequence[str] = ("table", "dataset", "metric")) -> pd.DataFrame:
     """The same for compared cells of any kind."""
     # Tables 6 to 9 repeat the LightGBM figures of Tables 3 and 4.
     repeated = both["table"].isin(CLASSIFIER_TABLES) & (both["classifier"] == "LightGBM")
     both = both[both["metric"].isin(COMPARED) & ~repeated]
-    summary = both.groupby(["table", "dataset", "metric"], sort=False).agg(
+    summary = both.groupby(list(by), sort=False).agg(
         n_cells=("difference", "size"),
         within_two_sd=("within_two_sd", "mean"),
         within_one_hundredth=("within_one_hundredth", "mean"),

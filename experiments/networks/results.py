@@ -9,16 +9,18 @@ import pandas as pd
 from experiments import protocol, store
 from experiments.networks.budgets import NETWORK_DATASETS, Name
 from experiments.networks.studies import Study
+from experiments.networks.trainings import KIND
+from experiments.work import finish_all
 
 # The paper's schedule where it was run.
 BEST_FIRST: tuple[Name, ...] = ("full", "budget")
 
 
 def finished_studies(names: Sequence[Name] = BEST_FIRST) -> list[Study]:
-    """One study per data set whose results are stored: at the first of these budgets that has them."""
+    """One study per data set that is trained: at the first of these budgets that is. Missing figures are computed."""
     found: list[Study] = []
     # Only where something is stored is the data looked at, which may mean to fetch it.
-    if not (store.CACHE / "network-runs").is_dir():
+    if not (store.CACHE / KIND).is_dir():
         return found
     for dataset in NETWORK_DATASETS:
         try:
@@ -26,18 +28,19 @@ def finished_studies(names: Sequence[Name] = BEST_FIRST) -> list[Study]:
         except (FileNotFoundError, ConnectionError):
             continue
         studies = (Study(dataset, name) for name in names)
-        found += [study for study in studies if all(work.stored() for work in study.works)][:1]
+        found += [study for study in studies if all(training.work.stored() for training in study.trainings)][:1]
+    finish_all([work for study in found for work in study.works], n_jobs=1)
     return found
 
 
 def network_evidence(studies: Iterable[Study]) -> dict[str, pd.DataFrame]:
-    """Tables of finished studies by the names of their files: figures, comparisons, budgets; none without a study."""
+    """Tables of finished studies by the names of their files: figures, comparisons, models, budgets."""
     studies = list(studies)
     if not studies:
         return {}
-    figures, comparisons = (
+    figures, comparisons, models = (
         pd.DataFrame([row for study in studies for row in study.works[part].stored().rows])  # type: ignore[union-attr]
-        for part in (0, 1)
+        for part in (0, 1, 2)
     )
     budgets = [
         {
@@ -48,4 +51,9 @@ def network_evidence(studies: Iterable[Study]) -> dict[str, pd.DataFrame]:
         }
         for study in studies
     ]
-    return {"network_runs": figures, "networks": comparisons, "network_budgets": pd.DataFrame(budgets)}
+    return {
+        "network_runs": figures,
+        "networks": comparisons,
+        "network_models": models,
+        "network_budgets": pd.DataFrame(budgets),
+    }

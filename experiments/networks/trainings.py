@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 
 from aucross.datasets import Split
 from experiments import protocol, store
-from experiments.networks.budgets import Budget
+from experiments.networks.budgets import WARM_UP_COVERAGE, Budget
 from experiments.networks.outputs import Scored, attempt, read_model, write_model, write_scores
 from experiments.protocol import CLASSIFIERS, COVERAGES, PAPER_SEED
 from experiments.trained_once import parameters_of
@@ -22,10 +22,18 @@ from experiments.work import Rows, Work
 
 KIND = "network-trainings"
 Role = Literal[
-    "fold", "refit", "hold-out", "gate fold", "gate refit", "SelNet warm-up", "SelNet", "SAT", "DeepGamblers"
+    "fold",
+    "half",
+    "refit",
+    "hold-out",
+    "gate fold",
+    "gate half",
+    "gate refit",
+    "SelNet warm-up",
+    "SelNet",
+    "SAT",
+    "DeepGamblers",
 ]
-# The coverage in the loss of the epochs that all share.
-WARM_UP_COVERAGE = 0.9
 HELD_OUT_SHARE = 0.1
 
 
@@ -42,7 +50,7 @@ class Training:
     role : str
         What it is for.
     fold : int, optional
-        The fold that it scores.
+        The fold, or the half, that it scores.
     coverage : float, optional
         The coverage that a SelectiveNet is trained for.
     """
@@ -83,7 +91,7 @@ class Training:
     @property
     def is_gate(self) -> bool:
         """Whether the model decides when to defer."""
-        return self.role in ("gate fold", "gate refit")
+        return self.role in ("gate fold", "gate half", "gate refit")
 
     @property
     def is_network(self) -> bool:
@@ -111,7 +119,7 @@ class Training:
     def _of_role(self) -> dict[str, Any]:
         budget = self.budget
         match self.role:
-            case "gate fold" | "gate refit":
+            case "gate fold" | "gate half" | "gate refit":
                 # Another seed: a gate that is the same network knows nothing more.
                 return {"max_epochs": budget.gate_epochs, "half_size_epochs": 0, "random_state": PAPER_SEED + 1}
             case "SelNet warm-up":
@@ -143,7 +151,8 @@ class Training:
         """Rows that it is trained on, and training rows that it scores."""
         y = rows_of(self.dataset, self.budget).y_train
         if self.fold is not None:
-            return fold_parts(y, self.budget.n_folds)[self.fold]
+            folds, halves = fold_parts(y, self.budget.n_folds)
+            return (folds if self.role in ("fold", "gate fold") else halves)[self.fold]
         if self.role in ("refit", "gate refit"):
             return np.arange(len(y)), np.arange(0)
         return held_out_parts(y)
@@ -178,9 +187,16 @@ def take(X: Any, rows: np.ndarray) -> Any:
     return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
 
 
-def fold_parts(y: np.ndarray, n_folds: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The folds that `AUCross` and `SCross` draw with the seed of the paper's split."""
-    return list(StratifiedKFold(n_folds, shuffle=True, random_state=PAPER_SEED).split(np.zeros(len(y)), y))
+Parts = list[tuple[np.ndarray, np.ndarray]]
+
+
+def fold_parts(y: np.ndarray, n_folds: int) -> tuple[Parts, Parts]:
+    """The folds that `AUCross` and `SCross` draw with the seed of the paper's split, then the halves that correct."""
+    rng = np.random.RandomState(PAPER_SEED)
+    folds, halves = (
+        list(StratifiedKFold(n, shuffle=True, random_state=rng).split(np.zeros(len(y)), y)) for n in (n_folds, 2)
+    )
+    return folds, halves
 
 
 def held_out_parts(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -196,20 +212,23 @@ def held_out_parts(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def trainings_of(dataset: str, budget: Budget) -> list[Training]:
     """All trainings of a data set, each after the one that it starts from.
 
-    Folds serve AUCross, SCross, optimal placement and the gate; the model of the hold-out serves PlugIn and PlugInAUC.
+    Folds serve AUCross, SCross, optimal placement and the gate, halves the correction of the last two; the model of the
+    hold-out serves PlugIn and PlugInAUC.
     """
     made = partial(Training, dataset, budget)
-    folds = range(budget.n_folds)
+    folds, halves = range(budget.n_folds), range(2 if budget.corrects_coverage else 0)
     return [
         made("hold-out"),
         made("refit"),
         *(made("fold", fold=fold) for fold in folds),
+        *(made("half", fold=half) for half in halves),
         made("SAT"),
         *([made("SelNet warm-up")] if budget.warm_up_epochs else []),
         *(made("SelNet", coverage=coverage) for coverage in COVERAGES),
         made("DeepGamblers"),
         made("gate refit"),
         *(made("gate fold", fold=fold) for fold in folds),
+        *(made("gate half", fold=half) for half in halves),
     ]
 
 
@@ -224,7 +243,8 @@ def train(training: Training) -> Rows:
         seconds = started.seconds
         write_scores(training.folder, scored)
     libraries = {name: version(name) for name in ("aucross", "torch" if training.is_network else "lightgbm")}
-    return [{"training": str(training), "seconds": seconds, "n_train": len(training.parts[0]), **about, **libraries}]
+    effort = {"seconds": seconds, "n_threads": training.budget.n_threads}
+    return [{"training": str(training), **effort, "n_train": len(training.parts[0]), **about, **libraries}]
 
 
 def _score_classifier(training: Training, checkpoints: Path) -> tuple[Scored, dict[str, Any]]:

@@ -9,6 +9,7 @@ import pandas as pd
 from experiments import markdown, tables
 from experiments.markdown import figure, interval, signed
 from experiments.methods import LEARNT, METHODS
+from experiments.networks.studies import TOLERANCE
 from experiments.pages.grid import Evidence, budget_note, in_order
 from experiments.pages.paper import agreement_table
 
@@ -17,20 +18,23 @@ def networks_page(evidence: Evidence) -> Iterator[str]:
     """Ours minus theirs at equal coverage, how often it is which, V, and the paper's figures."""
     compared, runs = evidence["networks"], evidence["network_runs"]
     yield (
-        "SelNet, SAT and DeepGamblers learn which rows to leave out. Against each stand four placements of ours: the "
-        "optimal band *on its own score*, placed on the same held-out rows, and three on plain networks of the same "
-        "size: PlugInAUC with optimal placement (one training, as SAT), AUCross with optimal placement and AUCGate "
-        "(one training per fold and one more; the gate's own besides). Each difference is our AUC minus theirs *at the "
-        "coverage that they reached*, with the 95 % interval of a paired bootstrap over the test rows. It does not "
-        "hold the chance of a training: every network was trained once.\n"
+        "SelNet, SAT and DeepGamblers learn which rows to leave out. Against each stand our optimal band *on its own "
+        "score*, placed on the same held-out rows, and four methods on plain networks of the same size: PlugIn, a "
+        "threshold on the confidence, which learns nothing; PlugInAUC with optimal placement (one training, as SAT); "
+        "AUCross with optimal placement (a training per fold and one on all rows); and AUCGate, which asks a second "
+        "model. Each difference is the AUC of that method minus theirs *at the coverage that they reached*, or at most "
+        f"{figure(TOLERANCE)} above it, with the 95 % interval of a paired bootstrap over the test rows. It does not "
+        "hold the chance of a training: every network was trained once, with settings that were chosen for none of "
+        "them.\n"
     )
     yield from _counts(compared)
+    yield from _full_coverage(evidence)
     for dataset in in_order(compared):
         yield f"### {dataset}\n"
         yield from budget_note(evidence, dataset)
         yield from _differences(compared[compared["dataset"] == dataset])
     yield from _violations(evidence, runs)
-    yield from _agreement(evidence, tables.agreement(tables.network_cells(runs)))
+    yield from _agreement(evidence, tables.network_cells(runs))
 
 
 def _counts(compared: pd.DataFrame) -> Iterator[str]:
@@ -39,8 +43,12 @@ def _counts(compared: pd.DataFrame) -> Iterator[str]:
     for (dataset, peer), group in compared.groupby(["dataset", "peer"], sort=False):
         cells = [_verdict(part) for _, part in group.groupby("ours", sort=False)]
         rows.append([dataset, peer, *cells])
-    yield "### Coverages at which ours is clearly better / clearly worse / neither, and the mean difference in AUC\n"
-    yield "Clearly: the interval does not hold 0. Coverages that ours does not come within .01 of are left out.\n"
+    yield "### Coverages at which ours is clearly better / clearly worse / neither\n"
+    yield (
+        "With the mean difference in AUC and, in brackets, in accuracy. Clearly: the interval of the AUC does not hold "
+        "0; the six coverages share test rows and networks, so they are no independent confirmations. Coverages that "
+        f"are not reached within {figure(TOLERANCE)} are left out.\n"
+    )
     yield markdown.table(["data", "against", *compared["ours"].unique()], rows)
 
 
@@ -49,7 +57,30 @@ def _verdict(part: pd.DataFrame) -> str:
     if part.empty:
         return "-"
     better, worse = int((part["low"] > 0).sum()), int((part["high"] < 0).sum())
-    return f"{better} / {worse} / {len(part) - better - worse}, {signed(part['ours_minus_peer'].mean(), 4)}"
+    accuracy = (part["ours_selective_accuracy"] - part["selective_accuracy"]).mean()
+    auc = part["ours_minus_peer"].mean()
+    return f"{better} / {worse} / {len(part) - better - worse}, {signed(auc, 4)} ({signed(accuracy)})"
+
+
+MODELS = {
+    "hold-out": "plain network, nine tenths of the rows",
+    "refit": "plain network, all rows",
+    "SelNet": "SelNet, mean of its coverages",
+    "SAT": "SAT",
+    "DeepGamblers": "DeepGamblers",
+    "gate refit": "the gate",
+}
+
+
+def _full_coverage(evidence: Evidence) -> Iterator[str]:
+    models = evidence["network_models"]
+    means = models.groupby(["dataset", "role"])["auc"].mean()
+    yield "### AUC at full coverage\n"
+    yield markdown.table(
+        ["data", *MODELS.values()],
+        ([dataset, *(figure(means[dataset, role], 4) for role in MODELS)] for dataset in in_order(models)),
+    )
+    yield from _all_budgets(evidence)
 
 
 def _differences(compared: pd.DataFrame) -> Iterator[str]:
@@ -87,9 +118,21 @@ def _violations(evidence: Evidence, runs: pd.DataFrame) -> Iterator[str]:
     yield from _all_budgets(evidence)
 
 
-def _agreement(evidence: Evidence, both: pd.DataFrame) -> Iterator[str]:
+def _agreement(evidence: Evidence, cells: pd.DataFrame) -> Iterator[str]:
+    """Where the paper's coverage is another one, its AUC, accuracy and positive rate are of other rows."""
     yield "### Against the paper's figures, which come from 300 epochs at full width\n"
-    yield agreement_table(tables.summary_of(both))
+    yield (
+        "By method; AUC, accuracy and positive rate only in cells whose coverage is within .01 of the paper's. The "
+        "paper's SAT and SelNet often miss their targets by far more (SAT accepts .919 of Adult for .75): thresholds "
+        "here are placed on held-out rows.\n"
+    )
+    both = tables.agreement(cells)
+    place = ["dataset", "method", "classifier", "target_coverage"]
+    coverage = both[both["metric"] == "coverage"].set_index(place)["within_one_hundredth"]
+    alike = coverage.reindex(pd.MultiIndex.from_frame(both[place])).to_numpy(dtype=bool)
+    both = both[alike | (both["metric"] == "coverage")]
+    summary = tables.summary_of(both, ("table", "dataset", "method", "metric"))
+    yield agreement_table(summary.assign(dataset=summary["dataset"] + ", " + summary["method"]))
     yield from _all_budgets(evidence)
 
 

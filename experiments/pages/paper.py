@@ -154,8 +154,9 @@ def times_page(evidence: Evidence) -> Iterator[str]:
 def _network_times(evidence: Evidence, cells: pd.DataFrame) -> Iterator[str]:
     yield "### Networks\n"
     yield (
-        f"Seconds of the trainings that a method needs if it is alone, at coverage {figure(COVERAGES[0], 2)}, in "
-        "brackets the paper's on its own machine. Images with two threads, tables with one.\n"
+        "Seconds of the trainings that a method needs if it is alone, one core each (with two threads a second counts "
+        f"twice), on a machine that did other work too; of SelNet for coverage {figure(COVERAGES[0], 2)} alone. In "
+        "brackets the paper's on its own machine.\n"
     )
     methods = [method for method in (*METHODS, *LEARNT) if method in set(cells["method"])]
     rows = []

@@ -205,22 +205,30 @@ def test_a_body_that_cannot_be_one_is_refused(body, error, message, rows):
 
 
 @pytest.mark.parametrize("name", ["SelectiveNet", "SelfAdaptiveTraining", "DeepGamblers"])
-def test_a_saved_network_answers_alike_once_its_types_are_trusted(name, rows, tmp_path):
+def test_a_saved_network_answers_alike(name, rows, tmp_path):
     clf, path = rows.fit(ESTIMATORS[name]), tmp_path / "clf.aucross"
     save(clf, path)
-    with pytest.raises(TypeError, match=r"aucross\.torch\.estimators\." + name):
-        load(path)
-    trusted = read_header(path).unlisted_types
-    assert all(name.startswith("aucross.torch.") for name in trusted)
-    assert contract.same_answers(clf, load(path, trusted=trusted), rows.X_new)
+    assert read_header(path).unlisted_types == []
+    assert contract.same_answers(clf, load(path), rows.X_new)
 
 
 def test_a_selective_classifier_around_a_network_can_be_saved(rows, tmp_path):
     network = ResNetClassifier(width=8, n_blocks=1, **OPTIONS)
     clf = rows.fit(PlugInAUC(network, random_state=0))
     save(clf, tmp_path / "clf.aucross")
-    loaded = load(tmp_path / "clf.aucross", trusted=read_header(tmp_path / "clf.aucross").unlisted_types)
-    assert contract.same_answers(clf, loaded, rows.X_new)
+    assert contract.same_answers(clf, load(tmp_path / "clf.aucross"), rows.X_new)
+
+
+def test_a_network_for_images_can_be_saved(tmp_path):
+    images = np.random.default_rng(0).integers(0, 256, (90, 8, 8, 3)).astype(np.uint8)
+    labels = np.arange(90) % 2
+    for clf in (
+        SelfAdaptiveTraining(body=partial(VGG16, width=0.05), augment="flip", **OPTIONS),
+        PlugInAUC(VGGClassifier(width=0.05, **OPTIONS), random_state=0),
+    ):
+        clf.fit(images, labels)
+        save(clf, tmp_path / "clf.aucross")
+        assert (load(tmp_path / "clf.aucross").predict_proba(images) == clf.predict_proba(images)).all()
 
 
 def test_a_body_of_ones_own_cannot_be_saved_without_pickle_and_the_message_names_it(rows, tmp_path):
@@ -365,18 +373,29 @@ def test_tables_and_images_are_not_mixed_up(images, rows):
 # ---- without torch ----
 
 
-def test_without_torch_the_import_says_what_to_install():
-    code = """
+WITHOUT_TORCH = """
 import sys
 class NotInstalled:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] == "torch":
             raise ModuleNotFoundError("No module named 'torch'", name="torch")
 sys.meta_path.insert(0, NotInstalled())
+import aucross
 try:
-    import aucross.torch
+    {}
 except ModuleNotFoundError as error:
     print(error)
 """
+
+
+def test_without_torch_the_import_says_what_to_install():
+    code = WITHOUT_TORCH.format("import aucross.torch")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 'pip install "aucross[torch]"' in run.stdout
+
+
+def test_without_torch_a_saved_network_says_what_to_install(rows, tmp_path):
+    save(rows.fit(ESTIMATORS["DeepGamblers"]), tmp_path / "clf.aucross")
+    code = WITHOUT_TORCH.format(f"aucross.load({str(tmp_path / 'clf.aucross')!r})")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'pip install "aucross[torch]"' in run.stdout

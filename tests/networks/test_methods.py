@@ -101,6 +101,13 @@ def test_selection_scores_are_log_odds_of_what_is_kept():
     assert torch.equal(GamblersMethod().answers({"prediction": outputs}).selection, selection)
 
 
+def test_the_gamblers_reserve_is_shared_by_the_classes():
+    shares = torch.tensor([[0.6, 0.1, 0.3], [0.9, 0.0999, 1e-4], [0.2, 0.7, 0.1]]).double()
+    probabilities = GamblersMethod().answers({"prediction": shares.log()}).probabilities
+    expected = [[0.75, 0.25], [0.90005, 0.09995], [0.25, 0.75]]
+    assert probabilities.numpy() == pytest.approx(np.array(expected))
+
+
 def test_selection_scores_tell_rows_apart_whose_shares_round_to_one():
     outputs = torch.tensor([[50.0, 0.0, 0.0], [60.0, 0.0, 0.0]])
     first, second = SelfAdaptiveMethod().answers({"prediction": outputs}).selection

@@ -105,6 +105,29 @@ def test_text_where_fit_saw_numbers_is_refused():
         encoder.encode(pd.DataFrame({"age": ["old", "young"]}))
 
 
+def test_objects_that_are_no_numbers_are_refused_with_the_column():
+    frame = pd.DataFrame({"paid": [pd.Timestamp("2020-01-01"), None]}, dtype=object)
+    with pytest.raises(TypeError, match=r"the column 'paid' must hold numbers, text or categories, got .* Timestamp"):
+        TableEncoder.fit(frame)
+
+
+def test_infinity_among_objects_is_refused():
+    with pytest.raises(ValueError, match="the column 'x' must not hold infinity"):
+        TableEncoder.fit(pd.DataFrame({"x": [1, 2, np.inf], "y": list("abc")}, dtype=object))
+
+
+def test_columns_of_one_name_are_told_apart():
+    frame = pd.DataFrame([[1.0, "a"], [2.0, "b"], [4.0, "a"]], columns=["x", "x"]).infer_objects()
+    numbers, codes = TableEncoder.fit(frame).encode(frame)
+    assert numbers.shape == codes.shape == (3, 1)
+
+
+def test_yes_and_no_as_categories_are_known_again_as_plain_ones():
+    encoder = TableEncoder.fit(pd.DataFrame({"paid": pd.Categorical([True, False, True])}))
+    for values in ([True, False], [1, 0], [1.0, 0.0]):
+        assert encoder.encode(pd.DataFrame({"paid": values}))[1].ravel().tolist() == [2, 1]
+
+
 def test_infinity_is_refused():
     with pytest.raises(ValueError, match="'age' must not hold infinity"):
         TableEncoder.fit(pd.DataFrame({"age": [1.0, np.inf]}))

@@ -10,6 +10,7 @@ from copy import deepcopy
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 
@@ -27,9 +28,11 @@ from aucross.torch import (
     SelfAdaptiveTraining,
     VGGClassifier,
 )
+from aucross.torch.checkpoints import Checkpoint
 from aucross.torch.devices import find_device, low_precision, threads
 from aucross.torch.networks import RowNorm, weighted_rows
 from aucross.torch.options import TrainingOptions
+from aucross.torch.tables import TableRows
 from aucross.torch.training import Training, batches_of, check_batches
 
 X, Y = make_classification(240, n_features=5, flip_y=0.2, random_state=0)
@@ -74,6 +77,14 @@ def test_fit_leaves_random_state_and_threads_of_torch_as_they_were():
     assert torch.get_num_threads() == n_threads
 
 
+def test_a_training_on_a_processor_leaves_the_random_states_of_gpus(monkeypatch):
+    def fail(seed):
+        raise AssertionError(f"GPUs were seeded with {seed}")
+
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", fail)
+    pickle.loads(pickle.dumps(network(max_epochs=1).fit(X, Y)))
+
+
 def test_trainings_in_threads_take_turns_and_do_not_disturb_each_other():
     expected = network(dropout=0.3).fit(X, Y).predict_proba(X)
     with ThreadPoolExecutor(4) as pool:
@@ -103,11 +114,19 @@ def test_a_class_missing_in_nearly_all_batches_is_refused_with_a_batch_size():
     y[:4] = 1
     with pytest.raises(ValueError, match=r"class 1 has 4 of 2000 rows .* 94 % of the batches; pass batch_size=1500"):
         network(batch_size=32).fit(np.arange(2000.0)[:, None], y)
-    check_batches(torch.tensor(y), 1500, np.array([0, 1]))
+    check_batches(torch.tensor(y), 1500, np.array([0, 1]), nn.Identity())
+
+
+@pytest.mark.parametrize(("n_rows", "batch_size"), [(20, 1), (21, 2)])
+def test_batches_of_one_row_are_refused_where_they_are_normalised(n_rows, batch_size):
+    rows, labels = X[:n_rows], np.arange(n_rows) % 2
+    with pytest.raises(ValueError, match=f"batch_size must leave at least two rows .* got {batch_size} for {n_rows}"):
+        network(batch_size=batch_size).fit(rows, labels)
+    adaptive(batch_size=batch_size, max_epochs=1, pretrain_epochs=0).fit(rows, labels)
 
 
 def test_rows_that_fit_into_one_batch_hold_every_class():
-    check_batches(torch.tensor([0] * 99 + [1]), 100, np.array([0, 1]))
+    check_batches(torch.tensor([0] * 99 + [1]), 100, np.array([0, 1]), nn.Identity())
 
 
 # ---- schedules ----
@@ -166,6 +185,46 @@ def test_without_validation_rows_all_epochs_are_trained():
     assert clf.history_["loss"][-1] < clf.history_["loss"][0]
 
 
+@pytest.mark.parametrize(("n_positive", "share"), [(1, 0.2), (2, 0.8)])
+def test_validation_rows_need_room_beside_the_training_rows(n_positive, share):
+    labels = np.zeros(100, dtype=int)
+    labels[:n_positive] = 1
+    with pytest.raises(ValueError, match=f"validation_size must leave rows of every class .* got {share:g} with"):
+        network(validation_size=share).fit(X[:100], labels)
+
+
+def test_the_loss_of_validation_rows_does_not_depend_on_how_many_are_scored_at_once(monkeypatch):
+    def losses():
+        clf = SelectiveNet(body="mlp", validation_size=0.4, max_epochs=2, precision="float64", random_state=0)
+        return clf.fit(X, Y).history_["validation_loss"]
+
+    expected = losses()
+    monkeypatch.setattr(TableRows, "rows_at_once", 7)
+    assert losses() == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_last_step_that_ruins_the_weights_is_an_error_too():
+    with pytest.raises(FloatingPointError, match="pass a lower lr"):
+        network(max_epochs=1, batch_size=len(Y), lr=1e38, schedule=None).fit(X, Y)
+
+
+def test_a_fit_that_fails_leaves_the_one_before():
+    clf = network().fit(X, Y)
+    expected = clf.predict_proba(X)
+    with pytest.raises(ValueError, match="y must hold at least two classes"):
+        clf.fit(X[:, :3], np.zeros(len(Y)))
+    with pytest.raises(ValueError, match="lr must be a number"):
+        clf.set_params(lr=-1).fit(X[:, :3], Y)
+    assert clf.n_features_in_ == X.shape[1]
+    assert np.array_equal(clf.predict_proba(X), expected)
+
+
+def test_a_class_without_weight_is_refused_by_its_name():
+    labels = np.arange(len(Y)) % 3
+    with pytest.raises(ValueError, match=r"sample_weight must be above 0 .* all rows of \[2\]"):
+        network().fit(X, labels, sample_weight=np.where(labels == 2, 0.0, 1.0))
+
+
 def test_a_loss_that_is_not_a_number_is_an_error_that_says_what_to_do():
     clf = SelfAdaptiveTraining(body=partial(MLP, width=8), lr=1e8, schedule=None, max_epochs=20, random_state=0)
     with pytest.raises(
@@ -183,7 +242,7 @@ class KilledError(Exception):
 
 @pytest.fixture
 def kill_after(monkeypatch):
-    """Let trainings die when some epochs are done, the checkpoint of the last one written or not."""
+    """Let trainings die when some epochs are done and their checkpoint is written."""
 
     def install(n_epochs):
         run_epoch = Training._run_epoch
@@ -249,6 +308,38 @@ ResNetClassifier(**{SMALL!r}, checkpoint_folder={str(tmp_path)!r}).fit(X, y)
     assert same(network(checkpoint_folder=tmp_path).fit(X, Y), network().fit(X, Y))
 
 
+def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(tmp_path, monkeypatch):
+    checkpoint = Checkpoint(tmp_path / "training.pt")
+    checkpoint.write({"epoch": 1})
+
+    def dying(state, file):
+        file.write(b"half of it")
+        raise KilledError
+
+    monkeypatch.setattr(torch, "save", dying)
+    with pytest.raises(KilledError):
+        checkpoint.write({"epoch": 2})
+    assert checkpoint.read() == {"epoch": 1}
+    assert list(tmp_path.iterdir()) == [checkpoint.path]
+
+
+def test_numbers_of_numpy_as_options_go_into_checkpoints_and_share_them(tmp_path):
+    given = {"lr": np.float64(0.05), "momentum": np.float64(0.8), "max_epochs": np.int64(2)}
+    first = network(checkpoint_folder=tmp_path, **given).fit(X, Y)
+    again = network(checkpoint_folder=tmp_path, **{name: value.item() for name, value in given.items()}).fit(X, Y)
+    assert same(first, again)
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_weights_of_validation_rows_name_a_checkpoint_too(tmp_path, images):
+    options = {"width": 0.05, "max_epochs": 1, "validation_size": 0.3, "random_state": 0}
+    weight = np.ones(len(images[1]))
+    for first in (1.0, 2.0):
+        weight[: len(weight) // 2] = first
+        VGGClassifier(**options, checkpoint_folder=tmp_path).fit(*images, sample_weight=weight)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_other_rows_options_and_seeds_have_checkpoints_of_their_own(tmp_path):
     network(checkpoint_folder=tmp_path).fit(X, Y)
     assert len(list(tmp_path.iterdir())) == 1
@@ -299,8 +390,43 @@ def test_a_warm_start_needs_the_same_held_out_rows_and_classes():
     with pytest.raises(ValueError, match="random_state must be an integer with warm_start=True"):
         adaptive(warm_start=True, random_state=None).fit(X, Y)
     clf = network(warm_start=True).fit(X, Y)
-    with pytest.raises(ValueError, match="y must have the 2 classes of the earlier fit"):
-        clf.fit(X, np.arange(len(Y)) % 3)
+    for other in (np.arange(len(Y)) % 3, np.where(Y == 1, "b", "a")):
+        with pytest.raises(ValueError, match=r"y must have the classes of the earlier fit .* \[0, 1\], got"):
+            clf.fit(X, other)
+    selective = adaptive(warm_start=True).fit(X, Y)
+    with pytest.raises(ValueError, match="y must have the classes of the earlier fit"):
+        selective.fit(X, np.where(Y == 1, "b", "a"))
+
+
+@pytest.mark.parametrize("make", [network, adaptive])
+def test_a_warm_start_needs_the_same_columns(make):
+    frame = pd.DataFrame(X).add_prefix("x")
+    clf = make(warm_start=True).fit(frame, Y)
+    expected = clf.predict_proba(frame)
+    for other in (frame.iloc[:, ::-1], frame.iloc[:, :3], frame.assign(more=1)):
+        with pytest.raises(ValueError, match="feature names"):
+            clf.fit(other, Y)
+    assert np.array_equal(clf.predict_proba(frame), expected)
+
+
+def test_a_warm_start_needs_a_network_of_the_same_size():
+    clf = network(warm_start=True).fit(X, Y).set_params(width=16)
+    with pytest.raises(ValueError, match=r"as large as in the earlier fit with warm_start=True, .* weights before"):
+        clf.fit(X, Y)
+    selective = SelectiveNet(body="mlp", warm_start=True, max_epochs=1, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="pass warm_start=False"):
+        selective.set_params(head_sizes=(64,)).fit(X, Y)
+
+
+def test_a_network_that_was_warm_started_can_be_pickled():
+    clf = network(warm_start=True).fit(X, Y).fit(X, Y)
+    assert same(pickle.loads(pickle.dumps(clf)), clf)
+
+
+def test_held_out_rows_that_the_start_was_trained_on_are_warned_of():
+    clf = adaptive(warm_start=True).fit(X, Y)
+    with pytest.warns(UserWarning, match="held-out rows were trained on by the fit that this one goes on from"):
+        clf.set_params(random_state=7).fit(X, Y)
 
 
 # ---- precision, devices, progress ----
@@ -312,8 +438,25 @@ def test_mixed_precision_trains_on_a_processor_too():
     assert clf.predict_proba(X) == pytest.approx(network().fit(X, Y).predict_proba(X), abs=0.1)
 
 
+def test_rows_are_never_scored_in_16_bits_which_would_tie_them():
+    many = np.random.default_rng(0).normal(size=(4000, X.shape[1]))
+    for clf in (network(precision="mixed").fit(X, Y), adaptive(precision="mixed").fit(X, Y)):
+        assert len(np.unique(clf.predict_proba(many)[:, 1])) > 3900
+    assert len(np.unique(clf.selection_score(many))) > 3900
+
+
+def test_large_weights_do_not_overflow_16_bits():
+    norm = RowNorm(3)
+    rows = torch.randn(128, 3, generator=torch.Generator().manual_seed(0))
+    expected = norm(rows)
+    with weighted_rows(norm, torch.full((128,), 600.0)):
+        found = norm(rows.half())
+    assert found.dtype == torch.float16
+    assert found.float().detach().numpy() == pytest.approx(expected.detach().numpy(), abs=0.01)
+
+
 def test_a_gpu_computes_in_16_bits_by_default_and_a_processor_does_not(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation=True: including_emulation)
     assert low_precision(torch.device("cuda"), "auto") == torch.float16
     assert low_precision(torch.device("cpu"), "auto") is None
     assert low_precision(torch.device("cpu"), "mixed") == torch.bfloat16
@@ -338,6 +481,11 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch):
         network(device="abacus").fit(X, Y)
     with pytest.raises(ValueError, match='pass device="cpu"'):
         network(device="meta").fit(X, Y)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert find_device("cuda:1") == torch.device("cuda:1")
+    with pytest.raises(ValueError, match="got 'cuda:7' and 2 GPUs"):
+        find_device("cuda:7")
 
 
 def test_a_network_trained_on_a_gpu_answers_where_there_is_none(monkeypatch):
@@ -394,6 +542,36 @@ def test_weighted_normalisation_counts_rows_by_weight():
     assert weighted.running_var.numpy() == pytest.approx(repeated.running_var.numpy())
     assert weighted.running_mean.numpy() == pytest.approx(repeated.running_mean.numpy())
     assert weighted.row_weight is None
+
+
+def test_weights_that_sum_to_one_train_the_same_network():
+    expected = network(precision="float64").fit(X, Y).predict_proba(X)
+    shares = network(precision="float64").fit(X, Y, sample_weight=np.full(len(Y), 1 / len(Y)))
+    assert shares.predict_proba(X) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (partial(MLP, width=0), "width must be a whole number from 1, got 0"),
+        (partial(MLP, n_blocks=0), "n_blocks must be a whole number from 1, got 0"),
+        (partial(ResNet, width=-1), "width must be a whole number from 1, got -1"),
+        (partial(ResNet, dropout=1.0), "dropout must be a number at least 0 and below 1, got 1.0"),
+        (partial(ResNet, hidden_multiplier=0), "hidden_multiplier must be a number above 0, got 0"),
+        (partial(VGG16, width=-1), "width must be a number above 0 and at most 4, got -1"),
+        (partial(VGG16, width=64), "width must be a number above 0 and at most 4, got 64; it is a factor"),
+    ],
+)
+def test_sizes_that_make_no_network_are_refused(build, message):
+    with pytest.raises(ValueError, match=message):
+        build(3)
+
+
+def test_a_body_that_does_not_suit_the_rows_is_refused(images):
+    with pytest.raises(ValueError, match=r"body must take .* shape \(2, 5\) .* got VGG16"):
+        adaptive().set_params(body=partial(VGG16, width=0.05)).fit(X, Y)
+    with pytest.raises(ValueError, match=r"body must take .* shape \(2, 3, 8, 8\) .* got MLP"):
+        adaptive().fit(*images)
 
 
 def test_vgg16_has_the_published_number_of_weights():

@@ -39,7 +39,7 @@ def type_name(cls: type) -> str:
 
 @cache
 def listed_classes() -> dict[str, type]:
-    """The classes of this package that a file may name; other modules are never imported for a file."""
+    """The classes that every file may name; other modules are imported only for types that are listed by name."""
     classes = {}
     for package in map(import_module, _PACKAGES):
         for found in iter_modules(package.__path__, package.__name__ + "."):

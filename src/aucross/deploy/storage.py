@@ -94,7 +94,8 @@ def save(clf: SelectiveClassifier, path: str | os.PathLike[str], *, metadata: Ma
     Parameters
     ----------
     clf : SelectiveClassifier
-        A fitted classifier: with base models of scikit-learn, LightGBM or XGBoost, pipelines included.
+        A fitted classifier: with base models of scikit-learn, LightGBM or XGBoost, pipelines included, or a network
+        of `aucross.torch`.
     path : path-like
         The file; an existing one is replaced in one step.
     metadata : mapping, optional
@@ -180,8 +181,8 @@ def _reason_not_stored(leaf: Any, skops_io: Any) -> str | None:
 
 def _unlisted_types(root: Any, leaves: bytes) -> list[str]:
     named = set(types_named_in(root)) - set(listed_classes())
-    stored = set(import_optional("skops.io").get_untrusted_types(data=leaves)) - LISTED_TYPES
-    return sorted(named | stored)
+    stored = set(import_optional("skops.io").get_untrusted_types(data=leaves))
+    return sorted((named | stored) - LISTED_TYPES)
 
 
 def _refuse_functions_without_a_name(types: Iterable[str]) -> None:

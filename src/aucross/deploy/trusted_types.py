@@ -1,9 +1,9 @@
-"""Which types of other libraries a saved file may hold.
+"""Which types a saved file may hold besides the classes of the core and the estimators.
 
 skops refuses types that it does not know, and knows the estimators of scikit-learn. This list adds what fitted models
-of scikit-learn, LightGBM and XGBoost hold besides. Some of them (the nodes of trees, the native formats of the
-boosters) are read by compiled code that does not check what it reads: a file made to do harm could crash the process or
-worse. That is why the documentation says to load only files that one trusts.
+of scikit-learn, LightGBM and XGBoost hold besides, and the networks of this package. Some of them (the nodes of trees,
+the native formats of the boosters) are read by compiled code that does not check what it reads: a file made to do harm
+could crash the process or worse. That is why the documentation says to load only files that one trusts.
 """
 
 from __future__ import annotations
@@ -30,6 +30,30 @@ LISTED_TYPES = frozenset(
         "xgboost.core.Booster",
         "xgboost.sklearn.XGBClassifier",
         "xgboost.sklearn.XGBRFClassifier",
+        # Networks; by name, because only a file that holds one may import torch.
+        *(
+            f"aucross.torch.{name}"
+            for name in (
+                "classifiers.ResNetClassifier",
+                "classifiers.VGGClassifier",
+                "estimators.DeepGamblers",
+                "estimators.SelectiveNet",
+                "estimators.SelfAdaptiveTraining",
+                "fitted.FittedNetwork",
+                "fitted.Reader",
+                "images.ImageScale",
+                "methods.CrossEntropy",
+                "methods.GamblersMethod",
+                "methods.SelectiveNetMethod",
+                "methods.SelfAdaptiveMethod",
+                "network_classifier.SelectiveNetwork",
+                "networks.MLP",
+                "networks.ResNet",
+                "networks.VGG16",
+                "options.TrainingOptions",
+                "tables.TableEncoder",
+            )
+        ),
         # Trees, neighbours and kernels of scikit-learn.
         "sklearn.tree._tree.Tree",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -116,6 +140,6 @@ def trusted_names(trusted: Any) -> list[str]:
 
 
 def class_by_name(name: str) -> type:
-    """Import a class that the caller named as trusted."""
+    """Import a class that is listed or that the caller named as trusted."""
     module, _, attribute = name.rpartition(".")
     return getattr(import_module(module), attribute)

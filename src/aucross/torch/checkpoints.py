@@ -37,7 +37,9 @@ class Checkpoint:
         arrays : iterable of arrays
             Inputs, labels, weights.
         """
-        digest = sha256(f"{description}\n{network}".encode())
+        # Modules that print alike may be of different classes.
+        modules = " ".join(f"{type(module).__module__}.{type(module).__qualname__}" for module in network.modules())
+        digest = sha256(f"{description}\n{network}\n{modules}".encode())
         for value in network.state_dict().values():
             _add(digest, value.cpu().numpy())
         for array in arrays:

@@ -32,6 +32,11 @@ def find_device(device: Any) -> torch.device:
         raise ValueError(f'device must be "auto", "cpu" or "cuda", got {device!r}; pass device="cpu"')
     if found.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f'device must be one that is there, got {device!r} and no GPU was found; pass device="auto"')
+    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
+        raise ValueError(
+            f"device must be one that is there, got {device!r} and {torch.cuda.device_count()} GPUs, which count from "
+            '0; pass device="cuda"'
+        )
     return found
 
 
@@ -41,7 +46,7 @@ def tensor_type(precision: Precision) -> torch.dtype:
 
 
 def autocast(device: torch.device, precision: Precision) -> AbstractContextManager[Any]:
-    """Compute layers in 16 bits if asked for, or by default on a GPU."""
+    """Compute layers in 16 bits if asked for, or by default on a GPU; for training, as scores would be tied."""
     dtype = low_precision(device, precision)
     return nullcontext() if dtype is None else torch.autocast(device.type, dtype=dtype)
 
@@ -50,7 +55,8 @@ def low_precision(device: torch.device, precision: Precision) -> torch.dtype | N
     """The 16-bit type in use, or None."""
     if precision != "mixed" and not (precision == "auto" and device.type == "cuda"):
         return None
-    if device.type == "cuda" and not torch.cuda.is_bf16_supported():
+    # Older GPUs emulate bfloat16, slowly, and have float16 in hardware.
+    if device.type == "cuda" and not torch.cuda.is_bf16_supported(including_emulation=False):
         return torch.float16
     return torch.bfloat16
 
@@ -58,9 +64,13 @@ def low_precision(device: torch.device, precision: Precision) -> torch.dtype | N
 @contextmanager
 def own_random_state(seed: int, device: torch.device) -> Iterator[None]:
     """Seed torch for one training and put its random state back afterwards."""
-    devices = [device] if device.type == "cuda" else []
-    with _turn, torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed)
+    is_gpu = device.type == "cuda"
+    with _turn, torch.random.fork_rng(devices=[device] if is_gpu else []):
+        # Not torch.manual_seed, which also seeds GPUs whose state is not put back.
+        torch.default_generator.manual_seed(seed)
+        if is_gpu:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
         yield
 
 

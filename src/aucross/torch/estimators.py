@@ -376,9 +376,10 @@ class DeepGamblers(NetworkSelection):
     -----
     Liu, Wang, Liang, Salakhutdinov, Morency and Ueda, "Deep Gamblers: Learning to Abstain with Portfolio Theory",
     NeurIPS 2019, see :func:`~aucross.torch.gamblers_loss`. The selection score is the log-odds of 1
-    less the reservation; probabilities are the softmax over the classes alone. For two classes and a row whose
-    likelier class has probability p, the best reservation is :math:`o (1 - p) / (o - 1)` with o the payoff, and 1 if
-    p is below 1 / o.
+    less the reservation. For two classes and a row whose likelier class has probability p, the best reservation is
+    :math:`o (1 - p) / (o - 1)` with o the payoff, and 1 if p is below 1 / o; the rest is all bet on that class. So the
+    bets alone would rank sure and unsure rows alike: probabilities are the bets with an equal share of the reservation
+    added to each class.
 
     Examples
     --------

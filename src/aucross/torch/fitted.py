@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -147,8 +146,8 @@ class NetworkRecipe:
                 torch.tensor(np.searchsorted(classes, y)),
                 None if weight is None else torch.tensor(weight, dtype=tensor_type(self.options.precision)),
             )
-            rows, validation = self._split(rows, seed)
-            check_batches(rows.labels, self.options.batch_size, classes)
+            rows, validation = self._split(rows, classes, seed)
+            check_batches(rows.labels, self.options.batch_size, classes, fitted.network)
             training = Training(
                 fitted.network,
                 rows,
@@ -164,20 +163,56 @@ class NetworkRecipe:
     def _network(self, X: Any, weight: FloatArray | None, *, n_classes: int) -> FittedNetwork:
         if self.start is None:
             reader = Reader.fit(X, weight)
+            self._check_half_size(reader)
             return FittedNetwork.untrained(reader, self.body, self.method, self.options, n_classes=n_classes)
-        if self.start.n_classes != n_classes:
-            raise ValueError(
-                f"y must have the {self.start.n_classes} classes of the earlier fit with warm_start=True, got "
-                f"{n_classes}; pass warm_start=False"
+        # As the parameters say, so that a copy of it can be built again; its weights are then replaced.
+        with own_random_state(0, torch.device("cpu")):
+            fitted = FittedNetwork.untrained(
+                self.start.reader, self.body, self.method, self.options, n_classes=n_classes
             )
-        network = deepcopy(self.start.network).to(tensor_type(self.options.precision))
-        return FittedNetwork(network, self.start.reader, self.body, self.method, self.options, n_classes)
+        before, now = (_shapes(network) for network in (self.start.network, fitted.network))
+        if before != now:
+            raise ValueError(
+                "the network must be as large as in the earlier fit with warm_start=True, got another body, width or "
+                f"head ({_n_weights(before):,} weights before, {_n_weights(now):,} now); pass warm_start=False"
+            )
+        fitted.network.load_state_dict(self.start.network.state_dict())
+        return fitted
 
-    def _split(self, rows: LabelledRows, seed: int) -> tuple[LabelledRows, LabelledRows | None]:
+    def _check_half_size(self, reader: Reader) -> None:
+        images = reader.images
+        if self.options.half_size_epochs and images is not None and min(images.height, images.width) < 2:
+            raise ValueError(
+                f"half_size_epochs needs images of at least 2 x 2, got {images.height} x {images.width}; pass 0"
+            )
+
+    def _split(self, rows: LabelledRows, classes: NDArray[Any], seed: int) -> tuple[LabelledRows, LabelledRows | None]:
         """Keep some rows to see when to stop."""
-        if self.options.validation_size is None:
+        share = self.options.validation_size
+        if share is None:
             return rows, None
         labels = rows.labels.numpy()
-        n_held = max(round(self.options.validation_size * len(labels)), len(np.unique(labels)))
+        counts = np.bincount(labels, minlength=len(classes))
+        n_held = max(round(share * len(labels)), len(classes))
+        if counts.min() < 2 or len(labels) - n_held < len(classes):
+            raise _no_room_for_validation(share, counts, classes)
         train, held = train_test_split(np.arange(len(labels)), test_size=n_held, stratify=labels, random_state=seed)
+        if len(np.unique(labels[train])) < len(classes):
+            raise _no_room_for_validation(share, counts, classes)
         return rows.take(torch.tensor(train)), rows.take(torch.tensor(held))
+
+
+def _shapes(network: Network) -> dict[str, torch.Size]:
+    return {name: value.shape for name, value in network.state_dict().items()}
+
+
+def _n_weights(shapes: dict[str, torch.Size]) -> int:
+    return sum(shape.numel() for shape in shapes.values())
+
+
+def _no_room_for_validation(share: float, counts: NDArray[np.int64], classes: NDArray[Any]) -> ValueError:
+    rarest = int(counts.argmin())
+    return ValueError(
+        f"validation_size must leave rows of every class to train on, got {share:g} with {counts[rarest]} of "
+        f"{counts.sum()} rows of class {classes.tolist()[rarest]!r}; pass a smaller one, or None"
+    )

@@ -209,6 +209,16 @@ class GamblersMethod(_WithAbstention):
     payoff: float = 1.8
     pretrain_epochs: int = 0
 
+    def answers(self, outputs: Outputs) -> Answers:
+        """The bets, with the reserve shared by the classes.
+
+        A perfect gambler bets on one class only, so that the bets alone tell sure rows from unsure ones no longer.
+        """
+        bets = super().answers(outputs)
+        reserve = torch.sigmoid(-bets.selection)[:, None]
+        shares = bets.probabilities * (1 - reserve) + reserve / bets.probabilities.shape[1]
+        return Answers(shares, bets.selection)
+
     def loss(self, outputs: Outputs, labels: Tensor, weight: Tensor | None) -> Tensor:
         """Log of the gambler's wealth, with a minus sign."""
         return gamblers_loss(outputs["prediction"], labels, weight, payoff=self.payoff)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
 
@@ -51,22 +53,43 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         self
             The fitted classifier.
         """
+        with _as_before_on_failure(self):
+            return self._fit(X, y, sample_weight)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
+        start = self._start()
+        if start is not None:
+            self.check_goes_on(X, np.unique(_check_labels(y, X, self)))
         X = self._check_rows(X, is_fit=True)
         y = _check_labels(y, X, self)
         weight = None if sample_weight is None else check_weights(sample_weight, len(y))
         classes = np.unique(y)
-        if len(np.unique(y if weight is None else y[weight > 0])) < len(classes) or len(classes) < 2:
-            raise ValueError(
-                f"y must hold at least two classes, each with weight above 0, got one class or less in "
-                f"{len(y)} rows: a classifier cannot be trained on 1 class"
-            )
+        _check_classes(classes, y if weight is None else y[weight > 0], len(y))
         recipe = self._recipe(X)
+        recipe.options.check()
         seed = self._seed(recipe.options)
         self.network_, history = recipe.train(X, y, weight, classes=classes, seed=seed)
         self.classes_ = classes
         self.history_ = vars(history)
         self.n_epochs_ = history.n_epochs
         return self
+
+    def check_goes_on(self, X: Any, classes: NDArray[Any]) -> None:
+        """Refuse rows and classes on which this fitted network cannot be trained further.
+
+        Parameters
+        ----------
+        X : array-like or frame
+            Rows of the next fit.
+        classes : ndarray
+            Its classes.
+        """
+        self._check_rows(X, is_fit=False)
+        if not np.array_equal(classes, self.classes_):
+            raise ValueError(
+                f"y must have the classes of the earlier fit with warm_start=True, which are {self.classes_.tolist()}, "
+                f"got {classes.tolist()}; pass warm_start=False"
+            )
 
     def _seed(self, options: TrainingOptions) -> int:
         if options.checkpoint_folder is not None and not isinstance(self.random_state, Integral):
@@ -142,6 +165,32 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+@contextmanager
+def _as_before_on_failure(estimator: Any) -> Iterator[None]:
+    """A fit that fails leaves the attributes of the one before."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def _check_classes(classes: NDArray[Any], weighed: NDArray[Any], n_rows: int) -> None:
+    if len(classes) < 2:
+        raise ValueError(
+            f"y must hold at least two classes, got one class in {n_rows} rows: a classifier cannot be trained on "
+            f"1 class"
+        )
+    without = np.setdiff1d(classes, weighed)
+    if len(without):
+        raise ValueError(
+            f"sample_weight must be above 0 for some rows of each class, got 0 for all rows of {without.tolist()}: a "
+            "classifier cannot be trained on 1 class and nothing is learnt of one without weight; leave these rows out"
+        )
 
 
 def _check_labels(y: Any, X: Any, estimator: Any) -> NDArray[Any]:

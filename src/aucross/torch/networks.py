@@ -21,6 +21,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from aucross.torch.options import check_count, check_number
+
 # What `body` may be: a name, a module to copy, or a function of the number of inputs that builds one.
 Body = str | nn.Module | Callable[[int], nn.Module] | None
 
@@ -37,12 +39,19 @@ class RowNorm(nn.BatchNorm1d):
         """Normalise by the weighted mean and variance of the batch where weights are set."""
         if not self.training or self.row_weight is None:
             return super().forward(input)
-        weight = self.row_weight.to(input.dtype)[:, None]
+        # Sums of weights do not fit into 16 bits.
+        with torch.autocast(input.device.type, enabled=False):
+            return self._weighted(input.to(self.weight.dtype), self.row_weight).to(input.dtype)
+
+    def _weighted(self, rows: Tensor, row_weight: Tensor) -> Tensor:
+        weight = row_weight.to(rows.dtype)[:, None]
         total = weight.sum()
-        mean = (weight * input).sum(0) / total
-        variance = (weight * (input - mean) ** 2).sum(0) / total
-        self._follow(mean.detach(), variance.detach() * total / (total - 1).clamp(min=1e-6))
-        return (input - mean) * (variance + self.eps).rsqrt() * self.weight + self.bias
+        mean = (weight * rows).sum(0) / total
+        variance = (weight * (rows - mean) ** 2).sum(0) / total
+        # Weights above 1 stand for several rows; those below, such as shares of a total, for one each.
+        n_rows = total.detach().clamp(min=max(2, len(rows)))
+        self._follow(mean.detach(), variance.detach() * n_rows / (n_rows - 1))
+        return (rows - mean) * (variance + self.eps).rsqrt() * self.weight + self.bias
 
     def _follow(self, mean: Tensor, variance: Tensor) -> None:
         assert self.running_mean is not None
@@ -111,6 +120,8 @@ class MLP(nn.Module):
 
     def __init__(self, n_inputs: int, *, n_blocks: int = 2, width: int = 128, dropout: float = 0.0) -> None:
         super().__init__()
+        _check_sizes(n_blocks=n_blocks, width=width)
+        _check_dropout(dropout=dropout)
         layers: list[nn.Module] = []
         for size in [n_inputs, *[width] * (n_blocks - 1)]:
             layers += [nn.Linear(size, width), nn.ReLU(), _dropout(dropout)]
@@ -155,7 +166,10 @@ class ResNet(nn.Module):
         residual_dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        hidden = int(width * hidden_multiplier)
+        _check_sizes(n_blocks=n_blocks, width=width)
+        _check_dropout(dropout=dropout, residual_dropout=residual_dropout)
+        check_number("hidden_multiplier", hidden_multiplier, above=0.0, remedy="pass 2.0")
+        hidden = max(1, int(width * hidden_multiplier))
         self.first = nn.Linear(n_inputs, width)
         self.blocks = nn.ModuleList(
             nn.Sequential(
@@ -201,6 +215,10 @@ class VGG16(nn.Module):
 
     def __init__(self, n_inputs: int = 3, *, width: float = 1.0, dropout: float = 0.0) -> None:
         super().__init__()
+        # The width of the other networks is a number of units; one meant so would ask for thousands of channels.
+        remedy = "it is a factor: pass 1.0 for VGG16 as published, 0.25 for a narrow one"
+        check_number("width", width, above=0.0, at_most=4.0, remedy=remedy)
+        _check_dropout(dropout=dropout)
         layers: list[nn.Module] = []
         before = n_inputs
         for stage in self.CHANNELS:
@@ -220,6 +238,16 @@ class VGG16(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Return the features of each image."""
         return self.dropout(self.layers(images).mean(dim=(2, 3)))
+
+
+def _check_sizes(**sizes: int) -> None:
+    for name, value in sizes.items():
+        check_count(name, value)
+
+
+def _check_dropout(**shares: float) -> None:
+    for name, value in shares.items():
+        check_number(name, value, at_least=0.0, below=1.0, remedy="pass 0.0 for none")
 
 
 def _dropout(share: float) -> nn.Module:
@@ -245,7 +273,14 @@ class Network(nn.Module):
 
     def forward(self, *inputs: Tensor) -> dict[str, Tensor]:
         """Return the outputs of each head, before any softmax or sigmoid."""
-        features = self.body(self.front(*inputs))
+        return self.outputs(self.features(*inputs))
+
+    def features(self, *inputs: Tensor) -> Tensor:
+        """Return the features of each row."""
+        return self.body(self.front(*inputs))
+
+    def outputs(self, features: Tensor) -> dict[str, Tensor]:
+        """Return what each head makes of the features."""
         return {name: head(features) for name, head in self.heads.items()}
 
 
@@ -308,8 +343,14 @@ def build_network(
 ) -> Network:
     """Put heads on a body, whose number of features is seen by running it on two rows."""
     front.eval(), body.eval()
-    with torch.no_grad():
-        features = body(front(*example))
+    try:
+        with torch.no_grad():
+            features = body(front(*example))
+    except (RuntimeError, ValueError, TypeError, IndexError) as error:
+        raise ValueError(
+            f"body must take what the rows become, a tensor of shape {tuple(front(*example).shape)} for two rows, got "
+            f'{type(body).__name__}, which fails with "{error}"; pass body=None for the one that suits the rows'
+        ) from error
     if features.ndim != 2 or len(features) != len(example[0]):
         raise ValueError(
             "body must return one vector of features per row, got shape "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from math import cos, isfinite, pi
 from typing import Any, Literal
 
@@ -45,6 +45,13 @@ class TrainingOptions:
     n_threads: int | None = None
     checkpoint_folder: str | os.PathLike[str] | None = None
     verbose: int = 0
+
+    def __post_init__(self) -> None:
+        # A search over np.logspace gives numpy's numbers, which checkpoints cannot hold and which print differently.
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, part.name, value.item())
 
     def check(self) -> None:
         """Refuse what cannot work, before anything is computed."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
-from dataclasses import fields
 from numbers import Integral
 from typing import Any
 
@@ -21,7 +21,7 @@ from aucross.estimators.review import ReviewFacts, label_text, percent
 from aucross.torch.methods import Method
 from aucross.torch.network_classifier import SelectiveNetwork
 from aucross.torch.networks import Body
-from aucross.torch.options import TrainingOptions
+from aucross.torch.shared_parameters import options_of
 
 
 class NetworkSelection(SelectiveClassifier):
@@ -47,11 +47,14 @@ class NetworkSelection(SelectiveClassifier):
     @property
     def estimator(self) -> Any:
         """The network that `fit` trains, not yet trained."""
-        options = TrainingOptions(**{part.name: getattr(self, part.name) for part in fields(TrainingOptions)})
-        start = self.estimator_.network_ if self.warm_start and hasattr(self, "estimator_") else None
-        network = SelectiveNetwork(method=self._method(), body=self.body, options=options, start=start)
+        start = self.estimator_.network_ if self._goes_on else None
+        network = SelectiveNetwork(method=self._method(), body=self.body, options=options_of(self), start=start)
         # Weights always reach it: it is a part of this estimator and nobody else's to ask.
         return network.set_fit_request(sample_weight=True) if get_config()["enable_metadata_routing"] else network
+
+    @property
+    def _goes_on(self) -> bool:
+        return self.warm_start and hasattr(self, "estimator_")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -67,6 +70,8 @@ class NetworkSelection(SelectiveClassifier):
                 )
 
     def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
+        if self._goes_on:
+            self.estimator_.check_goes_on(training.X, training.classes)
         network, held_out = hold_out_scores(
             self.estimator.set_params(random_state=rng),
             training,
@@ -76,6 +81,8 @@ class NetworkSelection(SelectiveClassifier):
             rng=rng,
         )
         network.set_params(start=None, random_state=None)  # needed for training alone
+        if self._goes_on:
+            _warn_if_trained_on(held_out.rows, self.held_out_.rows)
         selection = network.selection_score(take_rows(training.X, held_out.rows))
 
         def place(rows: Rows) -> BandRule:
@@ -112,6 +119,18 @@ class NetworkSelection(SelectiveClassifier):
         shown = probabilities[:, 1] if n_classes == 2 else of_predicted
         kept = expit(selection)
         return ReviewFacts(shown, -selection, shown, _reasons(kept, self.classes_[predicted], of_predicted))
+
+
+def _warn_if_trained_on(rows: IndexArray, earlier: IndexArray) -> None:
+    """Rows that place the threshold must be new to the network, also to the fit that it goes on from."""
+    if len(rows) == len(earlier) and (n_trained_on := len(np.setdiff1d(rows, earlier))):
+        warnings.warn(
+            f"{n_trained_on} of {len(rows)} held-out rows were trained on by the fit that this one goes on from, so "
+            "the threshold may be too high: pass the same rows, random_state, cv and holdout_size to both, or "
+            "warm_start=False",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _ranked_selection(held_out: HeldOutScores, selection: FloatArray) -> RankedScores:

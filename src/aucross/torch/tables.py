@@ -91,18 +91,15 @@ class TableEncoder:
         """How many codes each column of categories has, with that of unknown values."""
         return [len(codes) + 1 for codes in self.codes.values()]
 
-    def encode(self, X: Any, names: Iterable[Any] | None = None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def encode(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Numbers and codes of rows with the columns of the training rows.
 
         Parameters
         ----------
         X : array or frame of shape (n, n_columns)
             The rows.
-        names : iterable, optional
-            Names of the columns, for messages.
         """
-        columns = TableColumns.of(X)
-        names = list(names) if names is not None else [f"number {position}" for position in range(_n_columns(X))]
+        columns, names = TableColumns.of(X), [name for name, _ in _columns(X)]
         n_rows = X.shape[0]
         scaled = np.zeros((n_rows, self.n_numbers))
         for place, (position, mean) in enumerate(self.means.items()):
@@ -166,13 +163,11 @@ class TableRows:
 
 
 def _columns(X: Any) -> Iterable[tuple[Any, Any]]:
+    if hasattr(X, "iloc"):  # by position: names may occur twice
+        return ((name, X.iloc[:, position]) for position, name in enumerate(X.columns))
     if hasattr(X, "columns"):
         return ((name, X[name]) for name in X.columns)
     return ((f"number {position}", X[:, position]) for position in range(X.shape[1]))
-
-
-def _n_columns(X: Any) -> int:
-    return int(X.shape[1])
 
 
 def _as_numbers(column: Any, name: Any) -> FloatArray | None:
@@ -189,8 +184,8 @@ def _as_numbers(column: Any, name: Any) -> FloatArray | None:
         values = _objects(column)
         if any(isinstance(value, str) for value in values):
             return None
-        return np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64)
-    if hasattr(column, "to_numpy") and not isinstance(column, np.ndarray) and hasattr(column, "iloc"):
+        values_of_frame = _objects_as_numbers(values, name)
+    elif hasattr(column, "to_numpy") and not isinstance(column, np.ndarray) and hasattr(column, "iloc"):
         values_of_frame = column.to_numpy(dtype=np.float64, na_value=np.nan)
     elif hasattr(column, "cast"):  # polars: nulls become NaN
         values_of_frame = column.cast(float).to_numpy()
@@ -199,6 +194,17 @@ def _as_numbers(column: Any, name: Any) -> FloatArray | None:
     if np.isinf(values_of_frame).any():
         raise ValueError(f"the column {name!r} must not hold infinity; replace it by a missing or a large value")
     return np.asarray(values_of_frame, dtype=np.float64)
+
+
+def _objects_as_numbers(values: list[Any], name: Any) -> FloatArray:
+    try:
+        return np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        kinds = sorted({type(value).__name__ for value in values if not is_missing(value)})
+        raise TypeError(
+            f"the column {name!r} must hold numbers, text or categories, got values of type {', '.join(kinds)} "
+            f"({error}); convert it first, dates for example to days since a date"
+        ) from error
 
 
 def _kind(column: Any) -> str:
@@ -227,8 +233,9 @@ def _texts(values: Iterable[Any]) -> list[str]:
 
 
 def _whole(value: Any) -> Any:
-    """A whole number as such, also where a missing value elsewhere in the column made it a float."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    """A whole number or a yes or no as such, also where the column holds floats."""
+    is_whole = isinstance(value, bool | np.bool_) or (isinstance(value, float) and value.is_integer())
+    return int(value) if is_whole else value
 
 
 def _mean_and_deviation(values: FloatArray, weight: FloatArray | None) -> tuple[float, float]:

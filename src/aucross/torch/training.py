@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from aucross.torch.checkpoints import Checkpoint
-from aucross.torch.devices import autocast, find_device, low_precision
+from aucross.torch.devices import autocast, find_device, low_precision, tensor_type
 from aucross.torch.methods import Answers, Batch, Method
 from aucross.torch.networks import Network, weighted_rows
 from aucross.torch.options import TrainingOptions
@@ -67,6 +67,10 @@ class LabelledRows:
             self.inputs.take(rows), self.labels[rows], None if self.weight is None else self.weight[rows]
         )
 
+    def arrays(self) -> list[Any]:
+        """The content, for fingerprints."""
+        return [*self.inputs.arrays(), self.labels, *([] if self.weight is None else [self.weight])]
+
 
 @dataclass
 class History:
@@ -100,12 +104,19 @@ def batches_of(order: Tensor, batch_size: int) -> tuple[Tensor, ...]:
     return torch.tensor_split(order, ceil(len(order) / batch_size))
 
 
-def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any]) -> None:
-    """Refuse batches so small that a class is missing in nearly all of them."""
+def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any], network: nn.Module) -> None:
+    """Refuse batches so small that a class is missing in nearly all of them, or of one row to normalise by."""
     counts = torch.bincount(labels, minlength=len(classes))
     rarest = int(counts.argmin())
     share = float(counts[rarest]) / len(labels)
-    n_in_batch = len(batches_of(torch.arange(len(labels)), batch_size)[0])
+    batches = batches_of(torch.arange(len(labels)), batch_size)
+    normalises = any(isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d) for module in network.modules())
+    if len(batches[-1]) < 2 and normalises:
+        raise ValueError(
+            f"batch_size must leave at least two rows in each batch of a network with batch normalisation, got "
+            f"{batch_size} for {len(labels)} rows; pass batch_size={min(32, len(labels))}"
+        )
+    n_in_batch = len(batches[0])
     missing = (1 - share) ** n_in_batch if n_in_batch < len(labels) else 0.0
     if missing > _MOST_BATCHES_WITHOUT_A_CLASS:
         raise ValueError(
@@ -188,6 +199,7 @@ class Training:
         if self.best_weights is not None:
             self.network.load_state_dict(self.best_weights)
         self.network.eval()
+        self._refuse_answers_that_are_no_numbers()
         return self.history
 
     def is_over(self) -> bool:
@@ -234,11 +246,19 @@ class Training:
         return torch.stack((loss.detach().double(), self.method.coverage(outputs, weight)))
 
     def _outputs(self, inputs: tuple[Tensor, ...], weight: Tensor | None) -> dict[str, Tensor]:
-        with weighted_rows(self.network, weight), autocast(self.device, self.options.precision):
-            outputs = self.network(*(part.to(self.device, non_blocking=True) for part in inputs))
-        # Losses are sums of logarithms, for which 16 bits are too few.
-        is_short = low_precision(self.device, self.options.precision) is not None
-        return {name: values.float() for name, values in outputs.items()} if is_short else outputs
+        with weighted_rows(self.network, weight):
+            with autocast(self.device, self.options.precision):
+                features = self.network.features(*(part.to(self.device, non_blocking=True) for part in inputs))
+            # Heads and losses, which are sums of logarithms, need more than 16 bits.
+            return self.network.outputs(features.to(tensor_type(self.options.precision)))
+
+    @torch.no_grad()
+    def _refuse_answers_that_are_no_numbers(self) -> None:
+        """The last step comes after the last loss."""
+        some = torch.arange(min(len(self.rows), self.rows.inputs.rows_at_once))
+        outputs = self.network(*(part.to(self.device) for part in self.rows.inputs.batch(some)))
+        if not all(bool(values.isfinite().all()) for values in outputs.values()):
+            self._refuse_nan(float("nan"), self.history.n_epochs - 1)
 
     def _refuse_nan(self, loss: float, epoch: int) -> None:
         if not isfinite(loss):
@@ -253,14 +273,17 @@ class Training:
             self.history.best_epoch = epoch + 1
             return
         self.network.eval()
-        total = weight_seen = 0.0
-        for rows in torch.arange(len(self.validation)).split(self.validation.inputs.rows_at_once):
-            weight = None if self.validation.weight is None else self.validation.weight[rows].to(self.device)
-            outputs = self._outputs(self.validation.inputs.batch(rows), None)
-            loss = self.method.loss(outputs, self.validation.labels[rows].to(self.device), weight)
-            of_part = float(len(rows) if weight is None else weight.sum())
-            total, weight_seen = total + float(loss) * of_part, weight_seen + of_part
-        self._note(total / weight_seen, epoch)
+        inputs = self.validation.inputs
+        parts = [
+            self._outputs(inputs.batch(rows), None)
+            for rows in torch.arange(len(self.validation)).split(inputs.rows_at_once)
+        ]
+        # Of all rows at once: SelectiveNet's loss is a ratio and a penalty of means, not a mean of losses.
+        outputs = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+        weight = None if self.validation.weight is None else self.validation.weight.to(self.device)
+        loss = float(self.method.loss(outputs, self.validation.labels.to(self.device), weight))
+        self._refuse_nan(loss, epoch)
+        self._note(loss, epoch)
 
     def _note(self, validation_loss: float, epoch: int) -> None:
         """Keep the weights of the lowest loss, and do not compare the method's own epochs with its pretraining."""
@@ -276,10 +299,9 @@ class Training:
     def _checkpoint(self) -> Checkpoint | None:
         if self.options.checkpoint_folder is None:
             return None
-        weight = [] if self.rows.weight is None else [self.rows.weight]
-        held = [] if self.validation is None else [*self.validation.inputs.arrays(), self.validation.labels]
-        arrays = [*self.rows.inputs.arrays(), self.rows.labels, *weight, *held]
-        description = f"{self.method!r} {self.options.description()} {self.seed}"
+        arrays = [array for part in (self.rows, self.validation) if part is not None for array in part.arrays()]
+        where = f"{self.device.type} {low_precision(self.device, self.options.precision)}"
+        description = f"{self.method!r} {self.options.description()} {where} {self.seed}"
         return Checkpoint.of(self.options.checkpoint_folder, description, self.network, arrays)
 
     def state(self) -> dict[str, Any]:
@@ -322,9 +344,9 @@ def score(
     device = _device_for_scoring(options.device)
     network = network.to(device).eval()
     answers: list[Answers] = []
+    # Never in 16 bits, which have a few hundred different values between 0 and 1: bands cannot cut ties.
     for part in torch.arange(len(rows)).split(rows.rows_at_once):
-        with autocast(device, options.precision):
-            outputs = network(*(tensor.to(device) for tensor in rows.batch(part)))
+        outputs = network(*(tensor.to(device) for tensor in rows.batch(part)))
         answers.append(Answers(*(values.cpu() for values in method.answers(outputs))))
     probabilities, selection = (torch.cat(values).numpy() for values in zip(*answers, strict=True))
     return probabilities, selection
