@@ -40,7 +40,8 @@ class Budget:
     target_momentum : float
         Share of the old targets that self-adaptive training keeps each time a row is seen.
     pretrain_epochs, gamblers_pretrain_epochs : int
-        Epochs with plain cross entropy before self-adaptive training and before Deep Gamblers.
+        Epochs with plain cross entropy before self-adaptive training and before Deep Gamblers, which is not trained
+        with None: it is not among the methods of the paper.
     gate_epochs : int
         Epochs of the second network for images, which decides when to defer and sees half-size images. The gate of
         tables is LightGBM.
@@ -68,7 +69,7 @@ class Budget:
     further_lr: float = 0.1
     target_momentum: float = 0.99
     pretrain_epochs: int = 0
-    gamblers_pretrain_epochs: int = 0
+    gamblers_pretrain_epochs: int | None = None
     gate_epochs: int = 0
     n_rows: int | None = None
     n_test_rows: int | None = None
@@ -90,7 +91,11 @@ class Budget:
             + ("corrected with two trainings on half of the rows" if self.corrects_coverage else "not corrected"),
             self._selective_net(),
             f"SAT with momentum {self.target_momentum:g} after {_epochs(self.pretrain_epochs)}",
-            f"DeepGamblers after {_epochs(self.gamblers_pretrain_epochs)}",
+            *(
+                []
+                if self.gamblers_pretrain_epochs is None
+                else [f"DeepGamblers after {_epochs(self.gamblers_pretrain_epochs)}"]
+            ),
             f"gate: VGG16 on half-size images, {_epochs(self.gate_epochs)}" if self.gate_epochs else "gate: LightGBM",
         ]
         return "; ".join(parts)
@@ -143,7 +148,6 @@ _CIFAR = Budget(
     further_lr=0.03,
     target_momentum=0.9,
     pretrain_epochs=3,
-    gamblers_pretrain_epochs=3,
     gate_epochs=4,
 )
 _CATS = replace(_CIFAR, epochs=8, half_size_epochs=4, warm_up_epochs=6)

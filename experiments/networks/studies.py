@@ -114,7 +114,8 @@ class Assembled:
         selections = {}
         for name in LEARNT:
             found = [(training.coverage, LearntSelection(training)) for training in self._of(name)]
-            selections[name] = {c: dict(found).get(c, found[0][1]) for c in COVERAGES}
+            if found:
+                selections[name] = {c: dict(found).get(c, found[0][1]) for c in COVERAGES}
         return selections
 
     def on_own_score(self, name: Role) -> dict[float, Any]:

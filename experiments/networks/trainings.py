@@ -225,7 +225,7 @@ def trainings_of(dataset: str, budget: Budget) -> list[Training]:
         made("SAT"),
         *([made("SelNet warm-up")] if budget.warm_up_epochs else []),
         *(made("SelNet", coverage=coverage) for coverage in COVERAGES),
-        made("DeepGamblers"),
+        *([] if budget.gamblers_pretrain_epochs is None else [made("DeepGamblers")]),
         made("gate refit"),
         *(made("gate fold", fold=fold) for fold in folds),
         *(made("gate half", fold=half) for half in halves),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import nan
 
 import pandas as pd
 
@@ -78,7 +79,7 @@ def _full_coverage(evidence: Evidence) -> Iterator[str]:
     yield "### AUC at full coverage\n"
     yield markdown.table(
         ["data", *MODELS.values()],
-        ([dataset, *(figure(means[dataset, role], 4) for role in MODELS)] for dataset in in_order(models)),
+        ([dataset, *(figure(means.get((dataset, role), nan), 4) for role in MODELS)] for dataset in in_order(models)),
     )
     yield from _all_budgets(evidence)
 
@@ -113,7 +114,9 @@ def _violations(evidence: Evidence, runs: pd.DataFrame) -> Iterator[str]:
     methods = [method for method in (*METHODS, *LEARNT) if method in set(runs["method"])]
     distance = (runs["coverage"] - runs["target_coverage"]).abs()
     means = distance.groupby([runs["dataset"], runs["method"]]).mean()
-    rows = [[dataset, *(figure(means[dataset, method], 4) for method in methods)] for dataset in in_order(runs)]
+    rows = [
+        [dataset, *(figure(means.get((dataset, method), nan), 4) for method in methods)] for dataset in in_order(runs)
+    ]
     yield markdown.table(["data", *methods], rows)
     yield from _all_budgets(evidence)
 

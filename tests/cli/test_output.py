@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.output import check_writable, table_writer, whole_file
+from aucross.cli.output import check_writable, table_writer
+from aucross.system.files import whole_file
 
 COLUMNS = pa.schema([("id", pa.string()), ("score", pa.float64())])
 

@@ -90,7 +90,7 @@ def large(tmp_path_factory, folder):
 def wait_until_it_writes(running, folder):
     """Wait until the hidden file that becomes the output has content."""
     for _ in range(1200):
-        if any(path.stat().st_size for path in folder.glob(".decisions*.part")):
+        if any(path.stat().st_size for path in folder.glob(".decisions*.tmp")):
             return
         assert running.poll() is None, running.communicate()
         time.sleep(0.05)

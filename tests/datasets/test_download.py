@@ -122,5 +122,7 @@ def test_no_bar_otherwise_where_there_is_no_terminal(progress, server, home, cap
 @pytest.mark.parametrize(("library", "progress"), [("pooch", False), ("tqdm", True)])
 def test_a_missing_library_is_named_with_the_extra_that_brings_it(library, progress, server, home, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=rf'needs {library}; install it with: pip install "aucross\[datasets\]"'):
+    with pytest.raises(
+        ImportError, match=rf'needs {library}, which is not installed; run: pip install "aucross\[datasets\]"'
+    ):
         get(server, home, progress=progress)

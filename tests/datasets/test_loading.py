@@ -117,5 +117,7 @@ print(*LIBRARIES & set(sys.modules))
 def test_without_pandas_the_error_names_the_extra(home, monkeypatch):
     (home / "cs-training.csv").write_text("a")
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r'reading tables needs pandas; .*pip install "aucross\[datasets\]"'):
+    with pytest.raises(
+        ImportError, match=r'reading tables needs pandas, which is not installed; .*pip install "aucross\[datasets\]"'
+    ):
         load_dataset("GiveMe")

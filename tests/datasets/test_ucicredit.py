@@ -105,5 +105,7 @@ def test_a_changed_value_is_noticed_where_the_checksum_of_the_rows_is_known(home
 def test_a_missing_reader_of_sheets_is_named_with_the_extra(home, small, monkeypatch):
     (home / ucicredit.SHEET).write_bytes(sheet([*HEADERS, *ROWS]))
     monkeypatch.setitem(sys.modules, "xlrd", None)
-    with pytest.raises(ImportError, match=r'needs xlrd; install it with: pip install "aucross\[datasets\]"'):
+    with pytest.raises(
+        ImportError, match=r'needs xlrd, which is not installed; run: pip install "aucross\[datasets\]"'
+    ):
         load_ucicredit()

@@ -168,6 +168,23 @@ def test_a_capacity_takes_the_same_rows_after_loading(tmp_path):
     np.testing.assert_array_equal(round_trip(clf, tmp_path).select(X, capacity=50), clf.select(X, capacity=50))
 
 
+def test_requests_for_metadata_come_back_and_stay_with_their_owners(tmp_path):
+    X, y = make_classification(400, flip_y=0.2, random_state=0)
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
+    with sklearn.config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=True)
+        model = make_pipeline(scaler, LogisticRegression().set_fit_request(sample_weight=True))
+        clf = AUCross(model, cv=3, random_state=0).fit(X, y, sample_weight=weight)
+        save(clf, tmp_path / "clf.aucross")
+        assert clf.estimator_[0].get_metadata_routing().owner is not None
+        loaded = load(tmp_path / "clf.aucross")
+        assert loaded.estimator[1].get_metadata_routing().fit.requests == {"sample_weight": True}
+        again = loaded.fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
+    assert model_fingerprint(load(tmp_path / "clf.aucross")) == model_fingerprint(clf)
+    assert vars(scaler)["_metadata_request"].owner is scaler
+
+
 def test_text_labels_and_weights_come_back(tmp_path):
     labels = np.where(y == 1, "bad", "good").astype(object)
     weight = np.linspace(0.5, 2, len(y))

@@ -35,10 +35,11 @@ SHARED = {
     "warm_up_epochs": 1,
     "further_epochs": 1,
     "pretrain_epochs": 1,
-    "gamblers_pretrain_epochs": 1,
     "target_momentum": 0.9,
 }
-TINY_TABLE = Budget("ResNet", width=8, n_folds=3, batch_size=64, corrects_coverage=True, **SHARED)
+TINY_TABLE = Budget(
+    "ResNet", width=8, n_folds=3, batch_size=64, corrects_coverage=True, gamblers_pretrain_epochs=1, **SHARED
+)
 TINY_IMAGES = Budget(
     "VGG16",
     width=0.02,
@@ -113,7 +114,7 @@ def test_each_training_is_done_once_and_serves_all_methods_that_need_it(cache, f
         "gate half": 2,
     }
     done = list((cache / "network-trainings").glob("*.json"))
-    assert len(done) == sum(len(study.trainings) for study in finished) == 22 + 18
+    assert len(done) == sum(len(study.trainings) for study in finished) == 22 + 17
 
 
 def test_what_is_finished_is_not_done_again(finished, monkeypatch):
@@ -297,7 +298,7 @@ def test_cells_have_the_names_and_places_of_the_published_tables(evidence):
         **{(table, "Adult", "ResNet"): set(LEARNT) for table in (3, 4, 5)},
         **{(table, "Adult", "ResNet"): everything for table in (6, 7, 8, 9)},
         (2, "CIFAR-10-cat", "VGG16"): everything,
-        **{(table, "CIFAR-10-cat", "VGG16"): everything | set(LEARNT) for table in (3, 4, 5)},
+        **{(table, "CIFAR-10-cat", "VGG16"): everything | {"SelNet", "SAT"} for table in (3, 4, 5)},
     }
 
 
@@ -327,7 +328,7 @@ def test_a_methods_time_is_that_of_the_trainings_that_it_needs(finished, evidenc
 
 def test_every_model_is_ranked_without_rejection(finished, evidence):
     models = evidence["network_models"].set_index(["dataset", "role", "coverage"])["auc"].sort_index()
-    assert len(models) == 2 * len(["hold-out", "refit", "SAT", "DeepGamblers", "gate refit", *COVERAGES])
+    assert len(models) == 2 * len(["hold-out", "refit", "SAT", "gate refit", *COVERAGES]) + len(["DeepGamblers"])
     parts = studies.assembled(finished[0])
     split = parts.split
     for role, clf in {"hold-out": parts.methods["PlugIn"], "refit": parts.methods["AUCross"]}.items():
@@ -341,7 +342,7 @@ def test_comparisons_are_made_at_the_coverage_that_the_other_method_reached(evid
     compared = evidence["networks"]
     assert set(compared["peer"]) == set(LEARNT)
     assert set(compared["ours"]) == {OWN_SCORE, *COMPARED}
-    assert len(compared) == 2 * 3 * 5 * 6
+    assert len(compared) == (3 + 2) * 5 * 6
     comparable = compared.dropna(subset=["ours_minus_peer"])
     assert len(comparable) > 0.5 * len(compared)
     above = comparable["ours_coverage"] - comparable["coverage"]

@@ -36,7 +36,7 @@ from aucross.torch.tables import TableRows
 from aucross.torch.training import Training, batches_of, check_batches
 
 X, Y = make_classification(240, n_features=5, flip_y=0.2, random_state=0)
-SMALL = {"width": 8, "n_blocks": 1, "max_epochs": 4, "batch_size": 50, "random_state": 0}
+SMALL = {"width": 8, "n_blocks": 1, "max_epochs": 4, "batch_size": 50, "n_threads": 1, "random_state": 0}
 
 
 def network(**parameters):

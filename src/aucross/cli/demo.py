@@ -7,11 +7,11 @@ from typing import Any
 
 from aucross.cli.errors import UsageError
 from aucross.cli.fit import FitOptions, run_fit
-from aucross.cli.output import whole_file
 from aucross.cli.predict import PredictOptions, run_predict
 from aucross.cli.schema import Roles
 from aucross.cli.screen import Screen
 from aucross.datasets import make_credit
+from aucross.system.files import whole_file
 
 _FEWEST_ROWS = 500
 _SHARE_OF_NEW_ROWS = 0.2

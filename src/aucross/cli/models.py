@@ -6,14 +6,13 @@ columns of the training table, numbers as floats and categories as text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from sklearn import config_context, get_config
-from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -88,23 +87,7 @@ def fit_classifier(clf: Any, rows: LabelledRows) -> Any:
     """Fit on rows with whatever they have: weights reach the model inside the pipeline, groups the folds."""
     with _routing(rows.weight is not None):
         clf.fit(rows.X, rows.y, sample_weight=rows.weight, groups=rows.groups)
-    for model in (clf.estimator, clf.estimator_, getattr(clf, "gate", None), getattr(clf, "gate_", None)):
-        for part in _parts(model):
-            # Requests for weights have done their work. They refer back to their owner, and no cycle can be stored.
-            vars(part).pop("_metadata_request", None)
     return clf
-
-
-def _parts(model: Any) -> Iterator[Any]:
-    """A model and the steps and transformers inside it, fitted or not."""
-    if not isinstance(model, BaseEstimator):
-        return
-    yield model
-    inside = [step for _, step in model.steps] if isinstance(model, Pipeline) else []
-    if isinstance(model, ColumnTransformer):
-        inside = [part for _, part, _ in (*model.transformers, *getattr(model, "transformers_", ()))]
-    for part in inside:
-        yield from _parts(part)
 
 
 def _routing(weighted: bool) -> AbstractContextManager[None]:

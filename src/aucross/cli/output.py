@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +14,7 @@ import pyarrow.parquet
 
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.tables import format_of
+from aucross.system.files import whole_file
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
@@ -35,27 +35,6 @@ def check_writable(path: Path, option: str = "--out") -> None:
         raise UsageError(f"{option}: {path} is a folder; name a file in it")
     if not os.access(folder, os.W_OK):
         raise CommandError(f"{option}: no permission to write in {folder}; choose another folder")
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Any]:
-    """Open a file for writing that takes its name only when it is complete and on the disk.
-
-    Until then the bytes are in a hidden file of the same folder, so that an error, Ctrl-C or a killed process leave the
-    file of that name as it was.
-    """
-    target = path.resolve()  # a link stays a link
-    # Opened like this and not by tempfile, whose files no other user may read.
-    temporary = target.with_name(f".{target.name}.{uuid4().hex[:12]}.part")
-    try:
-        with open(temporary, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from aucross.datasets.damage import DataFileError, parsing
 from aucross.datasets.dataset import Dataset
 from aucross.datasets.images import ImageFiles, load_images, open_image, read_image_tables
-from aucross.datasets.optional import load_library
+from aucross.datasets.libraries import dataset_library
 from aucross.datasets.sources import Source, SourceFile, locate
 
 NAME = "CatsVsDogs"
@@ -84,7 +84,7 @@ def _pictures(path: Path, members: Sequence[str]) -> Iterator[NDArray[np.uint8]]
 
 def shrink(picture: Any, size: int) -> NDArray[np.uint8]:
     """Bring the short side of a Pillow picture to a size and cut the long one to it, around the centre."""
-    pillow = load_library("PIL.Image", "reading images")
+    pillow = dataset_library("PIL.Image", purpose="reading images")
     scale = size / min(picture.size)
     width, height = (max(size, int(side * scale)) for side in picture.size)
     left, top = (width - size) // 2, (height - size) // 2

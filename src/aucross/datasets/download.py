@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from aucross.datasets.damage import DataFileError
 from aucross.datasets.folders import publish, workplace
-from aucross.datasets.optional import load_library
+from aucross.datasets.libraries import dataset_library
 
 # pooch waits 1, 2, 3 ... seconds between the attempts.
 ATTEMPTS = 4
@@ -42,8 +42,8 @@ def fetch(name: str, url: str, folder: Path, *, checksum: str | None, progress: 
     -------
     Path
     """
-    pooch = load_library("pooch", "downloading data")
-    requests = load_library("requests", "downloading data")
+    pooch = dataset_library("pooch", purpose="downloading data")
+    requests = dataset_library("requests", purpose="downloading data")
     downloader = partial(_stream, bar=wants_bar(progress))
     # A name of its own until it is published: no two processes write, check or move the same file.
     own = f"{uuid4().hex}-{name}"
@@ -67,7 +67,7 @@ def fetch(name: str, url: str, folder: Path, *, checksum: str | None, progress: 
 
 def _stream(url: str, target: str, _: Any, *, bar: bool) -> None:
     """Copy what an address answers to a file; unlike pooch's own function it closes the connection on errors."""
-    requests = load_library("requests", "downloading data")
+    requests = dataset_library("requests", purpose="downloading data")
     with requests.get(url, stream=True, timeout=TIMEOUT) as response:
         response.raise_for_status()
         blocks = response.iter_content(_BLOCK)
@@ -75,7 +75,7 @@ def _stream(url: str, target: str, _: Any, *, bar: bool) -> None:
             file: Any = stack.enter_context(Path(target).open("wb"))
             if bar:
                 size = int(response.headers.get("content-length", 0))
-                tqdm = load_library("tqdm", "a progress bar").tqdm
+                tqdm = dataset_library("tqdm", purpose="a progress bar").tqdm
                 file = stack.enter_context(
                     tqdm.wrapattr(file, "write", total=size or None, desc=url.rpartition("/")[2])
                 )
@@ -87,5 +87,5 @@ def wants_bar(progress: bool | None) -> bool:
     """Whether to show a progress bar: as told, or on a terminal only."""
     show = sys.stderr.isatty() if progress is None else progress
     if show:
-        load_library("tqdm", "a progress bar")
+        dataset_library("tqdm", purpose="a progress bar")
     return show

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from aucross.datasets.damage import parsing
 from aucross.datasets.download import wants_bar
 from aucross.datasets.folders import data_home, publish, workplace
-from aucross.datasets.optional import load_library
+from aucross.datasets.libraries import dataset_library
 from aucross.datasets.sources import Found, Rows, file_checksum
 from aucross.datasets.tables import read_parquet
 
@@ -65,7 +65,7 @@ def load_images(name: str, found: Found, home: str | Path | None, progress: bool
 
 def open_image(content: bytes) -> Any:
     """Open and decode a picture with Pillow."""
-    return load_library("PIL.Image", "reading images").open(io.BytesIO(content)).convert("RGB")
+    return dataset_library("PIL.Image", purpose="reading images").open(io.BytesIO(content)).convert("RGB")
 
 
 def read_image_tables(paths: Iterable[Path], label: str, size: int) -> ImageFiles:
@@ -108,7 +108,7 @@ def _decode_into(images: Path, rows: Path, found: Found, bar: bool) -> None:
         array = np.lib.format.open_memmap(temporary, mode="w+", dtype=np.uint8, shape=shape)
         pictures: Iterable[Image] = files.decode()
         if bar:
-            pictures = load_library("tqdm", "a progress bar").tqdm(pictures, total=shape[0], unit=" images")
+            pictures = dataset_library("tqdm", purpose="a progress bar").tqdm(pictures, total=shape[0], unit=" images")
         with found.blamed():
             for row, picture in zip(array, pictures, strict=True):
                 row[...] = picture

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.datasets.damage import DataFileError, parsing
-from aucross.datasets.optional import load_library
+from aucross.datasets.libraries import dataset_library
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,12 +22,12 @@ TARGET = "target"
 
 def load_pandas() -> Any:
     """The module pandas, or an error that says which extra brings it."""
-    return load_library("pandas", "reading tables")
+    return dataset_library("pandas", purpose="reading tables")
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read a parquet file, or say which extra can."""
-    load_library("pyarrow", "reading parquet files")
+    dataset_library("pyarrow", purpose="reading parquet files")
     with parsing(path, "be a parquet file"):
         frame: pd.DataFrame = load_pandas().read_parquet(path, columns=columns)
         return frame

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aucross.datasets.damage import parsing
 from aucross.datasets.dataset import Dataset
-from aucross.datasets.optional import load_library
+from aucross.datasets.libraries import dataset_library
 from aucross.datasets.sources import Rows, Source, SourceFile, locate
 from aucross.datasets.tables import TARGET, Expected, check_columns, load_pandas, pop_target, read_parquet
 
@@ -75,7 +75,7 @@ def _read_sheet(paths: tuple[Path, ...]) -> Rows:
 
 
 def _parse(content: bytes, path: Path) -> Rows:
-    xlrd = load_library("xlrd", f"reading {SHEET}")
+    xlrd = dataset_library("xlrd", purpose=f"reading {SHEET}")
     with parsing(path, "hold a sheet of Excel in the format xls, with two lines of headers"):
         # xlrd takes empty content for none and looks for a file name.
         if not content:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.deploy.object_tree import ObjectTree
-from aucross.deploy.optional import import_optional
+from aucross.deploy.skops_bytes import skops_bytes
 from aucross.estimators.base import SelectiveClassifier
 
 # What scores a row: a recalibrated classifier has the same model and another rule.
@@ -103,7 +103,7 @@ def _of_json(value: Any) -> str:
 def _of_leaf(leaf: Any) -> str:
     if type(leaf) is np.ndarray and leaf.dtype != object:
         return _of_array(leaf)
-    with ZipFile(io.BytesIO(import_optional("skops.io").dumps(leaf))) as stored:
+    with ZipFile(io.BytesIO(skops_bytes(leaf))) as stored:
         members = {name: _of_member(name, stored.read(name)) for name in stored.namelist() if name != "schema.json"}
         schema = json.loads(stored.read("schema.json"))
     return _of_json(_without_addresses(schema, members))

@@ -28,8 +28,8 @@ from aucross.deploy.log_files import (
     RowStore,
     arrow_schema,
     end_of_last_line,
+    log_library,
 )
-from aucross.deploy.optional import import_optional
 from aucross.estimators.base import SelectiveClassifier
 
 LogFormat = Literal["csv", "parquet"]
@@ -284,13 +284,13 @@ def read_decisions(path: str | os.PathLike[str]) -> Any:
 
 
 def _read_folder(path: Path) -> Any:
-    arrow, parquet = import_optional("pyarrow"), import_optional("pyarrow.parquet")
+    arrow, parquet = log_library("pyarrow"), log_library("pyarrow.parquet")
     parts = [parquet.ParquetFile(part).read() for part in sorted(path.glob("part-*.parquet"))]
     return arrow.concat_tables([arrow_schema().empty_table(), *parts]).to_pandas()
 
 
 def _read_csv(path: Path) -> Any:
-    pandas = import_optional("pandas")
+    pandas = log_library("pandas")
     with open(path, "rb") as file:
         whole = end_of_last_line(file, os.fstat(file.fileno()).st_size)
         file.seek(0)

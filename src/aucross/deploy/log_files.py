@@ -27,8 +27,8 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.deploy.files import sync_folder, write_whole
-from aucross.deploy.optional import import_optional
+from aucross.system.files import sync_folder, write_whole
+from aucross.system.libraries import import_library
 
 logger = logging.getLogger(__name__)
 
@@ -186,7 +186,7 @@ class ParquetStore:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        import_optional("pyarrow.parquet")
+        log_library("pyarrow.parquet")
         if path.exists() and not path.is_dir():
             raise ValueError(
                 f'{path} must be a folder for Parquet files, got a file; pass format="csv" or another path'
@@ -196,7 +196,7 @@ class ParquetStore:
 
     def append(self, columns: Columns) -> None:
         """Add rows as one more file; when this returns it is on the disk."""
-        parquet = import_optional("pyarrow.parquet")
+        parquet = log_library("pyarrow.parquet")
         buffer = io.BytesIO()
         parquet.write_table(as_arrow(columns), buffer)
         # Names in order of time, and never twice.
@@ -213,9 +213,14 @@ class ParquetStore:
                     leftover.unlink()
 
 
+def log_library(module: str) -> Any:
+    """A library that reads or writes logs."""
+    return import_library(module, purpose="the decision log", extra="deploy")
+
+
 def arrow_schema() -> Any:
     """Types of the columns in Parquet files."""
-    arrow = import_optional("pyarrow")
+    arrow = log_library("pyarrow")
     types = {
         **dict.fromkeys(TEXT_COLUMNS, arrow.string()),
         **dict.fromkeys(NUMBER_COLUMNS, arrow.float64()),
@@ -226,7 +231,7 @@ def arrow_schema() -> Any:
 
 def as_arrow(columns: Columns) -> Any:
     """Rows as an Arrow table; NaN becomes a missing value."""
-    arrow = import_optional("pyarrow")
+    arrow = log_library("pyarrow")
     schema = arrow_schema()
     arrays = [arrow.array(columns[name], type=schema.field(name).type, from_pandas=True) for name in COLUMNS]
     return arrow.Table.from_arrays(arrays, schema=schema)

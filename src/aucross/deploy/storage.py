@@ -27,12 +27,12 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.deploy.files import write_whole
 from aucross.deploy.fingerprints import model_fingerprint, remember_model_fingerprint, rule_fingerprint
 from aucross.deploy.object_tree import ObjectTree, TreeReader, listed_classes, types_named_in
-from aucross.deploy.optional import import_optional
+from aucross.deploy.skops_bytes import skops_bytes, skops_io
 from aucross.deploy.trusted_types import LISTED_TYPES, class_by_name, trusted_names
 from aucross.estimators.base import SelectiveClassifier
+from aucross.system.files import write_whole
 
 logger = logging.getLogger(__name__)
 
@@ -153,7 +153,6 @@ def save(clf: SelectiveClassifier, path: str | os.PathLike[str], *, metadata: Ma
 
 
 def _dump_leaves(tree: ObjectTree) -> bytes:
-    skops_io = import_optional("skops.io")
     for leaf, place in zip(tree.leaves, tree.places, strict=True):
         if isinstance(leaf, Iterator):
             raise TypeError(
@@ -161,19 +160,19 @@ def _dump_leaves(tree: ObjectTree) -> bytes:
                 "for splits that are no longer needed set_params(cv=5), and save again"
             )
     try:
-        return skops_io.dumps(tree.leaves, compression=ZIP_DEFLATED)
+        return skops_bytes(tree.leaves, compression=ZIP_DEFLATED)
     except Exception as error:
         for leaf, place in zip(tree.leaves, tree.places, strict=True):
-            if (reason := _reason_not_stored(leaf, skops_io)) is not None:
+            if (reason := _reason_not_stored(leaf)) is not None:
                 raise TypeError(
                     f"{place} cannot be saved: {type(leaf).__name__} has no stored form: {reason}"
                 ) from error
         raise
 
 
-def _reason_not_stored(leaf: Any, skops_io: Any) -> str | None:
+def _reason_not_stored(leaf: Any) -> str | None:
     try:
-        skops_io.dumps(leaf)
+        skops_bytes(leaf)
     except Exception as error:  # whatever skops or the object itself raises
         return str(error)
     return None
@@ -181,7 +180,7 @@ def _reason_not_stored(leaf: Any, skops_io: Any) -> str | None:
 
 def _unlisted_types(root: Any, leaves: bytes) -> list[str]:
     named = set(types_named_in(root)) - set(listed_classes())
-    stored = set(import_optional("skops.io").get_untrusted_types(data=leaves))
+    stored = set(skops_io().get_untrusted_types(data=leaves))
     return sorted((named | stored) - LISTED_TYPES)
 
 
@@ -207,7 +206,7 @@ def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
 
 def _versions(tree: ObjectTree, leaves: bytes) -> dict[str, str]:
     """Versions of this package, of those it stands on and of those that the saved types come from."""
-    types = [*types_named_in(tree.root), *import_optional("skops.io").get_untrusted_types(data=leaves)]
+    types = [*types_named_in(tree.root), *skops_io().get_untrusted_types(data=leaves)]
     libraries = dict.fromkeys([*_LIBRARIES, *sorted(name.partition(".")[0] for name in types)])
     versions = {name: _version_of(name) for name in libraries}
     return {"python": platform.python_version(), **{name: version for name, version in versions.items() if version}}
@@ -378,7 +377,7 @@ def _load_leaves(leaves: bytes, trusted: list[str]) -> Any:
         # One warning per estimator inside would follow ours.
         warnings.simplefilter("ignore", InconsistentVersionWarning)
         try:
-            return import_optional("skops.io").loads(leaves, trusted=trusted)
+            return skops_io().loads(leaves, trusted=trusted)
         except ModuleNotFoundError as error:
             raise ModuleNotFoundError(
                 f"the file needs {error.name}, which is not installed here: install it to load the file",

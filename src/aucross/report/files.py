@@ -10,6 +10,7 @@ from typing import Any
 
 from aucross.report.html import render_html
 from aucross.report.markdown import render_markdown
+from aucross.system.files import write_whole
 
 
 def render_json(summary: Mapping[str, Any]) -> str:
@@ -66,12 +67,5 @@ def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> Pa
         known = list(RENDERERS)
         hint = "; for PDF print the HTML page" if target.suffix.lower() == ".pdf" else ""
         raise ValueError(f"path must end in {', '.join(known[:-1])} or {known[-1]}, got {str(path)!r}{hint}")
-    text = render(summary)
-    # Beside the target, so that the last step is a rename within one file system.
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    try:
-        unfinished.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(unfinished, target)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_whole(target, render(summary).encode())
     return target

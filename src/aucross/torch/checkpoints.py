@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self
-from uuid import uuid4
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
+
+from aucross.system.files import whole_file
 
 
 @dataclass(frozen=True)
@@ -56,16 +57,8 @@ class Checkpoint:
 
     def write(self, state: dict[str, Any]) -> None:
         """Write so that a kill leaves the old content or the new one."""
-        temporary = self.path.with_name(f".{self.path.name}.{uuid4().hex}.tmp")
-        try:
-            with open(temporary, "xb") as file:
-                torch.save(state, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self.path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        with whole_file(self.path) as file:
+            torch.save(state, file)
 
 
 def _add(digest: Any, array: NDArray[Any]) -> None:

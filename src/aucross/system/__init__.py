@@ -1,0 +1,1 @@
+"""What touches the machine and knows nothing of classifiers: whole files, libraries that may be missing."""

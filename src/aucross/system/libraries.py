@@ -1,0 +1,34 @@
+"""Libraries that only some tasks need, imported where they are needed."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def import_library(module: str, *, purpose: str, extra: str) -> Any:
+    """Import a library, or say what needs it and which extra brings it.
+
+    Parameters
+    ----------
+    module : str
+        Name to import.
+    purpose : str
+        What needs it, as the subject of the error's sentence.
+    extra : str
+        The extra that installs it.
+
+    Returns
+    -------
+    module
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        library = module.partition(".")[0]
+        # A library that is there and lacks one of its own says so itself.
+        if error.name is None or error.name.partition(".")[0] != library:
+            raise
+        raise ModuleNotFoundError(
+            f'{purpose} needs {library}, which is not installed; run: pip install "aucross[{extra}]"', name=error.name
+        ) from error
