@@ -370,6 +370,13 @@ def test_tables_and_images_are_not_mixed_up(images, rows):
         of_images.select(rows.X)
 
 
+def test_grey_images_without_channels_are_refused_with_a_remedy():
+    X, y = np.zeros((20, 8, 8), dtype=np.uint8), np.arange(20) % 2
+    for clf in (DeepGamblers(max_epochs=1), VGGClassifier(max_epochs=1)):
+        with pytest.raises(ValueError, match=r"got shape \(\d+, 8, 8\); repeat a grey channel three times"):
+            clf.fit(X, y)
+
+
 # ---- without torch ----
 
 

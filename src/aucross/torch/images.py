@@ -37,8 +37,12 @@ def check_images(X: Any, shape: tuple[int, ...] | None = None) -> NDArray[np.uin
     """
     if not is_images(X):
         raise ValueError(
-            f"X must hold images as an array of shape (n, height, width, 3), got {_shape_text(X)}; tables go to "
-            "ResNetClassifier or to a body for tables"
+            f"X must hold images as an array of shape (n, height, width, 3), got {_shape_text(X)}; "
+            + (
+                "repeat a grey channel three times"
+                if getattr(X, "ndim", 2) == 3
+                else "tables go to ResNetClassifier or to a body for tables"
+            )
         )
     X = np.asarray(X)
     if X.shape[3] != 3:

@@ -107,7 +107,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         if is_images(X):
             X = check_images(X, None if is_fit else getattr(self, "image_shape_", None))
             return self._checked_images(X, is_fit=is_fit)
-        if not is_fit and hasattr(self, "image_shape_"):
+        # Three dimensions are gray images, which need their channels.
+        if (not is_fit and hasattr(self, "image_shape_")) or getattr(X, "ndim", 2) == 3:
             check_images(X)
         if type(X).__module__.startswith("pyarrow"):
             X = X.to_pandas()
