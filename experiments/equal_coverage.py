@@ -25,9 +25,7 @@ def evaluate(y_test: np.ndarray, score: np.ndarray, selections: Selections, n_bo
 
 
 class AtEqualCoverage:
-    """A method at whatever coverage another one reaches: the lowest of a fine grid of targets that is not below it.
-
-    Not below, so that no method gains by rejecting a few rows more than the other.
+    """A method at whatever coverage another one reaches: the nearest of a fine grid of targets.
 
     Parameters
     ----------
@@ -38,16 +36,28 @@ class AtEqualCoverage:
     n_bootstrap : int
         Bootstrap samples of a comparison.
     tolerance : float, optional
-        How far above the coverage it may be to be compared; by default wherever targets go that low.
+        How far from the coverage the nearest may be to be compared; by default wherever targets go that low.
+    never_below : bool, default=False
+        Take the nearest that is not below, so that it cannot win by rejecting a few rows more than the other.
     """
 
-    def __init__(self, clf: Any, X_test: Any, y_test: np.ndarray, *, n_bootstrap: int, tolerance: float = inf) -> None:
+    def __init__(
+        self,
+        clf: Any,
+        X_test: Any,
+        y_test: np.ndarray,
+        *,
+        n_bootstrap: int,
+        tolerance: float = inf,
+        never_below: bool = False,
+    ) -> None:
         self._y_test = y_test
         self._score = clf.predict_proba(X_test)[:, 1].astype(float)
         self._selections = clf.select_each(X_test, TARGETS)
         self._reached = self._selections.mean(axis=1)
         self._n_bootstrap = n_bootstrap
         self._tolerance = tolerance
+        self._never_below = never_below
 
     def minus(self, other: SelectiveEvaluation, selections: Selections) -> Iterator[dict[str, float]]:
         """The AUC of this method minus that of another, with the interval of a paired bootstrap.
@@ -83,5 +93,7 @@ class AtEqualCoverage:
             yield found if is_low_enough and is_near else dict.fromkeys(found, float("nan"))
 
     def _at(self, coverage: float) -> np.ndarray:
-        above = np.where(self._reached >= coverage, self._reached, inf)
-        return self._selections[above.argmin()]
+        distance = np.abs(self._reached - coverage)
+        if self._never_below:
+            distance[self._reached < coverage] = inf
+        return self._selections[distance.argmin()]

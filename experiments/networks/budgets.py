@@ -143,14 +143,14 @@ _CIFAR = Budget(
     weight_decay=5e-4,
     augment="flip",
     half_size_epochs=3,
-    warm_up_epochs=8,
-    further_epochs=2,
+    warm_up_epochs=9,
+    further_epochs=1,
     further_lr=0.03,
     target_momentum=0.9,
     pretrain_epochs=3,
-    gate_epochs=4,
+    gate_epochs=3,
 )
-_CATS = replace(_CIFAR, epochs=8, half_size_epochs=4, warm_up_epochs=6)
+_CATS = replace(_CIFAR, epochs=8, half_size_epochs=4, warm_up_epochs=7)
 # The appendix of the paper; the pretraining of Deep Gamblers, which is not in it, is a third of the epochs.
 _FULL_TABLE = Budget(
     "ResNet",
