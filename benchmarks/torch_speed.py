@@ -1,18 +1,21 @@
 """How many images a second the training loop takes, against a plain loop of torch calls.
 
-    python -m benchmarks.torch_speed
+    python -m benchmarks.torch_speed [side-by-side]
 
 Random images of 32 and 64 pixels, VGG16 at a quarter of its width, batches of 128, flips, stochastic gradient descent
 with Nesterov momentum; as many threads as torch takes. The plain loop keeps decoded images as float tensors of shape
 (3, height, width), mirrors them one by one, stacks a batch, and calls network, loss, backward and optimizer. Rounds of
-the loops are interleaved; the fastest round of each counts.
+the loops are interleaved; the fastest round of each counts. ``side-by-side`` compares two trainings with one thread
+each, in two processes at the same time, with one training with two threads.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from time import perf_counter
 
+import joblib
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -90,7 +93,28 @@ def fastest(loops: dict[str, Callable[[], None]]) -> dict[str, float]:
     return {name: BATCH * N_BATCHES / seconds for name, seconds in times.items()}
 
 
-def main() -> None:
+def images_a_second(size: int, n_threads: int) -> float:
+    """Of one training, over several epochs after a first one that warms up."""
+    torch.set_num_threads(n_threads)
+    epoch = our_epoch(size)
+    epoch()
+    start = perf_counter()
+    for _ in range(N_ROUNDS):
+        epoch()
+    return N_ROUNDS * BATCH * N_BATCHES / (perf_counter() - start)
+
+
+def side_by_side() -> None:
+    for size in (32, 64):
+        one = images_a_second(size, 2)
+        two = sum(joblib.Parallel(n_jobs=2)(joblib.delayed(images_a_second)(size, 1) for _ in range(2)))
+        print(f"{size} x {size}  one training {one:5.0f} images/s, two {two:5.0f} together: {two / one:.2f} times")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    if arguments == ["side-by-side"]:
+        side_by_side()
+        return
     print(f"{torch.get_num_threads()} threads, torch {torch.__version__}, {N_ROUNDS} rounds of {N_BATCHES} batches")
     for size in (32, 64):
         found = fastest(
@@ -105,4 +129,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

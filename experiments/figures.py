@@ -177,7 +177,7 @@ def peers(evidence: Evidence) -> Figure:
 def networks(evidence: Evidence) -> Figure:
     """Selective AUC against the coverage reached, of networks that select and of our placements on plain networks."""
     runs = evidence["network_runs"]
-    figure, panels = _panels(runs["dataset"].unique(), height=3.6)
+    figure, panels = _panels(runs["dataset"].unique(), height=3.6, columns=2)
     for dataset, axes in panels.items():
         for method in ("SelNet", "SAT", "DeepGamblers", "AUCross", "PlugInAUC optimal", "AUCross optimal", "AUCGate"):
             rows = runs[(runs["dataset"] == dataset) & (runs["method"] == method)].sort_values("target_coverage")
@@ -227,10 +227,10 @@ def _fitted(evidence: Evidence) -> tuple[str, AUCross, AUCross, Any]:
     return dataset, published, optimal, split
 
 
-def _panels(datasets: Any, height: float = 3.0) -> tuple[Figure, dict[str, Axes]]:
-    """One panel per data set, in the order of the tables, at most three in a row."""
+def _panels(datasets: Any, height: float = 3.0, columns: int = COLUMNS) -> tuple[Figure, dict[str, Axes]]:
+    """One panel per data set, in the order of the tables, so many in a row."""
     names = [name for name in (*DATASETS, *IMAGE_LOADERS) if name in set(datasets)]
-    n_columns = min(len(names), COLUMNS)
+    n_columns = min(len(names), columns)
     n_rows = -(-len(names) // n_columns)
     figure = Figure(figsize=(3.5 * n_columns, height * n_rows + 0.4), layout="constrained")
     all_axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()

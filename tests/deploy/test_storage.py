@@ -691,7 +691,9 @@ def test_a_loaded_classifier_keeps_the_fingerprint_of_its_file_until_it_is_fitte
 def test_saving_without_skops_says_how_to_install_it(saved, monkeypatch):
     monkeypatch.setitem(sys.modules, "skops.io", None)
     monkeypatch.setitem(sys.modules, "skops", None)
-    with pytest.raises(ModuleNotFoundError, match=r'skops is needed .* run: pip install "aucross\[deploy\]"'):
+    with pytest.raises(
+        ModuleNotFoundError, match=r'needs skops, which is not installed; run: pip install "aucross\[deploy\]"'
+    ):
         load(saved)
 
 

@@ -324,9 +324,9 @@ def test_a_kill_while_a_checkpoint_is_written_leaves_the_one_before(tmp_path, mo
 
 
 def test_numbers_of_numpy_as_options_go_into_checkpoints_and_share_them(tmp_path):
-    given = {"lr": np.float64(0.05), "momentum": np.float64(0.8), "max_epochs": np.int64(2)}
-    first = network(checkpoint_folder=tmp_path, **given).fit(X, Y)
-    again = network(checkpoint_folder=tmp_path, **{name: value.item() for name, value in given.items()}).fit(X, Y)
+    given = {"lr": np.float64(0.05), "target_momentum": np.float64(0.8), "max_epochs": np.int64(2)}
+    first = adaptive(checkpoint_folder=tmp_path, **given).fit(X, Y)
+    again = adaptive(checkpoint_folder=tmp_path, **{name: value.item() for name, value in given.items()}).fit(X, Y)
     assert same(first, again)
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -427,6 +427,8 @@ def test_held_out_rows_that_the_start_was_trained_on_are_warned_of():
     clf = adaptive(warm_start=True).fit(X, Y)
     with pytest.warns(UserWarning, match="held-out rows were trained on by the fit that this one goes on from"):
         clf.set_params(random_state=7).fit(X, Y)
+    with pytest.warns(UserWarning, match="pass the same rows, random_state, cv and holdout_size"):
+        clf.set_params(holdout_size=0.3).fit(X, Y)
 
 
 # ---- precision, devices, progress ----

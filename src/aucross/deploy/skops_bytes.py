@@ -46,17 +46,22 @@ def _owners_by_name(value: Any) -> Iterator[None]:
 
 def _requests_in(value: Any, seen: set[int]) -> Iterator[Any]:
     """Every object with an owner among the attributes and items of models, each once."""
-    if id(value) in seen or not isinstance(
-        value, BaseEstimator | MetadataRequest | Mapping | list | tuple | np.ndarray
-    ):
+    # Splitters and scorers ask for metadata too.
+    is_model = isinstance(value, BaseEstimator) or hasattr(value, "_metadata_request")
+    is_object_array = isinstance(value, np.ndarray) and value.dtype == object
+    holds_some = is_model or is_object_array or isinstance(value, MetadataRequest | Mapping | list | tuple)
+    if not holds_some or id(value) in seen:
         return
     seen.add(id(value))
     if isinstance(value, MetadataRequest):
         yield value
         yield from (part for part in vars(value).values() if hasattr(part, "owner"))
-    elif isinstance(value, BaseEstimator):
-        yield from (request for item in vars(value).values() for request in _requests_in(item, seen))
-    elif isinstance(value, Mapping):
-        yield from (request for item in value.values() for request in _requests_in(item, seen))
-    elif not isinstance(value, np.ndarray) or value.dtype == object:
-        yield from (request for item in value for request in _requests_in(item, seen))
+        return
+    if is_model:
+        items = vars(value).values()
+    elif is_object_array:
+        items = value.flat  # rows of it would be new objects each time
+    else:
+        items = value.values() if isinstance(value, Mapping) else value
+    for item in items:
+        yield from _requests_in(item, seen)

@@ -161,15 +161,13 @@ class NetworkRecipe:
         return fitted, history
 
     def _network(self, X: Any, weight: FloatArray | None, *, n_classes: int) -> FittedNetwork:
+        reader = Reader.fit(X, weight) if self.start is None else self.start.reader
+        self._check_half_size(reader)
         if self.start is None:
-            reader = Reader.fit(X, weight)
-            self._check_half_size(reader)
             return FittedNetwork.untrained(reader, self.body, self.method, self.options, n_classes=n_classes)
         # As the parameters say, so that a copy of it can be built again; its weights are then replaced.
         with own_random_state(0, torch.device("cpu")):
-            fitted = FittedNetwork.untrained(
-                self.start.reader, self.body, self.method, self.options, n_classes=n_classes
-            )
+            fitted = FittedNetwork.untrained(reader, self.body, self.method, self.options, n_classes=n_classes)
         before, now = (_shapes(network) for network in (self.start.network, fitted.network))
         if before != now:
             raise ValueError(

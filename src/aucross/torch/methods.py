@@ -31,6 +31,7 @@ from aucross.torch.losses import (
     weighted_mean,
 )
 from aucross.torch.networks import prediction_head, selection_head
+from aucross.torch.options import hold_plain_numbers
 
 Outputs = dict[str, Tensor]
 
@@ -74,6 +75,9 @@ class Method(ABC):
     """A way to train a network and to read its outputs."""
 
     pretrain_epochs: int = 0
+
+    def __post_init__(self) -> None:
+        hold_plain_numbers(self)
 
     @abstractmethod
     def heads(self, n_features: int, n_classes: int) -> dict[str, nn.Module]:

@@ -49,7 +49,7 @@ class RowNorm(nn.BatchNorm1d):
         mean = (weight * rows).sum(0) / total
         variance = (weight * (rows - mean) ** 2).sum(0) / total
         # Weights above 1 stand for several rows; those below, such as shares of a total, for one each.
-        n_rows = total.detach().clamp(min=max(2, len(rows)))
+        n_rows = torch.maximum(total.detach(), (weight > 0).sum()).clamp(min=2)
         self._follow(mean.detach(), variance.detach() * n_rows / (n_rows - 1))
         return (rows - mean) * (variance + self.eps).rsqrt() * self.weight + self.bias
 

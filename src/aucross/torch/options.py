@@ -47,11 +47,7 @@ class TrainingOptions:
     verbose: int = 0
 
     def __post_init__(self) -> None:
-        # A search over np.logspace gives numpy's numbers, which checkpoints cannot hold and which print differently.
-        for part in fields(self):
-            value = getattr(self, part.name)
-            if isinstance(value, np.generic):
-                object.__setattr__(self, part.name, value.item())
+        hold_plain_numbers(self)
 
     def check(self) -> None:
         """Refuse what cannot work, before anything is computed."""
@@ -91,6 +87,17 @@ class TrainingOptions:
     def description(self) -> str:
         """Everything that the result depends on, in words."""
         return repr({name: value for name, value in asdict(self).items() if name not in _WITHOUT_EFFECT})
+
+
+def hold_plain_numbers(instance: Any) -> None:
+    """Python's numbers in the fields of a dataclass that was just made.
+
+    A search over np.logspace gives numpy's, which checkpoints cannot hold and which print differently.
+    """
+    for part in fields(instance):
+        value = getattr(instance, part.name)
+        if isinstance(value, np.generic):
+            object.__setattr__(instance, part.name, value.item())
 
 
 def _along_cosine(start: float, end: float, share: float) -> float:

@@ -81,14 +81,19 @@ class NetworkSelection(SelectiveClassifier):
             rng=rng,
         )
         network.set_params(start=None, random_state=None)  # needed for training alone
-        if self._goes_on:
+        if self._goes_on and len(training.y) == self._n_rows:
             _warn_if_trained_on(held_out.rows, self.held_out_.rows)
         selection = network.selection_score(take_rows(training.X, held_out.rows))
 
         def place(rows: Rows) -> BandRule:
             return estimate_threshold_bands(_ranked_selection(held_out.take(rows), selection[rows]))
 
-        attributes = {"held_out_selection_": selection, "history_": network.history_, **self._further_attributes()}
+        attributes = {
+            "held_out_selection_": selection,
+            "history_": network.history_,
+            "_n_rows": len(training.y),
+            **self._further_attributes(),
+        }
         return Fitted(network, held_out, selection, place, attributes)
 
     def _further_attributes(self) -> dict[str, Any]:
@@ -103,6 +108,7 @@ class NetworkSelection(SelectiveClassifier):
         return self.held_out_selection_
 
     held_out_selection_: FloatArray
+    _n_rows: int
 
     def _review_facts(
         self,
@@ -123,7 +129,7 @@ class NetworkSelection(SelectiveClassifier):
 
 def _warn_if_trained_on(rows: IndexArray, earlier: IndexArray) -> None:
     """Rows that place the threshold must be new to the network, also to the fit that it goes on from."""
-    if len(rows) == len(earlier) and (n_trained_on := len(np.setdiff1d(rows, earlier))):
+    if n_trained_on := len(np.setdiff1d(rows, earlier)):
         warnings.warn(
             f"{n_trained_on} of {len(rows)} held-out rows were trained on by the fit that this one goes on from, so "
             "the threshold may be too high: pass the same rows, random_state, cv and holdout_size to both, or "
