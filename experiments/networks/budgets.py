@@ -50,7 +50,7 @@ class Budget:
     n_test_rows : int, optional
         Test rows that are used, drawn in the same way; all by default.
     n_threads : int
-        Threads of one training. Two trainings of one thread each, side by side, see 1.2 to 1.3 times as many images a
+        Threads of one training. Two trainings of one thread each, side by side, see 1.1 to 1.3 times as many images a
         second as one training after the other with two.
     """
 
