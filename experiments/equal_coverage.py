@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import inf
 from typing import Any
 
 import numpy as np
 
-from aucross import SelectiveEvaluation, evaluate_selections
-from experiments.runs import BOOTSTRAP_SEED
+from aucross import SelectiveEvaluation
+from experiments.runs import Selections, evaluate
 
 # Targets that are tried to reach a coverage.
 TARGETS = np.linspace(0.4, 1.0, 301)
-
-Selections = Mapping[float, np.ndarray]
-
-
-def evaluate(y_test: np.ndarray, score: np.ndarray, selections: Selections, n_bootstrap: int) -> SelectiveEvaluation:
-    """Measures of several selections, always with the same bootstrap samples."""
-    return evaluate_selections(
-        y_test, score, score > 0.5, selections, n_bootstrap=n_bootstrap, random_state=BOOTSTRAP_SEED
-    )
 
 
 class AtEqualCoverage:

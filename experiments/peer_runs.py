@@ -12,10 +12,10 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from aucross import PlugIn, PlugInAUC
-from experiments.equal_coverage import AtEqualCoverage, evaluate
+from experiments.equal_coverage import AtEqualCoverage
 from experiments.peers import installed_peers
 from experiments.protocol import CLASSIFIERS, COVERAGES, DATASETS, N_BOOTSTRAP, PAPER_SEED, Run
-from experiments.runs import Oracles
+from experiments.runs import Oracles, evaluate
 from experiments.trained_once import FittedModels, TrainedOnce
 from experiments.work import Named
 

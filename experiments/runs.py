@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from aucross import RankedScores, best_band, evaluate_selections
+from aucross import RankedScores, SelectiveEvaluation, best_band, evaluate_selections
 from aucross.datasets import Split
 from experiments.methods import RECALIBRATED, methods_of
 from experiments.protocol import COVERAGES, Run
 from experiments.trained_once import FittedModels
+
+# What is selected for each coverage asked for.
+Selections = Mapping[float, np.ndarray]
 
 # Names of the measures in our evaluation, and what the paper's tables call them.
 METRICS = {
@@ -36,15 +39,20 @@ def execute(run: Run) -> list[dict[str, Any]]:
     return [{**run.key, **row} for row in rows]
 
 
+def evaluate(y_test: np.ndarray, score: np.ndarray, selections: Selections, n_bootstrap: int) -> SelectiveEvaluation:
+    """Measures of several selections, always with the same bootstrap samples."""
+    return evaluate_selections(
+        y_test, score, score > 0.5, selections, n_bootstrap=n_bootstrap, random_state=BOOTSTRAP_SEED
+    )
+
+
 def measure(
     clf: Any, split: Split, n_bootstrap: int, coverages: Sequence[float] = COVERAGES
 ) -> Iterator[dict[str, Any]]:
     """Measures of a fitted method on the test rows, one row per coverage."""
     score = clf.predict_proba(split.X_test)[:, 1].astype(float)
     selections = dict(zip(coverages, clf.select_each(split.X_test, coverages), strict=True))
-    evaluation = evaluate_selections(
-        split.y_test, score, score > 0.5, selections, n_bootstrap=n_bootstrap, random_state=BOOTSTRAP_SEED
-    )
+    evaluation = evaluate(split.y_test, score, selections, n_bootstrap)
     oracles = Oracles(split.y_test, score)
     for index, coverage in enumerate(coverages):
         reached = float(evaluation.estimates["achieved_coverage"][index])

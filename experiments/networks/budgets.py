@@ -162,18 +162,7 @@ _FULL_TABLE = Budget(
     schedule="step",
     gamblers_pretrain_epochs=100,
 )
-_FULL_IMAGES = Budget(
-    "VGG16",
-    width=1.0,
-    n_folds=5,
-    corrects_coverage=True,
-    epochs=300,
-    batch_size=128,
-    schedule="step",
-    augment="flip+crop",
-    gamblers_pretrain_epochs=100,
-    gate_epochs=300,
-)
+_FULL_IMAGES = replace(_FULL_TABLE, classifier="VGG16", width=1.0, batch_size=128, augment="flip+crop", gate_epochs=300)
 # Shows the shape of every result in minutes; its figures mean nothing.
 _QUICK_TABLE = Budget(
     "ResNet",
@@ -188,19 +177,12 @@ _QUICK_TABLE = Budget(
     gamblers_pretrain_epochs=1,
     n_rows=3000,
 )
-_QUICK_IMAGES = Budget(
-    "VGG16",
+_QUICK_IMAGES = replace(
+    _QUICK_TABLE,
+    classifier="VGG16",
     width=0.0625,
-    n_folds=2,
-    epochs=2,
-    batch_size=128,
     augment="flip",
     half_size_epochs=1,
-    warm_up_epochs=1,
-    further_epochs=1,
-    target_momentum=0.9,
-    pretrain_epochs=1,
-    gamblers_pretrain_epochs=1,
     gate_epochs=1,
     n_rows=1000,
     n_test_rows=1000,

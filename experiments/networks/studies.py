@@ -14,14 +14,14 @@ from sklearn.metrics import roc_auc_score
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.datasets import Split
 from experiments import protocol
-from experiments.equal_coverage import TARGETS, AtEqualCoverage, evaluate
+from experiments.equal_coverage import TARGETS, AtEqualCoverage
 from experiments.methods import LEARNT, RECALIBRATED
 from experiments.networks.budgets import BUDGETS, Budget, Name
 from experiments.networks.outputs import read_scores
 from experiments.networks.replay import LearntSelection, Recordings, Replay, numbered
 from experiments.networks.trainings import Role, Training, rows_of, trainings_of
 from experiments.protocol import COVERAGES, PAPER_SEED
-from experiments.runs import measure
+from experiments.runs import evaluate, measure
 from experiments.work import Rows, Work
 
 OWN_SCORE = "optimal band on its own score"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
-from aucross.datasets.libraries import dataset_library
+from aucross.datasets.tables import load_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ def encode(frame: pd.DataFrame, encoding: Encoding, *, drop_first: bool = False)
         With names free of the characters that LightGBM refuses in the one-hot columns; categories keep their names.
     """
     check_option(encoding, "encoding", ("one-hot", "categories"))
-    pandas = dataset_library("pandas", purpose="reading tables")
+    pandas = load_pandas()
     text = [column for column in frame if not pandas.api.types.is_numeric_dtype(frame[column])]
     if encoding == "categories":
         return frame.astype(dict.fromkeys(text, "category"))

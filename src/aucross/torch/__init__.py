@@ -1,13 +1,9 @@
 """Methods that train a network to select, and networks as base models; needs the extra "torch"."""
 
-try:
-    import torch as _torch  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name != "torch":
-        raise
-    raise ModuleNotFoundError(
-        'aucross.torch needs torch, which is not installed; run: pip install "aucross[torch]"', name="torch"
-    ) from error
+# ruff: noqa: E402 - all that follows imports torch
+from aucross.system.libraries import import_library
+
+import_library("torch", purpose="aucross.torch", extra="torch")
 
 from aucross.torch.classifiers import ResNetClassifier, VGGClassifier
 from aucross.torch.estimators import DeepGamblers, SelectiveNet, SelfAdaptiveTraining

@@ -57,13 +57,13 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
             return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Any:
-        start = self._start()
-        if start is not None:
-            self.check_goes_on(X, np.unique(_check_labels(y, X, self)))
-        X = self._check_rows(X, is_fit=True)
+        goes_on = self._start() is not None
+        X = self._check_rows(X, is_fit=not goes_on)
         y = _check_labels(y, X, self)
         weight = None if sample_weight is None else check_weights(sample_weight, len(y))
         classes = np.unique(y)
+        if goes_on:
+            self._check_same_classes(classes)
         _check_classes(classes, y if weight is None else y[weight > 0], len(y))
         recipe = self._recipe(X)
         recipe.options.check()
@@ -85,6 +85,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
             Its classes.
         """
         self._check_rows(X, is_fit=False)
+        self._check_same_classes(classes)
+
+    def _check_same_classes(self, classes: NDArray[Any]) -> None:
         if not np.array_equal(classes, self.classes_):
             raise ValueError(
                 f"y must have the classes of the earlier fit with warm_start=True, which are {self.classes_.tolist()}, "

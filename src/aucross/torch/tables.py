@@ -30,21 +30,34 @@ FloatArray = NDArray[np.float64]
 class TableColumns:
     """The columns of a table, taken apart: numbers as float64 with NaN, the others as lists of values."""
 
+    names: list[Any]
     numbers: dict[int, FloatArray]
     categories: dict[int, list[Any]]
 
     @classmethod
     def of(cls, X: Any) -> TableColumns:
         """Take a pandas or polars frame or a 2-d array apart."""
+        names: list[Any] = []
         numbers: dict[int, FloatArray] = {}
         categories: dict[int, list[Any]] = {}
         for position, (name, column) in enumerate(_columns(X)):
+            names.append(name)
             values = _as_numbers(column, name)
             if values is None:
                 categories[position] = _as_categories(column)
             else:
                 numbers[position] = values
-        return cls(numbers, categories)
+        return cls(names, numbers, categories)
+
+    def numbers_at(self, position: int) -> FloatArray:
+        """A column that held numbers in fit."""
+        if position not in self.numbers:
+            example = next((value for value in self.categories[position] if value), "")
+            raise ValueError(
+                f"the column {self.names[position]!r} must hold numbers as in fit, got text such as {example[1:]!r}; "
+                "convert it, or fit again"
+            )
+        return self.numbers[position]
 
 
 @dataclass(frozen=True)
@@ -99,14 +112,14 @@ class TableEncoder:
         X : array or frame of shape (n, n_columns)
             The rows.
         """
-        columns, names = TableColumns.of(X), [name for name, _ in _columns(X)]
+        columns = TableColumns.of(X)
         n_rows = X.shape[0]
         scaled = np.zeros((n_rows, self.n_numbers))
         for place, (position, mean) in enumerate(self.means.items()):
-            values = self._numbers(columns, position, names)
+            values = columns.numbers_at(position)
             scaled[:, place] = np.nan_to_num((values - mean) / self.deviations[position], nan=0.0)
         for place, position in enumerate(self.marked, start=len(self.means)):
-            scaled[:, place] = np.isnan(self._numbers(columns, position, names))
+            scaled[:, place] = np.isnan(columns.numbers_at(position))
         codes = np.zeros((n_rows, len(self.codes)), dtype=np.int64)
         for place, (position, known) in enumerate(self.codes.items()):
             values_of_column = columns.categories.get(position)
@@ -114,15 +127,6 @@ class TableEncoder:
                 values_of_column = _texts(columns.numbers[position].tolist())
             codes[:, place] = [known.get(value, 0) for value in values_of_column]
         return scaled, codes
-
-    def _numbers(self, columns: TableColumns, position: int, names: list[Any]) -> FloatArray:
-        if position not in columns.numbers:
-            example = next((value for value in columns.categories[position] if value), "")
-            raise ValueError(
-                f"the column {names[position]!r} must hold numbers as in fit, got text such as {example[1:]!r}; "
-                "convert it, or fit again"
-            )
-        return columns.numbers[position]
 
 
 @dataclass(frozen=True)
