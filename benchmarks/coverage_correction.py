@@ -23,7 +23,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucross import AUCross, SCross
-from aucross.core.rules import placed_rule
 from benchmarks.paper_data import BASE_MODEL, FOLDER
 
 RESULTS = Path(__file__).parent / "results" / "coverage_correction.csv"
@@ -78,7 +77,7 @@ def measure(case: Case, X: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     test = test[:MOST_TEST_ROWS]
     clf = METHODS[case.method](clone(MODELS[case.model]), correct_coverage=True, random_state=case.seed)
     clf.fit(X[train], y[train])
-    score, rule = clf.selection_score(X[test]), placed_rule(clf.band_rule_)
+    score, rule = clf.selection_score(X[test]), clf.band_rule_.innermost
     placing = rule.ranked
 
     def mean_error(bands: Any) -> float:

@@ -43,7 +43,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, SelectiveClassifier
 from aucross.core.bands import RejectionBand
-from aucross.core.promises import promise_coverage, rejections_that_keep
+from aucross.core.cautious import CautiousBands, rejections_that_keep
 from aucross.core.ranking import RankedScores
 from aucross.core.rules import BandRule, OptimalBands, ThresholdBands, estimate_auc_bands
 
@@ -108,7 +108,7 @@ def uniform_coverage(band: RejectionBand, decimals: int | None = None) -> float:
 
 
 def outcomes_of(rule: BandRule, n_rows: int, coverage_of: Callable[[RejectionBand], float]) -> list[Outcome]:
-    promised = promise_coverage(rule, n_rows, CONFIDENCE)
+    promised = CautiousBands(rule, n_rows, CONFIDENCE, tied=rule.ranking is None or len(rule.ranking) < n_rows)
     return [
         Outcome(coverage_of(rule.band(c)), coverage_of(promised.band(c)), promised.rejections(c) / n_rows)
         for c in COVERAGES

@@ -16,7 +16,6 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross, SelectiveClassifier
-from aucross.core.rules import placed_rule
 from benchmarks.paper_data import COVERAGES
 
 FOREST = RandomForestClassifier(random_state=0)
@@ -38,7 +37,7 @@ def data_sets(n_rows: int = 8_000, count: int = 5) -> Iterator[tuple[np.ndarray,
 
 def coverages(clf: SelectiveClassifier, X_new: np.ndarray) -> tuple[list[float], list[float]]:
     """Coverage on the rows that placed the bands and on new rows, for every target."""
-    rule = placed_rule(clf.band_rule_)
+    rule = clf.band_rule_.innermost
     ranked = rule.ranked if isinstance(clf, SCross | PlugIn) else clf.held_out_.ranked()
     placed = [ranked.coverage(rule.band(coverage)) for coverage in COVERAGES]
     return placed, [float(selected.mean()) for selected in clf.select_each(X_new, COVERAGES)]

@@ -15,13 +15,13 @@ import numpy as np
 
 from aucross import AUCross, BandRule, RankedScores, best_band
 from aucross.core import estimate_auc_bands
-from aucross.estimators.held_out import stratified_halves
+from aucross.estimators.splits import halves_of
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, NAMES, Split, splits
 
 
 def distances_to_oracle(clf: AUCross, data: Split) -> list[float]:
     """Mean distance over coverages, in 1e-4, of optimal and of centred placement on one split."""
-    halves = [half.ranked() for half in stratified_halves(clf.held_out_, clf.random_state)]
+    halves = [clf.held_out_.take(half).ranked() for half in halves_of(clf.held_out_.labels, clf.random_state)]
     centered = estimate_auc_bands(clf.held_out_.ranked(), halves, placement="centered")
     ranked = RankedScores.from_labels(data.y_test, clf.predict_proba(data.X_test)[:, 1])
     rules = (clf.band_rule_, centered)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from aucross.core import BandRule, OptimalBands, RankedScores, ThresholdBands
+from aucross.core.cautious import CautiousBands
 from aucross.core.correction import CorrectedBands, extrapolation_factor
-from aucross.core.promises import PromisedBands
-from aucross.core.rules import placed_rule
-from aucross.core.scored_rows import ScoredRows
+from aucross.core.scored_rows import RuleInput
 
 N_ROWS = 20_000
 UNIFORM = (np.arange(N_ROWS) + 0.5) / N_ROWS
+ROWS, SHIFTED_ROWS = RuleInput.of_score(UNIFORM), RuleInput.of_score(UNIFORM + 0.1)
 FOLDS = [(5, 2), (10, 2), (3, 2), (2, 3)]
 REJECTED = np.array([0.02, 0.03, 0.05, 0.1, 0.15, 0.25, 0.4, 0.5, 0.6, 0.8, 0.9])
 
@@ -31,7 +31,7 @@ def thresholds(score, weight=None) -> ThresholdBands:
 
 
 def corrected(score, again, factor, weight=None, weight_again=None) -> CorrectedBands:
-    rows, fewer_folds = ScoredRows(score, weight), ScoredRows(again, weight_again)
+    rows, fewer_folds = RuleInput.of_score(score, weight), RuleInput.of_score(again, weight_again)
     return CorrectedBands(thresholds(score, weight), rows, fewer_folds, factor)
 
 
@@ -81,7 +81,7 @@ def test_scores_that_fewer_rows_make_more_extreme_are_corrected_on_both_sides():
     of_folds, of_fewer = (latent / (1 - 0.15 / (folds - 1)) for folds in (n_folds, n_fewer_folds))
     ranked = RankedScores.from_probabilities(0.5 + 0.4 * latent, of_folds)
     factor = extrapolation_factor(n_folds, n_fewer_folds)
-    rule = CorrectedBands(OptimalBands(ranked), ScoredRows(of_folds), ScoredRows(of_fewer), factor)
+    rule = CorrectedBands(OptimalBands(ranked), RuleInput.of_score(of_folds), RuleInput.of_score(of_fewer), factor)
     for rejected in REJECTED:
         assert rule.band(1 - rejected).rejects(latent).mean() == pytest.approx(rejected, abs=3e-4)
     assert rule.rule.band(0.5).rejects(latent).mean() > 0.515
@@ -135,7 +135,11 @@ def test_the_smallest_coverages_still_have_a_band(coverage):
 @pytest.mark.parametrize("coverage", [0, 1.5, -0.1, float("nan")])
 def test_a_bad_coverage_raises(coverage):
     rule = corrected(UNIFORM, UNIFORM, 1 / 3)
-    for ask in (rule.band, rule.coverage_to_ask, lambda coverage: rule.selection_score(UNIFORM, coverage)):
+    for ask in (
+        rule.band,
+        rule.coverage_to_ask,
+        lambda coverage: rule.selection_score(ROWS, coverage),
+    ):
         with pytest.raises(ValueError, match=r"coverage must be in \(0, 1\]"):
             ask(coverage)
 
@@ -174,44 +178,44 @@ def test_rows_may_come_in_another_order_or_number_from_fewer_folds():
 def test_it_is_a_rule_and_its_rule_is_found_inside():
     rule = noisy(0)
     assert isinstance(rule, BandRule)
-    assert placed_rule(rule) is rule.rule
-    assert placed_rule(PromisedBands(rule, n_rows=40, confidence=0.9)) is rule.rule
-    assert placed_rule(rule.rule) is rule.rule
+    assert rule.innermost is rule.rule
+    assert CautiousBands(rule, n_rows=40, confidence=0.9).innermost is rule.rule
+    assert rule.rule.innermost is rule.rule
 
 
 def test_new_rows_are_scored_by_the_model_in_use_and_need_no_correction():
     rule = corrected(UNIFORM, UNIFORM + 0.1, 1 / 3)
-    again = rule.placed_on(UNIFORM + 1)
+    again = rule.placed_on(RuleInput.of_score(UNIFORM + 1))
     assert isinstance(again, ThresholdBands)
     assert again.band(0.75).rejects(UNIFORM + 1).sum() == N_ROWS / 4
 
 
 def test_a_capacity_is_a_number_of_rows_and_needs_no_correction():
     rule, order = corrected(UNIFORM, UNIFORM + 0.1, 1 / 3), np.arange(N_ROWS)
-    assert rule.rows_to_defer(UNIFORM, 7, order).tolist() == list(range(7))
+    assert rule.rows_to_defer(RuleInput.of_score(UNIFORM), 7, order).tolist() == list(range(7))
 
 
 def test_the_selection_score_is_that_of_the_coverage_asked():
     class ScoreOfCoverage(ThresholdBands):
-        def selection_score(self, score, coverage):
-            return score * coverage
+        def selection_score(self, rows, coverage):
+            return rows.score * coverage
 
     inner = ScoreOfCoverage(thresholds(UNIFORM).ranked)
-    rule = CorrectedBands(inner, ScoredRows(UNIFORM), ScoredRows(UNIFORM + 0.1), 1 / 3)
+    rule = CorrectedBands(inner, ROWS, SHIFTED_ROWS, 1 / 3)
     asked = rule.coverage_to_ask(0.7)
     assert asked != pytest.approx(0.7, abs=0.01)
-    assert np.array_equal(rule.selection_score(UNIFORM, 0.7), UNIFORM * asked)
+    assert np.array_equal(rule.selection_score(ROWS, 0.7), UNIFORM * asked)
 
 
 def test_a_shift_is_measured_once_and_kept():
     asked = []
 
     class Counting(ThresholdBands):
-        def band(self, coverage):
+        def place(self, coverage):
             asked.append(coverage)
-            return super().band(coverage)
+            return super().place(coverage)
 
-    rule = CorrectedBands(Counting(thresholds(UNIFORM).ranked), ScoredRows(UNIFORM), ScoredRows(UNIFORM + 0.1), 1 / 3)
+    rule = CorrectedBands(Counting(thresholds(UNIFORM).ranked), ROWS, SHIFTED_ROWS, 1 / 3)
     assert not asked
     rule.coverage_to_ask(0.75)
     n_asked = len(asked)

@@ -14,14 +14,15 @@ from aucross.core import BandRule, RankedScores, RejectionBand, estimate_auc_ban
 from aucross.core.influence import (
     LEAST_GAIN,
     MAX_BINS,
+    ColumnBins,
     Contest,
     ExpectedAUC,
     InfluenceBands,
     InfluenceThreshold,
-    ScoreBins,
     highest_within_budget,
     place_by_influence,
 )
+from aucross.core.scored_rows import RuleInput
 from reference import TOLERANCE, pairwise_auc
 from strategies import counts, coverages, fractional_weights, no_weights, property_test, rows
 
@@ -106,7 +107,7 @@ def value_of(objective: ExpectedAUC, accepted) -> float:
 
 def accepted_by(rule: InfluenceBands, coverage: float, objective: ExpectedAUC | None = None) -> np.ndarray:
     objective = rule.objective if objective is None else objective
-    scores = rule.selection_score(np.hstack((objective.columns, objective.probabilities)), coverage)
+    scores = rule.selection_score(RuleInput(objective.columns, objective.probabilities), coverage)
     return rule.band(coverage).selects(scores)
 
 
@@ -232,7 +233,7 @@ def test_the_influence_of_new_rows_is_read_from_the_bins_of_the_old(n_classes):
 def test_bins_keep_ties_together_and_the_order(values, max_bins, weighted):
     scores = np.array(values) / 8
     weight = np.linspace(1, 2, len(scores)) if weighted else None
-    bins = ScoreBins.of(scores, weight, max_bins=max_bins)
+    bins = ColumnBins.of(scores, weight, max_bins=max_bins)
     place = bins.find(scores)
     assert len(bins) <= max_bins
     assert place.min() >= 0
@@ -246,7 +247,7 @@ def test_bins_keep_ties_together_and_the_order(values, max_bins, weighted):
 @property_test
 @given(st.lists(st.integers(-6, 6), min_size=1, max_size=60))
 def test_every_distinct_score_has_its_own_bin_where_there_are_few(values):
-    bins = ScoreBins.of(np.array(values) / 8, max_bins=13)
+    bins = ColumnBins.of(np.array(values) / 8, max_bins=13)
     assert len(bins) == len(set(values))
     assert len(np.unique(bins.find(np.unique(values) / 8))) == len(set(values))
 
@@ -257,7 +258,7 @@ def test_many_scores_fall_into_bins_of_equal_weight(max_bins, weighted):
     rng = np.random.default_rng(0)
     scores = rng.lognormal(size=20_000)
     weight = rng.gamma(1.0, size=20_000) if weighted else None
-    bins = ScoreBins.of(scores, weight, max_bins=max_bins)
+    bins = ColumnBins.of(scores, weight, max_bins=max_bins)
     assert len(bins) == max_bins
     per_bin = np.bincount(bins.find(scores), weights=weight, minlength=max_bins)
     heaviest = 1.0 if weight is None else weight.max()
@@ -269,8 +270,8 @@ def test_rows_of_weight_zero_make_no_bins():
     scores = rng.random(500)
     counted = rng.random(500) < 0.5
     for max_bins in (7, 1000):
-        weighted = ScoreBins.of(scores, counted.astype(float), max_bins=max_bins)
-        assert np.array_equal(weighted.edges, ScoreBins.of(scores[counted], max_bins=max_bins).edges)
+        weighted = ColumnBins.of(scores, counted.astype(float), max_bins=max_bins)
+        assert np.array_equal(weighted.edges, ColumnBins.of(scores[counted], max_bins=max_bins).edges)
 
 
 @property_test
@@ -456,7 +457,7 @@ def test_bands_and_selection_scores_of_weighted_rows_belong_together(weighted_ru
 def assert_bands_fit_selection_scores(rule: InfluenceBands, coverage: float) -> None:
     assert isinstance(rule, BandRule)
     objective = rule.objective
-    scores = rule.selection_score(np.hstack((objective.columns, objective.probabilities)), coverage)
+    scores = rule.selection_score(RuleInput(objective.columns, objective.probabilities), coverage)
     band = rule.band(coverage)
     assert scores.shape == (1500,)
     assert np.isfinite(scores).all()
@@ -477,7 +478,7 @@ def test_where_no_influence_is_better_the_score_band_decides(coverage):
     band = score_bands(objective).band(coverage)
     assert rule.band(coverage) == RejectionBand(-inf, 0.0)
     for score in (objective.columns[:, 0], np.linspace(-1, 2, 5001), np.array([band.lower, band.upper])):
-        distance = rule.selection_score(np.column_stack((score, np.full((len(score), 2), 0.5))), coverage)
+        distance = rule.selection_score(RuleInput(score[:, None], np.full((len(score), 2), 0.5)), coverage)
         assert np.array_equal(rule.band(coverage).selects(distance), band.selects(score))
         # Its size is the distance to the nearer end of the band.
         nearest = np.minimum(np.abs(score - band.lower), np.abs(score - band.upper))
@@ -494,7 +495,7 @@ def test_without_steps_the_score_band_decides(coverage):
 
 def test_coverage_1_rejects_nothing(rule):
     assert rule.band(1.0).is_empty
-    scores = rule.selection_score(np.hstack((rule.objective.columns, rule.objective.probabilities)), 1.0)
+    scores = rule.selection_score(RuleInput(rule.objective.columns, rule.objective.probabilities), 1.0)
     assert np.isfinite(scores).all()
     assert rule.band(1.0).selects(scores).all()
 
@@ -528,7 +529,7 @@ def test_a_bad_coverage_raises(coverage):
     with pytest.raises(ValueError, match=r"coverage must be in \(0, 1\]"):
         rule.band(coverage)
     with pytest.raises(ValueError, match=r"coverage must be in \(0, 1\]"):
-        rule.selection_score(np.hstack((rule.objective.columns, rule.objective.probabilities)), coverage)
+        rule.selection_score(RuleInput(rule.objective.columns, rule.objective.probabilities), coverage)
 
 
 def test_a_placement_is_searched_once_and_kept(monkeypatch):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from aucross.core import RankedScores
 from aucross.core.label_shift import class_shares, expected_ranking, share_ratio, with_share_ratio
+from aucross.core.scored_rows import RuleInput
 from strategies import property_test
 
 
@@ -168,7 +169,7 @@ def unlabelled_scores(n_rows, share, seed=2):
 def test_the_expected_share_of_positives_follows_a_shift_only_if_told_to(share):
     fitted = fitted_ranking()
     label, score = unlabelled_scores(20_000, share)
-    still, moved = (expected_ranking(fitted, score, label_shift=shift) for shift in (False, True))
+    still, moved = (expected_ranking(fitted, RuleInput.of_score(score), label_shift=shift) for shift in (False, True))
     assert moved.prevalence == pytest.approx(label.mean(), abs=0.03)
     assert still.total_positives == pytest.approx(fitted.probability_at(score).sum())
     assert (abs(still.prevalence - label.mean()) > 0.05) == (share != 0.3)
@@ -179,8 +180,8 @@ def test_every_row_is_ranked_with_its_weight():
     _, score = unlabelled_scores(300, 0.3)
     weight = np.random.default_rng(0).integers(0, 3, 300).astype(float)
     for shift in (False, True):
-        weighted = expected_ranking(fitted, score, weight, label_shift=shift)
-        by_rows = expected_ranking(fitted, np.repeat(score, weight.astype(int)), label_shift=shift)
+        weighted = expected_ranking(fitted, RuleInput.of_score(score, weight), label_shift=shift)
+        by_rows = expected_ranking(fitted, RuleInput.of_score(np.repeat(score, weight.astype(int))), label_shift=shift)
         assert np.array_equal(weighted.scores, by_rows.scores)
         assert weighted.positives == pytest.approx(by_rows.positives, abs=1e-6)
         assert weighted.total == pytest.approx(weight.sum())
@@ -190,7 +191,7 @@ def test_probabilities_rise_with_the_score_before_and_after_a_shift():
     fitted = fitted_ranking(200)
     _, score = unlabelled_scores(500, 0.7)
     for shift in (False, True):
-        ranked = expected_ranking(fitted, score, label_shift=shift)
+        ranked = expected_ranking(fitted, RuleInput.of_score(score), label_shift=shift)
         level = ranked.positives / (ranked.positives + ranked.negatives)
         assert (np.diff(level) >= -1e-12).all()
         # Such a ranking can be read as the fitted one was.

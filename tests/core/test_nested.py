@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from aucross.core import BandRule, CenteredBands, InfluenceBands, OptimalBands, RankedScores, RejectionBand, best_band
 from aucross.core.influence import Contest, ExpectedAUC
 from aucross.core.nested import MAX_CHUNKS, NestedBands, NestedInfluence
+from aucross.core.scored_rows import RuleInput
 from strategies import Rows, counts, coverages, fractional_weights, no_weights, property_test, rows
 
 EMPTY = RankedScores([], [], [])
@@ -283,7 +284,7 @@ def influence_bands(coverage: float, steps: int = 30, with_score_bands: bool = T
 
 
 def rejected(rule, coverage: float) -> np.ndarray:
-    return rule.band(coverage).rejects(rule.selection_score(np.column_stack(seen_by_gate()), coverage))
+    return rule.band(coverage).rejects(rule.selection_score(RuleInput(*seen_by_gate()), coverage))
 
 
 @pytest.mark.parametrize("with_score_bands", [True, False])

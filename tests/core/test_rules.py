@@ -18,7 +18,6 @@ from aucross.core import (
     auc_improving_interval,
     best_band,
     estimate_auc_bands,
-    estimate_threshold_bands,
     oracle_band,
 )
 from reference import (
@@ -350,11 +349,6 @@ def test_a_tie_larger_than_the_budget_is_not_rejected():
 
 def test_constant_confidences_give_the_empty_band_at_any_coverage():
     assert ThresholdBands(RankedScores.from_labels(np.ones(4), np.full(4, 0.5))).band(0.01).is_empty
-
-
-def test_the_estimated_rule_holds_the_ranking_and_its_halves():
-    whole, half = evenly_spaced(4), evenly_spaced(2)
-    assert estimate_threshold_bands(whole, [half, half]) == ThresholdBands(whole, (half, half))
 
 
 # ---- Propositions 1 to 3 ----

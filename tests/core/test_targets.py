@@ -24,7 +24,7 @@ from aucross.core import (
     TargetBands,
     best_band_for,
 )
-from aucross.core.rules import BandRule
+from aucross.core.band_rule import BandRule
 from aucross.core.targets import as_target
 from aucross.evaluation import (
     expected_cost,

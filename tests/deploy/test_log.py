@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCGate, AUCross, SCross
+from aucross.core import Decisions
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.deploy.log import DecisionLog, read_decisions
 from aucross.deploy.log_files import COLUMNS, CsvStore
@@ -46,7 +47,7 @@ def test_decide_returns_what_select_gives_and_logs_it(path):
     assert tuple(rows.columns) == COLUMNS
     assert rows["id"].tolist() == [str(row) for row in range(600)]
     np.testing.assert_array_equal(rows["score"], clf.selection_score(X))
-    assert rows["decision"].tolist() == np.where(selected, "accept", "defer").tolist()
+    assert rows["decision"].tolist() == np.where(selected, "automatic", "review").tolist()
     assert set(rows["lower"]) == {clf.band().lower}
     assert set(rows["upper"]) == {clf.band().upper}
     assert set(rows["target_coverage"]) == {0.8}
@@ -93,14 +94,14 @@ def test_every_row_can_be_checked_from_the_log_alone(other, path):
     np.testing.assert_array_equal(selected, other.select(X, 0.7))
     rows = read_decisions(path)
     inside = (rows["score"] >= rows["lower"]) & (rows["score"] <= rows["upper"])
-    np.testing.assert_array_equal(inside, rows["decision"] == "defer")
+    np.testing.assert_array_equal(inside, rows["decision"] == "review")
 
 
 def test_each_row_has_the_band_of_its_group(path):
     grouped = AUCross(LogisticRegression(), random_state=0).fit(X, y, band_groups=region)
     with DecisionLog(path, grouped) as log:
         selected = log.decide(range(600), X, 0.7, region)
-        log.append(["again"] * 600, grouped.selection_score(X, 0.7, region), selected, coverage=0.7, band_groups=region)
+        log.append(["again"] * 600, grouped.decide(X, 0.7, region))
     np.testing.assert_array_equal(selected, grouped.select(X, 0.7, band_groups=region))
     lower = [grouped.band(0.7, group).lower for group in region]
     np.testing.assert_array_equal(read_decisions(path)["lower"], [*lower, *lower])
@@ -115,35 +116,40 @@ def test_the_empty_band_accepts_and_is_logged_as_such(path):
 
 def test_a_capacity_is_logged_without_band_and_coverage(path):
     with DecisionLog(path, clf) as log:
-        selected = log.decide(range(600), X, capacity=30, tie_breaker=range(600))
+        selected = log.decide(range(600), X, capacity=30)
     assert (~selected).sum() == 30
     rows = read_decisions(path)
-    assert (rows["decision"] == "defer").sum() == 30
+    assert (rows["decision"] == "review").sum() == 30
     assert rows[["lower", "upper", "target_coverage"]].isna().all(axis=None)
 
 
 def test_append_takes_decisions_that_were_made_before(path):
-    score, selected = clf.selection_score(X), clf.select(X, 0.7)
+    decisions = clf.decide(clf.scored(X), 0.7)
     with DecisionLog(path, clf) as log:
-        log.append(np.arange(600), score, selected, coverage=0.7, time=NOON)
+        log.append(np.arange(600), decisions, time=NOON)
     rows = read_decisions(path)
-    np.testing.assert_array_equal(rows["decision"] == "accept", selected)
+    np.testing.assert_array_equal(rows["decision"] == "automatic", clf.select(X, 0.7))
     assert set(rows["lower"]) == {clf.band(0.7).lower}
 
 
-def test_append_refuses_decisions_of_another_coverage(path):
-    with (
-        DecisionLog(path, clf) as log,
-        pytest.raises(ValueError, match=r"selected must follow from score and the band"),
-    ):
-        log.append(range(600), clf.selection_score(X), clf.select(X, 0.5), coverage=0.7)
+def test_append_refuses_decisions_of_another_classifier_or_of_a_recalibrated_copy(path):
+    other = AUCross(LogisticRegression(), random_state=1).fit(X, y)
+    with DecisionLog(path, clf) as log:
+        for decisions in (other.decide(X), clf.recalibrate(X).decide(X)):
+            with pytest.raises(ValueError, match="decisions must be made by the classifier of this log"):
+                log.append(range(600), decisions)
     assert len(read_decisions(path)) == 0
+
+
+def test_append_refuses_what_is_no_decision(path):
+    with DecisionLog(path, clf) as log, pytest.raises(TypeError, match=r"decisions must be what clf.decide\(X\) gave"):
+        log.append(range(600), clf.select(X))
 
 
 def test_numbers_come_back_to_the_last_bit(path):
     score = np.array([0.1 + 0.2, 1 / 3, 5e-324, 1.7976931348623157e308, np.nextafter(clf.band().upper, 2)])
     with DecisionLog(path, clf) as log:
-        log.append(range(5), score, [True] * 5, coverage=None)
+        log.append(range(5), Decisions(np.ones(5, dtype=bool), score, capacity=0, decided_by=clf.band_rule_))
     np.testing.assert_array_equal(read_decisions(path)["score"], score)
 
 
@@ -197,7 +203,7 @@ def test_the_fingerprints_are_those_of_the_saved_file(path, tmp_path):
 
 def test_no_rows_write_nothing(path):
     with DecisionLog(path, clf) as log:
-        log.append([], [], np.array([], dtype=bool), coverage=0.8)
+        log.append([], Decisions(np.array([], dtype=bool), np.array([]), 0.8, decided_by=clf.band_rule_))
     assert len(read_decisions(path)) == 0
     assert list(read_decisions(path).columns) == list(COLUMNS)
 
@@ -227,18 +233,6 @@ def test_times_without_a_zone_are_refused(path, moment):
 def test_there_must_be_one_time_per_row(path):
     with DecisionLog(path, clf) as log, pytest.raises(ValueError, match="one datetime or one per row, got 1 for 2"):
         log.decide([1, 2], X[:2], time=[NOON])
-
-
-@pytest.mark.parametrize("selected", [[1, 0], [[True, False]], ["accept", "defer"]])
-def test_selected_must_be_booleans(path, selected):
-    with DecisionLog(path, clf) as log, pytest.raises(ValueError, match="selected must be a 1-d array of booleans"):
-        log.append([1, 2], [0.1, 0.2], selected, coverage=0.8)
-
-
-@pytest.mark.parametrize("score", [[0.1], [0.1, np.nan]])
-def test_scores_must_be_finite_and_one_per_row(path, score):
-    with DecisionLog(path, clf) as log, pytest.raises(ValueError, match="score must"):
-        log.append([1, 2], score, [True, True], coverage=0.8)
 
 
 def test_a_classifier_that_is_not_fitted_is_refused(path):
@@ -453,7 +447,7 @@ def test_a_killed_process_loses_no_row_that_it_had_written(path, tmp_path):
     assert rows["id"].iloc[-1] == "after"
     assert rows["id"].is_unique
     inside = (rows["score"] >= rows["lower"]) & (rows["score"] <= rows["upper"])
-    np.testing.assert_array_equal(inside, rows["decision"] == "defer")
+    np.testing.assert_array_equal(inside, rows["decision"] == "review")
     assert rows["model_fingerprint"].nunique() == 1
     batches = rows["id"][:-1].str.extract(r"^(?P<run>\d+)-(?P<batch>\d+)-(?P<row>\d+) ")
     sizes = batches.astype(int).groupby(["run", "batch"])["row"].agg(["size", "max"])

@@ -41,9 +41,9 @@ from aucross import (
     RankedScores,
     SCross,
 )
+from aucross.core import CenteredBands, GroupBands, ThresholdBands
+from aucross.core.cautious import CautiousBands
 from aucross.core.nested import NestedBands
-from aucross.core.promises import PromisedBands
-from aucross.core.rules import CenteredBands, GroupBands, ThresholdBands
 from aucross.core.targets import TargetBands
 from aucross.datasets import make_credit
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
@@ -261,7 +261,7 @@ RULES = {
     "threshold": ThresholdBands(rank(0), (rank(1), rank(2))),
     "target": TargetBands(rank(0), ExpectedCost(review=0.2)),
     "groups": GroupBands({("a", 1): OptimalBands(rank(0)), None: OptimalBands(rank(1))}),
-    "promised": PromisedBands(OptimalBands(rank(0)), 200, 0.9),
+    "promised": CautiousBands(OptimalBands(rank(0)), 200, 0.9),
     "nested": NestedBands(rank(0), 0.8),
 }
 

@@ -110,7 +110,7 @@ def test_no_coverage_in_the_constructor_is_refused(method):
 @pytest.mark.parametrize("method", AUC_METHODS)
 @pytest.mark.parametrize("placement", ["centred", None, 1])
 def test_an_unknown_placement_is_refused(method, placement):
-    with pytest.raises(ValueError, match=f'placement must be "optimal" or "centered", got {placement!r}'):
+    with pytest.raises(ValueError, match=f'placement must be "optimal", "centered" or a rule, got {placement!r}'):
         make(method, placement=placement).fit(X, y)
 
 

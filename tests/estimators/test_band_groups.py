@@ -38,7 +38,7 @@ def test_every_group_has_the_coverage_to_one_row_on_the_rows_that_placed_its_ban
     clf = estimator.set_params(random_state=0).fit(X, y, band_groups=GROUPS)
     for coverage in COVERAGES:
         for group in "ab":
-            scores = clf.held_out_.scores[clf.band_groups_ == group]
+            scores = clf.held_out_.scores[clf.held_out_.band_groups == group]
             rejected = clf.band(coverage, band_group=group).rejects(scores).sum()
             assert 0 <= (1 - coverage) * len(scores) - rejected < 1
 

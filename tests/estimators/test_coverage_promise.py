@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.core.cautious import CautiousBands, rejections_that_keep, smallest_size_that_keeps
 from aucross.core.correction import CorrectedBands
 from aucross.core.influence import InfluenceQuantiles
-from aucross.core.promises import PromisedBands, rejections_that_keep, smallest_promising_size
 
 COVERAGES = (0.9, 0.75, 0.5)
 X, y = make_classification(900, n_features=5, flip_y=0.3, weights=[0.7], random_state=0)
@@ -88,8 +88,8 @@ def test_a_promise_is_a_parameter_that_survives_cloning(name):
 @every_estimator
 def test_more_rows_are_selected_the_surer_the_coverage_must_be(name):
     plain, likely, sure = (make(name, confidence, coverage=0.5).fit(X, y) for confidence in (None, 0.6, 0.99))
-    assert isinstance(likely.band_rule_, PromisedBands)
-    assert not isinstance(plain.band_rule_, PromisedBands)
+    assert isinstance(likely.band_rule_, CautiousBands)
+    assert not isinstance(plain.band_rule_, CautiousBands)
     shares = np.array([clf.select_each(X_new, COVERAGES).mean(axis=1) for clf in (plain, likely, sure)])
     assert (shares[0] < shares[1]).all()
     assert (shares[1] < shares[2]).all()
@@ -106,7 +106,7 @@ def test_the_band_holds_no_more_held_out_rows_than_the_promise_allows(name):
     is_fixed, is_tied = name in ("SCross", "PlugIn"), name == "AUCGate"  # a gate sees two scores, which may tie
     for coverage in COVERAGES:
         allowed = rejections_that_keep(n_rows, coverage, 0.9, fixed=is_fixed, tied=is_tied)
-        score = clf.band_rule_.selection_score(clf._held_out_score(), coverage)
+        score = clf.band_rule_.selection_score(clf.scored_held_out().rule_input, coverage)
         assert allowed - 20 < clf.band(coverage).rejects(score).sum() <= allowed
 
 
@@ -145,11 +145,11 @@ def test_a_capacity_is_a_number_of_rows_and_needs_no_promise(name):
 @pytest.mark.parametrize(("name", "fixed"), [("PlugInAUC", False), ("PlugIn", True)])
 @pytest.mark.parametrize("coverage", [0.95, 0.8])
 def test_too_few_rows_are_told_how_many_would_do(name, fixed, coverage):
-    needed = smallest_promising_size(coverage, 0.95, fixed=fixed)
+    needed = smallest_size_that_keeps(coverage, 0.95, fixed=fixed)
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))
     clf = make(name, 0.95, estimator=frozen, coverage=coverage, cv=everything_held_out(needed - 1))
     message = (
-        rf"{needed - 1} rows .* too few to promise a coverage of {coverage:g} with confidence 0.95.* {needed} would do"
+        rf"{needed - 1} rows .* too few to keep a coverage of {coverage:g} with confidence 0.95.* {needed} would do"
     )
     with pytest.warns(UserWarning, match=message):
         clf.fit(X[: needed - 1], y[: needed - 1])
@@ -167,7 +167,7 @@ def test_full_coverage_needs_no_rows_and_no_warning():
 @every_method
 def test_the_group_with_too_few_rows_is_named(name):
     groups = np.where(np.arange(len(y)) < 40, "few", "many")
-    with pytest.warns(UserWarning, match=r"rows of the group 'few' .* too few to promise a coverage of 0.95"):
+    with pytest.warns(UserWarning, match=r"rows of the group 'few' .* too few to keep a coverage of 0.95"):
         clf = make(name, 0.95, coverage=0.95).fit(X, y, band_groups=groups)
     assert clf.band(band_group="few").is_empty
     assert not clf.band(band_group="many").is_empty
@@ -226,7 +226,6 @@ def test_with_three_classes_the_influence_is_searched_on_other_rows_than_those_t
     rule = clf.band_rule_.rule
     assert isinstance(rule, InfluenceQuantiles)
     assert clf.band_rule_.n_rows == len(rule.rows.score) == 150
-    searched = np.hstack((rule.rule.objective.columns, rule.rule.objective.probabilities))
-    assert not set(map(tuple, searched)) & set(map(tuple, rule.rows.score))
+    assert not set(map(tuple, rule.rule.objective.columns)) & set(map(tuple, rule.rows.columns))
     plain = clone(clf).set_params(coverage_confidence=None).fit(rows, labels)
     assert plain.select(rows).mean() < clf.select(rows).mean() < 1

@@ -13,7 +13,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
-from aucross.core.rules import placed_rule
 
 METHODS = [AUCross, PlugInAUC, SCross, PlugIn]
 COVERAGES = (0.9, 0.7, 0.5)
@@ -92,7 +91,7 @@ def test_lightgbm_on_a_pandas_frame_with_categories_and_missing_values(method):
     assert clf.feature_names_in_.tolist() == ["income", "debt", "age", "home"]
     assert np.array_equal(clf.predict_proba(frame), clf.estimator_.predict_proba(frame))
     for coverage in COVERAGES:
-        rule = placed_rule(clf.band_rule_)
+        rule = clf.band_rule_.innermost
         assert rule.ranked.coverage(rule.band(coverage)) >= coverage - 1e-9
         assert 0 < clf.select(frame, coverage).mean() < 1
 

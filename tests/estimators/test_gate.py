@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, RankedScores, evaluate_selective, oracle_band
 from aucross.core.influence import InfluenceBands
-from aucross.core.rules import placed_rule
+from aucross.core.scored_rows import RuleInput
 
 COVERAGES = (0.95, 0.9, 0.8, 0.75, 0.5)
 
@@ -189,23 +189,23 @@ def test_models_given_stay_unfitted():
 def test_both_models_are_cross_fitted_on_the_same_folds(cv):
     clf = AUCGate(LogisticRegression(), boosting(), cv=cv, random_state=7).fit(X[:500], y[:500])
     plain = AUCross(LogisticRegression(), cv=cv, random_state=7).fit(X[:500], y[:500])
-    assert np.array_equal(clf.gate_held_out_.rows, clf.held_out_.rows)
+    assert np.array_equal(clf.held_out_.rows, clf.held_out_.rows)
     # They are the folds of AUCross with the same seed.
     assert np.array_equal(plain.held_out_.rows, clf.held_out_.rows)
     assert np.array_equal(plain.held_out_.scores, clf.held_out_.scores)
     gate_as_classifier = AUCross(boosting(), cv=cv, random_state=7).fit(X[:500], y[:500])
-    assert np.array_equal(gate_as_classifier.held_out_.scores, clf.gate_held_out_.scores)
+    assert np.array_equal(gate_as_classifier.held_out_.scores, clf.held_out_.second)
 
 
 def test_splits_may_be_given_as_an_iterator_that_can_be_used_once():
     splits = StratifiedKFold(3).split(X[:500], y[:500])
     clf = AUCGate(LogisticRegression(), boosting(), cv=splits).fit(X[:500], y[:500])
-    assert np.array_equal(np.sort(clf.gate_held_out_.rows), np.arange(500))
+    assert np.array_equal(np.sort(clf.held_out_.rows), np.arange(500))
 
 
 def test_rows_that_no_fold_scores_place_no_band():
     clf = AUCGate(LogisticRegression(), boosting(), cv=TimeSeriesSplit(4)).fit(X[:500], y[:500])
-    assert np.array_equal(np.sort(clf.gate_held_out_.rows), np.arange(100, 500))
+    assert np.array_equal(np.sort(clf.held_out_.rows), np.arange(100, 500))
     assert len(clf.band_rule_.objective.columns) == 400
 
 
@@ -213,7 +213,7 @@ def test_groups_stay_together_for_both_models():
     groups = np.arange(500) // 5
     clf = AUCGate(LogisticRegression(), boosting(), random_state=0).fit(X[:500], y[:500], groups=groups)
     plain = AUCross(LogisticRegression(), random_state=0).fit(X[:500], y[:500], groups=groups)
-    assert np.array_equal(clf.gate_held_out_.rows, plain.held_out_.rows)
+    assert np.array_equal(clf.held_out_.rows, plain.held_out_.rows)
 
 
 def test_repeated_splits_count_each_row_once():
@@ -329,7 +329,7 @@ def test_a_frozen_gate_is_used_as_it_is():
     gate = boosting().fit(*interacting(2000, seed=9))
     clf = AUCGate(LogisticRegression(), FrozenEstimator(gate), random_state=0).fit(X, y, sample_weight=WEIGHT)
     assert clf.gate_.estimator is gate
-    assert np.array_equal(clf.gate_held_out_.scores, gate.predict_proba(X)[clf.gate_held_out_.rows, 1])
+    assert np.array_equal(clf.held_out_.second, gate.predict_proba(X)[clf.held_out_.rows, 1])
     assert gate_is_used(clf)
 
 
@@ -440,7 +440,7 @@ def test_weights_reach_both_models_and_the_probabilities():
     assert np.array_equal(clf.estimator_.coef_, LogisticRegression().fit(X, y, WEIGHT).coef_)
     assert np.array_equal(clf.gate_.predict_proba(X_new), boosting().fit(X, y, WEIGHT).predict_proba(X_new))
     assert np.array_equal(clf.held_out_.sample_weight, WEIGHT[clf.held_out_.rows])
-    assert np.array_equal(clf.gate_held_out_.sample_weight, WEIGHT[clf.held_out_.rows])
+    assert np.array_equal(clf.held_out_.sample_weight, WEIGHT[clf.held_out_.rows])
 
 
 def test_coverage_is_a_share_of_weight():
@@ -460,7 +460,7 @@ def test_coverage_is_a_share_of_weight():
 def test_a_gate_that_takes_no_weights_is_trained_without_them(gate):
     clf = AUCGate(LogisticRegression(), gate, random_state=0).fit(X[:1000], y[:1000], sample_weight=WEIGHT[:1000])
     unweighted = AUCGate(LogisticRegression(), gate, random_state=0).fit(X[:1000], y[:1000])
-    assert np.array_equal(clf.gate_held_out_.scores, unweighted.gate_held_out_.scores)
+    assert np.array_equal(clf.held_out_.second, unweighted.held_out_.second)
     assert np.array_equal(clf.held_out_.sample_weight, WEIGHT[clf.held_out_.rows])
     assert not np.array_equal(clf.estimator_.coef_, unweighted.estimator_.coef_)
 
@@ -579,8 +579,8 @@ def test_coverage_for_an_auc_that_only_the_gate_reaches(gated):
     assert found.coverage > plain.coverage_for(auc=target).coverage + 0.05
     assert 0 < found.low <= found.coverage <= found.high < 1
     # At that coverage the held-out rows that the rule selects have the AUC asked for.
-    rule, objective = gated.band_rule_, placed_rule(gated.band_rule_).objective
-    scores = rule.selection_score(np.hstack((objective.columns, objective.probabilities)), found.coverage)
+    rule, objective = gated.band_rule_, gated.band_rule_.innermost.objective
+    scores = rule.selection_score(RuleInput(objective.columns, objective.probabilities), found.coverage)
     assert gated.held_out_.ranked(rule.band(found.coverage).selects(scores)).auc() >= target - 1e-9
 
 
@@ -646,7 +646,7 @@ def test_a_failed_gate_leaves_the_earlier_fit(gated):
 
 
 def test_the_rule_is_of_the_kind_that_its_documentation_says(gated):
-    assert isinstance(placed_rule(gated.band_rule_), InfluenceBands)
+    assert isinstance(gated.band_rule_.innermost, InfluenceBands)
     assert gated.n_features_in_ == 3
     for coverage in COVERAGES:
         assert gated.band(coverage).lower == -np.inf

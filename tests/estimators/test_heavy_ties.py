@@ -8,7 +8,6 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
-from aucross.core.rules import placed_rule
 
 COVERAGES = (0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
 N_ROWS = 6000
@@ -40,7 +39,7 @@ def test_coverage_holds_where_the_band_was_placed_and_nearly_so_on_new_rows(meth
     held_out = clf.held_out_.scores
     assert len(np.unique(held_out)) < 30
     scores = np.maximum(held_out, 1 - held_out) if method in (SCross, PlugIn) else held_out
-    placed = placed_rule(clf.band_rule_)
+    placed = clf.band_rule_.innermost
     on_placing_rows = np.array([placed.band(coverage).selects(scores).mean() for coverage in COVERAGES])
     assert (on_placing_rows >= np.array(COVERAGES) - 1e-9).all()
     on_new_rows = clf.select_each(X_new, COVERAGES).mean(axis=1)

@@ -21,7 +21,8 @@ from sklearn.model_selection import (
 from sklearn.svm import LinearSVC
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
-from aucross.estimators.held_out import HeldOutScores, stratified_halves
+from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.splits import halves_of
 
 CROSS_FITTED = [AUCross, SCross]
 HOLD_OUT = [PlugInAUC, PlugIn]
@@ -269,7 +270,7 @@ def test_halves_share_out_the_rows_and_the_positives():
     rng = np.random.default_rng(0)
     positive = rng.random(301) < 0.2
     held_out = HeldOutScores(np.arange(301), positive, rng.random(301), rng.random(301))
-    first, second = stratified_halves(held_out, np.random.RandomState(0))
+    first, second = (held_out.take(half) for half in halves_of(positive, np.random.RandomState(0)))
     assert np.array_equal(np.sort(np.concatenate((first.rows, second.rows))), np.arange(301))
     assert abs(int(first.positive.sum()) - int(second.positive.sum())) <= 1
     for half in (first, second):
@@ -279,9 +280,8 @@ def test_halves_share_out_the_rows_and_the_positives():
 
 @pytest.mark.parametrize("n_positive", [0, 1])
 def test_halves_of_a_class_of_one_row_are_drawn_without_it(n_positive):
-    held_out = HeldOutScores(np.arange(10), np.arange(10) < n_positive, np.linspace(0, 1, 10))
-    first, second = stratified_halves(held_out, np.random.RandomState(0))
-    assert len(first.rows) == len(second.rows) == 5
+    first, second = halves_of(np.arange(10) < n_positive, np.random.RandomState(0))
+    assert len(first) == len(second) == 5
 
 
 # ---- arguments of the base model's fit ----

@@ -68,7 +68,7 @@ def uncorrected(method) -> dict[str, bool]:
 
 def selected_where_placed(clf, coverage) -> np.ndarray:
     """Which of the rows that placed the band it selects."""
-    return clf.band(coverage).selects(clf.band_rule_.selection_score(clf._held_out_score(), coverage))
+    return clf.band(coverage).selects(clf.band_rule_.selection_score(clf.scored_held_out().rule_input, coverage))
 
 
 def placed_coverage(clf, coverage) -> float:

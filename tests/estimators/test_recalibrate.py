@@ -14,8 +14,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCGate, AUCross, ExpectedCost, PlugIn, PlugInAUC, RankedScores, SCross, oracle_band
-from aucross.core.promises import PromisedBands
-from aucross.core.rules import CenteredBands, placed_rule
+from aucross.core.cautious import CautiousBands
+from aucross.core.rules import CenteredBands
 from aucross.evaluation.multiclass import hand_till_m
 
 COVERAGES = (1.0, 0.95, 0.9, 0.75, 0.5, 0.2)
@@ -102,7 +102,7 @@ def bands(clf, **group):
 def assert_coverage_exact_to_a_row(clf, batch):
     # Centred bands have both of their ends inside and are cut off where the rows end, as published. Other targets may
     # be best with a narrower band.
-    too_many = 2 if isinstance(placed_rule(clf.band_rule_), CenteredBands) else 0
+    too_many = 2 if isinstance(clf.band_rule_.innermost, CenteredBands) else 0
     is_auc = getattr(clf, "target", "auc") in ("auc", "auc_mu")
     for coverage in COVERAGES:
         budget = (1 - coverage) * len(batch) + 1e-9
@@ -293,7 +293,7 @@ def test_weights_count_in_the_coverage(fitted):
         selected = weighted.select(batch, coverage)
         counted = times > 0
         assert np.array_equal(selected[counted], repeated.select(batch, coverage)[counted])
-        if not isinstance(placed_rule(weighted.band_rule_), CenteredBands):
+        if not isinstance(weighted.band_rule_.innermost, CenteredBands):
             assert np.average(selected, weights=times) >= coverage - 1e-9
 
 
@@ -383,7 +383,7 @@ def test_a_changed_share_of_positives_is_found_and_brings_the_band_nearer_to_the
             band = again.band(0.7)
             best = oracle_band(y_new, score, ranked.coverage(band))
             found.append(ranked.auc(best) - ranked.auc(band))
-            share = placed_rule(again.band_rule_).ranked.prevalence
+            share = again.band_rule_.innermost.ranked.prevalence
             assert (abs(share - 0.05) < 0.03) == label_shift
     # Measured: 2.4e-2 without and 1e-4 with.
     assert np.mean(distances[True]) < 0.1 * np.mean(distances[False])
@@ -424,18 +424,18 @@ def test_a_promise_is_kept_for_the_number_of_new_rows(name):
     clf = clone(ESTIMATORS[name]).set_params(coverage_confidence=0.9, coverage=0.5).fit(X, y)
     batch = drifted(X)
     again = clf.recalibrate(batch)
-    assert isinstance(again.band_rule_, PromisedBands)
+    assert isinstance(again.band_rule_, CautiousBands)
     assert (again.band_rule_.n_rows, again.band_rule_.confidence) == (len(batch), 0.9)
     plain = clone(ESTIMATORS[name]).fit(X, y).recalibrate(batch)
     for coverage in (0.9, 0.7, 0.5):
         assert 0 < rejected(again, batch, coverage) < rejected(plain, batch, coverage)
-    with pytest.raises(ValueError, match="sample_weight must be None for a rule that promises its coverage"):
+    with pytest.raises(ValueError, match="sample_weight must be None for a rule with coverage_confidence"):
         clf.recalibrate(batch, sample_weight=np.ones(len(batch)))
 
 
 def test_too_few_new_rows_for_a_promise_are_told():
     clf = clone(ESTIMATORS["PlugInAUC"]).set_params(coverage_confidence=0.9, coverage=0.5).fit(X, y)
-    with pytest.warns(UserWarning, match=r"5 rows .* too few to promise a coverage of 0.5"):
+    with pytest.warns(UserWarning, match=r"5 rows .* too few to keep a coverage of 0.5"):
         again = clf.recalibrate(X[:5])
     assert again.select(X).all()
 

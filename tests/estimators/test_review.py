@@ -20,7 +20,7 @@ from aucross.core import RankedScores
 from aucross.estimators.review import (
     ReviewFacts,
     ReviewQueue,
-    check_tie_breaker,
+    check_ids,
     class_reasons,
     confidence_reasons,
     gate_reasons,
@@ -117,8 +117,8 @@ def test_coverage_and_capacity_exclude_each_other(fitted):
 
 
 def test_ids_without_a_capacity_are_refused(fitted):
-    with pytest.raises(ValueError, match="tie_breaker must not be given without capacity"):
-        fitted("AUCross").select(X_NEW, tie_breaker=IDS)
+    with pytest.raises(ValueError, match="ids must not be given without capacity"):
+        fitted("AUCross").select(X_NEW, ids=IDS)
 
 
 # ---- which rows ----
@@ -126,16 +126,16 @@ def test_ids_without_a_capacity_are_refused(fitted):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_queue_holds_the_rows_that_select_rejects(fitted, name):
-    queue = fitted(name).review_queue(X_NEW, 50, tie_breaker=IDS)
-    assert set(queue.row.tolist()) == deferred(fitted(name), 50, tie_breaker=IDS)
+    queue = fitted(name).review_queue(X_NEW, 50, ids=IDS)
+    assert set(queue.row.tolist()) == deferred(fitted(name), 50, ids=IDS)
     assert np.array_equal(queue.id, IDS[queue.row])
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_with_ids_the_queue_does_not_depend_on_where_rows_stand(fitted, name):
     shuffled = np.random.default_rng(1).permutation(N_NEW)
-    queue = fitted(name).review_queue(X_NEW, 40, tie_breaker=IDS)
-    again = fitted(name).review_queue(X_NEW[shuffled], 40, tie_breaker=IDS[shuffled])
+    queue = fitted(name).review_queue(X_NEW, 40, ids=IDS)
+    again = fitted(name).review_queue(X_NEW[shuffled], 40, ids=IDS[shuffled])
     assert again.id.tolist() == queue.id.tolist()
     assert again.reason == queue.reason
 
@@ -143,7 +143,7 @@ def test_with_ids_the_queue_does_not_depend_on_where_rows_stand(fitted, name):
 def test_of_rows_with_one_score_the_lowest_ids_are_deferred(fitted):
     clf = fitted("AUCross, tied scores")
     scores = clf.predict_proba(X_NEW)[:, 1]
-    rejected = ~clf.select(X_NEW, capacity=60, tie_breaker=IDS)
+    rejected = ~clf.select(X_NEW, capacity=60, ids=IDS)
     cut = [value for value in np.unique(scores) if 0 < rejected[scores == value].mean() < 1]
     assert cut
     for value in cut:
@@ -154,7 +154,7 @@ def test_of_rows_with_one_score_the_lowest_ids_are_deferred(fitted):
 def test_rows_that_are_the_same_are_interchangeable_without_ids(fitted):
     same = np.tile(X_NEW[:1], (6, 1))
     assert deferred(fitted("AUCross"), 2, same) == {0, 1}
-    assert deferred(fitted("AUCross"), 2, same, tie_breaker=list("fedcba")) == {4, 5}
+    assert deferred(fitted("AUCross"), 2, same, ids=list("fedcba")) == {4, 5}
 
 
 @pytest.mark.parametrize("name", ["AUCross", "PlugInAUC", "AUCross, nested"])
@@ -183,7 +183,7 @@ def test_a_gate_that_adds_nothing_defers_what_the_score_alone_would():
     gate = AUCGate(tree, DecisionTreeClassifier(max_depth=1), random_state=0).fit(X[TRAINING], Y[TRAINING])
     assert gate.probability_model_.columns == (0,)
     alone = AUCross(tree, random_state=0).fit(X[TRAINING], Y[TRAINING])
-    assert deferred(gate, 60, tie_breaker=IDS) == deferred(alone, 60, tie_breaker=IDS)
+    assert deferred(gate, 60, ids=IDS) == deferred(alone, 60, ids=IDS)
 
 
 # ---- nested ----
@@ -191,7 +191,7 @@ def test_a_gate_that_adds_nothing_defers_what_the_score_alone_would():
 
 @pytest.mark.parametrize("name", NESTED)
 def test_a_larger_capacity_only_adds_rows(fitted, name):
-    rows = [deferred(fitted(name), capacity, tie_breaker=IDS) for capacity in (0, 1, 2, 5, 20, 21, 90, 300, 599, 600)]
+    rows = [deferred(fitted(name), capacity, ids=IDS) for capacity in (0, 1, 2, 5, 20, 21, 90, 300, 599, 600)]
     assert all(smaller < larger for smaller, larger in pairwise(rows))
 
 
@@ -255,8 +255,8 @@ def test_each_group_is_told_its_own_range(by_group):
 def test_with_ids_groups_of_one_size_do_not_depend_on_which_comes_first():
     groups = np.where(np.arange(len(X)) % 2 == 0, "north", "south")
     clf = AUCross(LogisticRegression(), random_state=0).fit(X[TRAINING], Y[TRAINING], band_groups=groups[TRAINING])
-    queue = clf.review_queue(X_NEW, 31, tie_breaker=IDS, band_groups=groups[NEW])
-    again = clf.review_queue(X_NEW[::-1], 31, tie_breaker=IDS[::-1], band_groups=groups[NEW][::-1])
+    queue = clf.review_queue(X_NEW, 31, ids=IDS, band_groups=groups[NEW])
+    again = clf.review_queue(X_NEW[::-1], 31, ids=IDS[::-1], band_groups=groups[NEW][::-1])
     assert again.id.tolist() == queue.id.tolist()
 
 
@@ -392,7 +392,7 @@ def test_the_text_of_a_queue_shows_the_first_cases():
 
 
 def test_the_text_of_a_long_queue_says_how_many_follow(fitted):
-    lines = repr(fitted("AUCross").review_queue(X_NEW, 300, tie_breaker=IDS)).splitlines()
+    lines = repr(fitted("AUCross").review_queue(X_NEW, 300, ids=IDS)).splitlines()
     assert lines[0] == "ReviewQueue of 300 rows"
     assert lines[1].split() == ["id", "worth", "reason"]
     assert lines[-1] == "... and 290 more"
@@ -424,13 +424,13 @@ def test_a_queue_pickles(fitted):
     ids=lambda ids: f"{type(ids).__name__} of {type(ids[0] if isinstance(ids, list) else ids).__name__}",
 )
 def test_ids_of_any_sortable_type_give_an_order(ids):
-    assert order_of(check_tie_breaker(ids, 3)).tolist() == [2, 0, 1]
+    assert order_of(check_ids(ids, 3)).tolist() == [2, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        ([1, 2], r"tie_breaker must hold one id per row, got shape \(2,\) for 3 rows"),
+        ([1, 2], r"ids must hold one id per row, got shape \(2,\) for 3 rows"),
         ([[1], [2], [3]], r"got shape \(3, 1\) for 3 rows"),
         (["a", "b", "a"], "a different id for each row, got 'a' in rows 0 and 2; drop repeated rows"),
         ([4, 7, 7], "got 7 in rows 1 and 2"),
@@ -444,7 +444,7 @@ def test_ids_of_any_sortable_type_give_an_order(ids):
 )
 def test_bad_ids_are_refused_with_a_remedy(ids, message):
     with pytest.raises(ValueError, match=message):
-        check_tie_breaker(ids, 3)
+        check_ids(ids, 3)
 
 
 @pytest.mark.parametrize(
@@ -457,18 +457,18 @@ def test_bad_ids_are_refused_with_a_remedy(ids, message):
 )
 def test_ids_without_an_order_are_refused(ids, message):
     with pytest.raises(TypeError, match=message):
-        check_tie_breaker(ids, 3)
+        check_ids(ids, 3)
 
 
 def test_no_rows_have_no_ids():
-    assert order_of(check_tie_breaker([], 0)).tolist() == []
+    assert order_of(check_ids([], 0)).tolist() == []
 
 
 def test_estimators_refuse_bad_ids(fitted):
-    with pytest.raises(ValueError, match="tie_breaker must hold one id per row"):
-        fitted("AUCross").select(X_NEW, capacity=3, tie_breaker=[1, 2])
+    with pytest.raises(ValueError, match="ids must hold one id per row"):
+        fitted("AUCross").select(X_NEW, capacity=3, ids=[1, 2])
     with pytest.raises(ValueError, match="a different id for each row"):
-        fitted("SCross").review_queue(X_NEW, 3, tie_breaker=np.zeros(N_NEW, dtype=int))
+        fitted("SCross").review_queue(X_NEW, 3, ids=np.zeros(N_NEW, dtype=int))
 
 
 # ---- reasons ----

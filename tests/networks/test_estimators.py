@@ -96,9 +96,9 @@ def test_rows_of_low_selection_score_are_rejected(name, rows):
 def test_the_threshold_is_the_quantile_of_the_held_out_selection_scores(rows):
     clf = rows.fit(ESTIMATORS["SelfAdaptiveTraining"])
     assert isinstance(clf.band_rule_, ThresholdBands)
-    assert len(clf.held_out_selection_) == len(clf.held_out_.rows) == 50
-    assert np.array_equal(clf.held_out_selection_, clf.selection_score(rows.X[clf.held_out_.rows]))
-    assert clf.band(0.8).selects(clf.held_out_selection_).mean() == 0.8
+    assert len(clf.held_out_.second) == len(clf.held_out_.rows) == 50
+    assert np.array_equal(clf.held_out_.second, clf.selection_score(rows.X[clf.held_out_.rows]))
+    assert clf.band(0.8).selects(clf.held_out_.second).mean() == 0.8
 
 
 def test_selective_net_is_trained_for_one_coverage_and_says_so(rows):

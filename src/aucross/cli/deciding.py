@@ -85,7 +85,7 @@ class Decider:
         if self._capacity is not None:
             # Places among the ids say the same as the ids, and differ even where those do not.
             places = None if ids is None else pc.rank(ids, tiebreaker="first").to_numpy()
-            return self._selector.select(scores, capacity=self._capacity, tie_breaker=places)
+            return self._selector.select(scores, capacity=self._capacity, ids=places)
         selector = self._selector.recalibrate(scores) if self._recalibrate else self._selector
         return selector.select(scores, self._coverage)
 

@@ -17,13 +17,13 @@ model that saw all rows::
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from sys import float_info
 
-from aucross.core.bands import RejectionBand, check_coverage
-from aucross.core.ranking import FloatArray, IndexArray
-from aucross.core.rules import BandRule
-from aucross.core.scored_rows import ScoredRows
+from aucross.core.band_rule import BandRule, WrappedRule
+from aucross.core.bands import check_coverage
+from aucross.core.scored_rows import RuleInput
 
 # Rejected shares at which the shift is measured; between them it is read off straight lines.
 _KNOTS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.0)
@@ -38,34 +38,24 @@ def extrapolation_factor(n_folds: int, n_fewer_folds: int) -> float:
 
 
 @dataclass(frozen=True)
-class CorrectedBands(BandRule):
+class CorrectedBands(WrappedRule):
     """A rule asked for another coverage, so that a model trained on all rows has the one that was asked for.
 
     Parameters
     ----------
     rule : BandRule
         Rule placed on the scores of K folds.
-    rows : ScoredRows
+    rows : RuleInput
         The rows that placed it.
-    fewer_folds : ScoredRows
+    fewer_folds : RuleInput
         The same rows, scored by models of fewer folds.
     factor : float
         See :func:`extrapolation_factor`.
     """
 
-    rule: BandRule
-    rows: ScoredRows
-    fewer_folds: ScoredRows
+    rows: RuleInput
+    fewer_folds: RuleInput
     factor: float
-    _shares: dict[int, float] = field(default_factory=dict, repr=False, compare=False)
-
-    def band(self, coverage: float) -> RejectionBand:
-        """Return the band of the rule for the corrected coverage."""
-        return self.rule.band(self.coverage_to_ask(coverage))
-
-    def selection_score(self, score: FloatArray, coverage: float) -> FloatArray:
-        """Return the selection score of the rule for the corrected coverage."""
-        return self.rule.selection_score(score, self.coverage_to_ask(coverage))
 
     def coverage_to_ask(self, coverage: float) -> float:
         """Coverage on the rows that placed the rule at which new rows are expected to have the one asked for."""
@@ -75,6 +65,10 @@ class CorrectedBands(BandRule):
         way = (rejected - low) / (high - low)
         asked = (1.0 - way) * self._share_to_ask(knot - 1) + way * self._share_to_ask(knot)
         return max(1.0 - asked, float_info.min)  # a coverage is never 0
+
+    @cached_property
+    def _shares(self) -> dict[int, float]:
+        return {}
 
     def _share_to_ask(self, knot: int) -> float:
         # Threads may compute the same knot twice; both results are equal.
@@ -92,15 +86,9 @@ class CorrectedBands(BandRule):
             asked = min(max(rejected - self.factor * (here - there), (below + rejected) / 2), (rejected + above) / 2)
         return asked
 
-    def _share_rejected(self, rows: ScoredRows, coverage: float) -> float:
-        return rows.share(self.rule.band(coverage).rejects(self.rule.selection_score(rows.score, coverage)))
+    def _share_rejected(self, rows: RuleInput, coverage: float) -> float:
+        return rows.share(self.rule.band(coverage).rejects(self.rule.selection_score(rows, coverage)))
 
-    def placed_on(
-        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
-    ) -> BandRule:
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
         """Place the rule on other rows; scored by the model in use, they need no correction."""
-        return self.rule.placed_on(score, sample_weight, label_shift=label_shift)
-
-    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
-        """Return the rows that the rule itself takes."""
-        return self.rule.rows_to_defer(score, capacity, order)
+        return self.rule.placed_on(rows, label_shift=label_shift)

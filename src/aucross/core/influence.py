@@ -19,19 +19,19 @@ over the rows and no sort::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.core.band_rule import Axis, BandRule, WrappedRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import lowest_rows
 from aucross.core.label_shift import class_shares, share_ratio, with_share_ratio
 from aucross.core.ranking import FloatArray, IndexArray
-from aucross.core.rules import BandRule
-from aucross.core.scored_rows import ScoredRows
+from aucross.core.scored_rows import RuleInput
 
 # Quantile bins per score column; twice as many moved no chosen AUC by more than 1e-5.
 MAX_BINS = 2**12
@@ -97,13 +97,13 @@ class PairwiseMetric:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreBins:
+class ColumnBins:
     """Bins of one score column: bin i holds the scores above edge i-1 up to edge i."""
 
     edges: FloatArray
 
     @classmethod
-    def of(cls, scores: FloatArray, weight: FloatArray | None = None, max_bins: int = MAX_BINS) -> ScoreBins:
+    def of(cls, scores: FloatArray, weight: FloatArray | None = None, max_bins: int = MAX_BINS) -> ColumnBins:
         """Every distinct score its own bin, or as many quantiles as allowed; rows of weight 0 do not count."""
         if weight is not None:
             scores, weight = scores[weight > 0], weight[weight > 0]
@@ -129,7 +129,7 @@ class InfluenceTable:
 
     Attributes
     ----------
-    bins : sequence of ScoreBins
+    bins : sequence of ColumnBins
         One per score column.
     gains : sequence of ndarray of shape (n_classes, n_bins)
         Effect of keeping a row of each class, by the bin of its score.
@@ -137,7 +137,7 @@ class InfluenceTable:
         Expected metric of the accepted rows.
     """
 
-    bins: Sequence[ScoreBins]
+    bins: Sequence[ColumnBins]
     gains: Sequence[FloatArray]
     value: float
 
@@ -181,9 +181,9 @@ class ExpectedAUC:
         return ExpectedAUC, (self.columns, self.probabilities, self.contests, self.sample_weight)
 
     @cached_property
-    def bins(self) -> tuple[ScoreBins, ...]:
+    def bins(self) -> tuple[ColumnBins, ...]:
         """Bins of each column."""
-        return tuple(ScoreBins.of(column, self.sample_weight) for column in self.columns.T)
+        return tuple(ColumnBins.of(column, self.sample_weight) for column in self.columns.T)
 
     @cached_property
     def places(self) -> tuple[IndexArray, ...]:
@@ -356,8 +356,8 @@ class InfluenceBands(BandRule):
 
     Notes
     -----
-    A row is known by its score columns and its class probabilities side by side. Its selection score depends on the
-    coverage: :meth:`selection_score` gives it, :meth:`band` says up to which value it is rejected. Where no influence
+    A row is known by its score columns and its class probabilities. Its selection score depends on the coverage:
+    :meth:`selection_score` gives it, :meth:`band` says up to which value it is rejected. Where no influence
     is clearly better than the score band for a coverage, the score band stays in force; its selection score is the
     distance to the band, not above 0 inside.
     """
@@ -366,108 +366,127 @@ class InfluenceBands(BandRule):
     score_bands: BandRule | None = None
     steps: int = MAX_STEPS
     share_ratio: FloatArray | None = None
-    _placed: dict[float, InfluenceThreshold | RejectionBand] = field(default_factory=dict, repr=False, compare=False)
 
-    def band(self, coverage: float) -> RejectionBand:
+    @property
+    def axis(self) -> Axis:
+        """The influence takes the models to compute."""
+        return "other"
+
+    def probability_at(self, rows: RuleInput) -> FloatArray | None:
+        """Probability of being positive by the first score column alone."""
+        return None if self.score_bands is None else self.score_bands.probability_at(rows)
+
+    def place(self, coverage: float) -> RejectionBand:
         """Return the one-sided band of selection scores to reject."""
-        placed = self.place(check_coverage(coverage))
-        if isinstance(placed, RejectionBand):
-            return RejectionBand(-inf, 0.0) if not placed.is_empty else RejectionBand()
-        return RejectionBand(-inf, placed.threshold) if placed.threshold > -inf else RejectionBand()
+        found = self.search(coverage)
+        if isinstance(found, RejectionBand):
+            return RejectionBand(-inf, 0.0) if not found.is_empty else RejectionBand()
+        return band_up_to(found.threshold)
 
-    def selection_score(self, score: FloatArray, coverage: float) -> FloatArray:
-        """Score of rows on which the band for this coverage lies; `score` holds their columns and probabilities."""
-        placed = self.place(check_coverage(coverage))
-        columns, probabilities = self.parts(score)
-        if isinstance(placed, InfluenceThreshold):
-            return placed.table.influence(columns, probabilities)
-        first = columns[:, 0]
-        return np.zeros(len(first)) if placed.is_empty else np.maximum(placed.lower - first, first - placed.upper)
+    def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
+        """Score of rows on which the band for this coverage lies."""
+        found = self.search(check_coverage(coverage))
+        if isinstance(found, InfluenceThreshold):
+            return found.table.influence(rows.columns, self.probabilities_of(rows))
+        return np.zeros(len(rows)) if found.is_empty else np.maximum(found.lower - rows.score, rows.score - found.upper)
 
-    def placed_on(
-        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
-    ) -> InfluenceBands:
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> InfluenceBands:
         """Search again on other rows, with their class probabilities in place of labels."""
-        columns, probabilities = self.parts(score)
-        ratio = self.share_ratio
+        probabilities, ratio = self.probabilities_of(rows), self.share_ratio
         if label_shift:
             shares = class_shares(self.objective.probabilities, self.objective.sample_weight)
-            moved = share_ratio(probabilities, shares, sample_weight)
+            moved = share_ratio(probabilities, shares, rows.sample_weight)
             probabilities = with_share_ratio(probabilities, moved)
             ratio = moved if ratio is None else ratio * moved
-        objective = ExpectedAUC(columns, probabilities, self.objective.contests, sample_weight)
+        objective = ExpectedAUC(rows.columns, probabilities, self.objective.contests, rows.sample_weight)
         score_bands = self.score_bands
         if score_bands is not None:
-            score_bands = score_bands.placed_on(columns[:, 0], sample_weight, label_shift=label_shift)
+            score_bands = score_bands.placed_on(rows, label_shift=label_shift)
         return InfluenceBands(objective, score_bands, self.steps, ratio)
 
-    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows of lowest influence among the given ones."""
-        if not 0 < capacity < len(score):
-            return np.arange(min(capacity, len(score)))
-        again, coverage = self.placed_on(score), 1.0 - capacity / len(score)
-        if self.score_bands is not None and isinstance(again.place(coverage), RejectionBand):
-            return self.score_bands.rows_to_defer(score[:, 0], capacity, order)
-        return lowest_rows(again.selection_score(score, coverage), capacity, order)
+        if not 0 < capacity < len(rows):
+            return np.arange(min(capacity, len(rows)))
+        again, coverage = self.place_anew(rows, label_shift=False), 1.0 - capacity / len(rows)
+        if self.score_bands is not None and isinstance(again.search(coverage), RejectionBand):
+            return self.score_bands.rows_to_defer(rows, capacity, order)
+        return lowest_rows(again.selection_score(rows, coverage), capacity, order)
 
-    def parts(self, score: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Score columns and class probabilities, these under the present shares of the classes."""
-        columns, probabilities = np.split(score, [self.objective.columns.shape[1]], axis=1)
-        return columns, probabilities if self.share_ratio is None else with_share_ratio(probabilities, self.share_ratio)
+    def probabilities_of(self, rows: RuleInput) -> FloatArray:
+        """Class probabilities of rows under the present shares of the classes."""
+        assert rows.probabilities is not None, "a rule on the influence reads class probabilities"
+        return (
+            rows.probabilities if self.share_ratio is None else with_share_ratio(rows.probabilities, self.share_ratio)
+        )
 
-    def place(self, coverage: float) -> InfluenceThreshold | RejectionBand:
+    def search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
         """The influence and its threshold for a coverage, or the score band where that stays in force."""
         # Threads may compute the same placement twice; both results are equal.
-        if coverage not in self._placed:
-            self._placed[coverage] = self._search(coverage)
-        return self._placed[coverage]
+        if coverage not in self._found:
+            self._found[coverage] = self._search(coverage)
+        return self._found[coverage]
+
+    @cached_property
+    def _found(self) -> dict[float, InfluenceThreshold | RejectionBand]:
+        return {}
 
     def _search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
         if coverage == 1:
             return RejectionBand()
         band = self.score_bands.band(coverage) if self.score_bands is not None else RejectionBand()
-        total = float(self.objective.weight.sum())
-        budget = total * (1.0 - coverage) + 1e-12 * total
         start = band.selects(self.objective.columns[:, 0])
+        budget = budget_of(self.objective.weight, coverage)
         # Without a score band to fall back to, the best rule found keeps the coverage, be its gain ever so small.
         least_gain = -inf if self.score_bands is None else LEAST_GAIN
         return place_by_influence(self.objective, budget, start, steps=self.steps, least_gain=least_gain) or band
 
 
+def budget_of(weight: FloatArray, coverage: float) -> float:
+    """Weight that may be rejected; sums of weights carry rounding."""
+    total = float(weight.sum())
+    return total * (1.0 - coverage) + 1e-12 * total
+
+
+def band_up_to(threshold: float) -> RejectionBand:
+    """The band of all scores up to a threshold; empty without one."""
+    return RejectionBand(-inf, threshold) if threshold > -inf else RejectionBand()
+
+
 @dataclass(frozen=True)
-class InfluenceQuantiles(BandRule):
+class InfluenceQuantiles(WrappedRule):
     """Bands on influences that were searched on other rows: only the threshold is placed on the rows given.
 
     Parameters
     ----------
     rule : BandRule
         Searched on other rows, so that the rows given had no part in their selection score.
-    rows : ScoredRows
+    rows : RuleInput
         Rows whose quantiles are the thresholds.
     """
 
-    rule: BandRule
-    rows: ScoredRows
+    rows: RuleInput
 
-    def band(self, coverage: float) -> RejectionBand:
+    def coverage_to_ask(self, coverage: float) -> float:
+        """The coverage itself."""
+        return coverage
+
+    @property
+    def is_fixed(self) -> bool:
+        """The threshold takes the lowest of rows that had no part in the search."""
+        return True
+
+    @property
+    def n_placing_rows(self) -> int:
+        """Number of rows that place the threshold."""
+        return len(self.rows)
+
+    def place(self, coverage: float) -> RejectionBand:
         """Return the one-sided band of selection scores to reject."""
-        score = self.selection_score(self.rows.score, coverage)
-        weight = self.rows.sample_weight
-        total = len(score) if weight is None else float(weight.sum())
-        threshold = highest_within_budget(score, weight, total * (1.0 - check_coverage(coverage)) + 1e-12 * total)
-        return RejectionBand(-inf, threshold) if threshold > -inf else RejectionBand()
+        score, weight = self.selection_score(self.rows, coverage), self.rows.sample_weight
+        budget = budget_of(np.ones(len(score)) if weight is None else weight, coverage)
+        return band_up_to(highest_within_budget(score, weight, budget))
 
-    def selection_score(self, score: FloatArray, coverage: float) -> FloatArray:
-        """Score of rows on which the band for this coverage lies."""
-        return self.rule.selection_score(score, coverage)
-
-    def placed_on(
-        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
-    ) -> InfluenceQuantiles:
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> InfluenceQuantiles:
         """Search again on other rows and take their quantiles."""
-        rule = self.rule.placed_on(score, sample_weight, label_shift=label_shift)
-        return InfluenceQuantiles(rule, ScoredRows(score, sample_weight))
-
-    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
-        """Return the rows that the rule itself takes."""
-        return self.rule.rows_to_defer(score, capacity, order)
+        return InfluenceQuantiles(self.rule.placed_on(rows, label_shift=label_shift), rows)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from aucross.core.ranking import FloatArray, RankedScores
+from aucross.core.scored_rows import RuleInput
 
 # The shares that validators look at have three digits; the iteration stops far below.
 _TOLERANCE = 1e-9
@@ -66,13 +67,11 @@ def _grouped(probabilities: FloatArray, sample_weight: FloatArray | None) -> tup
     return distinct, np.bincount(place.ravel(), weights=weight).astype(np.float64)
 
 
-def expected_ranking(
-    fitted: RankedScores, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
-) -> RankedScores:
+def expected_ranking(fitted: RankedScores, rows: RuleInput, *, label_shift: bool = False) -> RankedScores:
     """Rank unlabelled rows, each positive with the probability that an isotonic ranking gives to its score."""
-    probability = fitted.probability_at(score)
+    probability = fitted.probability_at(rows.score)
     if label_shift:
         both = np.column_stack((1 - probability, probability))
         shares = np.array([1 - fitted.prevalence, fitted.prevalence])
-        probability = with_share_ratio(both, share_ratio(both, shares, sample_weight))[:, 1]
-    return RankedScores.from_probabilities(probability, score, sample_weight)
+        probability = with_share_ratio(both, share_ratio(both, shares, rows.sample_weight))[:, 1]
+    return RankedScores.from_probabilities(probability, rows.score, rows.sample_weight)

@@ -27,12 +27,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucross.core.band_rule import Axis, BandRule, RankedRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import lowest_rows
-from aucross.core.influence import InfluenceBands, InfluenceTable, InfluenceThreshold, highest_within_budget
+from aucross.core.influence import (
+    InfluenceBands,
+    InfluenceTable,
+    InfluenceThreshold,
+    band_up_to,
+    budget_of,
+    highest_within_budget,
+)
 from aucross.core.label_shift import expected_ranking
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
-from aucross.core.rules import BandRule, distance_beyond
+from aucross.core.rules import distance_beyond
+from aucross.core.scored_rows import RuleInput
 from aucross.core.search import best_band, rejection_budget
 
 # A longer ranking is cut into about this many chunks of entries, the smallest steps between which the path chooses.
@@ -44,7 +53,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
-class NestedBands(BandRule):
+class NestedBands(RankedRule):
     """Nested bands through the best band of one coverage.
 
     Parameters
@@ -73,19 +82,14 @@ class NestedBands(BandRule):
     array([0.17, 0.25, 0.33, 0.67])
     """
 
-    ranked: RankedScores
     coverage: float
 
     def __post_init__(self) -> None:
         check_coverage(self.coverage)
 
-    def __reduce__(self) -> tuple[type[NestedBands], tuple[RankedScores, float]]:
-        # The path is cheap to recompute and would double a pickle.
-        return NestedBands, (self.ranked, self.coverage)
-
-    def band(self, coverage: float) -> RejectionBand:
+    def place(self, coverage: float) -> RejectionBand:
         """Return the widest band of the path that selects at least `coverage` of the ranked weight."""
-        step = self._step(check_coverage(coverage))
+        step = self._step(coverage)
         return self.ranked.band(int(self._path.start[step]), int(self._path.stop[step]))
 
     def depth(self, scores: ArrayLike) -> FloatArray:
@@ -120,16 +124,13 @@ class NestedBands(BandRule):
         distance = distance_beyond(values, known)
         return np.asarray(np.where(distance > 0, 1 + distance, depth))
 
-    def placed_on(
-        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
-    ) -> NestedBands:
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> NestedBands:
         """Search again on other rows, each of them positive with the probability that its score has here."""
-        ranked = expected_ranking(self.ranked, score, sample_weight, label_shift=label_shift)
-        return NestedBands(ranked, self.coverage)
+        return NestedBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.coverage)
 
-    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows that the path rejects first."""
-        return lowest_rows(self.depth(score), capacity, order)
+        return lowest_rows(self.depth(rows.score), capacity, order)
 
     def rejected_share(self, coverage: float) -> float:
         """Share of the ranked weight that :meth:`band` rejects: the largest depth that it holds."""
@@ -176,44 +177,44 @@ class NestedInfluence(BandRule):
                 "pass NestedBands(ranked, coverage)"
             )
 
-    def __reduce__(self) -> tuple[type[NestedInfluence], tuple[InfluenceBands, float]]:
-        return NestedInfluence, (self.bands, self.coverage)
+    @property
+    def axis(self) -> Axis:
+        """The influence takes the models to compute."""
+        return self.bands.axis
 
-    def band(self, coverage: float) -> RejectionBand:
+    def probability_at(self, rows: RuleInput) -> FloatArray | None:
+        """Probability of being positive by the first score column alone."""
+        return self.bands.probability_at(rows)
+
+    def place(self, coverage: float) -> RejectionBand:
         """Return the one-sided band of selection scores to reject."""
-        if check_coverage(coverage) == 1:
+        if coverage == 1:
             return RejectionBand()
         if isinstance(self._order, NestedBands):
             share = self._order.rejected_share(coverage)
             return RejectionBand(-inf, share) if share > 0 else RejectionBand()
         objective = self.bands.objective
-        total = float(objective.weight.sum())
-        threshold = highest_within_budget(
-            self._influence_of_placing_rows, objective.sample_weight, total * (1.0 - coverage) + 1e-12 * total
-        )
-        return RejectionBand(-inf, threshold) if threshold > -inf else RejectionBand()
+        budget = budget_of(objective.weight, coverage)
+        return band_up_to(highest_within_budget(self._influence_of_placing_rows, objective.sample_weight, budget))
 
-    def selection_score(self, score: FloatArray, coverage: float) -> FloatArray:  # noqa: ARG002
+    def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:  # noqa: ARG002
         """Score of rows on which the bands of all coverages lie."""
-        columns, probabilities = self.bands.parts(score)
         if isinstance(self._order, NestedBands):
-            return self._order.depth(columns[:, 0])
-        return self._order.influence(columns, probabilities)
+            return self._order.depth(rows.score)
+        return self._order.influence(rows.columns, self.bands.probabilities_of(rows))
 
-    def placed_on(
-        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
-    ) -> NestedInfluence:
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> NestedInfluence:
         """Search again on other rows, with their class probabilities in place of labels."""
-        return NestedInfluence(self.bands.placed_on(score, sample_weight, label_shift=label_shift), self.coverage)
+        return NestedInfluence(self.bands.place_anew(rows, label_shift=label_shift), self.coverage)
 
-    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows of lowest selection score, which is the same for every capacity."""
-        return lowest_rows(self.selection_score(score, self.coverage), capacity, order)
+        return lowest_rows(self.selection_score(rows, self.coverage), capacity, order)
 
     @cached_property
     def _order(self) -> InfluenceTable | NestedBands:
         """What every coverage reads: the influence of the reference, or the depth of the score."""
-        placed = self.bands.place(self.coverage)
+        placed = self.bands.search(self.coverage)
         if isinstance(placed, InfluenceThreshold):
             return placed.table
         score_bands, objective = self.bands.score_bands, self.bands.objective

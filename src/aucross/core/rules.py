@@ -14,18 +14,19 @@ two halves of the published methods) are made by the caller.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import floor, inf, sqrt
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Literal
 
 import numpy as np
 
-from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.band_rule import Axis, RankedRule
+from aucross.core.bands import RejectionBand
 from aucross.core.capacity import best_rows, lowest_rows
 from aucross.core.label_shift import expected_ranking
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.scored_rows import RuleInput
 from aucross.core.search import Width, best_band, rejection_budget
 
 Placement = Literal["optimal", "centered"]
@@ -35,41 +36,8 @@ Placement = Literal["optimal", "centered"]
 WHOLE_SAMPLE_SHARE = 1 / sqrt(2)
 
 
-@runtime_checkable
-class BandRule(Protocol):
-    """Anything that turns a coverage into the band to reject."""
-
-    @abstractmethod
-    def band(self, coverage: float) -> RejectionBand:
-        """Return the band for a target coverage in (0, 1]."""
-
-    def selection_score(self, score: FloatArray, coverage: float) -> FloatArray:  # noqa: ARG002
-        """Return the score of rows on which the band for a coverage lies: here what is known of them, one score."""
-        return score
-
-    @abstractmethod
-    def placed_on(
-        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
-    ) -> BandRule:
-        """Return the same kind of rule placed on other rows, whose labels are not known.
-
-        With `label_shift` the share of positives may have changed, and is estimated from the scores.
-        """
-
-    @abstractmethod
-    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
-        """Return the positions of exactly `capacity` of the given rows; rows of equal score go by `order`."""
-
-
-def placed_rule(rule: BandRule) -> BandRule:
-    """The rule that was placed on rows, without what corrects or shrinks its coverage."""
-    while (within := getattr(rule, "rule", None)) is not None:
-        rule = within
-    return rule
-
-
 @dataclass(frozen=True)
-class OptimalBands(BandRule):
+class OptimalBands(RankedRule):
     """The best band for each coverage, searched exactly on a ranking.
 
     Placed on true labels this is the paper's Oracle. Placed on isotonic labels, as :func:`estimate_auc_bands` does,
@@ -91,27 +59,23 @@ class OptimalBands(BandRule):
     RejectionBand(lower=0.3, upper=0.4)
     """
 
-    ranked: RankedScores
     width: Width = "full"
 
-    def band(self, coverage: float) -> RejectionBand:
+    def place(self, coverage: float) -> RejectionBand:
         """Return the best band that selects at least `coverage` of the ranked weight."""
         return best_band(self.ranked, coverage, width=self.width)
 
-    def placed_on(
-        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
-    ) -> OptimalBands:
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> OptimalBands:
         """Search again on other rows, each of them positive with the probability that its score has here."""
-        ranked = expected_ranking(self.ranked, score, sample_weight, label_shift=label_shift)
-        return OptimalBands(ranked, self.width)
+        return OptimalBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.width)
 
-    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows next to each other in score whose rejection leaves the highest expected AUC."""
-        return best_rows(score, self.ranked.probability_at(score), capacity, order)
+        return best_rows(rows.score, self.ranked.probability_at(rows.score), capacity, order)
 
 
 @dataclass(frozen=True)
-class CenteredBands(BandRule):
+class CenteredBands(RankedRule):
     """Bands of growing width around one centre, as published; they are nested.
 
     Parameters
@@ -130,12 +94,11 @@ class CenteredBands(BandRule):
     NOTE[DIFF]: at coverage 1 the published rule still rejects the row at the centre; here the band is empty.
     """
 
-    ranked: RankedScores
     center: float
 
-    def band(self, coverage: float) -> RejectionBand:
+    def place(self, coverage: float) -> RejectionBand:
         """Return the band around the centre whose width in rows is the rejected share."""
-        half_width = self.ranked.total * (1.0 - check_coverage(coverage)) / 2
+        half_width = self.ranked.total * (1.0 - coverage) / 2
         if half_width == 0:
             return RejectionBand()
         # The row that holds a position also holds its floor, so the printed floor is not needed; with weights under 1
@@ -144,22 +107,20 @@ class CenteredBands(BandRule):
         upper = self.ranked.score_at(self.center + half_width)
         return RejectionBand(lower, upper)
 
-    def placed_on(
-        self,
-        score: FloatArray,
-        sample_weight: FloatArray | None = None,
-        *,
-        label_shift: bool = False,
-    ) -> CenteredBands | OptimalBands:
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> CenteredBands | OptimalBands:
         """Keep the score of the centre and take its rank among other rows."""
-        ranked = expected_ranking(self.ranked.isotonic(), score, sample_weight, label_shift=label_shift)
+        ranked = expected_ranking(self.ranked.isotonic(), rows, label_shift=label_shift)
         if len(ranked) < 2:
             return OptimalBands(ranked)  # a band centred on the only score that there is would reject every row
         return CenteredBands(ranked, ranked.position_of(self.ranked.score_at(self.center)))
 
-    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows nearest in rank to the centre."""
-        return lowest_rows(self.depth(score), capacity, order)
+        return lowest_rows(self.depth(rows.score), capacity, order)
+
+    def probability_at(self, rows: RuleInput) -> FloatArray:
+        """Share of positives at each score, smoothed: this ranking holds labels as they are."""
+        return self.ranked.isotonic().probability_at(rows.score)
 
     def depth(self, score: FloatArray) -> FloatArray:
         """Distance of scores from the centre, in weight of the ranked rows: the order in which the bands reject.
@@ -185,7 +146,7 @@ def distance_beyond(scores: FloatArray, known: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class ThresholdBands(BandRule):
+class ThresholdBands(RankedRule):
     """Reject the rows of lowest confidence; the bands are nested and one-sided.
 
     Parameters
@@ -194,6 +155,8 @@ class ThresholdBands(BandRule):
         Confidences of the rows that place the threshold. On these rows the coverage never falls below the target.
     halves : sequence of RankedScores, default=()
         Two random halves of the same rows: the threshold then is the blend of whole and halves of Theorem 4.
+    axis : {"confidence", "other"}, default="confidence"
+        What is ranked: the confidence in the predicted class, or a selection score of another kind.
 
     Notes
     -----
@@ -202,12 +165,16 @@ class ThresholdBands(BandRule):
     this value is cut back to it.
     """
 
-    ranked: RankedScores
     halves: Sequence[RankedScores] = ()
+    axis: Axis = "confidence"
 
-    def band(self, coverage: float) -> RejectionBand:
+    @property
+    def is_fixed(self) -> bool:
+        """A threshold always takes the lowest rows, wherever they are."""
+        return True
+
+    def place(self, coverage: float) -> RejectionBand:
         """Return the band from -inf up to the highest rejected confidence."""
-        coverage = check_coverage(coverage)
         count = _entries_within_budget(self.ranked, coverage)
         if count == 0:
             return RejectionBand()
@@ -219,19 +186,14 @@ class ThresholdBands(BandRule):
         ]
         return RejectionBand(-inf, min(_blend(whole, halves), whole))
 
-    def placed_on(
-        self,
-        score: FloatArray,
-        sample_weight: FloatArray | None = None,
-        *,
-        label_shift: bool = False,  # noqa: ARG002
-    ) -> ThresholdBands:
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> ThresholdBands:  # noqa: ARG002
         """Take the quantiles of other rows; which labels they have does not matter."""
-        return ThresholdBands(RankedScores.from_probabilities(np.zeros(len(score)), score, sample_weight))
+        ranked = RankedScores.from_probabilities(np.zeros(len(rows)), rows.score, rows.sample_weight)
+        return ThresholdBands(ranked, axis=self.axis)
 
-    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows of lowest confidence."""
-        return lowest_rows(score, capacity, order)
+        return lowest_rows(rows.score, capacity, order)
 
 
 def _entries_within_budget(ranked: RankedScores, coverage: float) -> int:
@@ -250,29 +212,6 @@ def _blend(whole: float, halves: Sequence[float]) -> float:
         return whole
     # In this form equal estimates blend to themselves; a sum of two shares may round to just below a tied score.
     return whole + (1 - WHOLE_SAMPLE_SHARE) * (float(np.mean(halves)) - whole)
-
-
-@dataclass(frozen=True)
-class GroupBands:
-    """A rule of its own for each group of rows, so that every group has the coverage asked for.
-
-    Parameters
-    ----------
-    rules : mapping of group to BandRule
-        The groups and their rules.
-    """
-
-    rules: Mapping[Any, BandRule]
-
-    def rule(self, group: Any) -> BandRule:
-        """The rule of one group; an unseen group is an error that names it."""
-        if group not in self.rules:
-            known = ", ".join(repr(known) for known in list(self.rules)[:10])
-            raise ValueError(
-                f"band_groups must hold only groups seen in fit ({known}), got {group!r}; map it to one of them or fit "
-                "again with rows of this group"
-            )
-        return self.rules[group]
 
 
 def estimate_auc_bands(
@@ -307,11 +246,6 @@ def estimate_auc_bands(
     # NOTE[DIFF]: line 15 of the printed Algorithm 2 is floor(n * midpoint score), which is a position only if scores
     # are uniform; the centre is the rank of the midpoint score.
     return CenteredBands(ranked, ranked.position_of((lower + upper) / 2))
-
-
-def estimate_threshold_bands(ranked: RankedScores, halves: Sequence[RankedScores] = ()) -> ThresholdBands:
-    """Estimate the confidence threshold from held-out confidences, blended with two halves if given."""
-    return ThresholdBands(ranked, tuple(halves))
 
 
 def auc_improving_interval(ranked: RankedScores) -> RejectionBand:

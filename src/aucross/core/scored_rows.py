@@ -1,34 +1,215 @@
-"""Rows as a rule sees them: one or more scores each, and a weight."""
+"""Rows after the models have seen them, once.
+
+::
+
+    X ──► models ──► ScoredRows ──► rule ──► Decisions
+                     │ score, predicted        what people and models answered, for evaluation, report and log
+                     └ rule_input              what the rule reads, and nothing else
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.ranking import FloatArray, IndexArray
 
+# Some rows of many: positions, or a slice, which copies nothing.
+Rows = IndexArray | slice
+
 
 @dataclass(frozen=True, eq=False)
-class ScoredRows:
-    """What a rule reads of rows, and their weights.
+class RuleInput:
+    """What a rule reads of rows.
 
     Attributes
     ----------
-    score : ndarray of shape (n,) or (n, n_columns)
-        One score, or several, per row.
+    columns : ndarray of shape (n, n_columns)
+        The score on which the band lies, in one column; rules that compare more than two classes read several.
+    probabilities : ndarray of shape (n, n_classes) or None
+        Probability of each class, for rules that weigh the classes of a row against each other.
     sample_weight : ndarray of shape (n,) or None
-        Weights of the rows.
+        Weights of the rows; None means 1 each.
+    groups : ndarray of shape (n,) or None
+        Group of each row, for rules with a band for each group.
     """
 
-    score: FloatArray
+    columns: FloatArray
+    probabilities: FloatArray | None = None
     sample_weight: FloatArray | None = None
+    groups: NDArray[Any] | None = None
 
-    def take(self, rows: slice | IndexArray) -> ScoredRows:
+    @classmethod
+    def of_score(cls, score: FloatArray, sample_weight: FloatArray | None = None) -> RuleInput:
+        """Rows of which a rule reads one score."""
+        return cls(score[:, None], sample_weight=sample_weight)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def score(self) -> FloatArray:
+        """The first column, the only one of most rules."""
+        return self.columns[:, 0]
+
+    @property
+    def may_be_tied(self) -> bool:
+        """Whether rows may share a selection score; if a rule reads more than one score, ties are the safe answer."""
+        if self.probabilities is not None or self.columns.shape[1] > 1:
+            return True
+        return len(np.unique(self.columns)) < len(self)
+
+    def take(self, rows: Rows) -> RuleInput:
         """Some of the rows."""
-        return ScoredRows(self.score[rows], None if self.sample_weight is None else self.sample_weight[rows])
+        return _changed(self, lambda values: values[rows])
 
     def share(self, chosen: NDArray[np.bool_]) -> float:
         """Share of the weight of the chosen rows."""
         return float(np.average(chosen, weights=self.sample_weight))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """Rows that each model of a classifier has seen once; everything after the model reads these.
+
+    Made by ``clf.scored(X)``. ``clf.decide`` and everything else that takes rows takes them in place of ``X``.
+
+    Attributes
+    ----------
+    score : ndarray of shape (n,) or (n, n_classes)
+        Score of the positive class of two, or of each of more classes, by the model that answers.
+    predicted : ndarray of shape (n,)
+        The label that the model answers.
+    classes : ndarray of shape (n_classes,)
+        All labels; of two, the second is positive.
+    is_probability : bool
+        Whether the scores are probabilities; otherwise they are decision values.
+    rule_input : RuleInput
+        What the rule reads.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> X, y = make_classification(1000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X, y)
+    >>> scored = clf.scored(X)  # the model runs here, and only here
+    >>> print(clf.select(scored, coverage=0.8).mean(), clf.select(scored, coverage=0.6).mean())
+    0.798 0.6
+    """
+
+    score: FloatArray
+    predicted: NDArray[Any]
+    classes: NDArray[Any]
+    is_probability: bool
+    rule_input: RuleInput
+    # The model, so that no other classifier takes these rows for its own. A copy in another process has lost it.
+    scored_by: object = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def __repr__(self) -> str:
+        return f"ScoredRows(n={len(self)}, classes={self.classes.tolist()})"
+
+    @property
+    def sample_weight(self) -> FloatArray | None:
+        """Weights of the rows, if they have any."""
+        return self.rule_input.sample_weight
+
+    @property
+    def band_groups(self) -> NDArray[Any] | None:
+        """Group of each row, if the bands were fitted per group."""
+        return self.rule_input.groups
+
+    @property
+    def confidence(self) -> FloatArray:
+        """Probability of the predicted class, or the margin of its decision value."""
+        return confidence_of(self.score, is_probability=self.is_probability)
+
+    def take(self, rows: Rows) -> ScoredRows:
+        """Some of the rows."""
+        return replace(
+            self, score=self.score[rows], predicted=self.predicted[rows], rule_input=self.rule_input.take(rows)
+        )
+
+    def with_rows(self, *, sample_weight: FloatArray | None, band_groups: NDArray[Any] | None) -> ScoredRows:
+        """The same rows with other weights and groups, where they are given."""
+        given = {"sample_weight": sample_weight, "groups": band_groups}
+        changes = {name: values for name, values in given.items() if values is not None}
+        return replace(self, rule_input=replace(self.rule_input, **changes)) if changes else self
+
+    @classmethod
+    def concatenate(cls, batches: Sequence[ScoredRows]) -> ScoredRows:
+        """Batches of rows, scored by one classifier, one after the other."""
+        first = batches[0]
+        if len(batches) == 1:
+            return first
+        if any(batch.scored_by is not first.scored_by for batch in batches):
+            raise ValueError("batches must be scored by one classifier, got several; score them again with one")
+        columns, probabilities, sample_weight, groups = (
+            _joined([getattr(batch.rule_input, name) for batch in batches], name)
+            for name in ("columns", "probabilities", "sample_weight", "groups")
+        )
+        assert columns is not None
+        return replace(
+            first,
+            score=np.concatenate([batch.score for batch in batches]),
+            predicted=np.concatenate([batch.predicted for batch in batches]),
+            rule_input=RuleInput(columns, probabilities, sample_weight, groups),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A model must not travel with its scores.
+        return {**self.__dict__, "scored_by": None}
+
+
+def confidence_of(score: FloatArray, *, is_probability: bool) -> FloatArray:
+    """How sure a model is of the class that it predicts.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n,) or (n, n_classes)
+        Score of the positive class of two, or of each of more.
+    is_probability : bool
+        Whether scores are probabilities or decision values.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The probability of the predicted class; of decision values the distance from the boundary, with more than two
+        classes the lead of the first over the second.
+    """
+    if score.ndim == 1:
+        return np.maximum(score, 1.0 - score) if is_probability else np.abs(score)
+    if is_probability:
+        return np.asarray(score.max(axis=1))
+    second, first = np.partition(score, -2, axis=1)[:, -2:].T
+    return np.asarray(first - second)
+
+
+def predicted_class(score: FloatArray, *, is_probability: bool) -> IndexArray:
+    """Number of the class of highest score; of two classes the first if they are equal."""
+    if score.ndim == 1:
+        return (score > (0.5 if is_probability else 0.0)).astype(np.intp)
+    return np.asarray(score.argmax(axis=1))
+
+
+def _changed(rows: RuleInput, change: Callable[[NDArray[Any]], NDArray[Any]]) -> RuleInput:
+    parts = (rows.columns, rows.probabilities, rows.sample_weight, rows.groups)
+    columns, *others = (None if part is None else change(part) for part in parts)
+    assert columns is not None
+    return RuleInput(columns, *others)
+
+
+def _joined(parts: Sequence[NDArray[Any] | None], name: str) -> NDArray[Any] | None:
+    given = [part for part in parts if part is not None]
+    if given and len(given) < len(parts):
+        name = name.replace("sample_weight", "weights")
+        raise ValueError(f"every batch must have {name} or none, got {len(given)} of {len(parts)} with {name}")
+    return np.concatenate(given) if given else None

@@ -27,15 +27,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args, runtime_checkable
 
-import numpy as np
-
 from aucross.core.average_precision import AveragePrecision
+from aucross.core.band_rule import RankedRule
 from aucross.core.bands import RejectionBand
-from aucross.core.capacity import rows_around_band
 from aucross.core.label_shift import expected_ranking
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.ranking import RankedScores
 from aucross.core.ranking_targets import KolmogorovSmirnov, PartialAUC
-from aucross.core.rules import BandRule
+from aucross.core.scored_rows import RuleInput
 from aucross.core.search import best_band
 
 TargetName = Literal["auc", "ks", "average_precision", "partial_auc"]
@@ -99,7 +97,7 @@ def as_target(target: object) -> Target:
 
 
 @dataclass(frozen=True)
-class TargetBands(BandRule):
+class TargetBands(RankedRule):
     """The best band for each coverage and any target, searched on a ranking.
 
     Parameters
@@ -119,27 +117,18 @@ class TargetBands(BandRule):
     RejectionBand(lower=0.3, upper=0.4)
     """
 
-    ranked: RankedScores
     target: TargetName | Target = "auc"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target", as_target(self.target))
 
-    def band(self, coverage: float) -> RejectionBand:
+    def place(self, coverage: float) -> RejectionBand:
         """Return the best band that selects at least `coverage` of the ranked weight."""
         return best_band_for(self.ranked, coverage, self.target)
 
-    def placed_on(
-        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
-    ) -> TargetBands:
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> TargetBands:
         """Search again on other rows, each of them positive with the probability that its score has here."""
-        return TargetBands(expected_ranking(self.ranked, score, sample_weight, label_shift=label_shift), self.target)
-
-    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows nearest in rank to the middle of the best band of the given rows."""
-        if not 0 < capacity < len(score):
-            return np.arange(min(capacity, len(score)))
-        return rows_around_band(score, self.placed_on(score).band(1.0 - capacity / len(score)), capacity, order)
+        return TargetBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.target)
 
 
 @dataclass(frozen=True)

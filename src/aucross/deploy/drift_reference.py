@@ -8,14 +8,15 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betaincinv
 from sklearn.utils.validation import check_is_fitted
 
+from aucross.core.band_rule import Axis
 from aucross.core.bands import check_coverage
+from aucross.core.decisions import Decisions
 from aucross.core.ranking import FloatArray
+from aucross.core.scored_rows import ScoredRows
 from aucross.deploy.stability import ScoreBins
-from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.base import SelectiveClassifier
 
 Tolerance = float | Literal["auto"]
@@ -24,56 +25,18 @@ Tolerance = float | Literal["auto"]
 # number of reference rows, do not hold the truth. The rest is for the sequential test.
 PLACEMENT_SHARE = 0.5
 
-# With two classes the rules of these read the score of the positive class; others read it among more, or not at all.
-_READ_THE_CLASS_SCORE = (AUCross, PlugInAUC)
 
+def watched_scores(rows: ScoredRows, decisions: Decisions, axis: Axis) -> dict[str, FloatArray]:
+    """The scores whose distribution is watched, by name: that of the positive class, and that on which the band lies.
 
-@dataclass(frozen=True)
-class Decisions:
-    """Which rows a classifier answers, and the scores that it decides by.
-
-    Attributes
-    ----------
-    selected : ndarray of shape (n,), bool
-        Whether the prediction is used.
-    scores : dict of str to ndarray of shape (n,)
-        ``"score"`` is the score of the positive class of two, ``"selection_score"`` the one on which the band lies.
+    With more than two classes there is no first one; a band on the score itself leaves no second one.
     """
-
-    selected: NDArray[np.bool_]
-    scores: dict[str, FloatArray]
-
-
-def decide(clf: SelectiveClassifier, X: Any, coverage: float, band_groups: Any = None) -> Decisions:
-    """The decisions of a classifier on new rows."""
-    score = clf._score(X)
-    if len(clf.classes_) > 2:
-        return _decisions(clf, score, coverage, band_groups)
-    return _decisions(clf, score, coverage, band_groups, _class_score(clf, X, score))
-
-
-def _class_score(clf: SelectiveClassifier, X: Any, score: FloatArray) -> FloatArray:
-    """Score of the positive class of two, from what the rule reads of the rows if that holds it."""
-    if score.ndim == 2:
-        return score[:, 0]
-    return score if isinstance(clf, _READ_THE_CLASS_SCORE) else SelectiveClassifier._score(clf, X)
-
-
-def decide_held_out(clf: SelectiveClassifier, coverage: float) -> Decisions:
-    """The same for the held-out rows."""
-    class_score = clf.held_out_.scores if len(clf.classes_) == 2 else None
-    return _decisions(clf, clf._held_out_score(), coverage, clf.band_groups_, class_score)
-
-
-def _decisions(
-    clf: SelectiveClassifier, score: FloatArray, coverage: float, groups: Any, class_score: FloatArray | None = None
-) -> Decisions:
-    selection_score, selected = np.empty(len(score)), np.empty(len(score), dtype=bool)
-    for rows, rule in clf._rules(groups, len(score)):
-        selection_score[rows] = rule.selection_score(score[rows], coverage)
-        selected[rows] = rule.band(coverage).selects(selection_score[rows])
-    scores = {"selection_score": selection_score}
-    return Decisions(selected, scores if class_score is None else {"score": class_score, **scores})
+    scores = {"score": rows.score, "selection_score": decisions.selection_score}
+    if rows.score.ndim > 1:
+        del scores["score"]
+    elif axis == "score":
+        del scores["selection_score"]
+    return scores
 
 
 @dataclass(frozen=True)
@@ -122,32 +85,24 @@ def reference_from(
 ) -> Reference:
     """Read the reference from the held-out rows of a classifier, or from other rows without drift."""
     if rows is None:
-        if hasattr(clf, "fitted_band_rule_"):
+        if clf.band_rule_.is_replaced:
             raise ValueError(
                 "reference must be given for a recalibrated classifier, because its bands were not placed on the "
                 "held-out rows of the fit; pass reference=X, the rows given to recalibrate"
             )
-        decisions, weight = decide_held_out(clf, coverage), clf.held_out_.sample_weight
-        n_rows = clf.held_out_.n_effective
+        scored, weight, n_rows = clf.scored_held_out(), clf.held_out_.sample_weight, clf.held_out_.n_effective
     else:
-        decisions, weight = decide(clf, rows, coverage, band_groups), None
-        n_rows = float(len(decisions.selected))
+        scored, weight = clf.scored(rows, band_groups=band_groups), None
+        n_rows = float(len(scored))
+    decisions = clf.decide(scored, coverage)
     share = float(np.average(decisions.selected, weights=weight))
     low, high, level = share_limits(coverage, share, n_rows, tolerance, false_alarm)
     bins = {
         name: ScoreBins.from_scores(values, weight, n_effective=n_rows)
-        for name, values in _scores_to_watch(clf, decisions.scores).items()
+        for name, values in watched_scores(scored, decisions, clf.band_rule_.axis).items()
     }
     auc, auc_low, auc_level = _auc_limits(clf, coverage, auc, auc_tolerance, false_alarm)
     return Reference(coverage, share, n_rows, low, high, level, auc, auc_low, auc_level, bins)
-
-
-def _scores_to_watch(clf: SelectiveClassifier, scores: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    """One score where the band lies on the score of the positive class itself."""
-    if not isinstance(clf, _READ_THE_CLASS_SCORE) or "score" not in scores:
-        return scores
-    is_same = np.array_equal(scores["score"], scores["selection_score"])
-    return {"score": scores["score"]} if is_same else scores
 
 
 def share_limits(
@@ -181,7 +136,7 @@ def _auc_limits(
     if auc is not None:
         # An AUC that somebody states is no estimate, and has no error.
         return auc, max(auc - (0.0 if tolerance == "auto" else tolerance), 0.0), false_alarm
-    value, low, _ = clf._held_out_curve(PLACEMENT_SHARE * false_alarm)(coverage)
+    value, low, _ = clf.held_out_auc(coverage, confidence=1 - 2 * PLACEMENT_SHARE * false_alarm)
     if isnan(low):
         return None, None, None
     if tolerance == "auto":

@@ -125,8 +125,7 @@ def _check_same_classifier(stored: Mapping[str, Any], given: Mapping[str, Any]) 
 
 def _describe(clf: SelectiveClassifier, coverage: float) -> dict[str, Any]:
     """What tells whether a stored run belongs to this classifier: classes, held-out rows and bands."""
-    groups = [None] if clf.band_groups_ is None else list(clf.band_rule_.rules)
-    bands = {repr(group): clf.band(coverage, band_group=group) for group in groups}
+    bands = {repr(group): clf.band(coverage, group) for group in clf.band_rule_.group_labels or (None,)}
     return {
         "classes": [str(label) for label in clf.classes_.tolist()],
         "held_out_rows": len(clf.held_out_.rows),

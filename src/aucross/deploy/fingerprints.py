@@ -24,7 +24,7 @@ from aucross.deploy.skops_bytes import skops_bytes
 from aucross.estimators.base import SelectiveClassifier
 
 # What scores a row: a recalibrated classifier has the same model and another rule.
-_MODEL_PARTS = ("estimator_", "gate_", "probability_model_", "classes_", "response_method_")
+_MODEL_PARTS = ("estimator_", "gate_", "reader_", "classes_", "response_method_")
 
 # Fingerprints that loaded models had when they were saved, by the base model and with the other parts they describe.
 _remembered: WeakKeyDictionary[Any, tuple[list[Any], str]] = WeakKeyDictionary()

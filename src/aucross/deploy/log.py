@@ -12,12 +12,11 @@ from threading import Lock
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.decisions import AUTOMATIC, REVIEW, Decisions
 from aucross.core.missing import is_missing
-from aucross.core.ranking import check_scores
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.deploy.log_files import (
     COLUMNS,
@@ -67,8 +66,8 @@ class DecisionLog:
     =====================  ==========================================================================================
     ``id``                 the case, as text
     ``score``              the selection score, on which the band lies
-    ``decision``           ``accept`` or ``defer``
-    ``lower``, ``upper``   the band: the row is deferred if its score lies between them, ends included; ``inf`` and
+    ``decision``           ``automatic`` if the answer of the model is used, ``review`` if a person decides
+    ``lower``, ``upper``   the band: the row goes to review if its score lies between them, ends included; ``inf`` and
                            ``-inf`` for the empty band, nothing if no band decided
     ``target_coverage``    the coverage asked for
     ``rule_fingerprint``   what placed the band
@@ -96,7 +95,7 @@ class DecisionLog:
     >>> with DecisionLog(Path(folder.name) / "decisions.csv", clf) as log:
     ...     selected = log.decide(["A-17", "A-18"], X[:2])
     >>> read_decisions(log.path)["decision"].tolist()
-    ['accept', 'accept']
+    ['automatic', 'automatic']
     >>> folder.cleanup()
     """
 
@@ -124,85 +123,74 @@ class DecisionLog:
         coverage: float | None = None,
         band_groups: Any = None,
         *,
+        capacity: int | None = None,
         time: datetime | Sequence[datetime] | None = None,
-        **options: Any,
     ) -> NDArray[np.bool_]:
         """Decide on rows, log the decisions and return them.
 
         Parameters
         ----------
         ids : array-like of shape (n_samples,)
-            Name of each case; stored as text.
-        X : array-like or frame of shape (n_samples, n_features)
+            Name of each case; stored as text. With a capacity they also decide between rows of equal score.
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Rows to decide on.
         coverage : float in (0, 1], optional
             Target coverage; the classifier's own by default.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group.
+        capacity : int, optional
+            Send exactly this many rows to review. Then no band decides: ``lower``, ``upper`` and ``target_coverage``
+            stay empty.
         time : datetime or sequence of datetime, optional
             When the cases were decided, with a time zone; now by default.
-        **options : dict
-            Further arguments of ``clf.select``, such as ``capacity``. Then no band decides: ``lower``, ``upper`` and
-            ``target_coverage`` stay empty.
 
         Returns
         -------
         ndarray of shape (n_samples,), bool
             As ``clf.select`` gives it.
         """
-        score = self._clf.selection_score(X, coverage, band_groups)
-        if any(value is not None for value in options.values()):
-            selected = self._clf.select(X, coverage, band_groups, **options)
-            self.append(ids, score, selected, coverage=None, time=time)
-            return selected
-        coverage = check_coverage(self._clf.coverage if coverage is None else coverage)
-        lower, upper = self._ends(coverage, band_groups, len(score))
-        selected = (score < lower) | (score > upper)
-        self._write(ids, score, selected, ends=(lower, upper), coverage=coverage, time=time)
-        return selected
+        # As text, because names of one log may be of several types.
+        names = None if capacity is None else _checked_ids(ids, None)
+        decisions = self._clf.decide(X, coverage, band_groups, capacity=capacity, ids=names)
+        self.append(ids, decisions, time=time)
+        return decisions.selected
 
-    def append(
-        self,
-        ids: Any,
-        score: ArrayLike,
-        selected: ArrayLike,
-        *,
-        coverage: float | None,
-        band_groups: Any = None,
-        time: datetime | Sequence[datetime] | None = None,
-    ) -> None:
+    def append(self, ids: Any, decisions: Decisions, *, time: datetime | Sequence[datetime] | None = None) -> None:
         """Log decisions that were made before.
 
         Parameters
         ----------
         ids : array-like of shape (n_samples,)
             Name of each case; stored as text.
-        score : array-like of shape (n_samples,)
-            What ``clf.selection_score`` gave for the rows.
-        selected : array-like of shape (n_samples,), bool
-            What ``clf.select`` gave for the rows.
-        coverage : float in (0, 1] or None
-            The coverage that was asked for; its band is logged and must agree with `selected`. None if the rows were
-            not decided by a band but, say, by a capacity.
-        band_groups : array-like of shape (n_samples,), optional
-            Group of each row, if the bands were fitted per group.
+        decisions : Decisions
+            What ``clf.decide`` gave for the rows.
         time : datetime or sequence of datetime, optional
             When the cases were decided, with a time zone; now by default.
         """
-        chosen = np.asarray(selected)
-        if chosen.dtype != np.bool_ or chosen.ndim != 1:
-            raise ValueError(
-                f"selected must be a 1-d array of booleans, got shape {chosen.shape} of {chosen.dtype}; pass what "
-                "select gave"
-            )
-        values = check_scores(score, len(chosen), name="score")
-        if coverage is None:
-            ends = (np.full(len(chosen), np.nan), np.full(len(chosen), np.nan))
-        else:
-            coverage = check_coverage(coverage)
-            ends = self._ends(coverage, band_groups, len(chosen))
-            _check_agrees(values, chosen, ends, coverage)
-        self._write(ids, values, chosen, ends=ends, coverage=coverage, time=time)
+        if not isinstance(decisions, Decisions):
+            raise TypeError(f"decisions must be what clf.decide(X) gave, got {type(decisions).__name__}")
+        if self._clf.estimator_ is not self._model or self._clf.band_rule_ is not self._rule:
+            raise ValueError("clf was fitted again after the log was opened; close the log and open it again")
+        if decisions.decided_by is not self._rule:
+            raise ValueError("decisions must be made by the classifier of this log, got those of another; decide again")
+        n_rows = len(decisions)
+        nothing = np.full(n_rows, np.nan)
+        columns = {
+            "id": _checked_ids(ids, n_rows),
+            "score": decisions.selection_score,
+            "decision": np.where(decisions.selected, AUTOMATIC, REVIEW).astype(object),
+            "lower": nothing if decisions.lower is None else decisions.lower,
+            "upper": nothing if decisions.upper is None else decisions.upper,
+            "target_coverage": nothing if decisions.coverage is None else np.full(n_rows, decisions.coverage),
+            "rule_fingerprint": np.full(n_rows, self.rule_fingerprint, dtype=object),
+            "model_fingerprint": np.full(n_rows, self.model_fingerprint, dtype=object),
+            "time": _checked_times(time, n_rows),
+        }
+        with self._lock:
+            if self._store is None:
+                raise ValueError(f"the log {self.path} is closed; open a new DecisionLog to write more")
+            if n_rows:
+                self._store.append(columns)
 
     def close(self) -> None:
         """End the log; a CSV file can then be opened by another writer."""
@@ -216,49 +204,6 @@ class DecisionLog:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def _ends(self, coverage: float, band_groups: Any, n_rows: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Lower and upper end of each row's band."""
-        if band_groups is None:
-            band = self._clf.band(coverage)
-            return np.full(n_rows, band.lower), np.full(n_rows, band.upper)
-        groups = np.asarray(band_groups).tolist()
-        if len(groups) != n_rows:
-            raise ValueError(f"band_groups must hold one group per row, got {len(groups)} for {n_rows} rows")
-        bands: dict[Any, RejectionBand] = {group: self._clf.band(coverage, group) for group in dict.fromkeys(groups)}
-        lower = np.array([bands[group].lower for group in groups], dtype=np.float64)
-        upper = np.array([bands[group].upper for group in groups], dtype=np.float64)
-        return lower, upper
-
-    def _write(
-        self,
-        ids: Any,
-        score: NDArray[np.float64],
-        selected: NDArray[np.bool_],
-        *,
-        ends: tuple[NDArray[np.float64], NDArray[np.float64]],
-        coverage: float | None,
-        time: Any,
-    ) -> None:
-        if self._clf.estimator_ is not self._model or self._clf.band_rule_ is not self._rule:
-            raise ValueError("clf was fitted again after the log was opened; close the log and open it again")
-        n_rows = len(score)
-        columns = {
-            "id": _checked_ids(ids, n_rows),
-            "score": score,
-            "decision": np.where(selected, "accept", "defer").astype(object),
-            "lower": ends[0],
-            "upper": ends[1],
-            "target_coverage": np.full(n_rows, np.nan if coverage is None else coverage),
-            "rule_fingerprint": np.full(n_rows, self.rule_fingerprint, dtype=object),
-            "model_fingerprint": np.full(n_rows, self.model_fingerprint, dtype=object),
-            "time": _checked_times(time, n_rows),
-        }
-        with self._lock:
-            if self._store is None:
-                raise ValueError(f"the log {self.path} is closed; open a new DecisionLog to write more")
-            if n_rows:
-                self._store.append(columns)
 
 
 def read_decisions(path: str | os.PathLike[str]) -> Any:
@@ -321,24 +266,9 @@ def _format_of(path: Path, asked: str | None) -> LogFormat:
     return "csv" if is_csv else "parquet"
 
 
-def _check_agrees(
-    score: NDArray[np.float64],
-    selected: NDArray[np.bool_],
-    ends: tuple[NDArray[np.float64], NDArray[np.float64]],
-    coverage: float,
-) -> None:
-    lower, upper = ends
-    other = selected != ((score < lower) | (score > upper))
-    if other.any():
-        raise ValueError(
-            f"selected must follow from score and the band for coverage={coverage:g}, got {int(other.sum())} of "
-            f"{len(score)} rows that do not, the first at position {int(np.argmax(other))}; pass the coverage and the "
-            "band_groups that select had, or coverage=None if no band decided"
-        )
-
-
-def _checked_ids(ids: Any, n_rows: int) -> NDArray[Any]:
+def _checked_ids(ids: Any, n_rows: int | None) -> NDArray[Any]:
     values = list(ids.tolist() if hasattr(ids, "tolist") else ids)
+    n_rows = len(values) if n_rows is None else n_rows
     if isinstance(ids, str) or len(values) != n_rows:
         raise ValueError(f"ids must hold one name per row, got {len(values)} for {n_rows} rows; pass a list")
     texts = np.empty(n_rows, dtype=object)

@@ -18,15 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.bands import check_coverage
+from aucross.core.decisions import Decisions
 from aucross.core.ranking import FloatArray, RankedScores, check_scores
+from aucross.core.scored_rows import ScoredRows
 from aucross.deploy.drift_reference import (
-    Decisions,
     Tolerance,
     check_classifier,
     check_false_alarm,
     check_tolerance,
-    decide,
     reference_from,
+    watched_scores,
 )
 from aucross.deploy.drift_reports import AUCReport, CoverageReport
 from aucross.deploy.drift_run import DriftRun, run_from_json, run_to_json
@@ -178,7 +179,7 @@ class CoverageMonitor:
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             The rows of the batch, as the classifier gets them; each row once.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group.
@@ -189,8 +190,10 @@ class CoverageMonitor:
             Shares, evidence, alarm, stability index and deciles; ``print(report)`` says it in a sentence. A batch
             without rows changes nothing.
         """
-        decisions = self._decide(X, band_groups)
-        return self._add(decisions.selected, {name: decisions.scores[name] for name in self.reference.bins})
+        if _n_rows(X) == 0:  # most models refuse to score no rows
+            return self._add(np.empty(0, dtype=bool), {name: np.empty(0) for name in self.reference.bins})
+        rows, decisions = self._decide(X, band_groups)
+        return self._add(decisions.selected, watched_scores(rows, decisions, self.clf.band_rule_.axis))
 
     def update_selected(self, selected: Any, scores: Any = None) -> CoverageReport:
         """Add a batch of logged decisions, without scoring the rows again.
@@ -235,7 +238,7 @@ class CoverageMonitor:
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Rows with known labels, each row once; rejected ones are left out here.
         y : array-like of shape (n_samples,)
             Their labels.
@@ -249,8 +252,10 @@ class CoverageMonitor:
         """
         self._check_auc_is_tested()
         positive = self._positive(y, _n_rows(X))
-        decisions = self._decide(X, band_groups)
-        return self._add_labels(positive, decisions.selected, decisions.scores["score"])
+        if not len(positive):
+            return self._add_labels(positive, positive, np.empty(0))
+        rows, decisions = self._decide(X, band_groups)
+        return self._add_labels(positive, decisions.selected, rows.score)
 
     def update_labels_selected(self, y: Any, selected: Any, scores: Any) -> AUCReport:
         """Add labels of logged decisions, without scoring the rows again.
@@ -324,12 +329,11 @@ class CoverageMonitor:
             )
         return np.array([label == classes[1] for label in labels.tolist()], dtype=bool)
 
-    def _decide(self, X: Any, band_groups: Any) -> Decisions:
+    def _decide(self, X: Any, band_groups: Any) -> tuple[ScoredRows, Decisions]:
         if self.clf.band_rule_ is not self._band_rule:
             raise ValueError("the classifier was fitted again since this run began; make a new CoverageMonitor(clf)")
-        if _n_rows(X) == 0:  # most models refuse to score no rows
-            return Decisions(np.empty(0, dtype=bool), {name: np.empty(0) for name in ("score", "selection_score")})
-        return decide(self.clf, X, self.reference.coverage, band_groups)
+        rows = self.clf.scored(X, band_groups=band_groups)
+        return rows, self.clf.decide(rows, self.reference.coverage)
 
     # ---- storage ----
 

@@ -10,21 +10,16 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import check_coverage, sql_identifier, sql_literal
-from aucross.core.influence import InfluenceBands
-from aucross.core.rules import GroupBands
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
-from aucross.deploy.object_tree import ObjectTree, type_name, types_named_in
-from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.confidence import PlugIn, SCross
 
 RULE_FORMAT_NAME = "aucross-rule"
 RULE_FORMAT_VERSION = 1
 
-# How the score that the bands lie on is computed, by family, number of classes and method of the base model.
+# How the score that the bands lie on is computed, by axis, number of classes and method of the base model.
 _SCORES = {
-    ("auc", "two", "predict_proba"): "p, where p is the probability of positive_class",
-    ("auc", "two", "decision_function"): "d, where d is the decision value in favour of positive_class",
+    ("score", "two", "predict_proba"): "p, where p is the probability of positive_class",
+    ("score", "two", "decision_function"): "d, where d is the decision value in favour of positive_class",
     ("confidence", "two", "predict_proba"): "max(p, 1 - p), where p is the probability of positive_class",
     ("confidence", "two", "decision_function"): "abs(d), where d is the decision value in favour of positive_class",
     ("confidence", "many", "predict_proba"): "the largest of the probabilities of the classes",
@@ -125,7 +120,7 @@ def rule_to_sql(
     check_is_fitted(clf, "band_rule_")
     _score_in_words(clf)  # refuses rules that lie on something else
     (target,) = _checked_coverages(clf, None if coverage is None else [coverage])
-    has_groups = isinstance(clf.band_rule_, GroupBands)
+    has_groups = clf.band_rule_.group_labels is not None
     if has_groups != (group_column is not None):
         remedy = "name the column that holds the group of each row" if has_groups else "leave it out"
         raise ValueError(f"group_column must be given if and only if the bands were fitted per group; {remedy}")
@@ -148,23 +143,20 @@ def _checked_coverages(clf: SelectiveClassifier, coverages: Iterable[float] | No
 
 def _score_in_words(clf: SelectiveClassifier) -> str:
     """How to compute the score that the bands lie on; refuses rules for which it takes the models."""
-    by_confidence = isinstance(clf, SCross | PlugIn)
-    if type_name(InfluenceBands) in types_named_in(ObjectTree.of(clf.band_rule_).root) or not (
-        by_confidence or isinstance(clf, AUCross | PlugInAUC)
-    ):
+    axis = clf.band_rule_.axis
+    if axis == "other":
         raise ValueError(
             f"the bands of this {type(clf).__name__} lie on a selection score that takes the models to compute, not on "
             "a score that another system has, so they are of no use without them; decide with select(X) and hand over "
             "the decisions"
         )
-    n_classes = "two" if len(clf.classes_) == 2 else "many"
-    return _SCORES["confidence" if by_confidence else "auc", n_classes, clf.response_method_]
+    return _SCORES[axis, "two" if len(clf.classes_) == 2 else "many", clf.response_method_]
 
 
 def _groups(clf: SelectiveClassifier) -> list[Any]:
-    if not isinstance(clf.band_rule_, GroupBands):
-        return [None]
-    groups = list(clf.band_rule_.rules)
+    groups = list(clf.band_rule_.group_labels or (None,))
+    if clf.band_rule_.group_labels is None:
+        return groups
     others = [group for group in groups if not isinstance(group, str | int | float)]
     if others:
         raise ValueError(

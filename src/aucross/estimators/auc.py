@@ -3,52 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.core.band_rule import BandRule
 from aucross.core.influence import ExpectedAUC, InfluenceBands, InfluenceQuantiles, PairwiseMetric, worth_of_review
 from aucross.core.nested import NestedBands, NestedInfluence
-from aucross.core.ranking import FloatArray, IndexArray
-from aucross.core.rules import BandRule, Placement, estimate_auc_bands
+from aucross.core.ranking import IndexArray, RankedScores
+from aucross.core.rules import Placement, estimate_auc_bands
 from aucross.core.scored_rows import ScoredRows
 from aucross.core.targets import AUCTarget, Target, TargetBands, as_target
-from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.coverage_for import HeldOutCurve
-from aucross.estimators.held_out import (
-    HeldOutScores,
-    Rows,
-    TrainingRows,
-    cross_fit_scores,
-    halves_of,
-    hold_out_scores,
-    stratified_halves,
-)
-from aucross.estimators.placing import (
-    CorrectCoverage,
-    Fitted,
-    check_correct_coverage,
-    check_nested,
-    score_with_fewer_folds,
-)
+from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
+from aucross.estimators.held_out import HeldOutScores, ModelToFit
+from aucross.estimators.placing import CorrectCoverage, PlacingRows, check_nested
 from aucross.estimators.probability import ProbabilityModel, as_evidence
+from aucross.estimators.reading import ContestReader, Reader, ScoreReader
 from aucross.estimators.review import ReviewFacts, class_reasons, facts_of_scores
+from aucross.estimators.training_rows import TrainingRows
 
 
 class _AUCBands(SelectiveClassifier):
     """What the AUC methods share: with two classes the band lies on the score of the positive class."""
 
-    placement: Placement
+    placement: Placement | Callable[[RankedScores], BandRule]
     target: Any
     nested: bool
-    probability_model_: ProbabilityModel
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_nested(self.nested)
-        if self.placement not in ("optimal", "centered"):
-            raise ValueError(f'placement must be "optimal" or "centered", got {self.placement!r}')
+        if not callable(self.placement) and self.placement not in ("optimal", "centered"):
+            raise ValueError(f'placement must be "optimal", "centered" or a rule, got {self.placement!r}')
         target = self._binary_target()
         if self.placement != "optimal" and not isinstance(target, AUCTarget):
             raise ValueError(
@@ -66,8 +54,8 @@ class _AUCBands(SelectiveClassifier):
         tags.classifier_tags.multi_class = self._takes_many_classes()
         return tags
 
-    def _check_training_rows(self, X: Any, y: Any, *others: Any) -> TrainingRows:
-        training = super()._check_training_rows(X, y, *others)
+    def _check_training_rows(self, X: Any, y: Any, **others: Any) -> TrainingRows:
+        training = super()._check_training_rows(X, y, **others)
         n_classes = len(training.classes)
         if n_classes > 2 and not self._takes_many_classes():
             raise ValueError(
@@ -80,57 +68,38 @@ class _AUCBands(SelectiveClassifier):
     def _binary_target(self) -> Target:
         return as_target("auc" if self.target == "auc_mu" else self.target)  # with two classes they are the same
 
-    def _rules_by_influence(
-        self, held_out: HeldOutScores, classes: NDArray[Any], response_method: str
-    ) -> tuple[ProbabilityModel, Callable[[Rows], BandRule]]:
-        """With more than two classes: class probabilities from the scores, and bands on the influence."""
-        _check_every_class(held_out, classes)
-        metric = self._metric_of(classes)
-        evidence = as_evidence(held_out.responses, response_method)
-        model = ProbabilityModel.fit(evidence, held_out.labels, held_out.sample_weight)
-        columns, probabilities = metric.columns(held_out.responses), model.predict(evidence)
-
-        def place(rows: Rows) -> BandRule:
-            part = held_out.take(rows)
-            _check_every_class(part, classes)
-            objective = ExpectedAUC(columns[rows], probabilities[rows], metric.contests, part.sample_weight)
-            rule = InfluenceBands(objective)
-            return NestedInfluence(rule, self.coverage) if self.nested else rule
-
-        return model, place
-
     def _metric_of(self, classes: NDArray[Any]) -> PairwiseMetric:
         return PairwiseMetric(len(classes), "auc_mu" if self.target == "auc_mu" else "auc")
 
     def _metric(self) -> PairwiseMetric:
         return self._metric_of(self.classes_)
 
-    def _score(self, X: Any) -> FloatArray:
-        return self._readable(super()._score(X))
+    @property
+    def probability_model_(self) -> ProbabilityModel:
+        """Calibrated class probabilities from the scores; only with more than two classes."""
+        return self.reader_.model  # type: ignore[attr-defined]
 
-    def _held_out_score(self) -> FloatArray:
-        return self._readable(super()._held_out_score())
+    def _reader(self, held_out: HeldOutScores, classes: NDArray[Any], models: Sequence[ModelToFit]) -> Reader:
+        if len(classes) == 2:
+            return ScoreReader()
+        _check_every_class(held_out, classes)
+        method = models[0].response_method
+        evidence = as_evidence(held_out.responses, method)
+        model = ProbabilityModel.fit(evidence, held_out.labels, held_out.sample_weight)
+        return ContestReader(self._metric_of(classes), model, method)
 
-    def _readable(self, responses: FloatArray) -> FloatArray:
-        model = self.probability_model_ if len(self.classes_) > 2 else None
-        return self._with_probabilities(responses, model, self.classes_, self.response_method_)
-
-    def _with_probabilities(
-        self, responses: FloatArray, model: ProbabilityModel | None, classes: NDArray[Any], response_method: str
-    ) -> FloatArray:
-        """What the rules read: the score, or with more than two classes score columns beside class probabilities."""
-        if model is None:
-            return responses
-        probabilities = model.predict(as_evidence(responses, response_method))
-        return np.column_stack((self._metric_of(classes).columns(responses), probabilities))
-
-    def _place_bands(self, held_out: HeldOutScores, halves: Sequence[HeldOutScores] = ()) -> BandRule:
+    def _place(self, placing: PlacingRows) -> BandRule:
+        if placing.rows.probabilities is not None:
+            return self._place_by_influence(placing)
+        held_out, halves = placing.held_out, [placing.held_out.take(half) for half in placing.halves]
         if self.placement == "centered":
             # The published bounds count rows; weights of any unit are brought to as many.
             held_out, *halves = (part.with_weights_as_rows() for part in (held_out, *halves))
         whole = held_out.ranked_both_classes()
         rankings = [half.ranked_both_classes("the held-out rows of each random half") for half in halves]
         target = self._binary_target()
+        if callable(self.placement):
+            return _checked_rule(self.placement(whole.isotonic()))
         if not isinstance(target, AUCTarget):
             return TargetBands(whole.isotonic(), target)
         if self.nested and self.placement == "optimal":
@@ -138,38 +107,42 @@ class _AUCBands(SelectiveClassifier):
         # A band centred on the only score that there is would reject every row.
         return estimate_auc_bands(whole, rankings, placement=self.placement if len(whole) > 1 else "optimal")
 
-    def _review_facts(
-        self,
-        X: Any,  # noqa: ARG002
-        score: FloatArray,
-        part: IndexArray,
-        rows: IndexArray,
-        rule: Any,
-    ) -> ReviewFacts:
-        if len(self.classes_) == 2:
-            return facts_of_scores(score, part, rows, self._probability_at(rule, score), self.classes_[1])
-        metric = self._metric()
-        columns, probabilities = np.split(score, [metric.n_columns], axis=1)
-        worth = np.zeros(len(score))
-        worth[part] = worth_of_review(columns[part], probabilities[part], metric.contests)
-        most = probabilities[rows].max(axis=1, initial=0.0)
-        return ReviewFacts(most, worth[rows], most, class_reasons(probabilities[rows], self.classes_.tolist()))
+    def _place_by_influence(self, placing: PlacingRows) -> BandRule:
+        """With more than two classes the bands lie on the influence."""
+        if placing.halves:
+            # Confidence needs rows that had no part in their own selection score: one half searches the influence, the
+            # other places its threshold.
+            searched, placed = placing.halves
+            part = replace(placing, held_out=placing.held_out.take(searched), rows=placing.rows.take(searched))
+            return InfluenceQuantiles(self._place_by_influence(replace(part, halves=())), placing.rows.take(placed))
+        classes, rows = np.unique(placing.held_out.labels), placing.rows
+        assert rows.probabilities is not None
+        metric = self._metric_of(np.arange(rows.probabilities.shape[1]))
+        if len(classes) < metric.n_classes:
+            _check_every_class(placing.held_out, np.arange(metric.n_classes))
+        objective = ExpectedAUC(rows.columns, rows.probabilities, metric.contests, rows.sample_weight)
+        rule = InfluenceBands(objective)
+        return NestedInfluence(rule, self.coverage) if self.nested else rule
 
-    def _probability_at(self, rule: Any, score: FloatArray) -> FloatArray:
-        """Share of positives at each score; the rankings of centred bands hold labels as they are."""
-        ranked = rule.ranked if self.placement == "optimal" else rule.ranked.isotonic()
-        return ranked.probability_at(score)
+    def _review_facts(self, rows: ScoredRows, deferred: IndexArray, rule: BandRule) -> ReviewFacts:
+        read = rows.rule_input
+        if read.probabilities is None:
+            probability = rule.probability_at(read)
+            if probability is None:
+                probability = self.held_out_.ranked().isotonic().probability_at(rows.score)
+            return facts_of_scores(rows.score, deferred, probability, self.classes_[1])
+        worth = worth_of_review(read.columns, read.probabilities, self._metric().contests)
+        of_deferred = read.probabilities[deferred]
+        most = of_deferred.max(axis=1, initial=0.0)
+        return ReviewFacts(most, worth[deferred], most, class_reasons(of_deferred, self.classes_.tolist()))
 
-    def _held_out_curve(self, alpha: float) -> HeldOutCurve:
-        if self.band_groups_ is not None or len(self.classes_) > 2:
-            return super()._held_out_curve(alpha)
-        ranked = self.held_out_.of_effective_size().ranked()
 
-        def curve(coverage: float) -> tuple[float, float, float]:
-            band = self.band(coverage)
-            return (ranked.auc(band), *ranked.auc_bounds(alpha, band))
-
-        return curve
+def _checked_rule(rule: Any) -> BandRule:
+    if not isinstance(rule, BandRule):
+        raise TypeError(
+            f"placement must turn a ranking into a BandRule, got {type(rule).__name__}; pass a subclass of BandRule"
+        )
+    return rule
 
 
 def _check_every_class(held_out: HeldOutScores, classes: NDArray[Any]) -> None:
@@ -181,7 +154,7 @@ def _check_every_class(held_out: HeldOutScores, classes: NDArray[Any]) -> None:
         )
 
 
-class AUCross(_AUCBands):
+class AUCross(_AUCBands, CrossFitted):
     """Wrap a classifier so that it abstains where that raises the AUC, with cross-fitted scores.
 
     Every training row is scored by a model that has not seen it (K-fold cross-fitting). On these scores the band is
@@ -198,9 +171,10 @@ class AUCross(_AUCBands):
     coverage_confidence : float in (0, 1), optional
         Reject less, so that new rows keep the coverage with this probability. Approximate for cross-fitted scores, see
         :doc:`/howto/coverage-promise`. Without it the coverage is met on average. Excludes `sample_weight`.
-    placement : {"optimal", "centered"}, default="optimal"
+    placement : {"optimal", "centered"} or callable, default="optimal"
         How the band is placed: ``"optimal"`` searches the best band exactly, on isotonic labels; ``"centered"`` is
-        the published algorithm.
+        the published algorithm. Or a rule of your own: a subclass of :class:`~aucross.core.BandRule`, or a function,
+        that is called with the ranking of the held-out rows and returns a rule.
     target : {"auc", "auc_mu", "ks", "average_precision", "partial_auc"} or target object, default="auc"
         What the band is placed for: the AUC of the selected rows, their Kolmogorov-Smirnov statistic, average
         precision or standardised partial AUC (``"partial_auc"`` up to a false positive rate of 0.1,
@@ -277,7 +251,7 @@ class AUCross(_AUCBands):
         estimator: Any,
         *,
         coverage: float = 0.9,
-        placement: Placement = "optimal",
+        placement: Placement | Callable[[RankedScores], BandRule] = "optimal",
         target: Any = "auc",
         nested: bool = False,
         coverage_confidence: float | None = None,
@@ -299,46 +273,15 @@ class AUCross(_AUCBands):
         self.random_state = random_state
         self.response_method = response_method
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_correct_coverage(self.correct_coverage, self.cv)
+    def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
+        return self.placement == "centered"
 
-    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
-        held_out = cross_fit_scores(
-            self.estimator, training, cv=self.cv, response_method=response_method, rng=rng, n_jobs=self.n_jobs
-        )
-
-        def place_on_score(rows: Rows) -> BandRule:
-            part = held_out.take(rows)
-            return self._place_bands(part, stratified_halves(part, rng) if self.placement == "centered" else ())
-
-        place: Callable[[Rows], BandRule] = place_on_score
-        probability_model = None
-        if len(training.classes) > 2:
-            probability_model, place = self._rules_by_influence(held_out, training.classes, response_method)
-
-        def readable(scores: HeldOutScores) -> FloatArray:
-            return self._with_probabilities(scores.responses, probability_model, training.classes, response_method)
-
+    def _correction(self) -> CorrectCoverage:
         stays_as_published = self.correct_coverage == "auto" and self.placement == "centered"
-        return Fitted(
-            training.fit(self.estimator),
-            held_out,
-            readable(held_out),
-            place,
-            {} if probability_model is None else {"probability_model_": probability_model},
-            score_with_fewer_folds(
-                self,
-                training,
-                response_method,
-                rng,
-                correct_coverage=False if stays_as_published else self.correct_coverage,
-                readable=readable,
-            ),
-        )
+        return False if stays_as_published else self.correct_coverage
 
 
-class PlugInAUC(_AUCBands):
+class PlugInAUC(_AUCBands, HeldOut):
     """Wrap a classifier so that it abstains where that raises the AUC, with hold-out scores.
 
     The classifier is trained on one part of the rows; the band is placed on its scores of the other part. One
@@ -355,9 +298,10 @@ class PlugInAUC(_AUCBands):
         Reject less, so that new rows keep the coverage with this probability. Exact with two classes, whichever band
         the search picks, for new rows from the population of the held-out ones. Without it the coverage is met on
         average. Excludes `sample_weight`.
-    placement : {"optimal", "centered"}, default="optimal"
+    placement : {"optimal", "centered"} or callable, default="optimal"
         How the band is placed: ``"optimal"`` searches the best band exactly, on isotonic labels; ``"centered"`` is
-        the published algorithm.
+        the published algorithm. Or a rule of your own: a subclass of :class:`~aucross.core.BandRule`, or a function,
+        that is called with the ranking of the held-out rows and returns a rule.
     target : {"auc", "auc_mu", "ks", "average_precision", "partial_auc"} or target object, default="auc"
         What the band is placed for: the AUC of the selected rows, their Kolmogorov-Smirnov statistic, average
         precision or standardised partial AUC (``"partial_auc"`` up to a false positive rate of 0.1,
@@ -425,7 +369,7 @@ class PlugInAUC(_AUCBands):
         estimator: Any,
         *,
         coverage: float = 0.9,
-        placement: Placement = "optimal",
+        placement: Placement | Callable[[RankedScores], BandRule] = "optimal",
         target: Any = "auc",
         nested: bool = False,
         coverage_confidence: float | None = None,
@@ -445,41 +389,5 @@ class PlugInAUC(_AUCBands):
         self.random_state = random_state
         self.response_method = response_method
 
-    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
-        model, held_out = hold_out_scores(
-            self.estimator,
-            training,
-            cv=self.cv,
-            holdout_size=self.holdout_size,
-            response_method=response_method,
-            rng=rng,
-        )
-
-        def place_on_score(rows: Rows) -> BandRule:
-            return self._place_bands(held_out.take(rows))
-
-        if len(training.classes) == 2:
-            return Fitted(model, held_out, held_out.responses, place_on_score)
-        probability_model, place = self._rules_by_influence(held_out, training.classes, response_method)
-        score = self._with_probabilities(held_out.responses, probability_model, training.classes, response_method)
-        place = place if self.coverage_confidence is None else self._placed_by_halves(held_out, score, place, rng)
-        return Fitted(model, held_out, score, place, {"probability_model_": probability_model})
-
-    def _placed_by_halves(
-        self,
-        held_out: HeldOutScores,
-        score: FloatArray,
-        place: Callable[[Rows], BandRule],
-        rng: np.random.RandomState,
-    ) -> Callable[[Rows], BandRule]:
-        """Search the influence on one half of the rows and place its threshold on the other.
-
-        A promise needs rows that had no part in their own selection score.
-        """
-
-        def place_by_halves(rows: Rows) -> BandRule:
-            positions = np.arange(len(score))[rows]
-            searched, placed = (positions[half] for half in halves_of(held_out.labels[positions], rng))
-            return InfluenceQuantiles(place(searched), ScoredRows(score[placed], None))
-
-        return place_by_halves
+    def _wants_halves(self, training: TrainingRows) -> bool:
+        return len(training.classes) > 2 and self.coverage_confidence is not None

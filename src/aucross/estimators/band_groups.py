@@ -1,8 +1,7 @@
-"""Bands per group: which rows belong to which group, and a rule placed on each group's held-out rows."""
+"""Groups of rows that get a band each: one label per row, none missing, all among the held-out rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import NDArray
 
 from aucross.core.missing import is_missing
 from aucross.core.ranking import IndexArray
-from aucross.core.rules import BandRule, GroupBands
 
 
 def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:
@@ -29,43 +27,11 @@ def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:
     return groups
 
 
-def check_groups_given(fitted: bool, given: bool, name: str) -> None:
-    """Refuse groups for bands that know none, and the other way round."""
-    if fitted and not given:
-        raise ValueError(f"{name} must be given: the bands were fitted per group, so a row needs its group")
-    if given and not fitted:
-        raise ValueError(
-            f"{name} must not be given: the bands were fitted without groups; call fit(..., band_groups=...)"
-        )
-
-
-def groups_held_out(groups: NDArray[Any], rows: IndexArray) -> NDArray[Any]:
-    """Groups of the held-out rows; each group of the training rows must be among them."""
-    without = set(groups.tolist()) - set(groups[rows].tolist())
+def check_groups_held_out(groups: NDArray[Any] | None, rows: IndexArray) -> None:
+    """Refuse groups none of whose rows place a band."""
+    without = set() if groups is None else set(groups.tolist()) - set(groups[rows].tolist())
     if without:
         raise ValueError(
             f"every group of band_groups must have held-out rows to place its band on, got none for "
             f"{sorted(map(str, without))}; pass a larger holdout_size, another cv, or merge small groups"
         )
-    return groups[rows]
-
-
-def positions_by_group(groups: NDArray[Any]) -> dict[Any, IndexArray]:
-    """Positions of the rows of each group, groups in order of appearance."""
-    codes: dict[Any, int] = {}
-    numbers = np.array([codes.setdefault(group, len(codes)) for group in groups.tolist()], dtype=np.intp)
-    return {group: np.flatnonzero(numbers == code) for group, code in codes.items()}
-
-
-def place_per_group(place: Callable[[IndexArray], BandRule], groups: NDArray[Any]) -> GroupBands:
-    """Place a rule on the held-out rows of each group; errors name the group."""
-    rules = {}
-    for group, rows in positions_by_group(groups).items():
-        try:
-            rules[group] = place(rows)
-        except ValueError as error:
-            raise ValueError(
-                f"no band can be placed for the group {group!r} with {len(rows)} held-out rows: {error}; merge it with "
-                "another group"
-            ) from error
-    return GroupBands(rules)

@@ -1,10 +1,18 @@
-"""The contract of every estimator: a classifier that answers all rows, and a band that says which answers to use."""
+"""The contract of every estimator: a classifier that answers all rows, and a band that says which answers to use.
+
+::
+
+    fit     X, y ──► held-out scores ──► reader ──► rule
+    scored  X ──► models, once ──► reader ──► ScoredRows
+    decide  ScoredRows ──► rule ──► Decisions          select, predict_selective, review_queue ... all come through here
+"""
 
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,17 +23,14 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from aucross.core.band_rule import BandRule
 from aucross.core.bands import RejectionBand, check_coverage
-from aucross.core.capacity import check_capacity, share_of_groups
+from aucross.core.capacity import check_capacity
+from aucross.core.decisions import Decisions
 from aucross.core.influence import PairwiseMetric
-from aucross.core.ranking import FloatArray, IndexArray, check_scores
-from aucross.core.rules import BandRule, placed_rule
-from aucross.estimators.band_groups import (
-    check_band_groups,
-    check_groups_given,
-    groups_held_out,
-    positions_by_group,
-)
+from aucross.core.ranking import FloatArray, IndexArray, check_weights
+from aucross.core.scored_rows import RuleInput, ScoredRows, confidence_of, predicted_class
+from aucross.estimators.band_groups import check_band_groups, check_groups_held_out
 from aucross.estimators.coverage_for import (
     CoverageForAUC,
     HeldOutCurve,
@@ -34,12 +39,30 @@ from aucross.estimators.coverage_for import (
     tail_probability,
 )
 from aucross.estimators.frames import refuse_columns_that_abort
-from aucross.estimators.held_out import Rows, TrainingRows, class_scores
+from aucross.estimators.held_out import CrossFit, HeldOutScores, HeldOutSource, HoldOut, ModelToFit
 from aucross.estimators.labels import check_reject_label
-from aucross.estimators.placing import Fitted, warn_if_constant, warn_if_nothing_promised
-from aucross.estimators.recalibrate import score_unlabelled
-from aucross.estimators.review import ReviewFacts, ReviewQueue, check_tie_breaker, order_of, queue_of
+from aucross.estimators.models import answers_by_score, checked_scores
+from aucross.estimators.placing import (
+    CorrectCoverage,
+    Draws,
+    PlacingRows,
+    check_correct_coverage,
+    draw_fewer_splits,
+    draw_halves,
+    rule_in_force,
+    score_again,
+    warn_if_constant,
+    warn_if_nothing_rejected,
+)
+from aucross.estimators.reading import Reader
+from aucross.estimators.recalibrate import place_on_unlabelled, score_unlabelled
+from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
+from aucross.estimators.splits import rows_scored
 from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
+from aucross.estimators.training_rows import TrainingRows, take_rows
+
+# Rows near the decision boundary on which `fit` finds out whether labels follow from scores.
+_ROWS_TO_PROBE = 256
 
 
 def _base_offers(name: str) -> Any:
@@ -52,11 +75,22 @@ def _base_offers(name: str) -> Any:
     return check
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """What the steps of a fit give, before any of it is put on the classifier."""
+
+    models: Sequence[Any]  # the one that answers first
+    held_out: HeldOutScores
+    reader: Reader
+    rule: BandRule
+    attributes: dict[str, Any]  # what only one method has, by name
+
+
 class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of all selective classifiers: validates, delegates to the base model, answers questions about the band.
 
-    A subclass supplies ``_fit``, the steps of its algorithm. Where its rule reads something else than the score of the
-    positive class it overrides ``_score`` and ``_held_out_score``.
+    A method is two choices: where held-out scores come from (``_source``) and where on them to reject (``_place``, with
+    ``_reader`` for what the rule reads of a row).
     """
 
     # Constructor parameters that every subclass has.
@@ -66,20 +100,46 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
     random_state: Any
     response_method: str
 
-    band_rule_: Any  # a BandRule, or GroupBands if fitted per group
-    fitted_band_rule_: Any  # of a recalibrated copy: the rule that the fit placed
+    band_rule_: BandRule
+    fitted_band_rule_: BandRule  # of a recalibrated copy: the rule that the fit placed
+    reader_: Reader
+    held_out_: HeldOutScores
+
+    # ---- the two choices of a method ----
 
     @abstractmethod
-    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
-        """Run the method on checked rows; set nothing on `self`."""
+    def _source(self) -> HeldOutSource:
+        """Who trains and who is scored."""
 
-    def _score(self, X: Any) -> FloatArray:
-        """What the selection reads of new rows, for all coverages: here the score of the positive class."""
-        return checked_scores(self.estimator_, X, self.response_method_, self.classes_)
+    @abstractmethod
+    def _reader(self, held_out: HeldOutScores, classes: NDArray[Any], models: Sequence[ModelToFit]) -> Reader:
+        """Say what the rule reads of a row."""
 
-    def _held_out_score(self) -> FloatArray:
-        """The same for the held-out rows."""
-        return self.held_out_.responses
+    @abstractmethod
+    def _place(self, placing: PlacingRows) -> BandRule:
+        """Say where to reject, for rows that were held out."""
+
+    @abstractmethod
+    def _review_facts(self, rows: ScoredRows, deferred: IndexArray, rule: BandRule) -> ReviewFacts:
+        """Say what a person is told about the deferred ones of some rows that share a rule."""
+
+    def _models(self, training: TrainingRows, response_method: str, rng: Any) -> list[ModelToFit]:  # noqa: ARG002
+        """The models that see every row, the one that answers first."""
+        return [ModelToFit(self.estimator, training, response_method)]
+
+    def _fitted_models(self) -> list[tuple[Any, str]]:
+        """The same after the fit, with the method that gives their scores."""
+        return [(self.estimator_, self.response_method_)]
+
+    def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
+        """Whether the rule blends the rows with two random halves of them."""
+        return False
+
+    def _correction(self) -> CorrectCoverage:
+        """Whether the coverage is corrected for models that saw fewer rows than the one that answers."""
+        return False
+
+    # ---- fit ----
 
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, band_groups: Any = None, **fit_params: Any
@@ -110,33 +170,64 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         """
         self._check_parameters()
         refuse_columns_that_abort(self.estimator, X)
-        training = self._check_training_rows(X, y, sample_weight, groups, fit_params)
+        training = self._check_training_rows(
+            X, y, sample_weight=sample_weight, groups=groups, band_groups=band_groups, fit_params=fit_params
+        )
         response_method = resolve_response_method(self.estimator, self.response_method)
-        band_groups = None if band_groups is None else check_band_groups(band_groups, len(training.y))
         fitted = self._fit(training, response_method, check_random_state(self.random_state))
         warn_if_constant(fitted.held_out.responses, "held-out")
-        held_out_groups = None if band_groups is None else groups_held_out(band_groups, fitted.held_out.rows)
-        band_rule = fitted.rule(band_groups, self.coverage_confidence)
-        warn_if_nothing_promised(band_rule, self.coverage)
-        # Only now, so that a failure leaves an earlier fit as it was.
-        self.estimator_ = fitted.estimator
-        self.held_out_ = fitted.held_out
-        self.band_rule_ = band_rule
+        warn_if_nothing_rejected(fitted.rule, self.coverage)
+        # Only now and in one step, so that a failure leaves an earlier fit as it was.
         self.__dict__.pop("fitted_band_rule_", None)
-        self.band_groups_ = held_out_groups
-        self.classes_ = training.classes
-        self.response_method_ = response_method
-        for name, value in fitted.attributes.items():
-            setattr(self, name, value)
+        self.__dict__.update(
+            estimator_=fitted.models[0],
+            held_out_=fitted.held_out,
+            reader_=fitted.reader,
+            band_rule_=fitted.rule,
+            classes_=training.classes,
+            response_method_=response_method,
+            answers_by_score_=_probe_answers(fitted.models[0], fitted.held_out, training, response_method),
+            **fitted.attributes,
+        )
         return self
+
+    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
+        """Run the steps of the method on checked rows; set nothing on `self`."""
+        source = self._source()
+        draws, models = self._draw(source, training, response_method, rng)
+        fitted_models, held_out = source.score(models, draws.splits)
+        return self._place_rule(fitted_models, held_out, draws, models)
+
+    def _draw(
+        self, source: HeldOutSource, training: TrainingRows, response_method: str, rng: np.random.RandomState
+    ) -> tuple[Draws, list[ModelToFit]]:
+        """Make all random draws; nothing is drawn after this."""
+        splits = source.splits(training, rng)
+        scored = rows_scored(splits)
+        check_groups_held_out(training.band_groups, scored)
+        models = self._models(training, response_method, rng)
+        halves = draw_halves(training, scored, rng) if self._wants_halves(training) else []
+        fewer = draw_fewer_splits(training, self.estimator, getattr(self, "cv", None), self._correction(), rng)
+        return Draws(splits, halves, fewer), models
+
+    def _place_rule(
+        self, fitted_models: Sequence[Any], held_out: HeldOutScores, draws: Draws, models: Sequence[ModelToFit]
+    ) -> Fitted:
+        reader = self._reader(held_out, models[0].training.classes, models)
+        fewer_folds, factor = score_again(self._source(), models, draws.fewer_splits, reader)
+        placing = PlacingRows(held_out, held_out.read_by(reader), reader, fewer_folds=fewer_folds, factor=factor)
+        rule = rule_in_force(placing, draws.halves, self._place, self.coverage_confidence)
+        return Fitted(fitted_models, held_out, reader, rule, self._further_attributes(fitted_models, held_out))
+
+    def _further_attributes(self, fitted_models: Sequence[Any], held_out: HeldOutScores) -> dict[str, Any]:  # noqa: ARG002
+        """Fitted attributes that only one method has, by name."""
+        return {}
 
     def _check_parameters(self) -> None:
         check_shared_parameters(self)
 
-    def _check_training_rows(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, fit_params: dict[str, Any]
-    ) -> TrainingRows:
-        return check_training_rows(self, X, y, sample_weight, groups=groups, fit_params=fit_params)
+    def _check_training_rows(self, X: Any, y: Any, **others: Any) -> TrainingRows:
+        return check_training_rows(self, X, y, **others)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata this estimator uses itself and which it passes on."""
@@ -218,6 +309,154 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         refuse_columns_that_abort(self.estimator_, X)
         return self.estimator_.decision_function(X)
 
+    # ---- the door: rows are scored once, then decided on ----
+
+    def scored(self, X: Any, *, sample_weight: Any = None, band_groups: Any = None) -> ScoredRows:
+        """Run each model once on the rows and keep what everything else needs.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            Rows to score. Rows that this classifier has scored are returned as they are.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, for evaluation and for placing bands anew.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        ScoredRows
+            Takes the place of `X` in :meth:`decide`, :meth:`select`, :meth:`review_queue`, :meth:`recalibrate`, in the
+            functions that evaluate and in the monitor and the log, none of which runs a model again.
+
+        Notes
+        -----
+        A label follows from the scores of most models: it is the class of the highest. `fit` tries on rows near the
+        boundary whether that is so, and only other models are asked for their labels in a second pass.
+        """
+        check_is_fitted(self, "band_rule_")
+        if isinstance(X, ScoredRows):
+            self._check_own(X)
+            rows = X
+        else:
+            score, second = self._run_models(X)
+            rows = self._scored_rows(score, second, None if self.answers_by_score_ else self.predict(X))
+        return rows.with_rows(
+            sample_weight=None if sample_weight is None else check_weights(sample_weight, len(rows)),
+            band_groups=None if band_groups is None else check_band_groups(band_groups, len(rows)),
+        )
+
+    def _run_models(self, X: Any) -> tuple[FloatArray, FloatArray | None]:
+        """Scores of the model that answers, and of the second one where there is one."""
+        scores = [checked_scores(model, X, method, self.classes_) for model, method in self._fitted_models()]
+        return scores[0], scores[1] if len(scores) > 1 else None
+
+    def _scored_rows(self, score: FloatArray, second: FloatArray | None, predicted: Any = None) -> ScoredRows:
+        is_probability = self.response_method_ == "predict_proba"
+        if predicted is None:
+            predicted = self.classes_[predicted_class(score, is_probability=is_probability)]
+        rule_input = RuleInput(*self.reader_.read(score, second))
+        return ScoredRows(score, np.asarray(predicted), self.classes_, is_probability, rule_input, self.estimator_)
+
+    def _check_own(self, rows: ScoredRows) -> None:
+        is_foreign = rows.scored_by is not None and rows.scored_by is not self.estimator_
+        if is_foreign or not np.array_equal(rows.classes, self.classes_):
+            raise ValueError(
+                "scored rows must come from this classifier or a recalibrated copy of it, got rows that another model "
+                "scored; call scored(X) of this one"
+            )
+
+    def scored_held_out(self) -> ScoredRows:
+        """The held-out rows of the fit as scored rows, by the models that did not train on them.
+
+        Returns
+        -------
+        ScoredRows
+            With the weights and groups of the fit; ``held_out_.labels`` are their classes.
+        """
+        check_is_fitted(self, "band_rule_")
+        held_out = self.held_out_
+        rows = self._scored_rows(held_out.responses, held_out.second)
+        return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
+
+    def decide(
+        self,
+        X: Any,
+        coverage: float | None = None,
+        band_groups: Any = None,
+        *,
+        capacity: int | None = None,
+        ids: Any = None,
+    ) -> Decisions:
+        """Decide for each row whether its prediction is used, by a coverage or by a capacity.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            Rows to decide on.
+        coverage : float in (0, 1], optional
+            Target share of rows to select; the constructor's `coverage` by default. Any value can be asked for
+            after one fit.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group; an unseen group is an error.
+        capacity : int, optional
+            Reject exactly this many of the rows: 0 rejects none, more than there are rejects all. Excludes `coverage`.
+        ids : array-like of shape (n_samples,), optional
+            Ids, all different, that decide between rows of equal score if `capacity` is given. Without them such rows
+            are interchangeable and their position decides.
+
+        Returns
+        -------
+        Decisions
+            Which rows are selected, the score on which the band lies, and the band of each row; with a capacity the
+            order of review and a reason for each rejected row.
+        """
+        rows = self.scored(X, band_groups=band_groups)
+        if capacity is not None:
+            return self._decide_by_capacity(rows, capacity, coverage, ids)
+        if ids is not None:
+            raise ValueError("ids must not be given without capacity: a band never cuts through a tie")
+        coverage = self._coverage_in_force(coverage)
+        selection_score, lower, upper = self.band_rule_.bands_of(rows.rule_input, coverage)
+        selected = (selection_score < lower) | (selection_score > upper)
+        return Decisions(selected, selection_score, coverage, lower, upper, decided_by=self.band_rule_)
+
+    def _decide_by_capacity(self, rows: ScoredRows, capacity: int, coverage: Any, ids: Any) -> Decisions:
+        if coverage is not None:
+            raise ValueError(
+                f"coverage and capacity must not both be given, got {coverage!r} and {capacity!r}; leave out one"
+            )
+        queue = self._review(rows, capacity, ids)
+        selected, rank = np.ones(len(rows), dtype=bool), np.full(len(rows), -1)
+        selected[queue.row] = False
+        rank[queue.row] = np.arange(len(queue))
+        reason = np.full(len(rows), "", dtype=object)
+        reason[queue.row] = queue.reason
+        selection_score = self.band_rule_.selection_score(rows.rule_input, check_coverage(self.coverage))
+        return Decisions(
+            selected,
+            selection_score,
+            capacity=check_capacity(capacity),
+            rank=rank,
+            reason=tuple(reason.tolist()),
+            decided_by=self.band_rule_,
+        )
+
+    def _review(self, rows: ScoredRows, capacity: int, ids: Any) -> ReviewQueue:
+        """The rows to review, in their order; a capacity counts rows, whatever their weight."""
+        capacity = check_capacity(capacity)
+        names = None if ids is None else check_ids(ids, len(rows))
+        order = np.arange(len(rows)) if names is None else order_of(names)
+        unweighted = replace(rows.rule_input, sample_weight=None)
+        is_deferred = np.zeros(len(rows), dtype=bool)
+        is_deferred[self.band_rule_.rows_to_defer(unweighted, capacity, order)] = True
+        positions, facts = [], []
+        for part, rule in self.band_rule_.parts(unweighted):
+            deferred = np.flatnonzero(is_deferred[part])
+            positions.append(np.arange(len(rows))[part][deferred])
+            facts.append(self._review_facts(rows.take(part), deferred, rule))
+        return queue_of(np.concatenate(positions), facts, names)
+
     # ---- the selection: which answers to use ----
 
     def band(self, coverage: float | None = None, band_group: Any = None) -> RejectionBand:
@@ -235,9 +474,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         RejectionBand
         """
         check_is_fitted(self, "band_rule_")
-        check_groups_given(self.band_groups_ is not None, band_group is not None, "band_group")
-        rule = self.band_rule_ if band_group is None else self.band_rule_.rule(band_group)
-        return rule.band(self._coverage_in_force(coverage))
+        return self.band_rule_.band(self._coverage_in_force(coverage), band_group)
 
     def _coverage_in_force(self, coverage: float | None) -> float:
         return check_coverage(self.coverage if coverage is None else coverage)
@@ -247,7 +484,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Rows to score.
         coverage : float in (0, 1], optional
             Target coverage; methods that see more than one score per row have a selection score for each coverage.
@@ -259,12 +496,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         ndarray of shape (n_samples,)
             Finite float64 scores.
         """
-        check_is_fitted(self, "band_rule_")
-        score, coverage = self._score(X), self._coverage_in_force(coverage)
-        selection_score = np.empty(len(score))
-        for rows, rule in self._rules(band_groups, len(score)):
-            selection_score[rows] = rule.selection_score(score[rows], coverage)
-        return selection_score
+        return self.decide(X, coverage, band_groups).selection_score
 
     def select(
         self,
@@ -273,107 +505,28 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         band_groups: Any = None,
         *,
         capacity: int | None = None,
-        tie_breaker: Any = None,
+        ids: Any = None,
     ) -> NDArray[np.bool_]:
         """Say for each row whether its prediction should be used.
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            Rows to decide on.
-        coverage : float in (0, 1], optional
-            Target share of rows to select; the constructor's `coverage` by default. Any value can be asked for
-            after one fit.
-        band_groups : array-like of shape (n_samples,), optional
-            Group of each row, if the bands were fitted per group; an unseen group is an error.
-        capacity : int, optional
-            Reject exactly so many of these rows, whatever share they are: 0 rejects none, more than there are rejects
-            all. See :meth:`review_queue`. Excludes `coverage`.
-        tie_breaker : array-like of shape (n_samples,), optional
-            Ids, all different, that decide between rows of equal score if `capacity` is given. Without them such rows
-            are interchangeable and their position decides.
+        X, coverage, band_groups, capacity, ids
+            As for :meth:`decide`.
 
         Returns
         -------
         ndarray of shape (n_samples,), bool
             True where the prediction should be used, False where the row goes to a person.
         """
-        check_is_fitted(self, "band_rule_")
-        if capacity is None:
-            if tie_breaker is not None:
-                raise ValueError("tie_breaker must not be given without capacity: a band never cuts through a tie")
-            return self.select_each(X, [self._coverage_in_force(coverage)], band_groups)[0]
-        if coverage is not None:
-            raise ValueError(
-                f"coverage and capacity must not both be given, got {coverage!r} and {capacity!r}; leave out one"
-            )
-        score = self._score(X)
-        selected = np.ones(len(score), dtype=bool)
-        ids = None if tie_breaker is None else check_tie_breaker(tie_breaker, len(score))
-        for rows, _ in self._deferred(score, capacity, ids, band_groups):
-            selected[rows] = False
-        return selected
-
-    def _deferred(
-        self, score: FloatArray, capacity: int, ids: NDArray[Any] | None, band_groups: Any
-    ) -> list[tuple[IndexArray, BandRule]]:
-        """Positions of the rows to reject, with the rule that chose them; groups share a capacity by their size."""
-        positions = np.arange(len(score))
-        order = positions if ids is None else order_of(ids)
-        parts = [(positions[rows], placed_rule(rule)) for rows, rule in self._rules(band_groups, len(score))]
-        shares = share_of_groups([len(rows) for rows, _ in parts], check_capacity(capacity))
-        return [
-            (rows[rule.rows_to_defer(score[rows], share, order[rows])], rule)
-            for (rows, rule), share in zip(parts, shares, strict=True)
-        ]
-
-    def review_queue(self, X: Any, capacity: int, *, tie_breaker: Any = None, band_groups: Any = None) -> ReviewQueue:
-        """List exactly so many rows for review, the one whose review is worth most first, each with a reason.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features)
-            The rows at hand, today's cases for instance.
-        capacity : int
-            Number of rows that can be reviewed; more than there are means all.
-        tie_breaker : array-like of shape (n_samples,), optional
-            Ids, all different; they decide between rows of equal score or worth, and stand in the queue.
-        band_groups : array-like of shape (n_samples,), optional
-            Group of each row, if the bands were fitted per group. Groups share the capacity by their size.
-
-        Returns
-        -------
-        ReviewQueue
-            The rows that ``select(X, capacity=capacity)`` rejects.
-
-        Notes
-        -----
-        Which rows: of the AUC methods the neighbours by score whose rejection leaves the highest expected AUC of this
-        batch; with a gate or more than two classes the rows of lowest influence; of the confidence methods the least
-        confident. With ``nested=True`` rows are taken in an order that does not depend on the capacity, so that a
-        larger one only adds rows.
-        """
-        check_is_fitted(self, "band_rule_")
-        score = self._score(X)
-        ids = None if tie_breaker is None else check_tie_breaker(tie_breaker, len(score))
-        deferred = self._deferred(score, capacity, ids, band_groups)
-        everyone = self._rules(band_groups, len(score))
-        facts = [
-            self._review_facts(X, score, np.arange(len(score))[part], rows, rule)
-            for (part, _), (rows, rule) in zip(everyone, deferred, strict=True)
-        ]
-        return queue_of(np.concatenate([rows for rows, _ in deferred]), facts, ids)
-
-    @abstractmethod
-    def _review_facts(self, X: Any, score: FloatArray, part: IndexArray, rows: IndexArray, rule: Any) -> ReviewFacts:
-        """What a person is told about the rejected rows; `part` are the rows that the rule chose from."""
+        return self.decide(X, coverage, band_groups, capacity=capacity, ids=ids).selected
 
     def select_each(self, X: Any, coverages: Iterable[float], band_groups: Any = None) -> NDArray[np.bool_]:
         """Decide for several coverages while scoring the rows only once.
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Rows to decide on.
         coverages : iterable of float in (0, 1]
             Target coverages.
@@ -385,28 +538,39 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         ndarray of shape (n_coverages, n_samples), bool
             One row per coverage, each as :meth:`select` gives it.
         """
-        check_is_fitted(self, "band_rule_")
         coverages = [check_coverage(coverage) for coverage in coverages]
-        score = self._score(X)
-        parts = self._rules(band_groups, len(score))
-        selected = [self._selected(score, coverage, parts) for coverage in coverages]
-        return np.array(selected, dtype=bool).reshape(len(coverages), len(score))
+        rows = self.scored(X, band_groups=band_groups)
+        self.band_rule_.parts(rows.rule_input)  # refuses missing groups, also for no coverage at all
+        selected = [self.decide(rows, coverage).selected for coverage in coverages]
+        return np.array(selected, dtype=bool).reshape(len(coverages), len(rows))
 
-    def _rules(self, band_groups: Any, n_rows: int) -> list[tuple[Rows, BandRule]]:
-        """Which rule decides on which rows."""
-        check_groups_given(self.band_groups_ is not None, band_groups is not None, "band_groups")
-        if band_groups is None:
-            return [(slice(None), self.band_rule_)]
-        positions = positions_by_group(check_band_groups(band_groups, n_rows))
-        parts = {group: (rows, self.band_rule_.rule(group)) for group, rows in positions.items()}
-        # In the order of the fit, so that it does not matter in which order the rows come.
-        return [parts[group] for group in self.band_rule_.rules if group in parts]
+    def review_queue(self, X: Any, capacity: int, *, ids: Any = None, band_groups: Any = None) -> ReviewQueue:
+        """List the rows that a person should review, most valuable first, each with a reason.
 
-    def _selected(self, score: FloatArray, coverage: float, parts: list[tuple[Rows, BandRule]]) -> NDArray[np.bool_]:
-        selected = np.empty(len(score), dtype=bool)
-        for rows, rule in parts:
-            selected[rows] = rule.band(coverage).selects(rule.selection_score(score[rows], coverage))
-        return selected
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            The rows at hand, today's cases for instance.
+        capacity : int
+            Number of rows that can be reviewed; more than there are means all.
+        ids : array-like of shape (n_samples,), optional
+            Ids, all different; they decide between rows of equal score or worth, and stand in the queue.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group. Groups share the capacity by their size.
+
+        Returns
+        -------
+        ReviewQueue
+            The rows that ``select(X, capacity=capacity)`` rejects.
+
+        Notes
+        -----
+        The AUC methods take the neighbours by score whose rejection leaves the highest expected AUC of this batch; with
+        a gate or more than two classes they take the rows of lowest influence. The confidence methods take the least
+        confident rows. With ``nested=True`` rows are taken in an order that does not depend on the capacity, so a
+        larger capacity only adds rows.
+        """
+        return self._review(self.scored(X, band_groups=band_groups), capacity, ids)
 
     def recalibrate(
         self, X: Any, *, label_shift: bool = False, sample_weight: Any = None, band_groups: Any = None
@@ -415,7 +579,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), or iterator of batches
+        X : array-like or frame of shape (n_samples, n_features), ScoredRows or iterator of batches
             Unlabelled rows. Of an iterator (a generator, say, that reads a file) each batch is scored and let go: only
             the scores are kept. A batch is a table or a tuple ``(X, sample_weight, band_groups)``.
         label_shift : bool, default=False
@@ -442,13 +606,16 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         check_is_fitted(self, "band_rule_")
         if not isinstance(label_shift, bool | np.bool_):
             raise ValueError(f"label_shift must be True or False, got {label_shift!r}")
-        rows = score_unlabelled(self._score, X, sample_weight, band_groups, has_groups=self.band_groups_ is not None)
+        rows = score_unlabelled(self._scored_batch, X, sample_weight, band_groups)
         recalibrated = copy(self)
         # From the rule of the fit, also when called again: probabilities read off a batch would only lose.
         recalibrated.fitted_band_rule_ = getattr(self, "fitted_band_rule_", self.band_rule_)
-        recalibrated.band_rule_ = rows.place(recalibrated.fitted_band_rule_, label_shift=label_shift)
-        warn_if_nothing_promised(recalibrated.band_rule_, self.coverage)
+        recalibrated.band_rule_ = place_on_unlabelled(recalibrated.fitted_band_rule_, rows, label_shift=label_shift)
+        warn_if_nothing_rejected(recalibrated.band_rule_, self.coverage)
         return recalibrated
+
+    def _scored_batch(self, X: Any, sample_weight: Any, band_groups: Any) -> ScoredRows:
+        return self.scored(X, sample_weight=sample_weight, band_groups=band_groups)
 
     def predict_selective(
         self, X: Any, coverage: float | None = None, reject_label: Any = None, band_groups: Any = None
@@ -457,7 +624,7 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Rows to label.
         coverage : float in (0, 1], optional
             Target share of rows to select; the constructor's `coverage` by default.
@@ -474,8 +641,8 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         """
         check_is_fitted(self, "band_rule_")
         reject_label = check_reject_label(reject_label, self.classes_)
-        selected = self.select(X, coverage, band_groups)
-        labels = np.asarray(self.predict(X))
+        rows = self.scored(X, band_groups=band_groups)
+        selected, labels = self.decide(rows, coverage).selected, rows.predicted
         # Strings of fixed width would be cut off without the wider type; numbers keep theirs.
         is_fixed_width = labels.dtype.kind == "U"
         marked = labels.astype(np.result_type(labels, np.asarray(reject_label)) if is_fixed_width else labels.dtype)
@@ -509,29 +676,74 @@ class SelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator, me
         curve = self._held_out_curve(tail_probability(confidence))
         return largest_coverage(curve, auc=auc, confidence=confidence)
 
+    def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> tuple[float, float, float]:
+        """AUC of the held-out rows that are selected at a coverage, with its confidence limits.
+
+        Parameters
+        ----------
+        coverage : float in (0, 1], optional
+            Target coverage; the constructor's by default.
+        confidence : float in (0, 1), default=0.95
+            Confidence of the interval.
+
+        Returns
+        -------
+        tuple of float
+            AUC (with more than two classes Hand and Till's M), lower and upper limit; NaN where a class is missing.
+        """
+        check_is_fitted(self, "band_rule_")
+        return self._held_out_curve(tail_probability(confidence))(self._coverage_in_force(coverage))
+
     def _metric(self) -> PairwiseMetric:
         """The metric that `coverage_for` speaks of: the AUC, or Hand and Till's M for more than two classes."""
         return PairwiseMetric(len(self.classes_))
 
     def _held_out_curve(self, alpha: float) -> HeldOutCurve:
-        score = self._held_out_score()
-        parts = self._rules(self.band_groups_, len(score))
-
-        held_out = self.held_out_.of_effective_size()
+        rows, held_out = self.scored_held_out(), self.held_out_.of_effective_size()
         if len(self.classes_) > 2:
-            return pairwise_curve(held_out, self._metric(), alpha, lambda c: self._selected(score, c, parts))
+            return pairwise_curve(held_out, self._metric(), alpha, lambda c: self.decide(rows, c).selected)
+        if self.band_rule_.axis == "score" and self.band_rule_.group_labels is None:
+            # One ranking answers for every band on the score itself.
+            ranked = held_out.ranked()
+            return lambda c: (ranked.auc(self.band(c)), *ranked.auc_bounds(alpha, self.band(c)))
 
         def curve(coverage: float) -> tuple[float, float, float]:
-            ranked = held_out.ranked(self._selected(score, coverage, parts))
+            ranked = held_out.ranked(self.decide(rows, coverage).selected)
             return (ranked.auc(), *ranked.auc_bounds(alpha))
 
         return curve
 
 
-def checked_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> FloatArray:
-    """Scores of new rows by a fitted model, refused where the fit would have refused them."""
-    refuse_columns_that_abort(estimator, X)
-    scores = class_scores(estimator, X, response_method, classes)
-    # An infinite score compares with any band, but means nothing.
-    check_scores(scores.ravel(), scores.size, name="the scores of the base model")
-    return scores
+class CrossFitted(SelectiveClassifier):
+    """The methods whose scores come from folds; the model that answers is trained on all rows."""
+
+    cv: Any
+    n_jobs: int | None
+    correct_coverage: CorrectCoverage
+
+    def _source(self) -> CrossFit:
+        return CrossFit(self.cv, self.n_jobs)
+
+    def _correction(self) -> CorrectCoverage:
+        return self.correct_coverage
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_correct_coverage(self.correct_coverage, self.cv)
+
+
+class HeldOut(SelectiveClassifier):
+    """The methods whose scores come from one part of the rows; the model that answers has not seen that part."""
+
+    cv: Any
+    holdout_size: float
+
+    def _source(self) -> HoldOut:
+        return HoldOut(self.cv, self.holdout_size)
+
+
+def _probe_answers(model: Any, held_out: HeldOutScores, training: TrainingRows, response_method: str) -> bool:
+    """Whether the labels of a model follow from its scores, tried where it would show."""
+    is_probability = response_method == "predict_proba"
+    near = np.argsort(confidence_of(held_out.responses, is_probability=is_probability), kind="stable")[:_ROWS_TO_PROBE]
+    return answers_by_score(model, take_rows(training.X, held_out.rows[near]), response_method, training.classes)

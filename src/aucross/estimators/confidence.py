@@ -2,85 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores
-from aucross.core.rules import BandRule, estimate_threshold_bands
-from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.held_out import (
-    HeldOutScores,
-    Rows,
-    TrainingRows,
-    cross_fit_scores,
-    hold_out_scores,
-    stratified_halves,
-    take_rows,
-)
-from aucross.estimators.placing import (
-    CorrectCoverage,
-    Fitted,
-    check_correct_coverage,
-    score_with_fewer_folds,
-)
+from aucross.core.band_rule import BandRule
+from aucross.core.ranking import IndexArray
+from aucross.core.rules import ThresholdBands
+from aucross.core.scored_rows import Rows, ScoredRows
+from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
+from aucross.estimators.held_out import HeldOutScores, ModelToFit
+from aucross.estimators.placing import CorrectCoverage, PlacingRows
+from aucross.estimators.reading import ConfidenceReader
 from aucross.estimators.review import ReviewFacts, confidence_reasons
+from aucross.estimators.training_rows import TrainingRows
 
 
 class _ConfidenceThreshold(SelectiveClassifier):
     """What the confidence methods share: the band lies on the confidence in the predicted class."""
 
-    def _score(self, X: Any) -> FloatArray:
-        return _confidence(super()._score(X), self.response_method_)
-
-    def _held_out_score(self) -> FloatArray:
-        return _confidence(super()._held_out_score(), self.response_method_)
-
-    def _review_facts(
+    def _reader(
         self,
-        X: Any,
-        score: FloatArray,
-        part: IndexArray,  # noqa: ARG002
-        rows: IndexArray,
-        rule: Any,  # noqa: ARG002
-    ) -> ReviewFacts:
-        confidence = score[rows]
-        is_probability = self.response_method_ == "predict_proba"
-        responses = super()._score(take_rows(X, rows)) if len(rows) else np.zeros(0)
-        if responses.ndim == 1:
-            predicted = responses > (0.5 if is_probability else 0.0)
-            of_class = responses
-        else:
-            predicted = responses.argmax(axis=1)
-            of_class = responses.max(axis=1)
-        labels = self.classes_[predicted.astype(int)].tolist()
+        held_out: HeldOutScores,  # noqa: ARG002
+        classes: NDArray[Any],  # noqa: ARG002
+        models: Sequence[ModelToFit],
+    ) -> ConfidenceReader:
+        return ConfidenceReader(models[0].response_method == "predict_proba")
+
+    def _place(self, placing: PlacingRows) -> BandRule:
+        reader = placing.reader
+        assert isinstance(reader, ConfidenceReader)
+        parts: list[Rows] = [slice(None), *placing.halves]
+        whole, *halves = (
+            placing.held_out.take(part).ranked_correct(placing.rows.score[part], is_probability=reader.is_probability)
+            for part in parts
+        )
+        return ThresholdBands(whole, tuple(halves))
+
+    def _review_facts(self, rows: ScoredRows, deferred: IndexArray, rule: BandRule) -> ReviewFacts:  # noqa: ARG002
+        rows = rows.take(deferred)
+        confidence = rows.rule_input.score
+        of_class = rows.score if rows.score.ndim == 1 else rows.score.max(axis=1, initial=-np.inf)
         # A margin says nothing about a probability.
-        probability = of_class if is_probability else np.full(len(rows), np.nan)
-        worth = 1.0 - confidence if is_probability else -confidence
-        reasons = confidence_reasons(confidence, labels, is_probability=is_probability)
+        probability = of_class if rows.is_probability else np.full(len(rows), np.nan)
+        worth = 1.0 - confidence if rows.is_probability else -confidence
+        reasons = confidence_reasons(confidence, rows.predicted.tolist(), is_probability=rows.is_probability)
         return ReviewFacts(of_class, worth, probability, reasons)
 
 
-def _confidence(response: FloatArray, response_method: str) -> FloatArray:
-    """The probability of the predicted class, or the distance of decision values from the decision boundary."""
-    if response.ndim == 1:
-        return np.maximum(response, 1.0 - response) if response_method == "predict_proba" else np.abs(response)
-    if response_method == "predict_proba":
-        return response.max(axis=1)
-    second, first = np.partition(response, -2, axis=1)[:, -2:].T
-    return first - second
-
-
-def _ranked_confidence(held_out: HeldOutScores, response_method: str) -> RankedScores:
-    """Rank the confidences, with a correct prediction as the positive class."""
-    boundary = 0.5 if response_method == "predict_proba" else 0.0
-    response = held_out.responses
-    predicted = response > boundary if response.ndim == 1 else response.argmax(axis=1)
-    confidence = _confidence(response, response_method)
-    return RankedScores.from_labels(predicted == held_out.labels, confidence, held_out.sample_weight)
-
-
-class SCross(_ConfidenceThreshold):
+class SCross(_ConfidenceThreshold, CrossFitted):
     """Wrap a classifier so that it abstains where it is least confident, with cross-fitted confidences.
 
     The rule most people use, max probability, with its threshold placed on out-of-fold rows. It raises the accuracy;
@@ -171,37 +143,11 @@ class SCross(_ConfidenceThreshold):
         self.random_state = random_state
         self.response_method = response_method
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_correct_coverage(self.correct_coverage, self.cv)
-
-    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
-        held_out = cross_fit_scores(
-            self.estimator, training, cv=self.cv, response_method=response_method, rng=rng, n_jobs=self.n_jobs
-        )
-
-        def place(rows: Rows) -> BandRule:
-            part = held_out.take(rows)
-            halves = [_ranked_confidence(half, response_method) for half in stratified_halves(part, rng)]
-            return estimate_threshold_bands(_ranked_confidence(part, response_method), halves)
-
-        return Fitted(
-            training.fit(self.estimator),
-            held_out,
-            _confidence(held_out.responses, response_method),
-            place,
-            fewer_folds=score_with_fewer_folds(
-                self,
-                training,
-                response_method,
-                rng,
-                correct_coverage=self.correct_coverage,
-                readable=lambda again: _confidence(again.responses, response_method),
-            ),
-        )
+    def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
+        return True
 
 
-class PlugIn(_ConfidenceThreshold):
+class PlugIn(_ConfidenceThreshold, HeldOut):
     """Wrap a classifier so that it abstains where it is least confident, with hold-out confidences.
 
     The classifier is trained on one part of the rows; the confidence threshold is placed on the other part.
@@ -283,18 +229,3 @@ class PlugIn(_ConfidenceThreshold):
         self.holdout_size = holdout_size
         self.random_state = random_state
         self.response_method = response_method
-
-    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
-        model, held_out = hold_out_scores(
-            self.estimator,
-            training,
-            cv=self.cv,
-            holdout_size=self.holdout_size,
-            response_method=response_method,
-            rng=rng,
-        )
-
-        def place(rows: Rows) -> BandRule:
-            return estimate_threshold_bands(_ranked_confidence(held_out.take(rows), response_method))
-
-        return Fitted(model, held_out, _confidence(held_out.responses, response_method), place)

@@ -2,47 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from aucross.core.correction import extrapolation_factor
+from aucross.core.band_rule import BandRule
 from aucross.core.influence import MAX_STEPS, Contest, ExpectedAUC, InfluenceBands, worth_of_review
 from aucross.core.nested import NestedBands, NestedInfluence
 from aucross.core.ranking import FloatArray, IndexArray
-from aucross.core.rules import BandRule, estimate_auc_bands
-from aucross.estimators.base import SelectiveClassifier, checked_scores
+from aucross.core.rules import estimate_auc_bands
+from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.base import CrossFitted
 from aucross.estimators.frames import refuse_columns_that_abort
-from aucross.estimators.held_out import (
-    RESPONSE_METHODS,
-    HeldOutScores,
-    Rows,
-    TrainingRows,
-    cross_fit_scores,
-    fold_splits,
-)
-from aucross.estimators.placing import (
-    CorrectCoverage,
-    FewerFolds,
-    Fitted,
-    check_correct_coverage,
-    check_nested,
-    folds_to_correct_with,
-)
-from aucross.estimators.probability import as_evidence, fit_with_further_score
+from aucross.estimators.held_out import HeldOutScores, ModelToFit
+from aucross.estimators.models import RESPONSE_METHODS
+from aucross.estimators.placing import CorrectCoverage, PlacingRows, check_nested
+from aucross.estimators.probability import ProbabilityModel, fit_with_further_score
+from aucross.estimators.reading import GateReader, gate_evidence
 from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
 from aucross.estimators.training import takes_weights
+from aucross.estimators.training_rows import TrainingRows
 
 # One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
 _BINARY = (Contest(column=0, winner=1, loser=0),)
-_GATE_COLUMN = 1  # of the evidence
 
 
 @dataclass(frozen=True)
@@ -56,7 +46,7 @@ class _RowsForBoth(TrainingRows):
         return replace(self, fit_params=self.gate_fit_params)
 
 
-class AUCGate(SelectiveClassifier):
+class AUCGate(CrossFitted):
     """Let a second model, the gate, decide when the given classifier should abstain.
 
     A rule on the classifier's own score cannot see where that score is wrong. The gate can: it estimates the
@@ -102,8 +92,8 @@ class AUCGate(SelectiveClassifier):
         Class labels; the positive class is ``classes_[1]``.
     band_rule_ : BandRule
         Answers which band of influences to reject for a coverage: InfluenceBands, corrected for the number of folds.
-    held_out_, gate_held_out_ : HeldOutScores
-        Out-of-fold scores of the training rows by classifier and gate.
+    held_out_ : HeldOutScores
+        Out-of-fold scores of the training rows by the classifier, and as ``second`` by the gate.
     probability_model_ : ProbabilityModel
         Turns the scores of both models into the probability of the positive class. Its ``columns`` are (0, 1) if the
         gate is in use and (0,) if it adds nothing to the classifier's score.
@@ -176,75 +166,68 @@ class AUCGate(SelectiveClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_nested(self.nested)
-        check_correct_coverage(self.correct_coverage, self.cv)
 
-    def _check_training_rows(
-        self, X: Any, y: Any, sample_weight: Any, groups: Any, fit_params: dict[str, Any]
-    ) -> _RowsForBoth:
-        rows = super()._check_training_rows(X, y, sample_weight, groups, fit_params)
+    def _check_training_rows(self, X: Any, y: Any, **others: Any) -> _RowsForBoth:
+        rows = super()._check_training_rows(X, y, **others)
         if len(rows.classes) > 2:
             raise ValueError(
                 f"Only binary classification is supported: y must hold two classes for AUCGate, got "
                 f"{len(rows.classes)}: {rows.classes.tolist()[:10]}; pass y == positive_class, or use AUCross"
             )
-        for_gate = self._gate_fit_params(rows.sample_weight, fit_params)
+        for_gate = self._gate_fit_params(rows.sample_weight, others["fit_params"])
         return _RowsForBoth(**{part.name: getattr(rows, part.name) for part in fields(rows)}, gate_fit_params=for_gate)
 
-    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
+    def _models(self, training: TrainingRows, response_method: str, rng: Any) -> list[ModelToFit]:
         assert isinstance(training, _RowsForBoth)
-        splits = list(fold_splits(training, self.cv, rng))
-        n_fewer_folds = folds_to_correct_with(training, self.estimator, self.cv, self.correct_coverage)
-        fewer_splits = list(fold_splits(training, n_fewer_folds, rng)) if n_fewer_folds else []
         gate = self._gate_to_fit(rng)
         refuse_columns_that_abort(gate, training.X)
-        method = _gate_response_method(gate)
+        return [
+            ModelToFit(self.estimator, training, response_method),
+            ModelToFit(gate, training.for_gate(), _gate_response_method(gate)),
+        ]
 
-        def score_by_both(splits: Any) -> tuple[HeldOutScores, HeldOutScores, FloatArray]:
-            held_out, gate_held_out = (
-                cross_fit_scores(model, rows, cv=splits, response_method=response, rng=rng, n_jobs=self.n_jobs)
-                for model, rows, response in (
-                    (self.estimator, training, response_method),
-                    (gate, training.for_gate(), method),
-                )
-            )
-            return held_out, gate_held_out, _evidence(held_out.scores, response_method, gate_held_out.scores, method)
+    def _fitted_models(self) -> list[tuple[Any, str]]:
+        return [*super()._fitted_models(), (self.gate_, self.reader_.gate_method)]
 
-        held_out, gate_held_out, evidence = score_by_both(splits)
+    def _further_attributes(self, fitted_models: Sequence[Any], held_out: HeldOutScores) -> dict[str, Any]:  # noqa: ARG002
+        return {"gate_": fitted_models[1]}
+
+    def _reader(
+        self,
+        held_out: HeldOutScores,
+        classes: NDArray[Any],  # noqa: ARG002
+        models: Sequence[ModelToFit],
+    ) -> GateReader:
         held_out.ranked_both_classes()
+        method, gate_method = (model.response_method for model in models)
+        assert held_out.second is not None
         model = fit_with_further_score(
-            evidence, held_out.positive, held_out.sample_weight, n_effective=held_out.n_effective
+            gate_evidence(held_out.responses, method, held_out.second, gate_method),
+            held_out.positive,
+            held_out.sample_weight,
+            n_effective=held_out.n_effective,
         )
-        score = np.column_stack((held_out.scores, model.predict(evidence)))
-        fewer_folds = None
-        if fewer_splits:
-            again, _, fewer_evidence = score_by_both(fewer_splits)
-            readable = np.column_stack((again.scores, model.predict(fewer_evidence)))
-            fewer_folds = FewerFolds(again, readable, extrapolation_factor(int(self.cv), n_fewer_folds))
+        return GateReader(model, method, gate_method)
 
-        attributes = {
-            "gate_": training.for_gate().fit(gate),
-            "gate_held_out_": gate_held_out,
-            "probability_model_": model,
-        }
-        place = self._placing(held_out, score, is_gate_in_use=_GATE_COLUMN in model.columns)
-        return Fitted(training.fit(self.estimator), held_out, score, place, attributes, fewer_folds)
+    reader_: GateReader
 
-    def _placing(
-        self, held_out: HeldOutScores, score: FloatArray, *, is_gate_in_use: bool
-    ) -> Callable[[Rows], BandRule]:
+    @property
+    def probability_model_(self) -> ProbabilityModel:
+        """Turns the scores of both models into the probability of the positive class."""
+        return self.reader_.model
+
+    def _place(self, placing: PlacingRows) -> BandRule:
+        rows, reader = placing.rows, placing.reader
+        assert isinstance(reader, GateReader)
+        assert rows.probabilities is not None
         # Without the gate's score no rule beats the exact band of the classifier's.
-        steps = MAX_STEPS if is_gate_in_use else 0
-
-        def place(rows: Rows) -> BandRule:
-            part, columns, probabilities = held_out.take(rows), score[rows, :1], score[rows, 1:]
-            objective = ExpectedAUC(columns, probabilities, _BINARY, part.sample_weight)
-            ranked = part.ranked_both_classes()
-            if self.nested:
-                score_bands = NestedBands(ranked.isotonic(), self.coverage)
-                return NestedInfluence(InfluenceBands(objective, score_bands, steps), self.coverage)
-            return InfluenceBands(objective, estimate_auc_bands(ranked), steps)
-
-        return place
+        steps = MAX_STEPS if reader.uses_gate else 0
+        objective = ExpectedAUC(rows.columns, rows.probabilities, _BINARY, rows.sample_weight)
+        ranked = placing.held_out.ranked_both_classes()
+        if self.nested:
+            score_bands = NestedBands(ranked.isotonic(), self.coverage)
+            return NestedInfluence(InfluenceBands(objective, score_bands, steps), self.coverage)
+        return InfluenceBands(objective, estimate_auc_bands(ranked), steps)
 
     def _gate_to_fit(self, rng: np.random.RandomState) -> Any:
         if self.gate is not None:
@@ -260,35 +243,17 @@ class AUCGate(SelectiveClassifier):
         # Other arguments are meant for the classifier.
         return weights if self.gate is None or takes_weights(self.gate) else {}
 
-    def _score(self, X: Any) -> FloatArray:
-        scores = super()._score(X)
-        method = _gate_response_method(self.gate_)
-        gate_scores = checked_scores(self.gate_, X, method, self.classes_)
-        evidence = _evidence(scores, self.response_method_, gate_scores, method)
-        return np.column_stack((scores, self.probability_model_.predict(evidence)))
-
-    def _held_out_score(self) -> FloatArray:
-        method = _gate_response_method(self.gate_)
-        evidence = _evidence(self.held_out_.scores, self.response_method_, self.gate_held_out_.scores, method)
-        return np.column_stack((self.held_out_.scores, self.probability_model_.predict(evidence)))
-
-    def _review_facts(
-        self,
-        X: Any,  # noqa: ARG002
-        score: FloatArray,
-        part: IndexArray,
-        rows: IndexArray,
-        rule: Any,
-    ) -> ReviewFacts:
-        bands: Any = rule.bands if isinstance(rule, NestedInfluence) else rule
-        by_score = bands.score_bands.ranked.probability_at(score[:, 0])
-        if _GATE_COLUMN not in self.probability_model_.columns:
-            return facts_of_scores(score[:, 0], part, rows, by_score, self.classes_[1])
-        worth = np.zeros(len(score))
-        worth[part] = worth_of_review(score[part, :1], score[part, 1:], _BINARY)
-        by_gate = score[rows, 2]
-        reasons = gate_reasons(by_score[rows], by_gate, self.classes_[1])
-        return ReviewFacts(score[rows, 0], worth[rows], by_score[rows], reasons, by_gate)
+    def _review_facts(self, rows: ScoredRows, deferred: IndexArray, rule: BandRule) -> ReviewFacts:
+        read = rows.rule_input
+        by_score = rule.probability_at(read)
+        assert by_score is not None
+        assert read.probabilities is not None
+        if not self.reader_.uses_gate:
+            return facts_of_scores(rows.score, deferred, by_score, self.classes_[1])
+        worth = worth_of_review(read.columns, read.probabilities, _BINARY)[deferred]
+        by_score, by_gate = by_score[deferred], read.probabilities[deferred, 1]
+        reasons = gate_reasons(by_score, by_gate, self.classes_[1])
+        return ReviewFacts(rows.score[deferred], worth, by_score, reasons, by_gate)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata this estimator uses itself and which it passes on."""
@@ -315,7 +280,3 @@ def _gate_response_method(gate: Any) -> str:
         f"gate must have predict_proba or decision_function, got {type(gate).__name__}, which has neither; choose "
         "another model or wrap it in CalibratedClassifierCV"
     )
-
-
-def _evidence(score: FloatArray, method: str, gate_score: FloatArray, gate_method: str) -> FloatArray:
-    return np.column_stack((as_evidence(score, method), as_evidence(gate_score, gate_method)))

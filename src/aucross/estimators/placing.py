@@ -1,101 +1,160 @@
-"""From held-out scores to the rule in force: placed by the method, corrected for its folds, shrunk to a promise."""
+"""From held-out scores to the rule in force: placed by the method, corrected for its folds, made cautious."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
+from aucross.core.band_rule import BandRule, GroupBands, positions_by_group, ungrouped
+from aucross.core.cautious import CautiousBands
 from aucross.core.correction import CorrectedBands, extrapolation_factor
-from aucross.core.influence import InfluenceQuantiles
-from aucross.core.promises import PromisedBands, may_be_tied, smallest_promising_size
-from aucross.core.ranking import FloatArray
-from aucross.core.rules import BandRule, GroupBands, ThresholdBands
-from aucross.core.scored_rows import ScoredRows
-from aucross.estimators.band_groups import place_per_group
-from aucross.estimators.held_out import HeldOutScores, Rows, TrainingRows, cross_fit_scores
+from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.scored_rows import Rows, RuleInput
+from aucross.estimators.held_out import CrossFit, HeldOutScores, HeldOutSource, ModelToFit
+from aucross.estimators.reading import Reader
+from aucross.estimators.splits import Split, fold_splits, halves_of
+from aucross.estimators.training_rows import TrainingRows
 
 CorrectCoverage = bool | Literal["auto"]
+
+# Positions of two random halves of some rows; none where a method needs none.
+Halves = tuple[IndexArray, ...]
 
 # Above this many rows the shift is below 0.0015 of coverage (measured: 0.003 at 22,500), not worth two more fits.
 MOST_ROWS_TO_CORRECT = 50_000
 
 
 @dataclass(frozen=True)
-class FewerFolds:
-    """The training rows scored a second time, by models of fewer folds."""
+class PlacingRows:
+    """The held-out rows that place a rule: all of them, or those of one group.
+
+    Attributes
+    ----------
+    held_out : HeldOutScores
+        Labels, scores and weights.
+    rows : RuleInput
+        What the rule reads of them.
+    reader : Reader
+        What read it.
+    halves : tuple of ndarray
+        Positions of two random halves, for methods that blend them.
+    fewer_folds : RuleInput or None
+        The same rows, scored by models of fewer folds.
+    factor : float
+        How far to extrapolate from fewer folds, see :func:`~aucross.core.correction.extrapolation_factor`.
+    """
 
     held_out: HeldOutScores
-    score: FloatArray  # what the rule reads of them
-    factor: float
+    rows: RuleInput
+    reader: Reader
+    halves: Halves = ()
+    fewer_folds: RuleInput | None = None
+    factor: float = 0.0
+
+    def part(self, group: Any, positions: IndexArray, halves: Halves) -> PlacingRows:
+        """The rows of one group."""
+        again = self.fewer_folds
+        if again is not None:
+            assert again.groups is not None
+            again = ungrouped(again, np.flatnonzero(again.groups == group))
+        return replace(
+            self,
+            held_out=self.held_out.take(positions),
+            rows=ungrouped(self.rows, positions),
+            halves=halves,
+            fewer_folds=again,
+        )
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """What one method's `_fit` hands back: the model that answers, its held-out scores, how to place bands on them."""
+class Draws:
+    """All that is random in a fit beside the models: drawn before anything is placed, so that no option changes it.
 
-    estimator: Any
-    held_out: HeldOutScores
-    score: FloatArray  # what the rule reads of the held-out rows
-    place: Callable[[Rows], BandRule]
-    attributes: Mapping[str, Any] = field(default_factory=dict)  # what only this method has, by name
-    fewer_folds: FewerFolds | None = None
+    Attributes
+    ----------
+    splits : list of Split
+        Which rows train and which are scored.
+    halves : list of Halves
+        Two halves of the held-out rows, or of those of each group.
+    fewer_splits : list of Split
+        The splits that correct the coverage; empty without a correction.
+    """
 
-    def rule(self, band_groups: NDArray[Any] | None, confidence: float | None) -> BandRule | GroupBands:
-        """The rule in force: for all rows, or one per group of `band_groups` (groups of the training rows)."""
-        if band_groups is None:
-            return self._rule_for(slice(None), slice(None), confidence)
-        groups = band_groups[self.held_out.rows]
-
-        def place(rows: Any) -> BandRule:
-            group = groups[rows[0]]
-            again: Rows = slice(None)
-            if self.fewer_folds is not None:
-                again = np.flatnonzero(band_groups[self.fewer_folds.held_out.rows] == group)
-            return self._rule_for(rows, again, confidence)
-
-        return place_per_group(place, groups)
-
-    def _rule_for(self, rows: Rows, rows_of_fewer_folds: Rows, confidence: float | None) -> BandRule:
-        scored = ScoredRows(self.score, self.held_out.sample_weight).take(rows)
-        rule = self.place(rows)
-        if self.fewer_folds is not None:
-            again = ScoredRows(self.fewer_folds.score, self.fewer_folds.held_out.sample_weight)
-            rule = CorrectedBands(rule, scored, again.take(rows_of_fewer_folds), self.fewer_folds.factor)
-        if confidence is None:
-            return rule
-        return promised(rule, scored.score, len(np.unique(self.held_out.rows[rows])), confidence)
+    splits: list[Split]
+    halves: list[Halves]
+    fewer_splits: list[Split]
 
 
-def promised(rule: BandRule, score: FloatArray, n_rows: int, confidence: float) -> PromisedBands:
-    """Shrink what a rule rejects so that new rows keep the coverage with the given probability."""
-    placed = rule.rule if isinstance(rule, CorrectedBands) else rule
-    if isinstance(placed, InfluenceQuantiles):
-        # Searched on other rows than those that place its threshold.
-        n_rows = len(placed.rows.score)
-    # A threshold always takes the lowest rows, a search takes those that happened to look best.
-    is_fixed = isinstance(placed, ThresholdBands | InfluenceQuantiles)
-    return PromisedBands(rule, n_rows, confidence, fixed=is_fixed, tied=may_be_tied(score))
+def draw_halves(training: TrainingRows, rows: IndexArray, rng: Any) -> list[Halves]:
+    """Two random halves of the held-out rows, or of those of each group in order of appearance."""
+    labels = training.labels[rows]
+    parts: dict[Any, Rows] = {None: slice(None)}
+    if training.band_groups is not None:
+        parts = {**positions_by_group(training.band_groups[rows])}
+    halves: list[Halves] = []
+    for group, positions in parts.items():
+        with naming_group(group, len(labels[positions])):
+            halves.append(halves_of(labels[positions], rng))
+    return halves
 
 
-def warn_if_nothing_promised(rule: BandRule | GroupBands, coverage: float) -> None:
+def rule_in_force(
+    placing: PlacingRows, halves: Sequence[Halves], place: Callable[[PlacingRows], BandRule], confidence: float | None
+) -> BandRule:
+    """Place a rule on all rows, or one on the rows of each group."""
+    each_halves = iter(halves)  # none for methods that need none
+    if placing.rows.groups is None:
+        return _rule_for(replace(placing, halves=next(each_halves, ())), place, confidence)
+    rules = {}
+    for group, positions in positions_by_group(placing.rows.groups).items():
+        with naming_group(group, len(positions)):
+            rules[group] = _rule_for(placing.part(group, positions, next(each_halves, ())), place, confidence)
+    return GroupBands(rules)
+
+
+def _rule_for(placing: PlacingRows, place: Callable[[PlacingRows], BandRule], confidence: float | None) -> BandRule:
+    rule = place(placing)
+    if placing.fewer_folds is not None:
+        rule = CorrectedBands(rule, placing.rows, placing.fewer_folds, placing.factor)
+    if confidence is None:
+        return rule
+    # Repeated splits score a row several times, which is one row all the same.
+    n_rows = len(np.unique(placing.held_out.rows)) if rule.n_placing_rows is None else rule.n_placing_rows
+    return CautiousBands(rule, n_rows, confidence, tied=placing.rows.may_be_tied)
+
+
+@contextmanager
+def naming_group(group: Any, n_rows: int) -> Iterator[None]:
+    """Errors about the rows of one group name the group."""
+    try:
+        yield
+    except ValueError as error:
+        if group is None:
+            raise
+        raise ValueError(
+            f"no band can be placed for the group {group!r} with {n_rows} held-out rows: {error}; merge it with "
+            "another group"
+        ) from error
+
+
+def warn_if_nothing_rejected(rule: BandRule, coverage: float) -> None:
     """Say so if there are too few rows for any rejection at the coverage in force."""
     rules = rule.rules if isinstance(rule, GroupBands) else {None: rule}
     for group, part in rules.items():
-        if not isinstance(part, PromisedBands) or coverage == 1 or part.promised(coverage) < 1:
+        if not isinstance(part, CautiousBands) or coverage == 1 or part.coverage_to_ask(coverage) < 1:
             continue
-        needed = smallest_promising_size(coverage, part.confidence, fixed=part.fixed, tied=part.tied)
         of_group = "" if group is None else f" of the group {group!r}"
         warnings.warn(
-            f"{part.n_rows} rows{of_group} to place the band on are too few to promise a coverage of {coverage:g} with "
-            f"confidence {part.confidence:g} if anything is rejected, so every row is selected; {needed} would do, "
-            "or a lower coverage or coverage_confidence",
+            f"{part.n_rows} rows{of_group} to place the band on are too few to keep a coverage of {coverage:g} with "
+            f"confidence {part.confidence:g} if anything is rejected, so every row is selected; "
+            f"{part.smallest_size(coverage)} would do, or a lower coverage or coverage_confidence",
             UserWarning,
             stacklevel=3,
         )
@@ -120,6 +179,9 @@ def check_nested(nested: Any) -> None:
         raise ValueError(f"nested must be True or False, got {nested!r}")
 
 
+# ---- the correction for models that saw fewer rows ----
+
+
 def check_correct_coverage(correct_coverage: Any, cv: Any) -> None:
     """Refuse what is neither a yes, a no nor "auto", and a yes where it cannot be."""
     if not (isinstance(correct_coverage, bool) or correct_coverage == "auto"):
@@ -131,37 +193,39 @@ def check_correct_coverage(correct_coverage: Any, cv: Any) -> None:
         )
 
 
-def folds_to_correct_with(training: TrainingRows, estimator: Any, cv: Any, correct_coverage: CorrectCoverage) -> int:
-    """Number of fewer folds to score the rows with once more, 0 for no correction."""
+def draw_fewer_splits(
+    training: TrainingRows, estimator: Any, cv: Any, wanted: CorrectCoverage, rng: Any
+) -> list[Split]:
+    """Splits of fewer folds to score the rows with once more; none for no correction."""
+    n_folds = _fewer_folds(training, estimator, cv, wanted)
+    return list(fold_splits(training, n_folds, rng)) if n_folds else []
+
+
+def _fewer_folds(training: TrainingRows, estimator: Any, cv: Any, correct_coverage: CorrectCoverage) -> int:
     wanted = correct_coverage is True or (
         correct_coverage == "auto" and isinstance(cv, Integral) and len(training.y) <= MOST_ROWS_TO_CORRECT
     )
-    if not wanted or isinstance(estimator, FrozenEstimator):  # a frozen model is the same in every fold
+    if not wanted or _is_never_trained(estimator):  # it is the same in every fold
         return 0
     n_folds = 2 if cv > 2 else 3
     # Two folds can be followed by three only if there are enough rows, and groups.
     return 0 if correct_coverage == "auto" and _most_folds(training) < n_folds else n_folds
 
 
-def score_with_fewer_folds(
-    clf: Any,
-    training: TrainingRows,
-    response_method: str,
-    rng: np.random.RandomState,
-    *,
-    correct_coverage: CorrectCoverage,
-    readable: Callable[[HeldOutScores], FloatArray],
-) -> FewerFolds | None:
-    """Score the rows once more for the correction, if there is to be one; `readable` is what the rule reads of them."""
-    n_folds = folds_to_correct_with(training, clf.estimator, clf.cv, correct_coverage)
-    if n_folds == 0:
-        return None
-    held_out = cross_fit_scores(
-        clf.estimator, training, cv=n_folds, response_method=response_method, rng=rng, n_jobs=clf.n_jobs
-    )
-    return FewerFolds(held_out, readable(held_out), extrapolation_factor(int(clf.cv), n_folds))
+def _is_never_trained(estimator: Any) -> bool:
+    return isinstance(estimator, FrozenEstimator) or getattr(estimator, "trains_nothing", False)
 
 
 def _most_folds(training: TrainingRows) -> int:
     most = int(np.unique_counts(training.labels).counts.min())
     return most if training.groups is None else min(most, len(np.unique(np.asarray(training.groups))))
+
+
+def score_again(
+    source: HeldOutSource, models: Sequence[ModelToFit], splits: Sequence[Split], reader: Reader
+) -> tuple[RuleInput | None, float]:
+    """What the rule reads of the rows scored with fewer folds, and how far to extrapolate from them."""
+    if not splits:
+        return None, 0.0
+    assert isinstance(source, CrossFit)
+    return source.held_out(models, splits).read_by(reader), extrapolation_factor(int(source.cv), len(splits))

@@ -49,7 +49,7 @@ class ReviewQueue:
     reason : tuple of str
         Why the row is here, in a sentence.
     id : ndarray of shape (n,), optional
-        The ids given as `tie_breaker`.
+        The ids that were given.
     gate_probability : ndarray of shape (n,), optional
         Probability of the positive class that the gate leads to; only with a gate in use.
 
@@ -137,7 +137,7 @@ def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] |
     facts : sequence of ReviewFacts
         About the same rows, one part after the other.
     ids : ndarray, optional
-        Ids of all rows of the batch, checked by :func:`check_tie_breaker`.
+        Ids of all rows of the batch, checked by :func:`check_ids`.
 
     Returns
     -------
@@ -160,31 +160,28 @@ def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] |
     )
 
 
-def facts_of_scores(
-    score: FloatArray, part: IndexArray, rows: IndexArray, probability: FloatArray, positive: Any
-) -> ReviewFacts:
-    """Facts about rows deferred by a band on the score; `part` are the rows of the batch that it was placed on."""
-    worth = np.zeros(len(score))
+def facts_of_scores(score: FloatArray, deferred: IndexArray, probability: FloatArray, positive: Any) -> ReviewFacts:
+    """Facts about rows deferred by a band on the score, given the scores of the whole batch."""
     both = np.column_stack((1 - probability, probability))
-    worth[part] = worth_of_review(score[part, None], both[part], PairwiseMetric(2).contests)
-    reasons = score_reasons(score[rows], probability[rows], positive)
-    return ReviewFacts(score[rows], worth[rows], probability[rows], reasons)
+    worth = worth_of_review(score[:, None], both, PairwiseMetric(2).contests)
+    reasons = score_reasons(score[deferred], probability[deferred], positive)
+    return ReviewFacts(score[deferred], worth[deferred], probability[deferred], reasons)
 
 
 # ---- ids ----
 
 
-def check_tie_breaker(tie_breaker: Any, n_rows: int) -> NDArray[Any]:
+def check_ids(given: Any, n_rows: int) -> NDArray[Any]:
     """Ids as a 1-d array: one per row, all different, of one type that can be sorted, none missing."""
-    ids = np.asarray(tie_breaker)
-    if ids.dtype.kind == "U" and not isinstance(tie_breaker, np.ndarray):
-        ids = np.asarray(tie_breaker, dtype=object)  # numpy would write numbers and missing values as text
+    ids = np.asarray(given)
+    if ids.dtype.kind == "U" and not isinstance(given, np.ndarray):
+        ids = np.asarray(given, dtype=object)  # numpy would write numbers and missing values as text
     if ids.shape != (n_rows,):
-        raise ValueError(f"tie_breaker must hold one id per row, got shape {ids.shape} for {n_rows} rows")
+        raise ValueError(f"ids must hold one id per row, got shape {ids.shape} for {n_rows} rows")
     missing = _missing(ids)
     if missing.any():
         raise ValueError(
-            f"tie_breaker must not contain missing values, got {int(missing.sum())} of {n_rows}, the first in row "
+            f"ids must not contain missing values, got {int(missing.sum())} of {n_rows}, the first in row "
             f"{int(np.argmax(missing))}; give these rows an id"
         )
     order = order_of(ids)
@@ -193,7 +190,7 @@ def check_tie_breaker(tie_breaker: Any, n_rows: int) -> NDArray[Any]:
     if len(repeated):
         one, other = sorted((int(first[repeated[0]]), int(second[repeated[0]])))
         raise ValueError(
-            f"tie_breaker must hold a different id for each row, got {_plain(ids[[one]])[0]!r} in rows {one} and "
+            f"ids must hold a different id for each row, got {_plain(ids[[one]])[0]!r} in rows {one} and "
             f"{other}; drop repeated rows or add to the id what tells them apart"
         )
     return ids
@@ -217,14 +214,14 @@ def order_of(ids: NDArray[Any]) -> IndexArray:
         kinds = {"number" if isinstance(value, Real) else type(value).__name__ for value in ids}
         if len(kinds) > 1:
             raise TypeError(
-                f"tie_breaker must hold ids of one type, got {' and '.join(sorted(kinds))}, which have no common "
+                f"ids must hold ids of one type, got {' and '.join(sorted(kinds))}, which have no common "
                 "order; pass them all as text, [str(value) for value in ids]"
             )
         try:
             ascending = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.intp)
         except TypeError as error:
             raise TypeError(
-                f"tie_breaker must hold ids that can be sorted, got {type(ids[0]).__name__}; pass numbers or text"
+                f"ids must hold ids that can be sorted, got {type(ids[0]).__name__}; pass numbers or text"
             ) from error
     places = np.empty(len(ids), dtype=np.intp)
     places[ascending] = np.arange(len(ids))

@@ -15,8 +15,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, check_weights
-from aucross.estimators.held_out import RESPONSE_METHODS, TrainingRows
+from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.labels import check_classes
+from aucross.estimators.models import RESPONSE_METHODS
+from aucross.estimators.training_rows import TrainingRows
 
 
 def check_shared_parameters(clf: Any) -> None:
@@ -41,7 +43,7 @@ def check_coverage_confidence(confidence: Any) -> float | None:
 
 
 def check_training_rows(
-    clf: Any, X: Any, y: Any, sample_weight: Any, *, groups: Any, fit_params: dict[str, Any]
+    clf: Any, X: Any, y: Any, *, sample_weight: Any, groups: Any, band_groups: Any, fit_params: dict[str, Any]
 ) -> TrainingRows:
     """Rows of one length, labels of at least two classes, weights that can be used."""
     if y is None:
@@ -55,10 +57,11 @@ def check_training_rows(
     weight = None if sample_weight is None else check_weights(sample_weight, len(y))
     if weight is not None and clf.coverage_confidence is not None:
         raise ValueError(
-            "coverage_confidence must be None with sample_weight: the promise is about a share of rows and does not "
+            "coverage_confidence must be None with sample_weight: the confidence is about a share of rows and does not "
             f"hold for a share of weight, got {clf.coverage_confidence!r}; leave out one of the two"
         )
-    return TrainingRows(X, y, classes, weight, groups, _base_fit_params(clf, weight, fit_params))
+    bands = None if band_groups is None else check_band_groups(band_groups, len(y))
+    return TrainingRows(X, y, classes, weight, groups, bands, _base_fit_params(clf, weight, fit_params))
 
 
 def _base_fit_params(clf: Any, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:

@@ -316,7 +316,7 @@ def compare_selective(
             coverages,
             metrics=metrics,
             sample_weight=sample_weight,
-            band_groups=band_groups if getattr(clf, "band_groups_", None) is not None else None,
+            band_groups=band_groups if clf.band_rule_.group_labels is not None else None,
             n_bootstrap=n_bootstrap,
             confidence_level=confidence_level,
             random_state=seed,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from aucross.estimators.held_out import TrainingRows
-from aucross.estimators.placing import Fitted
+from aucross.estimators.base import Fitted
+from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.training_rows import TrainingRows
 from aucross.torch.devices import Precision
 from aucross.torch.images import Augment
 from aucross.torch.methods import GamblersMethod, SelectiveNetMethod, SelfAdaptiveMethod
@@ -64,9 +66,7 @@ class SelectiveNet(NetworkSelection):
     band_rule_ : BandRule
         Answers which selection scores to reject for a coverage.
     held_out_ : HeldOutScores
-        Scores of the rows held out.
-    held_out_selection_ : ndarray of shape (n_held_out,)
-        Selection scores of the same rows.
+        Scores of the rows held out, with their selection scores as ``second``.
     history_ : dict
         Loss, coverage and validation loss of each epoch.
     trained_coverage_ : float
@@ -176,8 +176,8 @@ class SelectiveNet(NetworkSelection):
         for size in self.head_sizes:
             check_count("each of head_sizes", size)
 
-    def _further_attributes(self) -> dict[str, Any]:
-        return {"trained_coverage_": self.coverage}
+    def _further_attributes(self, fitted_models: Sequence[Any], held_out: HeldOutScores) -> dict[str, Any]:
+        return {**super()._further_attributes(fitted_models, held_out), "trained_coverage_": self.coverage}
 
 
 @with_shared_parameters
@@ -222,9 +222,7 @@ class SelfAdaptiveTraining(NetworkSelection):
     band_rule_ : BandRule
         Answers which selection scores to reject for a coverage.
     held_out_ : HeldOutScores
-        Scores of the rows held out.
-    held_out_selection_ : ndarray of shape (n_held_out,)
-        Selection scores of the same rows.
+        Scores of the rows held out, with their selection scores as ``second``.
     history_ : dict
         Loss, coverage and validation loss of each epoch.
     n_features_in_ : int
@@ -357,9 +355,7 @@ class DeepGamblers(NetworkSelection):
     band_rule_ : BandRule
         Answers which selection scores to reject for a coverage.
     held_out_ : HeldOutScores
-        Scores of the rows held out.
-    held_out_selection_ : ndarray of shape (n_held_out,)
-        Selection scores of the same rows.
+        Scores of the rows held out, with their selection scores as ``second``.
     history_ : dict
         Loss, coverage and validation loss of each epoch.
     n_features_in_ : int

@@ -130,7 +130,19 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
             raise ValueError(f"X must be a table as in fit, got images of shape {X.shape}")
         return X
 
-    def _answers(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def answers(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Probabilities of the classes and selection scores, from one pass through the network.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or array of shape (n_samples, height, width, 3)
+            Rows to score.
+
+        Returns
+        -------
+        tuple of ndarray
+            Shapes (n_samples, n_classes) and (n_samples,).
+        """
         check_is_fitted(self, "network_")
         return self.network_.answers(self._check_rows(X, is_fit=False))
 
@@ -147,7 +159,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         ndarray of shape (n_samples, n_classes)
             Probabilities in the order of ``classes_``.
         """
-        return self._answers(X)[0]
+        return self.answers(X)[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable class.
@@ -253,7 +265,7 @@ class SelectiveNetwork(NetworkClassifier):
         -------
         ndarray of shape (n_samples,)
         """
-        return self._answers(X)[1]
+        return self.answers(X)[1]
 
 
 def body_for(body: Body, X: Any) -> Body:

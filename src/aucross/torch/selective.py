@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -12,12 +14,17 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn import get_config
 
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_scores
-from aucross.core.rules import BandRule, estimate_threshold_bands
-from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.held_out import HeldOutScores, Rows, TrainingRows, hold_out_scores, take_rows
-from aucross.estimators.placing import Fitted
+from aucross.core.band_rule import BandRule
+from aucross.core.ranking import FloatArray, IndexArray, check_scores
+from aucross.core.rules import ThresholdBands
+from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.base import Fitted, SelectiveClassifier
+from aucross.estimators.held_out import HeldOutScores, HoldOut, ModelToFit
+from aucross.estimators.placing import PlacingRows
+from aucross.estimators.reading import SelectionReader
 from aucross.estimators.review import ReviewFacts, label_text, percent
+from aucross.estimators.splits import Split
+from aucross.estimators.training_rows import TrainingRows, take_rows
 from aucross.torch.methods import Method
 from aucross.torch.network_classifier import SelectiveNetwork
 from aucross.torch.networks import Body
@@ -72,59 +79,55 @@ class NetworkSelection(SelectiveClassifier):
     def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
         if self._goes_on:
             self.estimator_.check_goes_on(training.X, training.classes)
-        network, held_out = hold_out_scores(
-            self.estimator.set_params(random_state=rng),
-            training,
-            cv=self.cv,
-            holdout_size=self.holdout_size,
-            response_method=response_method,
-            rng=rng,
-        )
-        network.set_params(start=None, random_state=None)  # needed for training alone
+        fitted = super()._fit(training, response_method, rng)
         if self._goes_on and len(training.y) == self._n_rows:
-            _warn_if_trained_on(held_out.rows, self.held_out_.rows)
-        selection = network.selection_score(take_rows(training.X, held_out.rows))
+            _warn_if_trained_on(fitted.held_out.rows, self.held_out_.rows)
+        return replace(fitted, attributes={**fitted.attributes, "_n_rows": len(training.y)})
 
-        def place(rows: Rows) -> BandRule:
-            return estimate_threshold_bands(_ranked_selection(held_out.take(rows), selection[rows]))
+    def _models(self, training: TrainingRows, response_method: str, rng: Any) -> list[ModelToFit]:
+        return [ModelToFit(self.estimator.set_params(random_state=rng), training, response_method)]
 
-        attributes = {
-            "held_out_selection_": selection,
-            "history_": network.history_,
-            "_n_rows": len(training.y),
-            **self._further_attributes(),
-        }
-        return Fitted(network, held_out, selection, place, attributes)
+    def _source(self) -> NetworkHoldOut:
+        return NetworkHoldOut(self.cv, self.holdout_size)
 
-    def _further_attributes(self) -> dict[str, Any]:
-        return {}
+    def _further_attributes(self, fitted_models: Sequence[Any], held_out: HeldOutScores) -> dict[str, Any]:  # noqa: ARG002
+        return {"history_": fitted_models[0].history_}
 
-    def _score(self, X: Any) -> FloatArray:
-        selection = self.estimator_.selection_score(X)
-        check_scores(selection, len(selection), name="the selection scores of the network")
-        return selection
+    def _reader(
+        self,
+        held_out: HeldOutScores,  # noqa: ARG002
+        classes: NDArray[Any],  # noqa: ARG002
+        models: Sequence[ModelToFit],  # noqa: ARG002
+    ) -> SelectionReader:
+        return SelectionReader()
 
-    def _held_out_score(self) -> FloatArray:
-        return self.held_out_selection_
+    def _place(self, placing: PlacingRows) -> BandRule:
+        return ThresholdBands(placing.held_out.ranked_correct(placing.rows.score, is_probability=True), axis="other")
 
-    held_out_selection_: FloatArray
+    def _run_models(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        probabilities, selection = self.estimator_.answers(X)
+        for values in (probabilities.ravel(), selection):
+            check_scores(values, len(values), name="the scores of the network")
+        return probabilities[:, 1] if len(self.classes_) == 2 else probabilities, selection
+
     _n_rows: int
 
-    def _review_facts(
-        self,
-        X: Any,
-        score: FloatArray,
-        part: IndexArray,  # noqa: ARG002
-        rows: IndexArray,
-        rule: Any,  # noqa: ARG002
-    ) -> ReviewFacts:
-        selection = score[rows]
-        n_classes = len(self.classes_)
-        probabilities = self.predict_proba(take_rows(X, rows)) if len(rows) else np.zeros((0, n_classes))
-        predicted, of_predicted = probabilities.argmax(axis=1), probabilities.max(axis=1)
-        shown = probabilities[:, 1] if n_classes == 2 else of_predicted
-        kept = expit(selection)
-        return ReviewFacts(shown, -selection, shown, _reasons(kept, self.classes_[predicted], of_predicted))
+    def _review_facts(self, rows: ScoredRows, deferred: IndexArray, rule: BandRule) -> ReviewFacts:  # noqa: ARG002
+        rows = rows.take(deferred)
+        selection = rows.rule_input.score
+        shown = rows.score if rows.score.ndim == 1 else rows.confidence
+        return ReviewFacts(shown, -selection, shown, _reasons(expit(selection), rows.predicted, rows.confidence))
+
+
+class NetworkHoldOut(HoldOut):
+    """A network is trained on one part of the rows; of the other it gives probabilities and selection scores."""
+
+    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split]) -> tuple[list[Any], HeldOutScores]:
+        """Train on one part and score the other."""
+        (network,), held_out = super().score(models, splits)
+        network.set_params(start=None, random_state=None)  # needed for training alone
+        selection = network.selection_score(take_rows(models[0].training.X, held_out.rows))
+        return [network], replace(held_out, second=selection)
 
 
 def _warn_if_trained_on(rows: IndexArray, earlier: IndexArray) -> None:
@@ -137,13 +140,6 @@ def _warn_if_trained_on(rows: IndexArray, earlier: IndexArray) -> None:
             UserWarning,
             stacklevel=4,
         )
-
-
-def _ranked_selection(held_out: HeldOutScores, selection: FloatArray) -> RankedScores:
-    """Rank the selection scores, with a correct prediction as the positive class."""
-    responses = held_out.responses
-    predicted = responses > 0.5 if responses.ndim == 1 else responses.argmax(axis=1)
-    return RankedScores.from_labels(predicted == held_out.labels, selection, held_out.sample_weight)
 
 
 def _reasons(kept: FloatArray, labels: NDArray[Any], probability: FloatArray) -> list[str]:

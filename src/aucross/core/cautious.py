@@ -1,4 +1,4 @@
-"""Coverage that can be promised: how many held-out rows may be rejected so that new rows keep the coverage.
+"""Coverage that is kept with confidence: how many held-out rows may be rejected so that new rows keep it.
 
 A band placed on n rows holds k of them. Its share of new rows is another number, because the rows that placed it are
 a sample. Put every score at its quantile u among all scores, and the n rows are n uniform points which cut the line
@@ -39,17 +39,16 @@ of .05. For d > 1/2 one shorter move is all there is; only windows short at both
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from math import exp
 from numbers import Integral
-from typing import Any, cast
 
-import numpy as np
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 
+from aucross.core.band_rule import WrappedRule
 from aucross.core.bands import RejectionBand, check_coverage
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores
-from aucross.core.rules import BandRule, ThresholdBands
+from aucross.core.scored_rows import RuleInput
 
 # Rows that a band may hold are counted in weights, whose sums carry rounding.
 _ROUNDING = 1e-9
@@ -77,7 +76,7 @@ def rejections_that_keep(
     Returns
     -------
     int
-        At most ``n_rows - 1``. 0 says that nothing can be promised with so few rows but to reject no row at all.
+        At most ``n_rows - 1``. 0 says that with so few rows the coverage is kept only if no row is rejected.
 
     Notes
     -----
@@ -88,7 +87,7 @@ def rejections_that_keep(
 
     Examples
     --------
-    >>> from aucross.core.promises import rejections_that_keep
+    >>> from aucross.core.cautious import rejections_that_keep
     >>> rejections_that_keep(1000, coverage=0.95, confidence=0.95)
     29
     >>> rejections_that_keep(1000, coverage=0.95, confidence=0.95, fixed=True)
@@ -107,7 +106,7 @@ def rejections_that_keep(
     return min(max(spacings + _rows_less_spacings(fixed, tied), 0), n_rows - 1)
 
 
-def smallest_promising_size(coverage: float, confidence: float, *, fixed: bool = False, tied: bool = False) -> int:
+def smallest_size_that_keeps(coverage: float, confidence: float, *, fixed: bool = False, tied: bool = False) -> int:
     """The least number of held-out rows with which a row may be rejected: :func:`rejections_that_keep` is not 0.
 
     Parameters
@@ -125,8 +124,8 @@ def smallest_promising_size(coverage: float, confidence: float, *, fixed: bool =
 
     Examples
     --------
-    >>> from aucross.core.promises import smallest_promising_size
-    >>> [smallest_promising_size(coverage, confidence=0.95) for coverage in (0.99, 0.95, 0.9)]
+    >>> from aucross.core.cautious import smallest_size_that_keeps
+    >>> [smallest_size_that_keeps(coverage, confidence=0.95) for coverage in (0.99, 0.95, 0.9)]
     [984, 158, 69]
     """
     if check_coverage(coverage) == 1.0:
@@ -158,7 +157,7 @@ def _check_n_rows(n_rows: object) -> int:
 
 
 @dataclass(frozen=True)
-class PromisedBands(BandRule):
+class CautiousBands(WrappedRule):
     """A rule whose rejection budget is shrunk so that new rows have the coverage with a given confidence.
 
     Parameters
@@ -169,136 +168,83 @@ class PromisedBands(BandRule):
         Number of these rows.
     confidence : float in (0, 1)
         Probability that the share of new rows selected is at least the coverage asked for.
-    fixed, tied : bool, default=False
-        As for :func:`rejections_that_keep`; :func:`promise_coverage` finds out.
+    tied : bool, default=True
+        Whether different rows can have the same selection score, as for :func:`rejections_that_keep`. Whether the place
+        of the band is fixed in advance the rule says itself.
 
     Notes
     -----
     Exact for rows that neither the model nor the selection score has seen: held-out rows of a hold-out method, or
     new rows without labels. Rows scored by fold models and then used with a refitted one, and rules that learn their
-    selection score from the same rows (:class:`~aucross.InfluenceBands`), make it an approximation.
+    selection score from the same rows (:class:`~aucross.core.InfluenceBands`), make it an approximation.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from aucross import RankedScores, ThresholdBands
-    >>> from aucross.core.promises import PromisedBands
+    >>> from aucross.core import CautiousBands, RankedScores, ThresholdBands
     >>> rule = ThresholdBands(RankedScores.from_labels(np.ones(500), np.arange(500)))
-    >>> promised = PromisedBands(rule, n_rows=500, confidence=0.95, fixed=True)
-    >>> rule.band(0.9).upper, promised.band(0.9).upper, promised.promised(0.9)
+    >>> cautious = CautiousBands(rule, n_rows=500, confidence=0.95, tied=False)
+    >>> rule.band(0.9).upper, cautious.band(0.9).upper, cautious.coverage_to_ask(0.9)
     (49.0, 38.0, 0.922)
     """
 
-    rule: BandRule
     n_rows: int
     confidence: float
-    fixed: bool = False
-    tied: bool = False
-    # What was placed for each coverage: a selection asks for the band and for the coverage behind it.
-    _placed: dict[float, tuple[float, RejectionBand]] = field(default_factory=dict, repr=False, compare=False)
+    tied: bool = True
 
     def __post_init__(self) -> None:
         _check_n_rows(self.n_rows)
         check_confidence(self.confidence)
 
-    @property
-    def ranked(self) -> RankedScores:
-        """The ranking of the rule within, if it has one."""
-        return cast(RankedScores, cast(Any, self.rule).ranked)
+    def place(self, coverage: float) -> RejectionBand:
+        """Return the rule's band for the shrunk budget; it is empty where nothing can be kept with so few rows."""
+        asked = self.coverage_to_ask(coverage)
+        return RejectionBand() if asked == 1.0 else self.rule.band(asked)
 
-    def band(self, coverage: float) -> RejectionBand:
-        """Return the rule's band for the shrunk budget; it is empty where nothing can be promised."""
-        return self._place(coverage)[1]
+    def coverage_to_ask(self, coverage: float) -> float:
+        """Coverage that is asked of the rule within, so that new rows have `coverage`; 1 if nothing may be rejected."""
+        coverage = check_coverage(coverage)
+        # Threads may compute the same placement twice; both results are equal.
+        if coverage not in self._asked:
+            self._asked[coverage] = self._search(coverage)
+        return self._asked[coverage]
 
-    def promised(self, coverage: float) -> float:
-        """The coverage that is asked of the rule within, so that new rows have `coverage`."""
-        return self._place(coverage)[0]
-
-    def selection_score(self, score: FloatArray, coverage: float) -> FloatArray:
-        """Return the selection score of the rule within, for the coverage that is asked of it."""
-        return self.rule.selection_score(score, self.promised(coverage))
-
-    def placed_on(
-        self, score: FloatArray, sample_weight: FloatArray | None = None, *, label_shift: bool = False
-    ) -> PromisedBands:
-        """Place the rule on other rows of weight 1 and make the same promise by their number."""
-        if sample_weight is not None:
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> CautiousBands:
+        """Place the rule on other rows of weight 1 and keep the same confidence by their number."""
+        if rows.sample_weight is not None:
             raise ValueError(
-                "sample_weight must be None for a rule that promises its coverage: the promise is about a share of "
+                "sample_weight must be None for a rule with coverage_confidence: the confidence is about a share of "
                 "rows; fit without coverage_confidence to place bands by weight"
             )
-        rule = self.rule.placed_on(score, label_shift=label_shift)
-        return PromisedBands(rule, len(score), self.confidence, self.fixed, may_be_tied(score))
-
-    def rows_to_defer(self, score: FloatArray, capacity: int, order: IndexArray) -> IndexArray:
-        """Return the rows that the rule itself takes: a number of rows needs no promise."""
-        return self.rule.rows_to_defer(score, capacity, order)
+        rule = self.rule.placed_on(rows, label_shift=label_shift)
+        return CautiousBands(rule, len(rows), self.confidence, tied=rows.may_be_tied)
 
     def rejections(self, coverage: float) -> int:
         """How many of the rows that place the band it may hold at most."""
-        return rejections_that_keep(self.n_rows, coverage, self.confidence, fixed=self.fixed, tied=self.tied)
+        return rejections_that_keep(self.n_rows, coverage, self.confidence, fixed=self.is_fixed, tied=self.tied)
 
-    def _place(self, coverage: float) -> tuple[float, RejectionBand]:
-        coverage = check_coverage(coverage)
-        # Threads may compute the same placement twice; both results are equal.
-        if coverage not in self._placed:
-            self._placed[coverage] = self._search(coverage)
-        return self._placed[coverage]
+    def smallest_size(self, coverage: float) -> int:
+        """The least number of rows with which a row may be rejected at a coverage."""
+        return smallest_size_that_keeps(coverage, self.confidence, fixed=self.is_fixed, tied=self.tied)
 
-    def _search(self, coverage: float) -> tuple[float, RejectionBand]:
-        """Coverage asked of the rule within, and its band: the most that holds no more rows than allowed."""
+    @cached_property
+    def _asked(self) -> dict[float, float]:
+        return {}
+
+    def _search(self, coverage: float) -> float:
+        """The lowest coverage whose band, placed by the rule within, holds no more rows than allowed."""
         most = self.rejections(coverage)
-        asked, band = self._ask(most)
-        if self._holds_at_most(most, band):
-            return asked, band
-        # Centred bands reject a row more than their share, and whole ties.
-        return self._ask(_largest(lambda rows: self._holds_at_most(most, self._ask(rows)[1]), most - 1))
+        rows = most
+        if not self._holds_at_most(most, most):
+            rows = _largest(lambda fewer: self._holds_at_most(most, fewer), most - 1)
+        return 1.0 - rows / self.n_rows if rows else 1.0
 
-    def _ask(self, rows: int) -> tuple[float, RejectionBand]:
-        if rows == 0:
-            return 1.0, RejectionBand()
-        asked = 1.0 - rows / self.n_rows
-        return asked, self.rule.band(asked)
-
-    def _holds_at_most(self, rows: int, band: RejectionBand) -> bool:
-        if not hasattr(self.rule, "ranked"):
+    def _holds_at_most(self, most: int, rows: int) -> bool:
+        """Whether the band for so many rows holds no more than allowed; a centred one takes a row more, and ties."""
+        if self.ranking is None or rows == 0:
             return True  # rules on other scores keep their budget
-        held = (1.0 - self.ranked.coverage(band)) * self.n_rows
-        return held <= rows + _ROUNDING * self.n_rows
-
-
-def may_be_tied(score: FloatArray) -> bool:
-    """Whether rows may share a selection score; of rules that read more than one score ties are the safe answer."""
-    return score.ndim > 1 or len(np.unique(score)) < len(score)
-
-
-def promise_coverage(rule: BandRule, n_rows: int, confidence: float) -> PromisedBands:
-    """Shrink the budget of a rule, reading from it whether its place is fixed and its scores are tied.
-
-    Parameters
-    ----------
-    rule : BandRule
-        The rule, estimated from held-out rows of weight 1.
-    n_rows : int
-        Number of these rows.
-    confidence : float in (0, 1)
-        Probability that the share of new rows selected is at least the coverage asked for.
-
-    Returns
-    -------
-    PromisedBands
-
-    Examples
-    --------
-    >>> from aucross import OptimalBands, RankedScores
-    >>> from aucross.core.promises import promise_coverage
-    >>> ranked = RankedScores.from_labels([0, 1] * 200, range(400))
-    >>> promise_coverage(OptimalBands(ranked), 400, confidence=0.95).rejections(0.9)
-    23
-    """
-    # Rules without a ranking of their own do not tell: ties are the safe answer.
-    tied = len(cast(Any, rule).ranked) < n_rows if hasattr(rule, "ranked") else True
-    return PromisedBands(rule, n_rows, confidence, fixed=isinstance(rule, ThresholdBands), tied=tied)
+        held = (1.0 - self.ranking.coverage(self.rule.band(1.0 - rows / self.n_rows))) * self.n_rows
+        return held <= most + _ROUNDING * self.n_rows
 
 
 # ---- laws of blocks of spacings ----

@@ -13,24 +13,26 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from aucross.core import (
+    BandRule,
     CenteredBands,
     InfluenceBands,
     OptimalBands,
+    RankedRule,
     RankedScores,
     RejectionBand,
+    RuleInput,
     TargetBands,
     ThresholdBands,
     estimate_auc_bands,
 )
-from aucross.core.influence import ExpectedAUC, PairwiseMetric
-from aucross.core.promises import (
-    PromisedBands,
+from aucross.core.cautious import (
+    CautiousBands,
     _some_block_is_longer,
     check_confidence,
-    promise_coverage,
     rejections_that_keep,
-    smallest_promising_size,
+    smallest_size_that_keeps,
 )
+from aucross.core.influence import ExpectedAUC, PairwiseMetric
 from strategies import property_test
 
 confidences = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
@@ -195,17 +197,22 @@ def test_one_row_always_stays():
 @pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_smallest_size_allows_a_row_and_one_less_does_not(coverage, fixed, tied):
-    size = smallest_promising_size(coverage, 0.95, fixed=fixed, tied=tied)
+    size = smallest_size_that_keeps(coverage, 0.95, fixed=fixed, tied=tied)
     assert rejections_that_keep(size, coverage, 0.95, fixed=fixed, tied=tied) > 0
     assert rejections_that_keep(size - 1, coverage, 0.95, fixed=fixed, tied=tied) == 0
 
 
 @pytest.mark.parametrize("coverage", [0.8, 0.9, 0.95, 0.999])
 def test_the_smallest_size_of_a_threshold_is_that_of_one_row_below_the_quantile(coverage):
-    assert smallest_promising_size(coverage, 0.95, fixed=True) == ceil(log(0.05) / log(coverage))
+    assert smallest_size_that_keeps(coverage, 0.95, fixed=True) == ceil(log(0.05) / log(coverage))
 
 
 # ---- rules with a promise ----
+
+
+def cautious(rule: BandRule, n_rows: int, confidence: float) -> CautiousBands:
+    """A rule made cautious, with ties where its ranking has any."""
+    return CautiousBands(rule, n_rows, confidence, tied=rule.ranking is None or len(rule.ranking) < n_rows)
 
 
 def test_a_searched_band_keeps_its_promise_on_scores_of_known_distribution():
@@ -213,7 +220,7 @@ def test_a_searched_band_keeps_its_promise_on_scores_of_known_distribution():
     kept, kept_without = [], []
     for _ in range(1000):
         rule = OptimalBands(RankedScores.from_labels(*informative_rows(300, rng)).isotonic())
-        for shares_kept, chosen in ((kept, promise_coverage(rule, 300, 0.95)), (kept_without, rule)):
+        for shares_kept, chosen in ((kept, cautious(rule, 300, 0.95)), (kept_without, rule)):
             band = chosen.band(0.8)
             shares_kept.append(1 - (band.upper - band.lower) >= 0.8)
     assert np.mean(kept) >= 0.95 - 2 * binomial_error(0.95, 1000)
@@ -225,7 +232,7 @@ def test_a_threshold_keeps_its_promise_and_no_more():
     kept = []
     for _ in range(2000):
         rule = ThresholdBands(RankedScores.from_labels(*informative_rows(400, rng)))
-        kept.append(1 - promise_coverage(rule, 400, 0.9).band(0.8).upper >= 0.8)
+        kept.append(1 - cautious(rule, 400, 0.9).band(0.8).upper >= 0.8)
     rows = rejections_that_keep(400, 0.8, 0.9, fixed=True)
     law = beta(rows, 400 + 1 - rows).cdf(0.2)
     assert 0.9 <= law < 0.92
@@ -267,7 +274,7 @@ RULES = {
 def test_the_band_holds_exactly_the_rows_allowed_in_spite_of_rounding(rule_of, n_rows, coverage, isotonic):
     labels, scores = informative_rows(n_rows, np.random.default_rng(n_rows))
     ranked = RankedScores.from_labels(labels, scores)
-    promised = promise_coverage(rule_of(ranked.isotonic() if isotonic else ranked), n_rows, 0.95)
+    promised = cautious(rule_of(ranked.isotonic() if isotonic else ranked), n_rows, 0.95)
     held = int(promised.band(coverage).rejects(scores).sum())
     if rule_of in (OptimalBands, ThresholdBands):
         # A full-width band may be cut off at the last row.
@@ -281,17 +288,17 @@ def test_centred_bands_hold_no_more_rows_than_allowed_though_they_take_one_more_
     labels, scores = informative_rows(n_rows, np.random.default_rng(n_rows))
     scores = np.floor(scores * steps)
     rule = estimate_auc_bands(RankedScores.from_labels(labels, scores), placement="centered")
-    promised = promise_coverage(rule, n_rows, 0.95)
+    promised = cautious(rule, n_rows, 0.95)
     band = promised.band(coverage)
     assert band.rejects(scores).sum() <= promised.rejections(coverage)
     assert promised.tied == (steps < 10**9)
     if not band.is_empty:
-        assert band == rule.band(promised.promised(coverage))
+        assert band == rule.band(promised.coverage_to_ask(coverage))
 
 
 def test_a_centred_band_uses_the_rows_allowed():
     rule = CenteredBands(RankedScores.from_labels([0, 1] * 500, np.arange(1000)), center=400)
-    promised = promise_coverage(rule, 1000, 0.95)
+    promised = cautious(rule, 1000, 0.95)
     held = promised.band(0.9).rejects(np.arange(1000)).sum()
     assert promised.rejections(0.9) == 71
     assert held in (70, 71)
@@ -299,105 +306,117 @@ def test_a_centred_band_uses_the_rows_allowed():
 
 @pytest.mark.parametrize("rule_of", RULES.values(), ids=RULES.keys())
 def test_at_full_coverage_nothing_is_rejected(rule_of):
-    promised = promise_coverage(rule_of(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
+    promised = cautious(rule_of(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
     assert promised.band(1.0).is_empty
-    assert promised.promised(1.0) == 1.0
+    assert promised.coverage_to_ask(1.0) == 1.0
 
 
 def test_too_few_rows_give_the_empty_band():
-    promised = promise_coverage(OptimalBands(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
+    promised = cautious(OptimalBands(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
     assert promised.band(0.95).is_empty
-    assert promised.promised(0.95) == 1.0
+    assert promised.coverage_to_ask(0.95) == 1.0
     assert not promised.band(0.9).is_empty
 
 
-def test_whether_the_place_is_fixed_and_scores_are_tied_is_read_from_the_rule():
-    distinct = RankedScores.from_labels([0, 1, 0, 1], [1, 2, 3, 4])
-    tied = RankedScores.from_labels([0, 1, 0, 1], [1, 2, 2, 4])
-    assert promise_coverage(ThresholdBands(distinct), 4, 0.9) == PromisedBands(ThresholdBands(distinct), 4, 0.9, True)
-    assert promise_coverage(OptimalBands(tied), 4, 0.9) == PromisedBands(OptimalBands(tied), 4, 0.9, tied=True)
+def test_whether_the_place_is_fixed_is_read_from_the_rule():
+    distinct = RankedScores.from_labels([0, 1] * 200, np.arange(400))
+    assert cautious(ThresholdBands(distinct), 400, 0.95).rejections(0.9) == rejections_that_keep(
+        400, 0.9, 0.95, fixed=True
+    )
+    assert cautious(OptimalBands(distinct), 400, 0.95).rejections(0.9) == rejections_that_keep(400, 0.9, 0.95) == 23
+
+
+def test_ties_are_the_safe_answer():
+    distinct = RankedScores.from_labels([0, 1] * 200, np.arange(400))
+    assert CautiousBands(OptimalBands(distinct), 400, 0.95).rejections(0.9) == rejections_that_keep(
+        400, 0.9, 0.95, tied=True
+    )
 
 
 def test_the_ranking_of_the_rule_within_is_at_hand():
     ranked = RankedScores.from_labels([0, 1], [1, 2])
-    assert promise_coverage(OptimalBands(ranked), 2, 0.9).ranked is ranked
+    assert cautious(OptimalBands(ranked), 2, 0.9).ranking is ranked
 
 
-def influence_bands(n_rows: int) -> tuple[InfluenceBands, np.ndarray]:
+def influence_bands(n_rows: int) -> tuple[InfluenceBands, RuleInput]:
     """A rule on one score column and two class probabilities, and what it reads of its own rows."""
     labels, scores = informative_rows(n_rows, np.random.default_rng(5))
     columns, probabilities = scores[:, None], np.column_stack((1 - scores, scores))
     score_bands = OptimalBands(RankedScores.from_labels(labels, scores).isotonic())
     objective = ExpectedAUC(columns, probabilities, PairwiseMetric(2).contests)
-    return InfluenceBands(objective, score_bands), np.column_stack((columns, probabilities))
+    return InfluenceBands(objective, score_bands), RuleInput(columns, probabilities)
 
 
 def test_a_rule_on_more_than_one_score_is_asked_for_band_and_score_at_the_same_coverage():
     rule, read = influence_bands(600)
-    promised = promise_coverage(rule, 600, 0.95)
-    asked = promised.promised(0.8)
+    promised = cautious(rule, 600, 0.95)
+    asked = promised.coverage_to_ask(0.8)
     assert asked == 1 - promised.rejections(0.8) / 600
     assert promised.band(0.8) == rule.band(asked)
     score = promised.selection_score(read, 0.8)
     assert (score == rule.selection_score(read, asked)).all()
     assert promised.band(0.8).rejects(score).sum() <= promised.rejections(0.8)
-    assert not hasattr(promised, "ranked")
+    assert promised.ranking is None
 
 
 def test_where_nothing_can_be_promised_a_rule_on_more_than_one_score_rejects_nothing():
     rule, read = influence_bands(50)
-    promised = promise_coverage(rule, 50, 0.95)
+    promised = cautious(rule, 50, 0.95)
     assert promised.rejections(0.95) == 0
     assert promised.band(0.95).selects(promised.selection_score(read, 0.95)).all()
 
 
 def test_placed_on_other_rows_the_promise_goes_by_their_number_and_ties():
     rng = np.random.default_rng(6)
-    promised = promise_coverage(OptimalBands(RankedScores.from_labels(*informative_rows(300, rng))), 300, 0.95)
+    promised = cautious(OptimalBands(RankedScores.from_labels(*informative_rows(300, rng))), 300, 0.95)
     scores = rng.random(2000)
-    again, tied = promised.placed_on(scores), promised.placed_on(scores.round(2))
-    assert (again.n_rows, again.confidence, again.fixed, again.tied) == (2000, 0.95, False, False)
+    again, tied = (promised.placed_on(RuleInput.of_score(part)) for part in (scores, scores.round(2)))
+    assert (again.n_rows, again.confidence, again.is_fixed, again.tied) == (2000, 0.95, False, False)
+    assert again.is_replaced
+    assert again.rule.is_replaced
+    assert not promised.is_replaced
     assert again.band(0.9).rejects(scores).sum() == rejections_that_keep(2000, 0.9, 0.95)
     assert tied.tied
     assert tied.band(0.9).rejects(scores.round(2)).sum() <= rejections_that_keep(2000, 0.9, 0.95, tied=True)
 
 
 def test_a_promise_is_not_placed_on_weighted_rows():
-    promised = promise_coverage(ThresholdBands(RankedScores.from_labels([0, 1], [1, 2])), 2, 0.95)
+    promised = cautious(ThresholdBands(RankedScores.from_labels([0, 1], [1, 2])), 2, 0.95)
     with pytest.raises(ValueError, match="sample_weight must be None"):
-        promised.placed_on(np.arange(3.0), np.ones(3))
+        promised.placed_on(RuleInput.of_score(np.arange(3.0), np.ones(3)))
 
 
 def test_a_number_of_rows_to_defer_needs_no_promise():
     rule = ThresholdBands(RankedScores.from_labels([0, 1], [1, 2]))
-    scores, order = np.array([3.0, 1.0, 2.0]), np.arange(3)
-    deferred = promise_coverage(rule, 2, 0.95).rows_to_defer(scores, 2, order)
+    scores, order = RuleInput.of_score(np.array([3.0, 1.0, 2.0])), np.arange(3)
+    deferred = cautious(rule, 2, 0.95).rows_to_defer(scores, 2, order)
     assert sorted(deferred) == sorted(rule.rows_to_defer(scores, 2, order)) == [1, 2]
 
 
 @dataclass(frozen=True)
-class WholeOrNothing:
+class WholeOrNothing(RankedRule):
     """Rejects every row at any coverage below 1, however small the budget."""
 
-    ranked: RankedScores
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
+        raise NotImplementedError
 
-    def band(self, coverage: float) -> RejectionBand:
+    def place(self, coverage: float) -> RejectionBand:
         return RejectionBand(-np.inf, np.inf) if coverage < 1 else RejectionBand()
 
 
 def test_a_rule_that_never_keeps_its_budget_is_left_with_the_empty_band():
-    promised = promise_coverage(WholeOrNothing(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
+    promised = cautious(WholeOrNothing(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
     assert promised.band(0.5).is_empty
-    assert promised.promised(0.5) == 1.0
+    assert promised.coverage_to_ask(0.5) == 1.0
 
 
 def test_a_promise_survives_pickling_and_shows_what_it_is():
-    promised = promise_coverage(OptimalBands(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
+    promised = cautious(OptimalBands(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
     copy = pickle.loads(pickle.dumps(promised))
     assert copy.band(0.8) == promised.band(0.8)
     assert repr(copy) == (
-        "PromisedBands(rule=OptimalBands(ranked=RankedScores(100 distinct scores, 50 positives, 50 negatives), "
-        "width='full'), n_rows=100, confidence=0.95, fixed=False, tied=False)"
+        "CautiousBands(rule=OptimalBands(ranked=RankedScores(100 distinct scores, 50 positives, 50 negatives), "
+        "width='full'), n_rows=100, confidence=0.95, tied=False)"
     )
 
 
@@ -423,12 +442,12 @@ def test_a_number_of_rows_that_cannot_be_is_refused(n_rows):
     with pytest.raises(ValueError, match="n_rows must be a whole number"):
         rejections_that_keep(n_rows, 0.9, 0.95)
     with pytest.raises(ValueError, match="n_rows must be a whole number"):
-        PromisedBands(ThresholdBands(RankedScores([], [], [])), n_rows, 0.95)
+        CautiousBands(ThresholdBands(RankedScores([], [], [])), n_rows, 0.95)
 
 
 def test_no_number_of_rows_promises_a_rejection_at_full_coverage():
     with pytest.raises(ValueError, match="coverage must be below 1"):
-        smallest_promising_size(1.0, 0.95)
+        smallest_size_that_keeps(1.0, 0.95)
 
 
 def test_a_coverage_in_per_cent_is_refused():

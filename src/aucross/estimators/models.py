@@ -1,0 +1,68 @@
+"""What a fitted base model says of rows: scores as float64, refused where they mean nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from aucross.core.ranking import FloatArray, check_scores
+from aucross.core.scored_rows import predicted_class
+from aucross.estimators.frames import refuse_columns_that_abort
+
+RESPONSE_METHODS = ("predict_proba", "decision_function")
+
+
+def checked_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> FloatArray:
+    """Scores of new rows by a fitted model, refused where the fit would have refused them."""
+    refuse_columns_that_abort(estimator, X)
+    scores = class_scores(estimator, X, response_method, classes)
+    # An infinite score compares with any band, but means nothing.
+    check_scores(scores.ravel(), scores.size, name="the scores of the base model")
+    return scores
+
+
+def answers_by_score(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> bool:
+    """Whether a model predicts the class of its highest score, on rows near the boundary where it would show.
+
+    Most do, and then one pass gives score and label. A model with a threshold of its own, or with probabilities beside
+    its decision, does not, and is asked for its labels too.
+    """
+    scores = class_scores(estimator, X, response_method, classes)
+    by_score = classes[predicted_class(scores, is_probability=response_method == "predict_proba")]
+    return np.array_equal(by_score, np.asarray(estimator.predict(X)))
+
+
+def class_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> FloatArray:
+    """Probabilities or decision values as float64: of the positive one of two classes, or of each of more."""
+    known = np.asarray(getattr(estimator, "classes_", classes))
+    if not np.array_equal(known, classes):
+        raise ValueError(
+            f"the base model was trained on the classes {known.tolist()}, but y has {classes.tolist()}; every "
+            "training part of cv must hold all classes, and a frozen model must know the same labels"
+        )
+    _refuse_one_against_one(estimator, response_method, len(classes))
+    # float64 on purpose: some libraries return float32, and bands are compared in float64.
+    response = np.asarray(getattr(estimator, response_method)(X), dtype=np.float64)
+    if response.ndim == 2 and response.shape[1] == len(classes):
+        return response[:, 1] if len(classes) == 2 else response
+    if response.ndim != 1 or len(classes) > 2:
+        raise ValueError(
+            f"{type(estimator).__name__}.{response_method} must return one column for each of the {len(classes)} "
+            f"classes, or one score per row for two, got shape {response.shape}; wrap the model so that it does"
+        )
+    return response
+
+
+def _refuse_one_against_one(estimator: Any, response_method: str, n_classes: int) -> None:
+    """Three classes have three pairs: decision values of pairs would pass for those of classes."""
+    if isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    is_pairwise = getattr(estimator, "decision_function_shape", None) == "ovo"
+    if is_pairwise and response_method == "decision_function" and n_classes > 2:
+        raise ValueError(
+            f'{type(estimator).__name__} must score classes, not pairs of them, got decision_function_shape="ovo"; '
+            'pass decision_function_shape="ovr"'
+        )

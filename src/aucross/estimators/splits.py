@@ -1,0 +1,112 @@
+"""Which rows train and which are scored.
+
+::
+
+    cross-fitting (K = 3)                hold-out
+    fold 1  [score][train ][train ]      [        train        ][score]
+    fold 2  [train ][score][train ]
+    fold 3  [train ][train ][score]      every score comes from a model that did not train on that row
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import ceil
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv, train_test_split
+
+from aucross.core.ranking import IndexArray
+from aucross.estimators.training_rows import TrainingRows, check_class_sizes
+
+# Rows to train on and rows to score, of one model.
+Split = tuple[IndexArray, IndexArray]
+
+
+def rows_scored(splits: Sequence[Split]) -> IndexArray:
+    """The rows that the models of all splits score, one split after the other."""
+    return np.concatenate([test for _, test in splits])
+
+
+def halves_of(labels: IndexArray, rng: Any) -> tuple[IndexArray, IndexArray]:
+    """Positions of two random halves with the same share of each class."""
+    # A class of one row cannot be in both halves.
+    can_stratify = 1 not in np.unique_counts(labels).counts
+    labels = labels if can_stratify else np.zeros(len(labels), dtype=int)
+    (_, first), (_, second) = StratifiedKFold(2, shuffle=True, random_state=rng).split(labels, labels)
+    return first, second
+
+
+def fold_splits(training: TrainingRows, cv: Any, rng: Any) -> Iterator[Split]:
+    """Pairs of training and scored rows: K stratified shuffled folds, or whatever `cv` says."""
+    if isinstance(cv, Integral):
+        splitter = _stratified_folds(training, cv, rng)
+    else:
+        splitter = check_cv(cv, training.y, classifier=True)
+    has_splits = False
+    for split in splitter.split(training.X, training.y, training.groups):
+        has_splits = True
+        train, test = (_as_positions(part) for part in split)
+        yield train, test
+    if not has_splits:
+        raise ValueError("cv must give at least one split, got none; an iterator can be used only once, pass a list")
+
+
+def _stratified_folds(training: TrainingRows, n_folds: Any, rng: Any) -> StratifiedKFold | StratifiedGroupKFold:
+    if n_folds < 2:
+        raise ValueError(f"cv must be at least 2 folds, got {n_folds!r}; pass cv=5")
+    check_class_sizes(
+        training,
+        at_least=int(n_folds),
+        reason=f"{n_folds} folds need one of each class in every fold",
+        remedy=f"pass fewer than {n_folds} folds or more rows of this class",
+    )
+    kind = StratifiedKFold if training.groups is None else StratifiedGroupKFold
+    return kind(int(n_folds), shuffle=True, random_state=rng)
+
+
+def _as_positions(part: Any) -> IndexArray:
+    """Row numbers of one side of a split that may be given as a mask."""
+    part = np.asarray(part)
+    return np.flatnonzero(part) if part.dtype == np.bool_ else part
+
+
+def hold_out_split(training: TrainingRows, cv: Any, holdout_size: float, rng: Any) -> Split:
+    """One split: stratified and of the given size, or the first of `cv`."""
+    if cv is not None:
+        return next(fold_splits(training, cv, rng))
+    check_class_sizes(
+        training,
+        at_least=2,
+        reason="one to train on and one to hold out are needed",
+        remedy="pass more rows of this class",
+    )
+    if training.groups is not None:
+        # Folds of about the size asked for keep each group on one side; there are no more folds than groups.
+        n_folds = max(2, min(round(1 / holdout_size), len(np.unique(np.asarray(training.groups)))))
+        return next(fold_splits(training, n_folds, rng))
+    n_rows = len(training.y)
+    # The paper's share, but never fewer rows than classes on either side, on which a stratified split insists.
+    n_classes = len(training.classes)
+    n_held_out = min(max(ceil(holdout_size * n_rows), n_classes), n_rows - n_classes)
+    train, test = train_test_split(np.arange(n_rows), test_size=n_held_out, stratify=training.y, random_state=rng)
+    return _with_all_classes(training.labels, train, test)
+
+
+def _with_all_classes(labels: IndexArray, train: IndexArray, test: IndexArray) -> Split:
+    """Move one row of each class so rare that the split gave it to one side only."""
+    for label in np.unique(labels):
+        test, train = _lend_row(train, test, labels == label)
+        train, test = _lend_row(test, train, labels == label)
+    return train, test
+
+
+def _lend_row(lender: IndexArray, borrower: IndexArray, of_class: NDArray[np.bool_]) -> tuple[IndexArray, IndexArray]:
+    """Give one row of a class to the side that has none; return the borrower first."""
+    if of_class[borrower].any():
+        return borrower, lender
+    moved = lender[of_class[lender]][:1]  # rows are shuffled, so the first is a random one
+    return np.append(borrower, moved), np.setdiff1d(lender, moved, assume_unique=True)

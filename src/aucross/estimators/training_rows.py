@@ -1,0 +1,89 @@
+"""The rows given to `fit`: cut with everything that belongs to them, and handed to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+
+from aucross.core.ranking import FloatArray, IndexArray
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows given to `fit`, and what is cut along with them.
+
+    `groups` are rows that belong together and stay on one side of every split; each of `band_groups` gets a band.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    classes: NDArray[Any]
+    sample_weight: FloatArray | None = None
+    groups: Any = None
+    band_groups: NDArray[Any] | None = None
+    fit_params: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> IndexArray:
+        """Number of each row's class, in the order of `classes`."""
+        return np.searchsorted(self.classes, self.y)
+
+    def train(self, estimator: Any, rows: IndexArray | None = None) -> Any:
+        """Train a clone of `estimator` on the given rows, all by default."""
+        model = clone(estimator)
+        if rows is None:
+            return model.fit(self.X, self.y, **self.fit_params)
+        missing = np.setdiff1d(self.classes, self.y[rows])
+        if len(missing) and not isinstance(model, FrozenEstimator):
+            raise ValueError(
+                f"every training part of cv must hold all classes, got one of {len(rows)} rows without "
+                f"{missing.tolist()}; pass other splits or groups, or fewer folds"
+            )
+        params = {name: self._cut(value, rows) for name, value in self.fit_params.items()}
+        return model.fit(take_rows(self.X, rows), self.y[rows], **params)
+
+    def _cut(self, value: Any, rows: IndexArray) -> Any:
+        """Cut a fit parameter if it has one element per row (scikit-learn's rule)."""
+        return take_rows(value, rows) if _count_elements(value) == len(self.y) else value
+
+
+def check_class_sizes(training: TrainingRows, *, at_least: int, reason: str, remedy: str) -> None:
+    """Refuse classes with too few rows."""
+    counts = [int(np.sum(training.y == label)) for label in training.classes]
+    rarest = int(np.argmin(counts))
+    if counts[rarest] < at_least:
+        raise ValueError(
+            f"every class must have at least {at_least} rows because {reason}; class "
+            f"{training.classes.tolist()[rarest]!r} has {counts[rarest]} (X has {_shape_of(training.X)}); {remedy}"
+        )
+
+
+def take_rows(X: Any, rows: IndexArray) -> Any:
+    """Rows of an array, a sparse matrix, a pandas or polars frame or a sequence, in their own type."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if type(X).__module__.startswith("pyarrow"):  # its tables have a shape, but brackets choose columns
+        return X.take(rows)
+    if hasattr(X, "shape"):
+        return X[rows]
+    return [X[row] for row in rows]
+
+
+def _shape_of(X: Any) -> str:
+    names = ("n_samples", "n_features")
+    return ", ".join(f"{name}={size}" for name, size in zip(names, np.shape(X), strict=False))
+
+
+def _count_elements(value: Any) -> int | None:
+    """Length of anything that can be cut with the rows; None for single values, text and mappings."""
+    if isinstance(value, str | Mapping) or not hasattr(value, "__getitem__"):
+        return None
+    if hasattr(value, "shape"):
+        return value.shape[0] if value.shape else None  # numpy's single values have an empty shape
+    return len(value) if hasattr(value, "__len__") else None
