@@ -3,23 +3,24 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from aucross.datasets import (
+from experiments.datasets import (
+    TABLE_1,
     adult,
     cats_vs_dogs,
     cifar10,
     giveme,
     load_adult,
-    load_dataset,
     load_giveme,
     load_lending,
     load_ucicredit,
-    summarize,
     ucicredit,
 )
-from aucross.datasets.sources import locate
-from aucross.datasets.tables import content_checksum, read_parquet
+from experiments.datasets.files import locate
+from experiments.datasets.tables import content_checksum
+from experiments.table1 import summary
 
 pytestmark = pytest.mark.usefixtures("real_folder")
 
@@ -32,19 +33,19 @@ def untouched(real_folder):
     assert {path: path.stat().st_mtime_ns for path in real_folder.iterdir()} == before
 
 
-@pytest.mark.parametrize("name", ["Adult", "GiveMe", "UCICredit"])
-def test_features_sizes_and_positive_rate_are_those_of_table_1(name):
-    figures = summarize(load_dataset(name, download=False))
-    for figure in ("features", "n_train", "n_test"):
-        assert figures[figure] == figures[f"paper_{figure}"]
-    assert round(figures["positive_rate"], 3) == figures["paper_positive_rate"]
+@pytest.mark.parametrize("load", [load_adult, load_giveme, load_ucicredit])
+def test_features_sizes_and_positive_rate_are_those_of_table_1(load):
+    data = load()
+    figures = summary(data)
+    figures["positive_rate"] = round(figures["positive_rate"], 3)
+    assert figures | TABLE_1[data.name]._asdict() == figures
 
 
 def test_adult_has_no_differences_and_no_missing_values():
     data = load_adult()
     assert data.differences == ()
     assert not data.X.isna().any().any()
-    assert load_adult(features="all", encoding="categories").X.shape == (45_222, 14)
+    assert adult.SOURCES[-1].read(locate("Adult", adult.SOURCES).paths).X.shape == (45_222, 14)
 
 
 def test_giveme_has_the_missing_values_of_the_source():
@@ -53,22 +54,14 @@ def test_giveme_has_the_missing_values_of_the_source():
     assert not load_giveme().X.isna().any().any()
 
 
-@pytest.mark.parametrize(
-    ("period", "n_train", "n_test", "rate"),
-    [("2007-2014", 158_520, 68_694, 0.2035), ("2007-2011", 20_814, 21_721, 0.1518)],
-)
 @pytest.mark.parametrize("payments", [True, False])
-def test_lending_is_split_in_time(period, n_train, n_test, rate, payments):
-    data = load_lending(period=period, payments=payments)
+def test_lending_is_split_in_time(payments):
+    data = load_lending(payments=payments)
     split = data.split()
-    assert (len(split.y_train), len(split.y_test)) == (n_train, n_test)
-    assert split.y_test.mean() == pytest.approx(rate, abs=5e-5)
+    assert (len(split.y_train), len(split.y_test)) == (158_520, 68_694)
+    assert split.y_test.mean() == pytest.approx(0.2035, abs=5e-5)
     assert data.X.columns.is_unique
     assert data.X.columns.str.fullmatch(r"[0-9A-Za-z_-]+").all()
-
-
-def test_lending_is_the_shorter_of_the_two_long_files_by_default():
-    assert len(load_lending().y) == 227_214
 
 
 def test_random_splits_have_the_same_sizes():
@@ -82,28 +75,28 @@ def test_random_splits_have_the_same_sizes():
 
 def test_adult_reads_the_same_from_files_in_the_form_of_the_archive(real_folder, tmp_path):
     for part, name in (("train", "adult.data"), ("test", "adult.test")):
-        rows = read_parquet(real_folder / f"adult_{part}.parquet")
+        rows = pd.read_parquet(real_folder / f"adult_{part}.parquet")
         full_stop = "." if part == "test" else ""
         rows["target"] = np.where(rows["target"] == 1, ">50K", "<=50K") + np.array(full_stop, dtype=object)
         lines = rows.to_csv(index=False, header=False).replace(",", ", ")
         (tmp_path / name).write_text(("|1x3 Cross validator\n" if full_stop else "") + lines + "\n")
-    again = adult.SOURCES[-1].read((tmp_path / "adult.data", tmp_path / "adult.test"))
-    known = adult.SOURCES[0].read((real_folder / "adult_train.parquet", real_folder / "adult_test.parquet"))
+    again = adult.SOURCES[0].read((tmp_path / "adult.data", tmp_path / "adult.test"))
+    known = adult.SOURCES[-1].read((real_folder / "adult_train.parquet", real_folder / "adult_test.parquet"))
     assert again.X.equals(known.X)
     np.testing.assert_array_equal(again.y, known.y)
     np.testing.assert_array_equal(again.is_test, known.is_test)
 
 
 def test_giveme_reads_the_same_from_a_file_in_the_form_of_kaggle(real_folder, tmp_path):
-    rows = read_parquet(real_folder / "giveme.parquet").rename(columns={"target": giveme.LABEL})
+    rows = pd.read_parquet(real_folder / "giveme.parquet").rename(columns={"target": giveme.LABEL})
     rows.index += 1
     rows.to_csv(tmp_path / "cs-training.csv", na_rep="NA")
-    again = giveme.SOURCES[-1].read((tmp_path / "cs-training.csv",))
+    again = giveme.SOURCES[0].read((tmp_path / "cs-training.csv",))
     assert again.X.equals(rows[list(giveme.COLUMNS)].reset_index(drop=True))
 
 
 def test_the_checksum_of_the_rows_of_ucicredit_is_that_of_the_folder(real_folder):
-    frame = read_parquet(real_folder / "ucicredit.parquet")
+    frame = pd.read_parquet(real_folder / "ucicredit.parquet")
     assert content_checksum(frame) == ucicredit.EXPECTED.checksum
     assert list(frame) == [*ucicredit.COLUMNS, "target"]
 
@@ -130,5 +123,5 @@ def test_image_tables_have_the_sizes_of_table_1(module, names, n_train, n_test, 
 
 @pytest.mark.parametrize("module", [cifar10, cats_vs_dogs])
 def test_the_image_tables_have_their_known_checksums(module, real_folder):
-    found = locate(module.NAME, module.SOURCES, home=None, download=False, progress=False)
+    found = locate(module.NAME, module.SOURCES, download=False)
     assert {path.parent for path in found.paths} == {real_folder}

@@ -25,4 +25,3 @@ TABLE_1 = {
     "CatsVsDogs": PaperFigures("64x64", 20_000, 5_000, 0.500),
     "CIFAR-10-cat": PaperFigures("32x32", 50_000, 10_000, 0.100),
 }
-PAPER_DATASETS = tuple(TABLE_1)

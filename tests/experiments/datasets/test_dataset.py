@@ -1,18 +1,15 @@
 """What loaders return: given and drawn splits."""
 
-from dataclasses import FrozenInstanceError
-
 import numpy as np
 import pandas as pd
-import pytest
 
-from aucross.datasets import Dataset, Split
+from experiments.datasets import Dataset, Split
 
 
 def dataset(is_test, n=40, images=False):
     X = np.arange(n * 12, dtype=np.uint8).reshape(n, 2, 2, 3) if images else pd.DataFrame({"row": np.arange(n)})
     y = (np.arange(n) % 4 == 0).astype(np.int64)
-    return Dataset("Adult", X, y, is_test, "a test", "none", ())
+    return Dataset("Adult", X, y, is_test, "a test", ())
 
 
 def test_the_given_test_rows_are_the_split():
@@ -75,16 +72,3 @@ def test_random_splits_of_images_keep_rows_and_labels_together():
     for image, label in zip(split.X_test, split.y_test, strict=True):
         row = int(np.flatnonzero((image == data.X).all(axis=(1, 2, 3)))[0])
         assert data.y[row] == label
-
-
-def test_rows_labels_and_mask_must_have_one_length():
-    with pytest.raises(ValueError, match=r"same number of rows, got \[39, 40\]"):
-        dataset(np.zeros(39, dtype=bool))
-
-
-def test_it_is_frozen_and_says_what_it_is():
-    data = dataset(np.arange(40) >= 30)
-    with pytest.raises(FrozenInstanceError):
-        data.name = "other"
-    assert repr(data) == "Dataset('Adult', 40 rows, 10 test rows, a test)"
-    assert "split at random" in repr(dataset(None))

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucross.datasets import DataFileError, lending, load_lending
+from experiments.datasets import lending, load_lending
+from experiments.datasets.files import DataFileError
 
 SUB_GRADES = [f"{grade}{number}" for grade in "ABCDEFG" for number in range(1, 6)]
 PURPOSES = [
@@ -54,10 +55,10 @@ def write_kaggle(home, monkeypatch):
 
 
 @pytest.fixture
-def folder_files(home, without_checksums):
+def copy_of_2014(home, without_checksums):
     without_checksums(lending)
     n = 12
-    common = {
+    columns = {
         "loan_amnt": np.arange(n),
         "grade": take(["A", "B", "C"], n),
         "emp_length": take(["< 1 year", "1 year", None], n),
@@ -65,15 +66,7 @@ def folder_files(home, without_checksums):
         "target": take([0, 0, 1], n),
     }
     blocks = ["2014"] * 3 + ["2007-2011"] * 4 + ["2012-2013"] * 5
-    pd.DataFrame(common | {"issue_block": blocks}).to_parquet(home / "lending.parquet")
-    later = {
-        "issue_d": pd.date_range("2010-09-01", periods=n, freq="MS"),
-        "earliest_cr_line": pd.Timestamp("1999-01-01"),
-        "last_pymnt_amnt": 1.0,
-        "recoveries": 0.0,
-        "dti": [np.nan, *range(n - 1)],
-    }
-    pd.DataFrame(common | later).to_parquet(home / "lending_2007_2011.parquet")
+    pd.DataFrame(columns | {"issue_block": blocks}).to_parquet(home / "lending.parquet")
 
 
 # ---- the whole file ----
@@ -94,11 +87,8 @@ def test_one_hot_columns_are_the_papers_65(write_kaggle):
         assert column not in X
 
 
-def test_categories_are_the_papers_18_columns(write_kaggle):
-    X = load_lending(encoding="categories").X
-    assert list(X) == list(lending.PAPER_COLUMNS)
-    assert X["fico_range"].tolist() == [702.0] * len(X)
-    assert X["sub_grade"].dtype == "category"
+def test_the_score_is_the_middle_of_its_range(write_kaggle):
+    assert set(load_lending().X["fico_range"]) == {702.0}
 
 
 def test_the_last_loans_test_and_their_share_is_nearest_to_the_papers(write_kaggle):
@@ -158,49 +148,29 @@ def test_without_any_final_status_the_error_names_those_there_are(write_kaggle):
         load_lending()
 
 
-# ---- the files of the folder ----
+# ---- the loans of 2007 to 2014 ----
 
 
-def test_the_loans_of_2014_test(folder_files):
+def test_the_loans_of_2014_test(copy_of_2014):
     data = load_lending()
     assert data.X["loan_amnt"].tolist() == [*range(3, 12), 0, 1, 2]
     np.testing.assert_array_equal(data.y, data.X["loan_amnt"] % 3 == 2)
     assert data.is_test.sum() == 3
-    assert "issue_block" not in load_lending(encoding="categories").X
+    assert not data.X.filter(like="issue_block").size
 
 
-def test_the_loans_of_2011_test(folder_files):
-    data = load_lending(period="2007-2011")
-    assert data.is_test.tolist() == [False] * 4 + [True] * 8
-    assert not {"issue_d", "earliest_cr_line"} & set(data.X)
+def test_another_payment_stands_in_for_the_papers(copy_of_2014):
+    assert "total_pymnt" in load_lending().X
+    assert "total_pymnt" not in load_lending(payments=False).X
 
 
-def test_of_the_payments_the_papers_one_is_kept_or_the_one_there_is(folder_files):
-    assert set(lending.PAYMENTS) & set(load_lending().X) == {"total_pymnt"}
-    assert set(lending.PAYMENTS) & set(load_lending(period="2007-2011").X) == {"last_pymnt_amnt"}
-    for period in ("2007-2014", "2007-2011"):
-        assert not set(lending.PAYMENTS) & set(load_lending(period=period, payments=False).X)
-
-
-def test_missing_values_stay_missing(folder_files):
-    data = load_lending(period="2007-2011", encoding="categories")
-    assert data.X["dti"].isna().sum() == 1
-    assert data.X["emp_length"].isna().sum() == 4
-
-
-def test_a_missing_category_differs_from_every_other_one(folder_files):
+def test_a_missing_category_differs_from_every_other_one(copy_of_2014):
     X = load_lending().X.filter(like="emp_length")
     assert list(X) == ["emp_length_1_year", "emp_length___1_year"]
     assert (X.sum(axis=1) == 0).sum() == 4
 
 
-def test_the_whole_file_is_preferred_and_a_period_can_be_asked_for(folder_files, write_kaggle):
-    assert len(load_lending().y) == 96
-    assert len(load_lending(period="2007-2014").y) == 12
-    assert len(load_lending(period="2007-2018").y) == 96
-
-
-def test_the_whole_file_is_preferred_in_whichever_folder_it_is(folder_files, write_kaggle, home, tmp_path, monkeypatch):
+def test_the_whole_file_is_preferred_in_whichever_folder_it_is(copy_of_2014, write_kaggle, home, tmp_path, monkeypatch):
     given = tmp_path / "given"
     given.mkdir()
     monkeypatch.setenv("AUCROSS_DATA", str(given))
@@ -213,8 +183,3 @@ def test_the_whole_file_is_preferred_in_whichever_folder_it_is(folder_files, wri
 def test_without_a_file_the_error_names_both(home):
     with pytest.raises(FileNotFoundError, match=r"put accepted_2007_to_2018Q4\.csv\.gz or lending\.parquet in"):
         load_lending()
-
-
-def test_an_unknown_period_is_refused(folder_files):
-    with pytest.raises(ValueError, match="period must be one of None, '2007-2018', '2007-2014', '2007-2011', got 2014"):
-        load_lending(period=2014)

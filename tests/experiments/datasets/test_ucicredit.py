@@ -2,14 +2,14 @@
 
 import io
 import struct
-import sys
 import zipfile
 
 import numpy as np
 import pytest
 
-from aucross.datasets import load_ucicredit, ucicredit
-from aucross.datasets.tables import Expected
+from experiments.datasets import load_ucicredit, ucicredit
+from experiments.datasets.files import DataFileError
+from experiments.datasets.tables import Expected
 
 ROWS = [
     [1, 20000, 2, 2, 1, 24, 2, 2, -1, -1, -2, -2, 3913, 3102, 689, 0, 0, 0, 0, 689, 0, 0, 0, 0, 1],
@@ -17,6 +17,7 @@ ROWS = [
     [3, 90000, 2, 2, 2, 34, 0, 0, 0, 0, 0, 0, 29239, 14027, 13559, 14331, 14948, 15549, 1518, 1500, 1000, 0, 1, 5, 0],
 ]
 HEADERS = [["", *(f"X{number}" for number in range(1, 24)), "Y"], ["ID", *ucicredit.COLUMNS, ucicredit.LABEL]]
+FILE = "default+of+credit+card+clients.zip"
 CHECKSUM = "6a89bd6de05d5f8ea6e0e0a8ac5ec3d1d0a8d6d8a3f9e9a4a1f6a4f8a0f0c9d1"
 
 
@@ -37,7 +38,7 @@ def sheet(lines) -> bytes:
     return b"".join([*records, record(0x000A, b"")])
 
 
-def archive(name=ucicredit.SHEET, lines=(*HEADERS, *ROWS)) -> bytes:
+def archive(lines=(*HEADERS, *ROWS), name=ucicredit.SHEET) -> bytes:
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as file:
         file.writestr(name, sheet(lines))
@@ -50,8 +51,8 @@ def small(monkeypatch):
 
 
 def test_the_second_line_names_the_columns_and_the_number_of_the_row_is_dropped(home, small):
-    (home / ucicredit.SHEET).write_bytes(sheet([*HEADERS, *ROWS]))
-    data = load_ucicredit(download=False)
+    (home / FILE).write_bytes(archive())
+    data = load_ucicredit()
     assert list(data.X) == list(ucicredit.COLUMNS)
     np.testing.assert_array_equal(data.X.to_numpy(), [row[1:-1] for row in ROWS])
     np.testing.assert_array_equal(data.y, [1, 1, 0])
@@ -60,52 +61,34 @@ def test_the_second_line_names_the_columns_and_the_number_of_the_row_is_dropped(
 
 def test_the_archive_is_downloaded_once(server, without_checksums, small):
     without_checksums(ucicredit, server.address)
-    server.files["default+of+credit+card+clients.zip"] = archive()
+    server.files[FILE] = archive()
     assert len(load_ucicredit().y) == 3
-    assert load_ucicredit(download=False).X.shape == (3, 23)
-    assert server.requests == ["default+of+credit+card+clients.zip"]
+    assert load_ucicredit().X.shape == (3, 23)
+    assert server.requests == [FILE]
 
 
 def test_what_is_no_archive_or_another_one_is_an_error(home, small):
-    path = home / "default+of+credit+card+clients.zip"
-    path.write_bytes(b"<html>not found</html>")
-    with pytest.raises(ValueError, match=r"must be a zip archive that holds 'default of credit card clients\.xls'"):
-        load_ucicredit()
-    path.write_bytes(archive("other.xls"))
-    with pytest.raises(ValueError, match="must be a zip archive that holds"):
-        load_ucicredit()
-
-
-def test_what_is_no_sheet_is_an_error(home, small):
-    (home / ucicredit.SHEET).write_bytes(b"ID,LIMIT_BAL\n1,20000\n")
-    with pytest.raises(ValueError, match="must hold a sheet of Excel in the format xls"):
-        load_ucicredit()
+    for content in (b"", b"<html>not found</html>", archive(name="other.xls"), archive([])):
+        (home / FILE).write_bytes(content)
+        with pytest.raises(DataFileError, match=r"clients\.zip must be the file of that name .*, found "):
+            load_ucicredit()
 
 
 def test_missing_columns_are_named(home, small):
     lines = [[*line[:3], *line[4:]] for line in (*HEADERS, *ROWS)]
-    (home / ucicredit.SHEET).write_bytes(sheet(lines))
+    (home / FILE).write_bytes(archive(lines))
     with pytest.raises(ValueError, match="lacks the columns EDUCATION; replace it"):
         load_ucicredit()
 
 
 def test_another_number_of_rows_is_an_error(home, small):
-    (home / ucicredit.SHEET).write_bytes(sheet([*HEADERS, *ROWS[:2]]))
+    (home / FILE).write_bytes(archive([*HEADERS, *ROWS[:2]]))
     with pytest.raises(ValueError, match="must hold 3 rows, found 2"):
         load_ucicredit()
 
 
 def test_a_changed_value_is_noticed_where_the_checksum_of_the_rows_is_known(home, monkeypatch):
     monkeypatch.setattr(ucicredit, "EXPECTED", Expected(3, 2, CHECKSUM))
-    (home / ucicredit.SHEET).write_bytes(sheet([*HEADERS, *ROWS]))
-    with pytest.raises(ValueError, match=f"SHA-256 of its rows must be {CHECKSUM}, found"):
-        load_ucicredit()
-
-
-def test_a_missing_reader_of_sheets_is_named_with_the_extra(home, small, monkeypatch):
-    (home / ucicredit.SHEET).write_bytes(sheet([*HEADERS, *ROWS]))
-    monkeypatch.setitem(sys.modules, "xlrd", None)
-    with pytest.raises(
-        ImportError, match=r'needs xlrd, which is not installed; run: pip install "aucross\[datasets\]"'
-    ):
+    (home / FILE).write_bytes(archive())
+    with pytest.raises(ValueError, match=f"must hold rows with the SHA-256 {CHECKSUM}, found"):
         load_ucicredit()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 GIVEN = os.environ.get("AUCROSS_DATA")
-REAL_FOLDER = Path(GIVEN) if GIVEN else Path(__file__).resolve().parents[3] / "shared" / "data"
+REAL_FOLDER = Path(GIVEN) if GIVEN else Path(__file__).resolve().parents[4] / "shared" / "data"
 
 
 @pytest.fixture(autouse=True)
@@ -20,8 +20,6 @@ def home(tmp_path, monkeypatch) -> Path:
     """The default cache folder, empty; without the folder of the environment."""
     monkeypatch.delenv("AUCROSS_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "caches"))
-    monkeypatch.setattr("sys.platform", "linux")
     folder = tmp_path / "caches" / "aucross"
     folder.mkdir(parents=True)
     return folder
@@ -46,11 +44,7 @@ def without_checksums(monkeypatch) -> Callable:
         def relaxed(source):
             return replace(source, files=tuple(map(plain, source.files)))
 
-        sources = module.SOURCES
-        if isinstance(sources, dict):
-            monkeypatch.setattr(module, "SOURCES", {name: relaxed(source) for name, source in sources.items()})
-        else:
-            monkeypatch.setattr(module, "SOURCES", tuple(map(relaxed, sources)))
+        monkeypatch.setattr(module, "SOURCES", tuple(map(relaxed, module.SOURCES)))
 
     return strip
 
