@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.evaluation.coverage import positive_rate
+from aucross.evaluation.deciles import decile_rows
 from aucross.evaluation.evaluate import seed_from
 from aucross.evaluation.inputs import check_probability
 from aucross.evaluation.promise import PromiseWarning, promise_selective
 from aucross.report import formats
 from aucross.report.coverage_numbers import base_rate, coverage_numbers
 from aucross.report.curves import bin_edges, class_shares, roc_and_cap
-from aucross.report.deciles import decile_table
 from aucross.report.deferral import feature_differences, score_summary
 from aucross.report.group_tables import group_tables
 from aucross.report.method import limits, method_card
@@ -166,7 +166,7 @@ def _entries(rows: ReportRows, X: Any, edges: Any, **options: Any) -> list[dict[
             "base_rate": base_rate(rows, mask),
             "deferred_shares": class_shares(rows, edges, ~mask),
             "curve": roc_and_cap(rows, mask),
-            "deciles": decile_table(rows, mask, options["confidence"]),
+            "deciles": decile_rows(rows.positive[mask], rows.score[mask], rows.weights[mask], options["confidence"]),
             "scores": {"accepted": score_summary(rows, mask), "deferred": score_summary(rows, ~mask)},
             "features": features[index],
         }

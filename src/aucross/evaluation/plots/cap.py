@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucross.evaluation.inputs import ScoredRows, check_selected, row_weights, scored_rows
 from aucross.evaluation.plots.inputs import check_both_classes, labelled_scores, name_of, selection_of
-from aucross.evaluation.plots.profiles import CAPCurve, cap_curve, curve_of
 from aucross.evaluation.plots.style import (
     BLUE,
     DARK_GREY,
@@ -34,6 +33,7 @@ from aucross.evaluation.plots.style import (
     pyplot,
     with_defaults,
 )
+from aucross.evaluation.profiles import CAPCurve, cap_curve, curve_of
 
 # Up to so many rows the pair of panels shows the cells that the proofs count.
 _ROWS_WITH_CELLS = 40
