@@ -21,7 +21,7 @@ ALLOWED = {
     "system": set(),
     "datasets": set(),
     "estimators": {"core"},
-    "evaluation": {"core"},
+    "evaluation": {"core", "system"},
     "deploy": {"estimators", "core", "system"},
     "torch": {"estimators", "core", "system"},
     "dask": {"estimators", "core"},
