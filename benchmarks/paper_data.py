@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lightgbm import LGBMClassifier
 
-from aucross.datasets import Dataset, Split, load_adult, load_giveme, load_ucicredit
+from experiments.datasets import Dataset, Split, load_adult, load_giveme, load_ucicredit
 
 FOLDER = Path(os.environ.get("AUCROSS_DATA", Path(__file__).parents[2] / "shared" / "data"))
 if FOLDER.is_dir():

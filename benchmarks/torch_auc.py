@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import roc_auc_score
 
-from aucross.datasets import load_cats_vs_dogs, load_cifar10_cat
 from aucross.torch import ResNetClassifier, VGGClassifier
 from benchmarks.paper_data import FOLDER
+from experiments.datasets import load_cats_vs_dogs, load_cifar10_cat
 
 MINUTES = 10
 WANTED = {"adult": 0.905, "cifar": 0.915, "cats": 0.97}

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from aucross.datasets import (
+from experiments.datasets import (
     Dataset,
     Split,
     load_adult,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from aucross import RankedScores, SelectiveEvaluation, best_band, evaluate_selections
-from aucross.datasets import Split
+from experiments.datasets import Split
 from experiments.methods import RECALIBRATED, methods_of
 from experiments.protocol import COVERAGES, Run
 from experiments.trained_once import FittedModels

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.metrics import accuracy_score, roc_auc_score
 
 from aucross import AUCross, PlugIn, PlugInAUC, RankedScores, SCross, best_band
-from aucross.datasets import Split
+from experiments.datasets import Split
 from experiments.methods import METHODS, methods_of
 from experiments.protocol import CLASSIFIERS, COVERAGES, N_BOOTSTRAP, PAPER_SEED, Run
 from experiments.runs import measure

@@ -19,9 +19,9 @@ EXPERIMENTS = sorted((PACKAGE.parents[1] / "experiments").rglob("*.py"))
 ALLOWED = {
     "core": set(),
     "system": set(),
-    "datasets": {"system"},
+    "datasets": set(),
     "estimators": {"core"},
-    "evaluation": {"core"},
+    "evaluation": {"core", "system"},
     "deploy": {"estimators", "core", "system"},
     "torch": {"estimators", "core", "system"},
     "dask": {"estimators", "core"},
@@ -33,8 +33,7 @@ ABOVE = {"__init__", "__main__", "cli"}
 
 OPTIONAL = [
     *("torch", "dask", "matplotlib", "jinja2", "pandas", "polars", "lightgbm", "xgboost"),
-    *("skops", "pyarrow", "plotly", "typer"),  # rich is loaded by scikit-learn where it is installed
-    *("pooch", "PIL", "xlrd", "tqdm"),
+    *("skops", "pyarrow", "plotly", "typer", "tqdm"),  # rich is loaded by scikit-learn where it is installed
 ]
 
 

@@ -12,8 +12,8 @@ import joblib
 from sklearn.metrics import roc_auc_score
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
-from aucross.datasets import Split
 from experiments import protocol
+from experiments.datasets import Split
 from experiments.equal_coverage import TARGETS, AtEqualCoverage
 from experiments.methods import LEARNT, RECALIBRATED
 from experiments.networks.budgets import BUDGETS, Budget, Name

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from aucross.datasets import Split
 from experiments import protocol, store
+from experiments.datasets import Split
 from experiments.networks.budgets import WARM_UP_COVERAGE, Budget
 from experiments.networks.outputs import Scored, attempt, read_model, write_model, write_scores
 from experiments.protocol import CLASSIFIERS, COVERAGES, PAPER_SEED

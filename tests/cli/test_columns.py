@@ -67,7 +67,7 @@ def test_dates_come_with_a_note():
 def test_a_word_among_numbers_is_pointed_out():
     inferred = kind_of([*map(str, range(0, 40, 2)), "2", "unknown"])
     assert inferred.kind == "category"
-    assert "values such as 'unknown', though 95% of it are numbers" in inferred.note
+    assert "values such as 'unknown', though 95.5 % of it are numbers" in inferred.note
 
 
 def test_numbers_with_a_comma_are_pointed_out():

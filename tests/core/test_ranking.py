@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from aucross.core import RankedScores, RejectionBand, best_band
+from aucross.core.ranking import effective_size, equal_parts
 from reference import delong_standard_error, pairwise_auc, row_at, selected_by, selected_share
 from strategies import Rows, bands_between, counts, fractional_weights, property_test, rows
 
@@ -658,3 +659,20 @@ def test_counts_above_the_exact_range_of_float32_stay_exact():
         np.array([0.1, 0.2], dtype=np.float32), np.array([0, rows_of_each_class]), np.array([rows_of_each_class, 0])
     )
     assert floor(ranked.total) == 2 * rows_of_each_class
+
+
+# ---- rows of unequal weight ----
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e200])
+def test_the_effective_size_is_kishs_whatever_the_unit_of_the_weights(scale):
+    assert effective_size(np.full(7, scale)) == 7
+    assert effective_size(np.array([3.0, 1.0, 0.0]) * scale) == pytest.approx(16 / 10)
+
+
+def test_equal_parts_hold_equal_weight_and_keep_ties_together():
+    score = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    assert equal_parts(score, np.ones(6), 3).tolist() == [0, 0, 1, 1, 2, 2]
+    assert equal_parts(score[::-1], np.array([4.0, 1, 1, 1, 1, 0]), 2).tolist() == [1, 0, 0, 0, 0, 0]
+    # The tie of four starts in the first third and ends in the last: its middle is in the second.
+    assert equal_parts(np.array([0.1, 0.5, 0.5, 0.5, 0.5, 0.9]), np.ones(6), 3).tolist() == [0, 1, 1, 1, 1, 2]

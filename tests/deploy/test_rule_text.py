@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, RejectionBand, SCross
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.deploy.band_text import band_from_json
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.deploy.rule_text import rule_to_json, rule_to_sql
 
@@ -21,12 +22,12 @@ region = np.where(X[:, 1] > 0, "north", "d'Oc")
 logistic = LogisticRegression()
 
 
-def rejected_by(rule, score, coverage, group=None):
+def reviewed_by(rule, score, coverage, group=None):
     """What another system does with the JSON."""
     (band,) = [band for band in rule["bands"] if band["coverage"] == coverage and band["group"] == group]
     lower = -np.inf if band["lower"] is None else band["lower"]
     upper = np.inf if band["upper"] is None else band["upper"]
-    return (score >= lower) & (score <= upper) if band["rejects"] == "interval" else np.zeros(len(score), dtype=bool)
+    return (score >= lower) & (score <= upper) if band["review"] == "interval" else np.zeros(len(score), dtype=bool)
 
 
 @pytest.mark.parametrize("clf", [AUCross(logistic, random_state=0), PlugInAUC(logistic, random_state=0)])
@@ -35,8 +36,8 @@ def test_the_json_of_an_auc_method_is_applied_to_the_probability_of_the_positive
     rule = json.loads(rule_to_json(clf, [1.0, 0.9, 0.5]))
     assert rule["score"] == "p, where p is the probability of positive_class"
     for coverage in (1.0, 0.9, 0.5):
-        rejected = rejected_by(rule, clf.predict_proba(X)[:, 1], coverage)
-        np.testing.assert_array_equal(~rejected, clf.select(X, coverage))
+        reviewed = reviewed_by(rule, clf.predict_proba(X)[:, 1], coverage)
+        np.testing.assert_array_equal(~reviewed, clf.select(X, coverage))
 
 
 @pytest.mark.parametrize("clf", [SCross(logistic, random_state=0), PlugIn(logistic, random_state=0)])
@@ -45,7 +46,7 @@ def test_the_json_of_a_confidence_method_states_the_confidence(clf):
     rule = json.loads(rule_to_json(clf, [0.8]))
     assert rule["score"] == "max(p, 1 - p), where p is the probability of positive_class"
     p = clf.predict_proba(X)[:, 1]
-    np.testing.assert_array_equal(~rejected_by(rule, np.maximum(p, 1 - p), 0.8), clf.select(X, 0.8))
+    np.testing.assert_array_equal(~reviewed_by(rule, np.maximum(p, 1 - p), 0.8), clf.select(X, 0.8))
 
 
 def test_decision_values_are_named():
@@ -56,7 +57,7 @@ def test_decision_values_are_named():
         clf.fit(X, y)
         rule = json.loads(rule_to_json(clf, [0.8]))
         assert "decision value" in rule["score"]
-        np.testing.assert_array_equal(~rejected_by(rule, function(clf.decision_function(X)), 0.8), clf.select(X, 0.8))
+        np.testing.assert_array_equal(~reviewed_by(rule, function(clf.decision_function(X)), 0.8), clf.select(X, 0.8))
 
 
 def test_the_confidence_among_many_classes_is_stated():
@@ -64,7 +65,7 @@ def test_the_confidence_among_many_classes_is_stated():
     rule = json.loads(rule_to_json(clf, [0.8]))
     assert rule["score"] == "the largest of the probabilities of the classes"
     assert rule["positive_class"] is None
-    np.testing.assert_array_equal(~rejected_by(rule, clf.predict_proba(X).max(axis=1), 0.8), clf.select(X, 0.8))
+    np.testing.assert_array_equal(~reviewed_by(rule, clf.predict_proba(X).max(axis=1), 0.8), clf.select(X, 0.8))
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_the_json_names_format_method_classes_and_fingerprints():
 def test_an_entry_of_the_json_is_the_json_of_a_band():
     clf = AUCross(logistic, random_state=0).fit(X, y)
     (entry,) = json.loads(rule_to_json(clf, [0.6]))["bands"]
-    assert RejectionBand.from_json(json.dumps(entry)) == clf.band(0.6)
+    assert band_from_json(json.dumps(entry)) == clf.band(0.6)
 
 
 def test_groups_have_an_entry_each():
@@ -107,8 +108,8 @@ def test_groups_have_an_entry_each():
     assert len(rule["bands"]) == 4
     for group in ("north", "d'Oc"):
         rows = region == group
-        rejected = rejected_by(rule, clf.predict_proba(X[rows])[:, 1], 0.7, group)
-        np.testing.assert_array_equal(~rejected, clf.select(X[rows], 0.7, band_groups=region[rows]))
+        reviewed = reviewed_by(rule, clf.predict_proba(X[rows])[:, 1], 0.7, group)
+        np.testing.assert_array_equal(~reviewed, clf.select(X[rows], 0.7, band_groups=region[rows]))
 
 
 def test_groups_that_text_cannot_name_are_refused():
@@ -142,7 +143,7 @@ def decisions_in_sqlite(expression, scores, groups):
 def test_sql_decides_as_select_does():
     clf = AUCross(logistic, random_state=0).fit(X, y)
     decided = decisions_in_sqlite(rule_to_sql(clf, "score", 0.7), clf.selection_score(X), region)
-    np.testing.assert_array_equal(decided == "accept", clf.select(X, 0.7))
+    np.testing.assert_array_equal(decided == "automatic", clf.select(X, 0.7))
 
 
 @pytest.mark.parametrize("groups", [region, X[:, 1] > 0, (X[:, 1] > 0).astype(int), np.where(X[:, 1] > 0, 0.5, -1e-7)])
@@ -150,16 +151,16 @@ def test_sql_with_groups_decides_as_select_does(groups):
     clf = AUCross(logistic, random_state=0).fit(X, y, band_groups=groups)
     expression = rule_to_sql(clf, "score", 0.7, group_column="region")
     decided = decisions_in_sqlite(expression, clf.selection_score(X, 0.7, groups), groups)
-    np.testing.assert_array_equal(decided == "accept", clf.select(X, 0.7, band_groups=groups))
+    np.testing.assert_array_equal(decided == "automatic", clf.select(X, 0.7, band_groups=groups))
 
 
-def test_sql_defers_unseen_and_missing_groups():
+def test_unseen_and_missing_groups_go_to_review_in_sql():
     clf = AUCross(logistic, random_state=0).fit(X, y, band_groups=region)
     expression = rule_to_sql(clf, "score", 1.0, group_column="region")
     assert decisions_in_sqlite(expression, [0.01, 0.01, 0.01], ["north", "south", None]).tolist() == [
-        "accept",
-        "defer",
-        "defer",
+        "automatic",
+        "review",
+        "review",
     ]
 
 

@@ -80,7 +80,7 @@ def test_curve_has_the_intervals_of_the_evaluation(evaluation):
     np.testing.assert_allclose(display.low, [rows[c]["selective_auc_low"] for c in (1.0, 0.9, 0.7)])
     np.testing.assert_allclose(display.high, [rows[c]["selective_auc_high"] for c in (1.0, 0.9, 0.7)])
     assert display.interval_ is not None
-    assert "95% interval" in display.ax_.get_ylabel()
+    assert "95 % interval" in display.ax_.get_ylabel()
 
 
 def test_curve_without_bootstrap_has_no_interval(clf):

@@ -13,13 +13,13 @@ pytest.importorskip("lightgbm", reason='needs `pip install "aucross[experiments]
 pytest.importorskip("xgboost", reason='needs `pip install "aucross[experiments]"`')
 pd = pytest.importorskip("pandas", reason='needs `pip install "aucross[experiments]"`')
 
-from aucross.datasets import Dataset  # noqa: E402 - after the checks that its needs are there
-from experiments import plan, protocol, store  # noqa: E402
+from experiments import plan, protocol, store  # noqa: E402 - after the checks that its needs are there
+from experiments.datasets import Dataset  # noqa: E402
 
 
 def synthetic(name, n_rows=1200):
     X, y = make_classification(n_rows, n_features=6, flip_y=0.2, weights=[0.7], random_state=len(name))
-    return Dataset(name, pd.DataFrame(X).add_prefix("x"), y.astype(np.int64), None, "made here", "none", ())
+    return Dataset(name, pd.DataFrame(X).add_prefix("x"), y.astype(np.int64), None, "made here", ())
 
 
 @pytest.fixture

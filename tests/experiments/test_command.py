@@ -6,7 +6,8 @@ import pytest
 from matplotlib.image import imread
 
 from experiments import __main__ as command
-from experiments import plan, protocol
+from experiments import plan, protocol, table1
+from experiments.datasets import TABLE_1
 from experiments.figures import FIGURES
 from experiments.optimism import Optimism
 from experiments.pages import PAGES
@@ -33,15 +34,14 @@ def small_plan(_datasets):
     return plan._plan(chosen, runs, [PeerRun("Adult", "LightGBM")], [Optimism("Adult", 0)], 3)
 
 
-def not_here(name, *, download):
-    assert not download
-    raise FileNotFoundError(name)
+def not_here():
+    raise FileNotFoundError("train.zip")
 
 
 @pytest.fixture
 def written(small_data, monkeypatch, tmp_path):
     monkeypatch.setattr(command, "full_plan", small_plan)
-    monkeypatch.setattr("experiments.table1.load_dataset", not_here)
+    monkeypatch.setattr(table1, "NOT_RUN", dict.fromkeys(table1.NOT_RUN, not_here))
     monkeypatch.setattr(protocol, "N_BOOTSTRAP", 20)
     monkeypatch.setattr("experiments.peer_runs.N_BOOTSTRAP", 20)
     monkeypatch.setattr("experiments.peer_runs.installed_peers", lambda: PEERS[:2])
@@ -60,6 +60,10 @@ def test_one_command_writes_every_table_page_and_figure(written):
     assert set(cells["table"]) == set(range(2, 11))
     assert not cells.duplicated(CELL_COLUMNS[:7]).any()
     assert cells["mean"].notna().all()
+    data = pd.read_csv(written / "data.csv").set_index("dataset")
+    assert list(data.index) == [*TABLE_1, "Lending (application)"]
+    assert (data["differences"] == "Not available here.").sum() == len(table1.NOT_RUN) == 5
+    assert data.loc["UCICredit", ["n_train", "paper_n_train"]].tolist() == [900, 22_500]
     distances = pd.read_csv(written / "oracle_distance.csv")
     assert (distances[["AUCross", "AUCross optimal"]] > -1e-9).all(axis=None)
     for name in PAGES:

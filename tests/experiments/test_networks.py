@@ -14,10 +14,10 @@ from sklearn.metrics import roc_auc_score
 pytest.importorskip("torch", reason='needs `pip install "aucross[torch]"`')
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
-from aucross.datasets import Dataset
 from aucross.torch import DeepGamblers, ResNet, ResNetClassifier, SelectiveNet, SelfAdaptiveTraining
 from aucross.torch.training import Training as TrainingLoop
 from experiments import figures, pages, protocol, store, tables
+from experiments.datasets import Dataset
 from experiments.methods import LEARNT, METHODS, RECALIBRATED
 from experiments.networks import __main__ as command
 from experiments.networks import studies, trainings
@@ -59,9 +59,9 @@ def tiny(name):
     if name in IMAGES:
         rng, y = np.random.default_rng(0), np.arange(320) % 2
         X = (rng.integers(0, 150, (320, 8, 8, 3)) + 40 * y[:, None, None, None]).astype(np.uint8)
-        return Dataset(name, X, y.astype(np.int64), np.arange(320) >= 200, "made here", "none", ())
+        return Dataset(name, X, y.astype(np.int64), np.arange(320) >= 200, "made here", ())
     X, y = make_classification(600, n_features=6, flip_y=0.2, weights=[0.7], random_state=len(name))
-    return Dataset(name, pd.DataFrame(X).add_prefix("x"), y.astype(np.int64), None, "made here", "none", ())
+    return Dataset(name, pd.DataFrame(X).add_prefix("x"), y.astype(np.int64), None, "made here", ())
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aucross.cli.errors import CommandError
+from aucross.system.text import percent
 
 Kind = Literal["number", "boolean", "date", "category"]
 
@@ -112,8 +113,8 @@ def _note_on_numbers(name: str, text: pa.ChunkedArray, is_number: pa.ChunkedArra
     if _MOSTLY <= share < 1:
         odd = text.filter(pc.invert(is_number))[0].as_py()
         return (
-            f"column {name!r} is read as categories because of values such as {odd!r}, though {share:.0%} of it are "
-            "numbers; leave such values blank to have numbers"
+            f"column {name!r} is read as categories because of values such as {odd!r}, though {percent(share)} of it "
+            "are numbers; leave such values blank to have numbers"
         )
     if pc.mean(pc.match_substring_regex(text, _DECIMAL_COMMA).cast(pa.float64())).as_py() >= _MOSTLY:
         return (

@@ -15,6 +15,7 @@ from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
 from aucross.cli.training import TrainingOptions, read_rows, train
 from aucross.evaluation import SelectiveEvaluation, oracle_gap
+from aucross.system.text import percent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +171,9 @@ def _conclusion(contestants: Sequence[Contestant], rows: Sequence[dict[str, Any]
 def _caveat(row: dict[str, Any], reference: dict[str, Any]) -> str:
     """Whoever accepts fewer cases has the easier task."""
     here, there = row["achieved_coverage"], reference["achieved_coverage"]
-    return f", but accepts only {here:.1%} of cases against {there:.1%}" if here < there - _SAME_COVERAGE else ""
+    return (
+        f", but accepts only {percent(here)} of cases against {percent(there)}" if here < there - _SAME_COVERAGE else ""
+    )
 
 
 _SAME_COVERAGE = 0.005

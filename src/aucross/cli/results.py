@@ -11,6 +11,7 @@ import numpy as np
 from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
 from aucross.evaluation import SelectiveEvaluation, evaluate_groups, evaluate_selective
+from aucross.system.text import exact_percent, percent
 
 # The paper's coverages, and all rows to compare with.
 COVERAGES = (1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
@@ -94,7 +95,7 @@ def conclusion(evaluation: SelectiveEvaluation, asked: float, *, is_weighted: bo
     deferred = 1 - evaluation.estimates["achieved_coverage"][at]
     if deferred == 0:
         return f"No case is deferred at coverage {asked:g}; the AUC of all is {decimal(auc[everyone])}."
-    start = f"Deferring {_percent(deferred)} of {'the weight' if is_weighted else 'cases'}"
+    start = f"Deferring {percent(deferred)} of {'the weight' if is_weighted else 'cases'}"
     if isnan(auc[at]) or isnan(auc[everyone]):
         return f"{start} leaves a single class; no AUC of the rest can be stated."
     if (too_few := _too_few_rows(evaluation, at)) is not None:
@@ -112,7 +113,7 @@ def _effect_on_auc(evaluation: SelectiveEvaluation, at: int, everyone: int) -> s
         return f"changes the AUC of the rest {change}"
     tail = (1 - evaluation.confidence_level) / 2
     low, high = np.quantile(rises, [tail, 1 - tail])
-    level = f"{evaluation.confidence_level * 100:g} % interval of the"
+    level = f"{exact_percent(evaluation.confidence_level)} interval of the"
     if low > 0:
         return f"raises the AUC of the rest {change} ({level} rise {decimal(low)} to {decimal(high)})"
     if high < 0:
@@ -120,10 +121,6 @@ def _effect_on_auc(evaluation: SelectiveEvaluation, at: int, everyone: int) -> s
     return (
         f"moves the AUC of the rest {change}, which is no clear rise ({level} change {decimal(low)} to {decimal(high)})"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
 def show_groups(

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
+
+from aucross.system.text import json_ready
 
 # Logs a line whenever the model of a fold is trained.
 _FOLD_LOGGER = "aucross.estimators.held_out"
@@ -64,7 +65,7 @@ class Screen:
     def document(self, content: Mapping[str, Any]) -> None:
         """Print the JSON document, if that was asked for."""
         if self.as_json:
-            print(json.dumps(as_json({**content, "notes": self.notes}), indent=2, allow_nan=False))  # noqa: T201
+            print(json.dumps(json_ready({**content, "notes": self.notes}), indent=2, allow_nan=False))  # noqa: T201
 
     @contextmanager
     def folds(self, what: str, total: int) -> Iterator[None]:
@@ -146,14 +147,3 @@ class _Counting(logging.Handler):
         if "training on" in record.msg:
             self._count += 1
             self._started(self._count)
-
-
-def as_json(value: Any) -> Any:
-    """A value that JSON can hold: numbers that are none become null."""
-    if isinstance(value, Mapping):
-        return {str(key): as_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json(item) for item in value]
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int | str) else str(value)

@@ -11,8 +11,8 @@ import sklearn
 import aucross
 from aucross.cli.errors import CommandError
 from aucross.cli.schema import Schema
-from aucross.cli.screen import as_json
 from aucross.deploy import load, read_metadata, save
+from aucross.system.text import json_ready
 
 
 def save_model(clf: Any, path: Path, schema: Schema, **facts: Any) -> None:
@@ -22,7 +22,7 @@ def save_model(clf: Any, path: Path, schema: Schema, **facts: Any) -> None:
         "scikit-learn": sklearn.__version__,
         "python": platform.python_version(),
     }
-    save(clf, path, metadata=as_json({**schema.to_metadata(), **facts, "versions": versions}))
+    save(clf, path, metadata=json_ready({**schema.to_metadata(), **facts, "versions": versions}))
 
 
 def load_model(path: Path) -> tuple[Any, Schema, dict[str, Any]]:

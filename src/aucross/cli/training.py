@@ -19,6 +19,7 @@ from aucross.cli.splitting import check_both_classes, split_rows
 from aucross.cli.tables import open_table, read_table
 from aucross.core.bands import check_coverage
 from aucross.estimators.placing import MOST_ROWS_TO_CORRECT
+from aucross.system.text import exact_percent
 
 # What AUCross and its relatives do by default.
 _FOLDS, _FEWER_FOLDS = 5, 2
@@ -52,7 +53,7 @@ class TrainingOptions:
         """How the test rows are chosen, for a title."""
         if self.test is not None:
             return self.test.name
-        share = f"{100 * self.test_size:g} %"
+        share = exact_percent(self.test_size)
         if self.roles.time is not None:
             return f"the latest {share} by {self.roles.time}"
         if self.roles.group is not None:

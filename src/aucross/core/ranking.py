@@ -443,6 +443,24 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
     return weight
 
 
+def effective_size(weight: NDArray[np.floating | np.integer]) -> float:
+    """Kish's effective number of rows: how many rows of equal weight say as much as these, whose weights differ."""
+    share = weight / weight.max()  # the square of a large weight may be no number
+    return float(share.sum() ** 2 / (share @ share))
+
+
+def equal_parts(score: FloatArray, weight: FloatArray, n_parts: int) -> IndexArray:
+    """Number of each row's part, 0 for the lowest scores, when the rows are cut by score into parts of equal weight.
+
+    A row's part follows from the middle of its tie in the ranking, so equal scores share a part and some may be empty.
+    """
+    distinct, entry = np.unique(score, return_inverse=True)
+    at_entry = np.bincount(entry, weights=weight, minlength=len(distinct))
+    middle = np.cumsum(at_entry) - at_entry / 2
+    part: IndexArray = np.minimum((middle / at_entry.sum() * n_parts).astype(np.intp), n_parts - 1)[entry]
+    return part
+
+
 def _accumulate(winners: FloatArray, losers: FloatArray, out: FloatArray) -> None:
     """Fill three rows with prefix sums: weight of winners, of losers, and pairs of a winner after a loser.
 

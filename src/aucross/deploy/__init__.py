@@ -1,5 +1,6 @@
 """After the fit: storage of fitted classifiers and rules, the log of decisions, the watch over coverage."""
 
+from aucross.deploy.band_text import band_from_json, band_to_json, band_to_sql
 from aucross.deploy.drift_reports import AUCReport, CoverageReport
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.deploy.log import DecisionLog, read_decisions
@@ -17,6 +18,9 @@ __all__ = [
     "FileHeader",
     "ScoreStability",
     "SequentialMeanTest",
+    "band_from_json",
+    "band_to_json",
+    "band_to_sql",
     "load",
     "model_fingerprint",
     "read_decisions",

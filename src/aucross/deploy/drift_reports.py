@@ -10,6 +10,7 @@ from typing import Any
 
 from aucross.deploy.sequential import SequentialMeanTest
 from aucross.deploy.stability import ScoreStability
+from aucross.system.text import json_ready, percent
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class _Verdict(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers and the message as a JSON-ready dictionary; undefined numbers are None."""
-        return {**_plain(asdict(self)), "alarm": self.alarm, "message": self.message}
+        return {**json_ready(asdict(self)), "alarm": self.alarm, "message": self.message}
 
     def _judged(self, what: str) -> str:
         if not self.alarm:
@@ -140,9 +141,9 @@ class CoverageReport(_Verdict):
         if not self.n:
             return f"No rows: nothing changed. {self._judged(self._what())}"
         shares = (
-            f"Batch {self.batch}: {self.accepted} of {self.n} rows accepted ({_percent(self.share)}), in the run "
-            f"{_percent(self.run_share)} of {self.run_n}; target {_percent(self.target)}, without drift "
-            f"{_percent(self.low)} to {_percent(self.high)}."
+            f"Batch {self.batch}: {self.accepted} of {self.n} rows accepted ({percent(self.share)}), in the run "
+            f"{percent(self.run_share)} of {self.run_n}; target {percent(self.target)}, without drift "
+            f"{percent(self.low)} to {percent(self.high)}."
         )
         return " ".join([shares, self._judged(self._what()), *map(_stability_sentence, self.stability.items())])
 
@@ -207,15 +208,3 @@ class AUCReport(_Verdict):
 def _stability_sentence(named: tuple[str, ScoreStability]) -> str:
     name, stability = named
     return f"PSI of the {name.replace('_', ' ')} {stability.psi:.3f} (by chance up to {stability.psi_by_chance:.3f})."
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not isfinite(value) else value

@@ -9,7 +9,15 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.core.bands import check_coverage, sql_identifier, sql_literal
+from aucross.core.bands import check_coverage
+from aucross.deploy.band_text import (
+    band_entries,
+    band_to_sql,
+    is_automatic_in_sql,
+    sql_case,
+    sql_identifier,
+    sql_literal,
+)
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.estimators.base import SelectiveClassifier
 
@@ -49,7 +57,7 @@ def rule_to_json(
         ``positive_class`` (null with more than two), ``score`` (how to compute the score in words),
         ``model_fingerprint``, ``rule_fingerprint``, and ``bands``: one entry for each coverage, and for each group if
         there are bands per group, with ``coverage``, ``group`` (null without groups), ``lower``, ``upper`` and
-        ``rejects`` as in :meth:`RejectionBand.to_json`.
+        ``review`` as in :func:`~aucross.deploy.band_to_json`.
 
     Examples
     --------
@@ -64,7 +72,7 @@ def rule_to_json(
     >>> rule["score"]
     'p, where p is the probability of positive_class'
     >>> rule["bands"][1]
-    {'coverage': 1.0, 'group': None, 'lower': None, 'upper': None, 'rejects': 'nothing'}
+    {'coverage': 1.0, 'group': None, 'lower': None, 'upper': None, 'review': 'nothing'}
     """
     check_is_fitted(clf, "band_rule_")
     classes = clf.classes_.tolist()
@@ -79,7 +87,7 @@ def rule_to_json(
         "model_fingerprint": model_fingerprint(clf),
         "rule_fingerprint": rule_fingerprint(clf),
         "bands": [
-            {"coverage": coverage, "group": group, **json.loads(clf.band(coverage, group).to_json())}
+            {"coverage": coverage, "group": group, **band_entries(clf.band(coverage, group))}
             for coverage in _checked_coverages(clf, coverages)
             for group in _groups(clf)
         ],
@@ -93,8 +101,8 @@ def rule_to_sql(
     coverage: float | None = None,
     *,
     group_column: str | None = None,
-    accept: str | int = "accept",
-    defer: str | int = "defer",
+    automatic: str | int = "automatic",
+    review: str | int = "review",
     quote: str = '"',
 ) -> str:
     """The bands at a coverage as an SQL ``CASE`` expression.
@@ -108,9 +116,9 @@ def rule_to_sql(
     coverage : float in (0, 1], optional
         Target coverage; the classifier's own by default.
     group_column : str, optional
-        Column of the groups, if the bands were fitted per group. Rows of an unseen group are deferred.
-    accept, defer, quote
-        As for :meth:`RejectionBand.to_sql`.
+        Column of the groups, if the bands were fitted per group. Rows of an unseen group go to review.
+    automatic, review, quote
+        As for :func:`~aucross.deploy.band_to_sql`.
 
     Returns
     -------
@@ -125,14 +133,16 @@ def rule_to_sql(
         remedy = "name the column that holds the group of each row" if has_groups else "leave it out"
         raise ValueError(f"group_column must be given if and only if the bands were fitted per group; {remedy}")
     if group_column is None:
-        return clf.band(target).to_sql(column, accept, defer, quote=quote)
+        return band_to_sql(clf.band(target), column, automatic=automatic, review=review, quote=quote)
     score, group_name = sql_identifier(column, quote), sql_identifier(group_column, quote)
-    branches = [
-        f"  WHEN {group_name} = {_group_literal(group)} AND {clf.band(target, group).sql_condition(score)} "
-        f"THEN {sql_literal(accept)}"
-        for group in _groups(clf)
-    ]
-    return "\n".join(["CASE", *branches, f"  ELSE {sql_literal(defer)}", "END"])
+    return sql_case(
+        [
+            f"{group_name} = {_group_literal(group)} AND {is_automatic_in_sql(clf.band(target, group), score)}"
+            for group in _groups(clf)
+        ],
+        automatic,
+        review,
+    )
 
 
 def _checked_coverages(clf: SelectiveClassifier, coverages: Iterable[float] | None) -> list[float]:

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
 from aucross.core.scored_rows import Rows, RuleInput, predicted_class
 from aucross.estimators.models import class_scores
 from aucross.estimators.reading import Reader
@@ -104,8 +104,7 @@ class HeldOutScores:
     @property
     def n_effective(self) -> float:
         """Kish's effective number of rows; several scores of one row are one row."""
-        per_row = np.bincount(self.rows, weights=self.sample_weight)
-        return float(per_row.sum() ** 2 / (per_row @ per_row))
+        return effective_size(np.bincount(self.rows, weights=self.sample_weight))
 
     def of_effective_size(self) -> HeldOutScores:
         """The same with weights that add up, in each class, to Kish's effective number of rows."""
@@ -117,7 +116,7 @@ class HeldOutScores:
             # Several scores of one row are one row.
             per_row = np.bincount(self.rows[of_class], weights=weight[of_class])
             if (total := per_row.sum()) > 0:
-                weight[of_class] *= total / (per_row @ per_row)
+                weight[of_class] *= effective_size(per_row) / total
         return replace(self, sample_weight=weight)
 
 

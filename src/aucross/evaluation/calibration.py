@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.metrics import log_loss
 
-from aucross.core.ranking import FloatArray
+from aucross.core.ranking import equal_parts
 from aucross.evaluation.inputs import ScoredRows, check_probability, scored_rows, weighted_mean
 
 BinStrategy = Literal["uniform", "quantile"]
@@ -175,7 +175,10 @@ def expected_calibration_error(
     rows = _probability_rows(y_true, y_score, selected, sample_weight)
     if len(rows.weight) == 0:
         return float("nan")
-    bins = _uniform_bins(rows.score, n_bins) if strategy == "uniform" else _quantile_bins(rows, n_bins)
+    if strategy == "uniform":
+        bins = np.searchsorted(np.linspace(0.0, 1.0, n_bins + 1)[1:-1], rows.score)
+    else:
+        bins = equal_parts(rows.score, rows.weight, n_bins)
     # The weight of a bin cancels: w_b * |mean score - positive rate| = |sum of w * (score - y)|.
     excess = np.bincount(bins, weights=rows.weight * (rows.score - rows.positive), minlength=n_bins)
     return float(np.abs(excess).sum() / rows.weight.sum())
@@ -192,15 +195,3 @@ def _probability_rows(
             "pass predict_proba, or calibrate the scores first"
         )
     return scored_rows(y_true, score, selected, sample_weight)
-
-
-def _uniform_bins(score: FloatArray, n_bins: int) -> NDArray[np.intp]:
-    return np.searchsorted(np.linspace(0.0, 1.0, n_bins + 1)[1:-1], score)
-
-
-def _quantile_bins(rows: ScoredRows, n_bins: int) -> NDArray[np.intp]:
-    ranked = rows.ranked()
-    middle = (ranked.weight_below[:-1] + ranked.weight_below[1:]) / 2
-    bin_of_entry = np.minimum((middle / ranked.total * n_bins).astype(np.intp), n_bins - 1)
-    bins: NDArray[np.intp] = bin_of_entry[np.searchsorted(ranked.scores, rows.score)]
-    return bins

@@ -15,6 +15,7 @@ from aucross.evaluation.bootstrap import BoolArray
 from aucross.evaluation.coverage import achieved_coverage, positive_rate, positives_deferred
 from aucross.evaluation.group_column import group_column
 from aucross.evaluation.inputs import check_probability, check_selected, row_weights
+from aucross.system.text import exact_percent, percent
 
 
 class BaseRateWarning(UserWarning):
@@ -80,14 +81,14 @@ class BaseRateCheck:
         if isnan(self.selected_positive_rate):
             return f"none of {self.n} rows is selected: nothing to compare"
         sentence = (
-            f"{100 * self.deferred:.1f} % of {self.n} rows and {100 * self.rarer_deferred:.1f} % of the "
+            f"{percent(self.deferred)} of {self.n} rows and {percent(self.rarer_deferred)} of the "
             f"{self.rarer_class}s are deferred, and the positive rate goes from {self.positive_rate:.3f} to "
             f"{self.selected_positive_rate:.3f}"
         )
         limits = {
             "max_shift": f"a shift of {abs(self.shift):.3f} (limit {self.guard.max_shift:g})",
-            "max_relative_shift": f"a share of {self.rarer_class}s changed by {100 * abs(self.relative_shift):.0f} % "
-            f"(limit {100 * self.guard.max_relative_shift:g} %)",
+            "max_relative_shift": f"a share of {self.rarer_class}s changed by {percent(abs(self.relative_shift))} "
+            f"(limit {exact_percent(self.guard.max_relative_shift)})",
             "max_deferral_ratio": f"{self.rarer_class}s deferred {self.deferral_ratio:.1f} times as often as any row "
             f"(limit {self.guard.max_deferral_ratio:g})",
         }
@@ -131,7 +132,7 @@ class BaseRateGuard:
     >>> even, starving = np.arange(1000) % 3 > 0, ~y | (np.arange(1000) % 4 > 0)
     >>> guard = BaseRateGuard()
     >>> print(guard.check(y, even).message)
-    33.4 % of 1000 rows and 34.0 % of the positives are deferred, and the positive rate goes from 0.100 to 0.099
+    33.4 % of 1000 rows and 34 % of the positives are deferred, and the positive rate goes from 0.100 to 0.099
     >>> guard.check(y, starving, warn=False).exceeded
     ('max_relative_shift', 'max_deferral_ratio')
     """

@@ -19,7 +19,7 @@ from math import floor, inf, nan
 import numpy as np
 from scipy.special import betaincinv
 
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
 from aucross.evaluation.bootstrap import BoolArray
 from aucross.evaluation.inputs import ScoredRows, weighted_mean
 
@@ -69,7 +69,7 @@ def _with_worst_row(rows: ScoredRows) -> ScoredRows:
     """
     rank = np.unique(rows.score, return_inverse=True)[1] + 1.0
     positives, negatives = rows.weight[rows.positive], rows.weight[~rows.positive]
-    is_positive = _effective_rows(positives) <= _effective_rows(negatives)
+    is_positive = effective_size(positives) <= effective_size(negatives)
     return ScoredRows(
         np.append(rows.positive, is_positive),
         np.append(rank, 0.0 if is_positive else rank.max() + 1.0),
@@ -97,14 +97,9 @@ def _share_below(rank: IndexArray, weight: FloatArray, n_ranks: int) -> FloatArr
 def _variance_of_mean(values: FloatArray, weight: FloatArray, mean: float) -> float:
     """Variance of a weighted mean over independent rows; with equal weights that of the sample over its size."""
     squares = float(((weight / weight.sum() * (values - mean)) ** 2).sum())
-    effective = _effective_rows(weight)
+    effective = effective_size(weight)
     # One row that outweighs all others says nothing about their spread.
     return squares * effective / (effective - 1.0) if effective > 1.0 else inf
-
-
-def _effective_rows(weight: FloatArray) -> float:
-    """Kish's effective number of rows."""
-    return 1.0 / float(((weight / weight.sum()) ** 2).sum())
 
 
 def _weight_of_worst_row(weight: FloatArray) -> float:

@@ -22,6 +22,7 @@ from aucross.evaluation.evaluate import (
 )
 from aucross.evaluation.inputs import ScoredRows, check_probability, check_selected, row_weights, weighted_mean
 from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights, replicate_below
+from aucross.system.text import exact_percent, json_ready, percent
 
 PromiseMethod = Literal["delong", "bootstrap"]
 
@@ -109,16 +110,14 @@ class SelectivePromise:
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers and the sentence, ready for JSON; what is undefined is None."""
-        values = {
-            name: None if isinstance(value, float) and isnan(value) else value for name, value in asdict(self).items()
-        }
-        return values | {"is_supported": self.is_supported, "sentence": str(self)}
+        values = {**asdict(self), "is_supported": self.is_supported, "sentence": str(self)}
+        return {name: json_ready(value) for name, value in values.items()}
 
     def __str__(self) -> str:
         share = "the weight" if self.is_weighted else "cases"
-        accepted = f"At least {_percent(self.coverage_at_least)} of {share} accepted"
+        accepted = f"At least {_percent_down(self.coverage_at_least)} of {share} accepted"
         about = "approximately " if self.is_weighted else ""
-        confidence = f"with {about}{100 * self.confidence:g} % confidence"
+        confidence = f"with {about}{exact_percent(self.confidence)} confidence"
         rows = (
             f"({self.n_rows:,} test {_plural('row', self.n_rows)}; "
             f"{self.n_positive:,} {_plural('positive', self.n_positive)} and "
@@ -127,7 +126,7 @@ class SelectivePromise:
         if not isnan(self.auc_at_least):
             return f"{accepted}, and an AUC of at least {_auc(self.auc_at_least)} among them, {confidence} {rows}."
         if self.is_supported is False:
-            asked = _percent(self.promised_coverage or nan)
+            asked = _percent_down(self.promised_coverage or nan)
             reason = f"not the {asked} that were to be promised, and so no AUC is promised"
         else:
             reason = "but too few rows of a class to promise an AUC"
@@ -399,8 +398,8 @@ def _are_rows_of_fit(held_out: Any, positive: BoolArray, score: FloatArray) -> b
 # ---- words ----
 
 
-def _percent(share: float) -> str:
-    return f"{floor(1000 * share + 1e-9) / 10:g} %"  # down, so that the sentence promises no more than the number
+def _percent_down(share: float) -> str:
+    return percent(floor(1000 * share + 1e-9) / 1000)  # down, so that the sentence promises no more than the number
 
 
 def _auc(auc: float) -> str:

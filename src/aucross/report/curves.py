@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_curve
 
+from aucross.evaluation.profiles import cap_curve
 from aucross.report.rows import BoolArray, FloatArray, ReportRows
 
 N_POINTS = 200
@@ -21,21 +21,22 @@ def roc_and_cap(rows: ReportRows, selected: BoolArray) -> dict[str, Any] | None:
     Both run from the highest score down. The CAP curve (cumulative accuracy profile) has the same heights as the ROC
     curve, the true positive rate, over the share of rows instead of the false positive rate.
     """
-    positive, weight = rows.positive[selected], rows.weights[selected]
+    positive = rows.positive[selected]
     if positive.all() or not positive.any():
         return None
-    false_positive_rate, true_positive_rate, _ = roc_curve(positive, rows.score[selected], sample_weight=weight)
-    rate = float(weight[positive].sum() / weight.sum())
+    profile = cap_curve(rows.positive, rows.score, selected, sample_weight=rows.weight)
+    share_of_rows, true_positive_rate = profile.points()
+    negatives = profile.rows - profile.positives
+    false_positive_rate = negatives / negatives[-1]
     # Steps of equal length along the curve: dense where it bends, few where it runs straight.
     travelled = false_positive_rate + true_positive_rate
     points = np.searchsorted(travelled, np.linspace(0.0, 2.0, N_POINTS)).clip(max=len(travelled) - 1)
     points = np.unique(np.append(points, [0, len(travelled) - 1]))
-    share_of_rows = rate * true_positive_rate + (1 - rate) * false_positive_rate
     return {
         "false_positive_rate": false_positive_rate[points].round(5),
         "true_positive_rate": true_positive_rate[points].round(5),
         "rows": share_of_rows[points].round(5),
-        "positive_rate": rate,
+        "positive_rate": profile.n_positives / profile.n_rows,
     }
 
 

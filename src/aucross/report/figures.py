@@ -13,6 +13,7 @@ from math import log
 from typing import Any, NamedTuple
 
 from aucross.report.tables import Entry, Summary, all_rows, index_in_use, negative_name, one_band_text, positive_name
+from aucross.system.text import exact_percent
 
 BLUE, VERMILION, GREEN, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#6b7280", "#1f2933"
 _BAND = "rgba(31, 41, 51, 0.10)"
@@ -301,7 +302,7 @@ def _interval_area(entries: list[Entry]) -> list[dict[str, Any]]:
 
 def calibration_chart(summary: Summary) -> Chart:
     """Mean score and observed rate of each decile of the answered rows."""
-    level = f"{100 * summary['method']['confidence']:g} %"
+    level = exact_percent(summary["method"]["confidence"])
     hover = f"mean score %{{x:.4f}}<br>observed %{{y:.4f}}<br>interval {level}<extra></extra>"
     highest = max(
         max(part["mean_score"], part["observed_rate_high"])

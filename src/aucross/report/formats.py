@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from aucross.system.text import exact_percent
+
 # No line break between a number and its unit.
 _SPACE = "\N{NO-BREAK SPACE}"
 UNKNOWN = "\N{EN DASH}"
@@ -32,7 +34,7 @@ def percent_change(value: float | None) -> str:
 
 def target(coverage: float) -> str:
     """A coverage asked for: 90 %, or 97.5 % where a whole number would be another one."""
-    return f"{100 * coverage:.10g}{_SPACE}%"
+    return exact_percent(coverage).replace(" ", _SPACE)
 
 
 def times(value: float | None) -> str:

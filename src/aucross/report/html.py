@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from aucross.report import figures, formats, tables
+from aucross.system.text import exact_percent
 
 _PLOTLY_AND_JINJA = 'the HTML report needs jinja2 and plotly; install them with: pip install "aucross[report]"'
 
@@ -151,7 +152,7 @@ def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
         "negative": tables.negative_name(summary),
         "rival": tables.rival(summary),
         "score_title": _score_title(summary),
-        "level": f"{100 * summary['method']['confidence']:g} %",
+        "level": exact_percent(summary["method"]["confidence"]),
         "has_intervals": summary["method"]["n_bootstrap"] > 0,
         "rows_text": formats.count(summary["data"]["n"]),
         "model_name": summary["method"]["model"].partition("(")[0],

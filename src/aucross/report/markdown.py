@@ -8,6 +8,7 @@ from typing import Any
 
 from aucross.report import tables
 from aucross.report.tables import Table
+from aucross.system.text import exact_percent
 
 # What Markdown or the HTML inside it would take for markup.
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#~])")
@@ -78,7 +79,7 @@ def _definitions(items: list[tuple[str, str]]) -> str:
 
 
 def _numbers(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
-    level = f"{100 * summary['method']['confidence']:g} % interval"
+    level = f"{exact_percent(summary['method']['confidence'])} interval"
     rows = [(number.label, number.text, number.interval) for number in tables.numbers(summary, entry)]
     return _table(Table(("Number", "Value", level), rows))
 

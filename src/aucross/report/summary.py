@@ -12,25 +12,24 @@ from __future__ import annotations
 import datetime as dt
 import warnings
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.evaluation.coverage import positive_rate
+from aucross.evaluation.deciles import decile_rows
 from aucross.evaluation.evaluate import seed_from
 from aucross.evaluation.inputs import check_probability
 from aucross.evaluation.promise import PromiseWarning, promise_selective
 from aucross.report import formats
 from aucross.report.coverage_numbers import base_rate, coverage_numbers
 from aucross.report.curves import bin_edges, class_shares, roc_and_cap
-from aucross.report.deciles import decile_table
 from aucross.report.deferral import feature_differences, score_summary
 from aucross.report.group_tables import group_tables
 from aucross.report.method import limits, method_card
 from aucross.report.rows import GRID, ReportRows, read_rows
 from aucross.report.score_bands import score_bands
+from aucross.system.text import exact_percent, json_ready
 
 # Raised when a key is renamed, removed or changes its meaning; new keys do not raise it.
 SCHEMA_VERSION = 1
@@ -126,7 +125,7 @@ def build_summary(
         "schema_version": SCHEMA_VERSION,
         "title": title,
         "coverage": coverage,
-        "sentence": _sentence(_plain(entries[at]), _plain(entries[-1]), confidence),
+        "sentence": _sentence(json_ready(entries[at]), json_ready(entries[-1]), confidence),
         "promise": promise,
         "data": {"name": data_name, **_data(clf, rows, names)},
         "score": score,
@@ -141,7 +140,7 @@ def build_summary(
             "limits": limits(rows, coverage, sizes),
         },
     }
-    return {key: _plain(value) for key, value in summary.items()}
+    return {key: json_ready(value) for key, value in summary.items()}
 
 
 def _on_grid(coverage: float) -> float:
@@ -166,7 +165,7 @@ def _entries(rows: ReportRows, X: Any, edges: Any, **options: Any) -> list[dict[
             "base_rate": base_rate(rows, mask),
             "deferred_shares": class_shares(rows, edges, ~mask),
             "curve": roc_and_cap(rows, mask),
-            "deciles": decile_table(rows, mask, options["confidence"]),
+            "deciles": decile_rows(rows.positive[mask], rows.score[mask], rows.weights[mask], options["confidence"]),
             "scores": {"accepted": score_summary(rows, mask), "deferred": score_summary(rows, ~mask)},
             "features": features[index],
         }
@@ -206,8 +205,8 @@ def _sentence(entry: Mapping[str, Any], everyone: Mapping[str, Any], confidence:
         f"Asked to answer {formats.target(asked)} of the rows, the classifier answers {formats.percent(reached)} of "
         f"{formats.count(entry['n_accepted'] + entry['n_deferred'])} test rows and defers "
         f"{formats.percent(1 - reached)} to review. Among the rows that it answers the AUC is "
-        f"{formats.area(entry['selective_auc'])}{f' ({100 * confidence:g} % interval {ends})' if ends else ''}; over "
-        f"all rows it is {formats.area(everyone['selective_auc'])}."
+        f"{formats.area(entry['selective_auc'])}{f' ({exact_percent(confidence)} interval {ends})' if ends else ''}; "
+        f"over all rows it is {formats.area(everyone['selective_auc'])}."
     )
 
 
@@ -221,18 +220,3 @@ def _promise(clf: Any, X: Any, y: ArrayLike, coverage: float, **options: Any) ->
     # The report must say it too: whoever reads it was not there when it was made.
     doubts = {str(warning.message): None for warning in caught if issubclass(warning.category, PromiseWarning)}
     return promise | {"warnings": list(doubts)}
-
-
-def _plain(value: Any) -> Any:
-    """The value in types that JSON knows; a number that is not finite becomes None."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    return value if value is None or isinstance(value, str | int | bool) else str(value)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aucross.report import formats
+from aucross.system.text import exact_percent
 
 Summary = Mapping[str, Any]
 Entry = Mapping[str, Any]
@@ -159,7 +160,7 @@ def score_table(entry: Entry) -> Table:
     """Scores of answered and of deferred rows."""
     parts = {"Answered": entry["scores"]["accepted"], "Deferred": entry["scores"]["deferred"]}
     shares = list((parts["Answered"]["quantiles"] or parts["Deferred"]["quantiles"]).items())
-    columns = ("Rows", "Number", "Mean score", *(f"{100 * float(share):g} % below" for share, _ in shares))
+    columns = ("Rows", "Number", "Mean score", *(f"{exact_percent(float(share))} below" for share, _ in shares))
     rows = [
         (
             name,
@@ -300,7 +301,7 @@ def method_items(summary: Summary) -> list[tuple[str, str]]:
     data, method = summary["data"], summary["method"]
     features = "" if data["n_features"] is None else f", {data['n_features']} features"
     placed = method["held_out_rows"]
-    level = f"{100 * method['confidence']:g} %"
+    level = exact_percent(method["confidence"])
     return [
         ("Data", data["name"] or "not named"),
         ("Rows", f"{formats.count(data['n'])}{features}{', weighted' if data['weighted'] else ''}"),

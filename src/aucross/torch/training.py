@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from aucross.system.text import percent
 from aucross.torch.checkpoints import Checkpoint
 from aucross.torch.devices import autocast, find_device, low_precision, tensor_type
 from aucross.torch.methods import Answers, Batch, Method
@@ -122,7 +123,7 @@ def check_batches(labels: Tensor, batch_size: int, classes: NDArray[Any], networ
         raise ValueError(
             f"batch_size must be so large that batches hold every class, got {batch_size}: class "
             f"{classes.tolist()[rarest]!r} has {int(counts[rarest])} of {len(labels)} rows and would be missing in "
-            f"{100 * missing:.0f} % of the batches; pass batch_size={ceil(3 / share)}"
+            f"{percent(missing)} of the batches; pass batch_size={ceil(3 / share)}"
         )
 
 

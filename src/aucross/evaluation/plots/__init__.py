@@ -14,9 +14,9 @@ from aucross.evaluation.plots.band import BandDisplay
 from aucross.evaluation.plots.cap import CAPDisplay
 from aucross.evaluation.plots.coverage_curve import CoverageCurveDisplay
 from aucross.evaluation.plots.group_gaps import GroupGapDisplay
-from aucross.evaluation.plots.profiles import CAPCurve, cap_curve
 from aucross.evaluation.plots.risk_coverage import RiskCoverageDisplay
 from aucross.evaluation.plots.surfaces import AUCSurface, auc_surface
+from aucross.evaluation.profiles import CAPCurve, cap_curve
 
 __all__ = [
     "AUCSurface",

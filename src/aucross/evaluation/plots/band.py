@@ -31,6 +31,7 @@ from aucross.evaluation.plots.style import (
     draw_grid,
     pyplot,
 )
+from aucross.system.text import percent
 
 
 class BandDisplay:
@@ -315,7 +316,7 @@ class BandDisplay:
             ends = f"from {self.band.lower:.3g}"
         else:
             ends = f"{self.band.lower:.3g} to {self.band.upper:.3g}"
-        return f"rejected\n{ends}\n{self.rejected_share:.1%} of rows"
+        return f"rejected\n{ends}\n{percent(self.rejected_share)} of rows"
 
 
 def _checked_bins(bins: int | ArrayLike) -> Any:

@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucross.evaluation.inputs import ScoredRows, check_selected, row_weights, scored_rows
 from aucross.evaluation.plots.inputs import check_both_classes, labelled_scores, name_of, selection_of
-from aucross.evaluation.plots.profiles import CAPCurve, cap_curve, curve_of
 from aucross.evaluation.plots.style import (
     BLUE,
     DARK_GREY,
@@ -34,6 +33,8 @@ from aucross.evaluation.plots.style import (
     pyplot,
     with_defaults,
 )
+from aucross.evaluation.profiles import CAPCurve, cap_curve, curve_of
+from aucross.system.text import percent
 
 # Up to so many rows the pair of panels shows the cells that the proofs count.
 _ROWS_WITH_CELLS = 40
@@ -222,7 +223,7 @@ class CAPDisplay:
         )
         self.accepted_line_ = None
         if self.after is not None:
-            share = f"accepted rows, {self.after.n_rows / self.before.n_rows:.1%}: {_quality(self.after)}"
+            share = f"accepted rows, {percent(self.after.n_rows / self.before.n_rows)}: {_quality(self.after)}"
             self.accepted_line_ = _draw_profile(ax, self.after, relative, share, line=with_defaults(kwargs, color=BLUE))
         if areas:
             _draw_areas(ax, self.after or self.before, relative)

@@ -41,6 +41,7 @@ from aucross.evaluation.plots.style import (
     pyplot,
 )
 from aucross.evaluation.results import SelectiveEvaluation, bootstrap_spread
+from aucross.system.text import exact_percent
 
 # Dense enough for a line, few enough for a thousand bootstrap replicates in about a second.
 CURVE_COVERAGES = tuple(round(1.0 - 0.05 * step, 2) for step in range(11))
@@ -318,7 +319,7 @@ class CoverageCurveDisplay:
             reference: ax.plot(*points, label=reference, **{"zorder": 2, **_REFERENCE_STYLES.get(reference, {})})[0]
             for reference, points in self.references.items()
         }
-        level = "" if self.interval_ is None else f"\n(shaded: {self.confidence_level:.0%} interval)"
+        level = "" if self.interval_ is None else f"\n(shaded: {exact_percent(self.confidence_level)} interval)"
         metric = METRIC_LABELS.get(self.metric, self.metric.replace("_", " "))
         ax.set(xlabel="coverage reached: share of rows selected", ylabel=metric + level)
         ax.xaxis.set_inverted(True)

@@ -34,6 +34,7 @@ from aucross.evaluation.plots.style import (
     pyplot,
 )
 from aucross.evaluation.results import SelectiveEvaluation, bootstrap_spread
+from aucross.system.text import exact_percent
 
 RiskKind = Literal["selective", "generalized"]
 
@@ -283,7 +284,7 @@ class RiskCoverageDisplay:
             (self.low, self.high),
             **{"label": self._label(self.name if name is None else name), "zorder": 3, **marks, **kwargs},
         )
-        level = "" if self.interval_ is None else f"\n(shaded: {self.confidence_level:.0%} interval)"
+        level = "" if self.interval_ is None else f"\n(shaded: {exact_percent(self.confidence_level)} interval)"
         ax.set(xlabel="coverage: share of rows accepted", ylabel=_RISK_LABELS[self.kind] + level)
         ax.set_ylim(bottom=0)
         draw_grid(ax)

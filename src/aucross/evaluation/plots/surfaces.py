@@ -21,6 +21,7 @@ from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.search import rejection_budget
 from aucross.evaluation.plots.inputs import check_both_classes
+from aucross.system.text import percent
 
 # The strip should be so many bins wide, within what can be drawn fast.
 _BINS_ACROSS, _FEWEST_BINS, _MOST_BINS = 40, 300, 600
@@ -120,7 +121,8 @@ def _surface(ranked: RankedScores, coverage: float, n_bins: int) -> AUCSurface:
     if not feasible.any():
         raise ValueError(
             f"coverage {coverage:g} leaves no band to draw: of the {len(ranked)} distinct scores none can be rejected "
-            f"within {1 - coverage:.1%} of the weight without parting a tie or losing a class; ask for a lower coverage"
+            f"within {percent(1 - coverage)} of the weight without parting a tie or losing a class; ask for a lower "
+            "coverage"
         )
     auc = np.full(starts.shape, np.nan)
     np.divide(won, kept, out=auc, where=feasible)

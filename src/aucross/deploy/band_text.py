@@ -1,0 +1,182 @@
+"""One band as text for systems without Python: JSON to be read by a program, SQL to be run in a database."""
+
+from __future__ import annotations
+
+import json
+from math import inf, isfinite
+
+from aucross.core.bands import RejectionBand
+
+
+def band_to_json(band: RejectionBand) -> str:
+    """Write a band as JSON that another system can apply.
+
+    Parameters
+    ----------
+    band : RejectionBand
+        For instance ``clf.band(0.8)``.
+
+    Returns
+    -------
+    str
+        An object with three keys. ``"review"`` is ``"interval"``, or ``"nothing"`` for the empty band. Of an interval,
+        scores from ``"lower"`` up to ``"upper"`` go to review, both ends included; an end that is ``null`` sets no
+        limit on its side. All other scores are decided automatically.
+
+    Notes
+    -----
+    Numbers have as many digits as it takes to read the same float64 back; compare scores as float64.
+
+    Examples
+    --------
+    >>> from aucross import RejectionBand
+    >>> from aucross.deploy import band_to_json
+    >>> print(band_to_json(RejectionBand(0.2, 0.4)))
+    {"lower": 0.2, "upper": 0.4, "review": "interval"}
+    >>> print(band_to_json(RejectionBand(-float("inf"), 0.4)))
+    {"lower": null, "upper": 0.4, "review": "interval"}
+    >>> print(band_to_json(RejectionBand()))
+    {"lower": null, "upper": null, "review": "nothing"}
+    """
+    return json.dumps(band_entries(band))
+
+
+def band_entries(band: RejectionBand) -> dict[str, float | str | None]:
+    """The keys and values of :func:`band_to_json`."""
+    _check_a_score_can_lie_inside(band)
+    lower, upper = (end if isfinite(end) else None for end in (band.lower, band.upper))
+    return {"lower": lower, "upper": upper, "review": "nothing" if band.is_empty else "interval"}
+
+
+def band_from_json(text: str) -> RejectionBand:
+    """Read a band that :func:`band_to_json` wrote; further keys of the object are ignored.
+
+    Parameters
+    ----------
+    text : str
+        JSON text of one band.
+
+    Returns
+    -------
+    RejectionBand
+
+    Examples
+    --------
+    >>> from aucross.deploy import band_from_json
+    >>> band_from_json('{"lower": null, "upper": 0.4, "review": "interval"}')
+    RejectionBand(lower=-inf, upper=0.4)
+    """
+    try:
+        entries = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"text must be the JSON of a band, as band_to_json writes it: {error}") from error
+    if not isinstance(entries, dict) or not {"lower", "upper", "review"} <= entries.keys():
+        raise ValueError(f"the JSON of a band must be an object with the keys lower, upper and review, got {text}")
+    lower, upper = (_end_from_json(entries[name], name) for name in ("lower", "upper"))
+    if entries["review"] == "interval":
+        return RejectionBand(-inf if lower is None else lower, inf if upper is None else upper)
+    if entries["review"] != "nothing":
+        raise ValueError(f'review must be "interval" or "nothing", got {entries["review"]!r}')
+    if lower is not None or upper is not None:
+        raise ValueError(f'a band with "nothing" to review must have null ends, got {lower} and {upper}')
+    return RejectionBand()
+
+
+def band_to_sql(
+    band: RejectionBand,
+    column: str,
+    *,
+    automatic: str | int = "automatic",
+    review: str | int = "review",
+    quote: str = '"',
+) -> str:
+    """Write a band as an SQL ``CASE`` expression.
+
+    Parameters
+    ----------
+    band : RejectionBand
+        For instance ``clf.band(0.8)``.
+    column : str
+        Name of the column of scores, of a type with double precision; it is quoted as one identifier.
+    automatic, review : str or int, default="automatic" and "review"
+        Values of the expression for scores outside and inside the band.
+    quote : {'"', "`", "["}, default='"'
+        How identifiers are quoted: ``"`` in standard SQL, a backtick in MySQL, Spark and BigQuery, ``[`` in
+        Transact-SQL.
+
+    Returns
+    -------
+    str
+        Expression without a name; add ``AS decision``.
+
+    Notes
+    -----
+    Both ends go to review, and so does a row without a score: NULL, NaN (which PostgreSQL and others hold to be above
+    all numbers) and infinite scores, for which ``score - score = 0`` does not hold.
+
+    Examples
+    --------
+    >>> from aucross import RejectionBand
+    >>> from aucross.deploy import band_to_sql
+    >>> print(band_to_sql(RejectionBand(0.2, 0.4), "score"))
+    CASE
+      WHEN ("score" < 0.2 OR "score" > 0.4) AND "score" - "score" = 0 THEN 'automatic'
+      ELSE 'review'
+    END
+    """
+    return sql_case([is_automatic_in_sql(band, sql_identifier(column, quote))], automatic, review)
+
+
+def sql_case(automatic_when: list[str], automatic: str | int, review: str | int) -> str:
+    """``CASE`` expression whose value is `automatic` where any of the conditions holds and `review` elsewhere."""
+    branches = [f"  WHEN {condition} THEN {sql_literal(automatic)}" for condition in automatic_when]
+    return "\n".join(["CASE", *branches, f"  ELSE {sql_literal(review)}", "END"])
+
+
+def is_automatic_in_sql(band: RejectionBand, name: str) -> str:
+    """SQL condition for a score outside the band, given the quoted name of its column; see :func:`band_to_sql`."""
+    _check_a_score_can_lie_inside(band)
+    is_number = f"{name} - {name} = 0"
+    if band.is_empty:
+        return is_number
+    below = [] if band.lower == -inf else [f"{name} < {band.lower!r}"]
+    above = [] if band.upper == inf else [f"{name} > {band.upper!r}"]
+    if not below + above:
+        return "1 = 0"
+    return f"({' OR '.join(below + above)}) AND {is_number}"
+
+
+def sql_identifier(name: str, quote: str = '"') -> str:
+    """A name as a quoted SQL identifier; the closing quote inside it is doubled."""
+    closing = {'"': '"', "`": "`", "[": "]"}
+    if quote not in closing:
+        raise ValueError(f"""quote must be one of \", ` and [, got {quote!r}""")
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise ValueError(f"the name of an SQL column must be printable text, got {name!r}")
+    return f"{quote}{name.replace(closing[quote], 2 * closing[quote])}{closing[quote]}"
+
+
+def sql_literal(value: str | int) -> str:
+    """A text or an integer as an SQL literal."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    # A backslash escapes the quote after it in some dialects and is plain text in others.
+    if not isinstance(value, str) or not value.isprintable() or "\\" in value:
+        raise ValueError(f"an SQL value must be an integer or printable text without backslashes, got {value!r}")
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _end_from_json(value: object, name: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise ValueError(f"{name} must be a finite number or null, got {value!r}")
+    return float(value)
+
+
+def _check_a_score_can_lie_inside(band: RejectionBand) -> None:
+    if not band.is_empty and (band.lower == inf or band.upper == -inf):
+        raise ValueError(
+            f"a band that holds no finite score cannot be written as text, got {band}; "
+            "RejectionBand() is the empty band"
+        )
