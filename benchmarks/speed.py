@@ -20,7 +20,8 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from aucross import AUCross, RankedScores, best_band, evaluate_selections, oracle_band
+from aucross import AUCross, evaluate_selections
+from aucross.core import RankedScores, best_band, oracle_band
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, FOLDER, load
 
 REPEATS = 5

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from aucross import RankedScores, SelectiveEvaluation, best_band, evaluate_selections
+from aucross import evaluate_selections
+from aucross.core import RankedScores, best_band
 from aucross.datasets import Split
+from aucross.evaluation import SelectiveEvaluation
 from experiments.methods import RECALIBRATED, methods_of
 from experiments.protocol import COVERAGES, Run
 from experiments.trained_once import FittedModels

@@ -11,7 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, RejectionBand, SCross
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.core import RejectionBand
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.deploy.rule_text import rule_to_json, rule_to_sql
 

@@ -29,18 +29,8 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 from xgboost import XGBClassifier
 
-from aucross import (
-    AUCGate,
-    AUCross,
-    ExpectedCost,
-    KolmogorovSmirnov,
-    OptimalBands,
-    PartialAUC,
-    PlugIn,
-    PlugInAUC,
-    RankedScores,
-    SCross,
-)
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.core import ExpectedCost, KolmogorovSmirnov, OptimalBands, PartialAUC, RankedScores
 from aucross.core.nested import NestedBands
 from aucross.core.promises import PromisedBands
 from aucross.core.rules import CenteredBands, GroupBands, ThresholdBands

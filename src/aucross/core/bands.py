@@ -30,7 +30,7 @@ class RejectionBand:
 
     Examples
     --------
-    >>> from aucross import RejectionBand
+    >>> from aucross.core import RejectionBand
     >>> band = RejectionBand(0.2, 0.4)
     >>> band.selects([0.1, 0.2, 0.3, 0.4, 0.5])
     array([ True, False, False, False,  True])
@@ -103,7 +103,7 @@ class RejectionBand:
 
         Examples
         --------
-        >>> from aucross import RejectionBand
+        >>> from aucross.core import RejectionBand
         >>> print(RejectionBand(0.2, 0.4).to_json())
         {"lower": 0.2, "upper": 0.4, "rejects": "interval"}
         >>> print(RejectionBand(-float("inf"), 0.4).to_json())
@@ -133,7 +133,7 @@ class RejectionBand:
 
         Examples
         --------
-        >>> from aucross import RejectionBand
+        >>> from aucross.core import RejectionBand
         >>> RejectionBand.from_json('{"lower": null, "upper": 0.4, "rejects": "interval"}')
         RejectionBand(lower=-inf, upper=0.4)
         """
@@ -178,7 +178,7 @@ class RejectionBand:
 
         Examples
         --------
-        >>> from aucross import RejectionBand
+        >>> from aucross.core import RejectionBand
         >>> print(RejectionBand(0.2, 0.4).to_sql("score"))
         CASE
           WHEN ("score" < 0.2 OR "score" > 0.4) AND "score" - "score" = 0 THEN 'accept'

@@ -176,12 +176,12 @@ class PromisedBands(BandRule):
     -----
     Exact for rows that neither the model nor the selection score has seen: held-out rows of a hold-out method, or
     new rows without labels. Rows scored by fold models and then used with a refitted one, and rules that learn their
-    selection score from the same rows (:class:`~aucross.InfluenceBands`), make it an approximation.
+    selection score from the same rows (:class:`~aucross.core.InfluenceBands`), make it an approximation.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from aucross import RankedScores, ThresholdBands
+    >>> from aucross.core import RankedScores, ThresholdBands
     >>> from aucross.core.promises import PromisedBands
     >>> rule = ThresholdBands(RankedScores.from_labels(np.ones(500), np.arange(500)))
     >>> promised = PromisedBands(rule, n_rows=500, confidence=0.95, fixed=True)
@@ -290,7 +290,7 @@ def promise_coverage(rule: BandRule, n_rows: int, confidence: float) -> Promised
 
     Examples
     --------
-    >>> from aucross import OptimalBands, RankedScores
+    >>> from aucross.core import OptimalBands, RankedScores
     >>> from aucross.core.promises import promise_coverage
     >>> ranked = RankedScores.from_labels([0, 1] * 200, range(400))
     >>> promise_coverage(OptimalBands(ranked), 400, confidence=0.95).rejections(0.9)

@@ -46,7 +46,7 @@ class RankedScores:
 
     Examples
     --------
-    >>> from aucross import RankedScores, RejectionBand
+    >>> from aucross.core import RankedScores, RejectionBand
     >>> ranked = RankedScores.from_labels([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
     >>> ranked.auc()
     0.875
