@@ -139,14 +139,6 @@ def memory_beyond_cross_validation() -> None:
     )
 
 
-def import_against_scikit_learn() -> None:
-    ours, reference = fastest(
-        lambda: run_python("import aucross"),
-        lambda: run_python("import sklearn.base, sklearn.model_selection"),
-    )
-    report("import aucross", ours / reference, "import sklearn.base, sklearn.model_selection", "at most 1.3")
-
-
 def run_python(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
@@ -180,7 +172,6 @@ def main() -> None:
     if sys.argv[1:] == ["growth"]:
         growth()
         return
-    import_against_scikit_learn()
     oracle_against_argsort()
     bootstrap_against_resampling()
     fit_against_cross_validation()

@@ -1,30 +1,66 @@
 """The commands and their options. Each parses, makes its library calls, writes, and returns an exit code.
 
-What takes long to import (pandas, pyarrow, models) is imported inside the commands, so that ``--help`` does not wait.
+So that ``--help`` does not wait, what takes long to import is imported inside the commands, and the options of a
+command are read when that command is run.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
 
-import rich.console  # noqa: F401  (part of the extra: its absence is to be noticed at the start)
+import rich  # noqa: F401  (part of the extra: its absence is to be noticed at the start)
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from aucross.cli.errors import INTERRUPTED, Exit, reported
 from aucross.cli.names import Base, Method
 from aucross.cli.screen import Screen
 
-app = typer.Typer(
-    name="aucross",
-    help="Classifiers that know when not to answer, judged by the AUC of the answers they give.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+_PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+_COMMANDS: dict[str, TyperCommand] = {}
+
+
+class _Command(TyperCommand):
+    """A command that can be listed at once; typer reads its options only when it is run."""
+
+    def __init__(self, function: Callable[..., None], example: str) -> None:
+        super().__init__(function.__name__, help=getdoc(function))
+        self._function = function
+        self._epilog = f"\b\nExample:\n  {example}"
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Hand over to the command with its options."""
+        alone = typer.Typer(**_PLAIN)
+        alone.command(self.name, epilog=self._epilog)(self._function)
+        return typer.main.get_command(alone).make_context(*arguments, **options)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": _COMMANDS})
+
+
+app = typer.Typer(name="aucross", cls=_Group, no_args_is_help=True, **_PLAIN)
+
+
+@app.callback()
+def _describe() -> None:
+    """Classifiers that know when not to answer, judged by the AUC of the answers they give."""
+
+
+def _command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function, with an example below its options."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        _COMMANDS[function.__name__] = _Command(function, example)
+        return function
+
+    return register
+
 
 # ---- options that several commands share ----
 
@@ -99,7 +135,7 @@ def _spelled(context: typer.Context) -> str | None:
 # ---- the commands ----
 
 
-@app.command(epilog="\b\nExample:\n  aucross fit loans.csv --target default --coverage 0.9 --out model.aucross")
+@_command("aucross fit loans.csv --target default --coverage 0.9 --out model.aucross")
 def fit(
     *,
     context: typer.Context,
@@ -165,7 +201,7 @@ def fit(
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
 
-@app.command(epilog="\b\nExample:\n  aucross evaluate model.aucross test.csv --by region")
+@_command("aucross evaluate model.aucross test.csv --by region")
 def evaluate(
     *,
     model: Model,
@@ -187,7 +223,7 @@ def evaluate(
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
 
-@app.command(epilog="\b\nExample:\n  aucross predict model.aucross new.csv --out decisions.csv")
+@_command("aucross predict model.aucross new.csv --out decisions.csv")
 def predict(
     *,
     model: Model,
@@ -221,7 +257,7 @@ def predict(
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
 
-@app.command(epilog="\b\nExample:\n  aucross compare loans.csv --target default --base hgb --base logistic")
+@_command("aucross compare loans.csv --target default --base hgb --base logistic")
 def compare(
     *,
     data: Data,
@@ -271,7 +307,7 @@ def compare(
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
 
-@app.command(epilog="\b\nExample:\n  aucross report model.aucross test.csv --out report.html")
+@_command("aucross report model.aucross test.csv --out report.html")
 def report(
     *,
     context: typer.Context,
@@ -298,7 +334,7 @@ def report(
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
 
-@app.command(epilog="\b\nExample:\n  aucross demo --folder aucross-demo")
+@_command("aucross demo --folder aucross-demo")
 def demo(
     *,
     folder: Annotated[Path, typer.Option("--folder", help="Where the files go.")] = Path("aucross-demo"),

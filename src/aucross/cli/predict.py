@@ -93,7 +93,7 @@ def _write(decisions: Decisions, out: Path, screen: Screen) -> tuple[int, int]:
     """Write all decisions; return the numbers of rows and of accepted ones."""
     n_rows = n_accepted = 0
     what = f"deciding on {decisions.table.path.name}"
-    with screen.rows(what) as progress, table_writer(out, decisions.columns) as writer:
+    with screen.progress.rows(what) as progress, table_writer(out, decisions.columns) as writer:
         for batch, accepted in decisions.batches():
             writer.write(batch)
             n_rows += batch.num_rows

@@ -58,7 +58,7 @@ def write_model_report(
             raise CommandError(f"{reason}; .md and .json need nothing more")
         screen.note(f"no report was written: {reason}")
         return None
-    with screen.wait("writing the report"):
+    with screen.progress.wait("writing the report"):
         summary = build_summary(
             clf,
             rows.X,
