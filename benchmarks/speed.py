@@ -53,6 +53,29 @@ def oracle_against_argsort() -> None:
         report(f"oracle_band, 445,912 rows, coverage {coverage}", ours / reference, "np.argsort", "at most 4")
 
 
+def merge_against_sorting(n_rankings: int = 100, n_rows: int = 10_000) -> None:
+    labelled = [scored_rows(n_rows, seed) for seed in range(n_rankings)]
+    rankings = [RankedScores.from_labels(y, score) for y, score in labelled]
+    y, score = (np.concatenate(part) for part in zip(*labelled, strict=True))
+    merged, in_a_tree, reference = fastest(
+        lambda: RankedScores.merge(rankings),
+        lambda: add_in_a_tree(rankings),
+        lambda: np.argsort(np.concatenate([ranked.scores for ranked in rankings])),
+    )
+    what = f"{n_rankings} rankings of {n_rows:,} rows"
+    report(f"RankedScores.merge, {what}", merged / reference, "np.argsort of all scores", "at most 2")
+    report(f"the same by a + b in a tree, {what}", in_a_tree / reference, "np.argsort of all scores", "for comparison")
+    two = [RankedScores.merge(rankings[:50]), RankedScores.merge(rankings[50:])]
+    added, reference = fastest(lambda: two[0] + two[1], lambda: RankedScores.from_labels(y, score))
+    report("a + b, 500,000 scores each", added / reference, "ranking all rows anew", "below 1")
+
+
+def add_in_a_tree(rankings: list[RankedScores]) -> RankedScores:
+    while len(rankings) > 1:
+        rankings = [sum(rankings[start + 1 : start + 2], rankings[start]) for start in range(0, len(rankings), 2)]
+    return rankings[0]
+
+
 def bootstrap_against_resampling() -> None:
     n_rows, n_replicates, n_resampled = 37_500, 1000, 3
     y, score = scored_rows(n_rows)
@@ -173,6 +196,7 @@ def main() -> None:
         growth()
         return
     oracle_against_argsort()
+    merge_against_sorting()
     bootstrap_against_resampling()
     fit_against_cross_validation()
     select_against_predict_proba()
