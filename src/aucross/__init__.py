@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aucross.deploy import CoverageMonitor, DecisionLog, load, save
-    from aucross.estimators import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, SelectiveClassifier
+    from aucross.estimators import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross, SelectiveClassifier
     from aucross.evaluation import (
         compare_selective,
         evaluate_groups,
@@ -29,6 +29,7 @@ __all__ = [
     "PlugIn",
     "PlugInAUC",
     "SCross",
+    "ScoreColumn",
     "SelectiveClassifier",
     "compare_selective",
     "evaluate_groups",
@@ -44,7 +45,7 @@ __all__ = [
 _PARTS = ("core", "datasets", "deploy", "estimators", "evaluation", "report")
 _NAMES = {
     "deploy": ("CoverageMonitor", "DecisionLog", "load", "save"),
-    "estimators": ("AUCGate", "AUCross", "PlugIn", "PlugInAUC", "SCross", "SelectiveClassifier"),
+    "estimators": ("AUCGate", "AUCross", "PlugIn", "PlugInAUC", "SCross", "ScoreColumn", "SelectiveClassifier"),
     "evaluation": (
         *("compare_selective", "evaluate_groups", "evaluate_selections", "evaluate_selective"),
         *("promise_selective", "selective_scorer"),
