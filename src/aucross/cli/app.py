@@ -71,9 +71,10 @@ Positive = Annotated[
     str | None,
     typer.Option("--positive", metavar="VALUE", help="The positive class; needed unless the classes are 0 and 1."),
 ]
-Coverage = Annotated[float, typer.Option("--coverage", help="Share of rows to accept, in (0, 1].")]
+Coverage = Annotated[float, typer.Option("--coverage", help="Share of rows to decide automatically, in (0, 1].")]
 CoverageOfModel = Annotated[
-    float | None, typer.Option("--coverage", help="Share of rows to accept, in (0, 1]; by default that of the fit.")
+    float | None,
+    typer.Option("--coverage", help="Share of rows to decide automatically, in (0, 1]; by default that of the fit."),
 ]
 TestFile = Annotated[
     Path | None, typer.Option("--test", metavar="TABLE", help="Test on the rows of this file instead of a part.")
@@ -148,7 +149,7 @@ def fit(
     base: Annotated[
         Base | None, typer.Option("--base", help="The model that answers; hgb by default, logistic with the gate.")
     ] = None,
-    method: Annotated[Method, typer.Option("--method", help="How rows to defer are chosen.")] = Method.AUCROSS,
+    method: Annotated[Method, typer.Option("--method", help="How rows for review are chosen.")] = Method.AUCROSS,
     positive: Positive = None,
     test: TestFile = None,
     test_size: TestSize = 0.25,
@@ -168,7 +169,7 @@ def fit(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Fit a model that defers, test it on rows kept apart, and save it with a report.
+    """Fit a model that leaves some rows to review, test it on rows kept apart, and save it.
 
     Text is taken for categories, blanks for missing values. The model is fitted on the rows that are not kept apart.
     """
@@ -231,7 +232,7 @@ def predict(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Decisions, CSV or Parquet by the ending.")],
     coverage: CoverageOfModel = None,
     capacity: Annotated[
-        int | None, typer.Option("--capacity", help="Defer exactly so many rows instead of a share.")
+        int | None, typer.Option("--capacity", help="Send exactly so many rows to review instead of a share.")
     ] = None,
     recalibrate: Annotated[
         bool, typer.Option("--recalibrate", help="Place the band on the scores of these rows, to meet the coverage.")
@@ -244,7 +245,7 @@ def predict(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Decide on every row: score, prediction, and whether to accept the prediction or to defer the row.
+    """Decide on every row: its score, its prediction, and whether it is automatic or for review.
 
     The order is that of the input, which may be larger than memory. The output appears when it is complete.
     """

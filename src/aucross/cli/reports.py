@@ -66,7 +66,7 @@ def write_model_report(
             groups=rows.by,
             sample_weight=rows.weight,
             class_names=schema.labels,
-            title=f"Deferring cases of {schema.roles.target}",
+            title=f"Automatic decisions and review: {schema.roles.target}",
             data_name=data_name,
             command=command,
             random_state=seed,
