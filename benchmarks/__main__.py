@@ -16,6 +16,7 @@ from benchmarks import (
     published_figures,
     recalibrate,
     speed,
+    startup,
 )
 
 for benchmark in (
@@ -30,6 +31,7 @@ for benchmark in (
     auc_promise,
     recalibrate,
     drift_alarm,
+    startup,
     speed,
 ):
     print(f"\n== {benchmark.__name__}")

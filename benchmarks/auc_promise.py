@@ -25,8 +25,7 @@ from math import sqrt
 import numpy as np
 from scipy.stats import norm, t
 
-from aucross import RankedScores, RejectionBand
-from aucross.core import estimate_auc_bands
+from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
 from aucross.evaluation import auc_interval
 from aucross.evaluation.inputs import ScoredRows, scored_rows
 from aucross.evaluation.lower_bounds import auc_bounds, auc_under_exponential_weights, replicate_below

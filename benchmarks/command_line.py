@@ -94,7 +94,7 @@ def write_csv(name: str, folder: Path) -> tuple[Path, Path]:
 def paper_data(folder: Path) -> None:
     """Fit and predict from the command line alone; the AUCs are computed from the decisions it wrote."""
     print(f"\n-- paper data as CSV: fit (hgb, AUCross, coverage {COVERAGE}, seed {SEED}), predict on the test rows")
-    header = f"{'data':12}{'train':>9}{'test':>8}{'AUC of all':>12}{'reached':>9}{'AUC of accepted':>17}"
+    header = f"{'data':12}{'train':>9}{'test':>8}{'AUC of all':>12}{'reached':>9}{'AUC of automatic':>18}"
     print(f"{header}{'fit s':>8}{'predict s':>11}")
     for name in NAMES:
         train, test = write_csv(name, folder)
@@ -103,10 +103,10 @@ def paper_data(folder: Path) -> None:
         fitted, fit = aucross("fit", train, "--test", test, *options)
         _, predict = aucross("predict", model, test, "--out", decisions)
         y, decided = pd.read_csv(test)["target"], pd.read_csv(decisions)
-        accepted = decided["decision"] == "accept"
-        auc, of_accepted = roc_auc_score(y, decided["score"]), roc_auc_score(y[accepted], decided["score"][accepted])
+        automatic = decided["decision"] == "automatic"
+        auc, of_automatic = roc_auc_score(y, decided["score"]), roc_auc_score(y[automatic], decided["score"][automatic])
         print(
-            f"{name:12}{fitted['n_train']:>9,}{len(y):>8,}{auc:>12.4f}{accepted.mean():>9.3f}{of_accepted:>17.4f}"
+            f"{name:12}{fitted['n_train']:>9,}{len(y):>8,}{auc:>12.4f}{automatic.mean():>9.3f}{of_automatic:>18.4f}"
             f"{fit.seconds:>8.1f}{predict.seconds:>11.1f}"
         )
 

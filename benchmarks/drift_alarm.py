@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 from sklearn.linear_model import LogisticRegression
 
-from aucross import AUCross, PlugInAUC, RankedScores
+from aucross import AUCross, PlugInAUC
+from aucross.core import RankedScores
 from aucross.deploy.drift_reference import PLACEMENT_SHARE, share_limits
 from aucross.deploy.monitor import CoverageMonitor
 from aucross.deploy.sequential import Bets, log_evidence, next_log_wealth

@@ -21,7 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from aucross import AUCGate, AUCross, RankedScores, oracle_band
+from aucross import AUCGate, AUCross
+from aucross.core import RankedScores, oracle_band
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, NAMES, Split, load
 
 SCORECARD = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=1000))

@@ -13,8 +13,8 @@ import sys
 
 import numpy as np
 
-from aucross import AUCross, BandRule, RankedScores, best_band
-from aucross.core import estimate_auc_bands
+from aucross import AUCross
+from aucross.core import BandRule, RankedScores, best_band, estimate_auc_bands
 from aucross.estimators.splits import halves_of
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, NAMES, Split, splits
 

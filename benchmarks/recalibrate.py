@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from aucross import AUCross, RankedScores, oracle_band
+from aucross import AUCross
+from aucross.core import RankedScores, oracle_band
 from aucross.core.ranking import FloatArray
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, FOLDER
 

@@ -20,7 +20,8 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from aucross import AUCross, RankedScores, best_band, evaluate_selections, oracle_band
+from aucross import AUCross, evaluate_selections
+from aucross.core import RankedScores, best_band, oracle_band
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, FOLDER, load
 
 REPEATS = 5
@@ -50,6 +51,29 @@ def oracle_against_argsort() -> None:
     for coverage in (0.99, 0.90, 0.75):
         ours, reference = fastest(lambda c=coverage: oracle_band(y, score, c), lambda: np.argsort(score))
         report(f"oracle_band, 445,912 rows, coverage {coverage}", ours / reference, "np.argsort", "at most 4")
+
+
+def merge_against_sorting(n_rankings: int = 100, n_rows: int = 10_000) -> None:
+    labelled = [scored_rows(n_rows, seed) for seed in range(n_rankings)]
+    rankings = [RankedScores.from_labels(y, score) for y, score in labelled]
+    y, score = (np.concatenate(part) for part in zip(*labelled, strict=True))
+    merged, in_a_tree, reference = fastest(
+        lambda: RankedScores.merge(rankings),
+        lambda: add_in_a_tree(rankings),
+        lambda: np.argsort(np.concatenate([ranked.scores for ranked in rankings])),
+    )
+    what = f"{n_rankings} rankings of {n_rows:,} rows"
+    report(f"RankedScores.merge, {what}", merged / reference, "np.argsort of all scores", "at most 2")
+    report(f"the same by a + b in a tree, {what}", in_a_tree / reference, "np.argsort of all scores", "for comparison")
+    two = [RankedScores.merge(rankings[:50]), RankedScores.merge(rankings[50:])]
+    added, reference = fastest(lambda: two[0] + two[1], lambda: RankedScores.from_labels(y, score))
+    report("a + b, 500,000 scores each", added / reference, "ranking all rows anew", "below 1")
+
+
+def add_in_a_tree(rankings: list[RankedScores]) -> RankedScores:
+    while len(rankings) > 1:
+        rankings = [sum(rankings[start + 1 : start + 2], rankings[start]) for start in range(0, len(rankings), 2)]
+    return rankings[0]
 
 
 def bootstrap_against_resampling() -> None:
@@ -138,14 +162,6 @@ def memory_beyond_cross_validation() -> None:
     )
 
 
-def import_against_scikit_learn() -> None:
-    ours, reference = fastest(
-        lambda: run_python("import aucross"),
-        lambda: run_python("import sklearn.base, sklearn.model_selection"),
-    )
-    report("import aucross", ours / reference, "import sklearn.base, sklearn.model_selection", "at most 1.3")
-
-
 def run_python(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
@@ -179,8 +195,8 @@ def main() -> None:
     if sys.argv[1:] == ["growth"]:
         growth()
         return
-    import_against_scikit_learn()
     oracle_against_argsort()
+    merge_against_sorting()
     bootstrap_against_resampling()
     fit_against_cross_validation()
     select_against_predict_proba()

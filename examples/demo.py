@@ -18,8 +18,9 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
-from aucross import AUCross, SCross, SelectiveEvaluation, evaluate_selective
+from aucross import AUCross, SCross, evaluate_selective
 from aucross.datasets import make_credit
+from aucross.evaluation import SelectiveEvaluation
 from aucross.report import build_summary, write_report
 
 COVERAGES = (1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aucross import SelectiveEvaluation
+from aucross.evaluation import SelectiveEvaluation
 from experiments.runs import Selections, evaluate
 
 # Targets that are tried to reach a coverage.

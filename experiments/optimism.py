@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from aucross import AUCross, OptimalBands, RankedScores, best_band
+from aucross import AUCross
+from aucross.core import OptimalBands, RankedScores, best_band
 from experiments.protocol import CLASSIFIERS, COVERAGES, DATASETS, Run
 from experiments.work import Named
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from aucross import RankedScores, SelectiveEvaluation, best_band, evaluate_selections
+from aucross import evaluate_selections
+from aucross.core import RankedScores, best_band
+from aucross.evaluation import SelectiveEvaluation
 from experiments.datasets import Split
 from experiments.methods import RECALIBRATED, methods_of
 from experiments.protocol import COVERAGES, Run

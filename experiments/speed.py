@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score, roc_auc_score
 
-from aucross import AUCross, PlugIn, PlugInAUC, RankedScores, SCross, best_band
+from aucross import AUCross, PlugIn, PlugInAUC, SCross
+from aucross.core import RankedScores, best_band
 from experiments.datasets import Split
 from experiments.methods import METHODS, methods_of
 from experiments.protocol import CLASSIFIERS, COVERAGES, N_BOOTSTRAP, PAPER_SEED, Run

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import aucross
+
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "aucross"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 EXPERIMENTS = sorted((PACKAGE.parents[1] / "experiments").rglob("*.py"))
@@ -133,31 +135,35 @@ def names_printed_by(code: str) -> set[str]:
     return set(run.stdout.split())
 
 
+# Names are imported when they are first used, so that only using all of them shows what they load.
+USE_EVERY_NAME = "import aucross; [getattr(aucross, name) for name in aucross.__all__]"
+
+
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
-    """Top-level names of the modules that ``import aucross`` loads on top of scikit-learn, which may load pandas."""
+    """Top-level names of the modules that the public names load on top of scikit-learn, which may load pandas."""
     return names_printed_by(
-        "import sys, sklearn; before = set(sys.modules); import aucross; "
+        f"import sys, sklearn; before = set(sys.modules); {USE_EVERY_NAME}; "
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
 
 
 @pytest.fixture(scope="module")
 def asked_for() -> set[str]:
-    """Top-level names of the modules that the package's own files ask for while ``import aucross`` runs."""
+    """Top-level names of the modules that the package's own files ask for while the public names are imported."""
     return names_printed_by(
-        """
+        f"""
 import builtins
 
 plain_import, asked = builtins.__import__, set()
 
 def recording_import(name, globals=None, *args, **kwargs):
-    if str((globals or {}).get("__name__")).partition(".")[0] == "aucross":
+    if str((globals or {{}}).get("__name__")).partition(".")[0] == "aucross":
         asked.add(name.partition(".")[0])
     return plain_import(name, globals, *args, **kwargs)
 
 builtins.__import__ = recording_import
-import aucross
+{USE_EVERY_NAME}
 print(*asked)
 """
     )
@@ -180,12 +186,42 @@ class NotInstalled:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, NotInstalled())
-import aucross
+{USE_EVERY_NAME}
 print(*{{name.partition(".")[0] for name in sys.modules}})
 """
     names = names_printed_by(code)
     assert "aucross" in names
     assert names.isdisjoint(OPTIONAL)
+
+
+def test_importing_the_package_alone_loads_no_library():
+    names = names_printed_by(
+        "import sys; before = set(sys.modules); import aucross; "
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+    assert names - sys.stdlib_module_names == {"aucross"}
+
+
+def test_every_public_name_is_that_of_its_part():
+    assert set(aucross.__all__) == set(aucross._PART_OF)
+    for name, part in aucross._PART_OF.items():
+        module = importlib.import_module(f"aucross.{part}")
+        assert name in module.__all__
+        assert getattr(aucross, name) is getattr(module, name)
+
+
+def test_type_checkers_are_told_of_every_public_name():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    branch = next(node for node in tree.body if isinstance(node, ast.If))
+    told = {(alias.name, node.module) for node in branch.body for alias in node.names}
+    assert told == {(name, f"aucross.{part}") for name, part in aucross._PART_OF.items()}
+
+
+def test_parts_and_names_are_listed_and_others_are_refused():
+    assert {*aucross.__all__, "core", "evaluation"} <= set(dir(aucross))
+    assert names_printed_by("import aucross; print(aucross.core.__name__)") == {"aucross.core"}
+    with pytest.raises(AttributeError, match="module 'aucross' has no attribute 'AUCros'"):
+        aucross.AUCros  # noqa: B018
 
 
 # ---- the reader of imports itself ----

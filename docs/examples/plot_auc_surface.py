@@ -10,8 +10,7 @@ look-ups, so the whole surface can be drawn.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from aucross import OptimalBands, RankedScores, ThresholdBands
-from aucross.core import estimate_auc_bands
+from aucross.core import OptimalBands, RankedScores, ThresholdBands, estimate_auc_bands
 
 rng = np.random.default_rng(0)
 positive = rng.random(4000) < 0.2

@@ -20,7 +20,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from aucross import AUCGate, AUCross, RankedScores, oracle_band
+from aucross import AUCGate, AUCross
+from aucross.core import RankedScores, oracle_band
 from aucross.datasets import make_credit
 
 X, y = make_credit(20_000, return_X_y=True)

@@ -12,7 +12,7 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from aucross import RankedScores, ThresholdBands
+from aucross.core import RankedScores, ThresholdBands
 from experiments.datasets import Split
 from experiments.networks.outputs import Scored, read_scores
 from experiments.networks.trainings import Training, rows_of

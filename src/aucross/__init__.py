@@ -1,88 +1,72 @@
-"""Selective classification for scikit-learn: classifiers that know when not to answer, judged by their AUC."""
+"""Selective classification for scikit-learn: classifiers that know when not to answer, judged by their AUC.
 
-from aucross.core import (
-    AveragePrecision,
-    BandRule,
-    CenteredBands,
-    ExpectedCost,
-    KolmogorovSmirnov,
-    NestedBands,
-    OptimalBands,
-    PartialAUC,
-    RankedScores,
-    RejectionBand,
-    TargetBands,
-    ThresholdBands,
-    auc_improving_interval,
-    best_band,
-    best_band_for,
-    oracle_band,
-)
-from aucross.deploy import CoverageMonitor, DecisionLog, load, save
-from aucross.estimators import (
-    AUCGate,
-    AUCross,
-    CoverageForAUC,
-    PlugIn,
-    PlugInAUC,
-    ReviewQueue,
-    SCross,
-    SelectiveClassifier,
-)
-from aucross.evaluation import (
-    BaseRateGuard,
-    GroupEvaluation,
-    SelectiveComparison,
-    SelectiveEvaluation,
-    SelectivePromise,
-    compare_selective,
-    evaluate_groups,
-    evaluate_selections,
-    evaluate_selective,
-    promise_selective,
-    selective_scorer,
-)
+The names used every day are here. The rest is in its part: rankings, bands, rules and targets in :mod:`aucross.core`,
+metrics, plots and results in :mod:`aucross.evaluation`, what happens after the fit in :mod:`aucross.deploy`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aucross.core import Decisions, ScoredRows
+    from aucross.deploy import CoverageMonitor, DecisionLog, load, save
+    from aucross.estimators import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross, SelectiveClassifier
+    from aucross.evaluation import (
+        compare_selective,
+        evaluate_groups,
+        evaluate_selections,
+        evaluate_selective,
+        promise_selective,
+        selective_scorer,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AUCGate",
     "AUCross",
-    "AveragePrecision",
-    "BandRule",
-    "BaseRateGuard",
-    "CenteredBands",
-    "CoverageForAUC",
     "CoverageMonitor",
     "DecisionLog",
-    "ExpectedCost",
-    "GroupEvaluation",
-    "KolmogorovSmirnov",
-    "NestedBands",
-    "OptimalBands",
-    "PartialAUC",
+    "Decisions",
     "PlugIn",
     "PlugInAUC",
-    "RankedScores",
-    "RejectionBand",
-    "ReviewQueue",
     "SCross",
+    "ScoreColumn",
+    "ScoredRows",
     "SelectiveClassifier",
-    "SelectiveComparison",
-    "SelectiveEvaluation",
-    "SelectivePromise",
-    "TargetBands",
-    "ThresholdBands",
-    "auc_improving_interval",
-    "best_band",
-    "best_band_for",
     "compare_selective",
     "evaluate_groups",
     "evaluate_selections",
     "evaluate_selective",
     "load",
-    "oracle_band",
     "promise_selective",
     "save",
     "selective_scorer",
 ]
+
+# Nothing is imported before it is asked for: scikit-learn and scipy take seconds, and `aucross --help` needs neither.
+_PARTS = ("core", "datasets", "deploy", "estimators", "evaluation", "report")
+_NAMES = {
+    "core": ("Decisions", "ScoredRows"),
+    "deploy": ("CoverageMonitor", "DecisionLog", "load", "save"),
+    "estimators": ("AUCGate", "AUCross", "PlugIn", "PlugInAUC", "SCross", "ScoreColumn", "SelectiveClassifier"),
+    "evaluation": (
+        *("compare_selective", "evaluate_groups", "evaluate_selections", "evaluate_selective"),
+        *("promise_selective", "selective_scorer"),
+    ),
+}
+_PART_OF = {name: part for part, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name or a part of the package when it is first used."""
+    if name in _PARTS:
+        return import_module(f"{__name__}.{name}")
+    if name not in _PART_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_PART_OF[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PARTS})

@@ -17,9 +17,9 @@ def compared(folder):
 def test_every_method_stands_beside_every_base_model(compared):
     rows = [line.split()[:2] for line in compared.stdout.splitlines() if line.strip().startswith(("logi", "light"))]
     assert rows == [[base, method] for base in ("logistic", "lightgbm") for method in ("plugin-auc", "plugin")]
-    for column in ("coverage reached", "AUC of accepted", "minus plugin-auc with logistic", "to Oracle", "seconds"):
+    for column in ("coverage reached", "AUC of automatic", "minus plugin-auc with logistic", "to Oracle", "seconds"):
         assert column in compared.stdout
-    assert "The highest AUC of accepted cases is " in compared.stdout
+    assert "The highest AUC of automatic cases is " in compared.stdout
     assert "2 of 4: plugin with logistic" not in compared.stdout
 
 

@@ -24,7 +24,7 @@ def test_fit_prints_the_table_and_one_conclusion_and_saves_model_and_report(run,
     asked = [line.split()[0] for line in lines if re.match(r" ?(1|0\.\d+) ", line)]
     assert asked == ["1", "0.99", "0.95", "0.9", "0.85", "0.8", "0.75"]
     assert any(
-        re.match(r"Deferring [\d.]+ % of cases (raises|moves|lowers) the AUC of the rest", line) for line in lines
+        re.match(r"Sending 18\.3 % of cases to review raises the AUC of the rest from \.7", line) for line in lines
     )
     assert "By home_ownership, coverage 0.8" in result.stdout
     assert "model 1 of 8" in result.stderr
@@ -39,7 +39,7 @@ def test_json_is_one_document_and_nothing_else(run, folder, tmp_path):
     assert found["command"] == "fit"
     assert found["n_train"] + found["n_test"] == 1200
     assert found["evaluation"][0]["target_coverage"] == 1.0
-    assert found["conclusion"].startswith("Deferring ")
+    assert found["conclusion"].startswith("Sending ")
     assert result.stderr.startswith("fitting ") or result.stderr == ""
 
 
@@ -161,7 +161,7 @@ def test_what_is_done_with_odd_columns_is_noted(run, table, tmp_path):
 def test_quiet_prints_the_result_alone(run, table, tmp_path):
     result = run("fit", table(number=np.arange(60)), *SMALL, "--quiet", "--out", tmp_path / "m.aucross")
     assert result.stderr == ""
-    assert "Deferring" in result.stdout or "No case" in result.stdout
+    assert "to review" in result.stdout or "No case" in result.stdout
 
 
 def test_the_gate_takes_a_linear_model_by_default(document, table, tmp_path):
@@ -207,7 +207,7 @@ def test_report_writes_the_form_that_the_ending_says(run, folder, tmp_path):
     out = tmp_path / "report.md"
     result = run("report", folder / "model.aucross", folder / "loans.csv", "--out", out, "--coverage", 0.8)
     assert result.exit_code == 0, result.stderr
-    assert out.read_text().startswith("# Deferring cases of default")
+    assert out.read_text().startswith("# Automatic decisions and review: default")
     assert f"Report: {out}" in result.stdout.replace("\n", "")
 
 

@@ -37,7 +37,7 @@ def test_decisions_are_those_of_the_library_in_the_order_of_the_input(decide, fo
     assert found["loan"].tolist() == loans["loan"].iloc[:300].tolist()
     np.testing.assert_allclose(found["score"], clf.predict_proba(features)[:, 1], rtol=1e-12)
     assert found["prediction"].tolist() == clf.predict(features).tolist()
-    assert found["decision"].tolist() == np.where(clf.select(features), "accept", "defer").tolist()
+    assert found["decision"].tolist() == np.where(clf.select(features), "automatic", "review").tolist()
 
 
 @pytest.mark.parametrize("name", ["d.csv.gz", "d.csv.zst", "d.parquet"])
@@ -71,16 +71,16 @@ def test_batches_decide_like_the_whole(decide, monkeypatch):
 def test_a_coverage_can_be_asked_for(decide, folder, features):
     found = decide("--coverage", 0.6)
     assert (
-        found["decision"].eq("accept").tolist()
+        found["decision"].eq("automatic").tolist()
         == load(folder / "model.aucross").select(features, coverage=0.6).tolist()
     )
 
 
 @pytest.mark.parametrize("capacity", [0, 37, 300, 1000])
-def test_exactly_as_many_rows_are_deferred_as_the_capacity(decide, monkeypatch, capacity):
+def test_exactly_as_many_rows_go_to_review_as_the_capacity(decide, monkeypatch, capacity):
     monkeypatch.setattr(tables, "BLOCK_BYTES", 5000)
     monkeypatch.setattr(deciding, "BATCH_ROWS", 70)
-    assert decide("--capacity", capacity)["decision"].eq("defer").sum() == min(capacity, 300)
+    assert decide("--capacity", capacity)["decision"].eq("review").sum() == min(capacity, 300)
 
 
 def test_capacity_does_not_depend_on_the_order_of_the_rows(run, folder, loans, tmp_path, decide):
@@ -99,12 +99,12 @@ def test_capacity_does_not_depend_on_the_order_of_the_rows(run, folder, loans, t
 def test_recalibration_meets_the_coverage_on_the_rows_at_hand(decide, document, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "BLOCK_BYTES", 5000)
     found = decide("--recalibrate", "--coverage", 0.75)
-    assert found["decision"].eq("accept").mean() == pytest.approx(0.75, abs=1 / 300)
+    assert found["decision"].eq("automatic").mean() == pytest.approx(0.75, abs=1 / 300)
 
 
 def test_recalibration_is_that_of_the_library(decide, folder, features):
     clf = load(folder / "model.aucross").recalibrate(features)
-    assert decide("--recalibrate")["decision"].eq("accept").tolist() == clf.select(features).tolist()
+    assert decide("--recalibrate")["decision"].eq("automatic").tolist() == clf.select(features).tolist()
 
 
 def test_the_gate_decides_as_in_the_library(run, table, tmp_path):
@@ -115,15 +115,15 @@ def test_the_gate_decides_as_in_the_library(run, table, tmp_path):
     for options, selected in (((), clf.select(features)), (("--capacity", 20), clf.select(features, capacity=20))):
         result = run("predict", model, path, "--out", tmp_path / "d.csv", "--quiet", *options)
         assert result.exit_code == 0, result.stderr
-        assert decisions(tmp_path / "d.csv")["decision"].eq("accept").tolist() == selected.tolist()
+        assert decisions(tmp_path / "d.csv")["decision"].eq("automatic").tolist() == selected.tolist()
 
 
 def test_the_document_counts_the_decisions(document, folder, tmp_path):
     out = tmp_path / "d.csv"
     found = document("predict", folder / "model.aucross", folder / "new.csv", "--out", out)
     assert found["rows"] == 300
-    assert found["deferred"] == (decisions(out)["decision"] == "defer").sum() == 300 - found["accepted"]
-    assert found["coverage"] == found["accepted"] / 300
+    assert found["review"] == (decisions(out)["decision"] == "review").sum() == 300 - found["automatic"]
+    assert found["coverage"] == found["automatic"] / 300
     assert (found["target_coverage"], found["capacity"], found["recalibrated"]) == (0.9, None, False)
 
 
@@ -157,7 +157,7 @@ def test_labels_are_written_as_the_table_spelled_them(run, table, tmp_path):
     assert set(decisions(tmp_path / "d.csv")["prediction"]) <= {"went bad", "repaid"}
 
 
-def test_unseen_categories_and_further_columns_are_accepted(run, folder, loans, tmp_path):
+def test_unseen_categories_and_further_columns_do_no_harm(run, folder, loans, tmp_path):
     new = loans.iloc[:50].assign(home_ownership="houseboat", extra=1)
     new.to_csv(tmp_path / "new.csv", index=False)
     result = run("predict", folder / "model.aucross", tmp_path / "new.csv", "--out", tmp_path / "d.csv")

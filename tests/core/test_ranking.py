@@ -227,11 +227,28 @@ def test_merging_the_rankings_of_pieces_equals_ranking_the_whole(given_rows, dat
 
 
 @property_test
+@given(st.lists(rows(weights=counts), max_size=40))
+def test_merging_many_equals_adding_one_after_the_other_exactly_for_counts(parts):
+    assert_same(RankedScores.merge(map(rank, parts)), sum(map(rank, parts), EMPTY))
+
+
+@property_test
+@given(st.lists(rows(weights=fractional_weights), max_size=40), st.randoms(use_true_random=False))
+def test_merging_many_in_any_order_is_the_same_to_rounding(parts, random):
+    rankings = [rank(part) for part in parts]
+    expected = RankedScores.merge(rankings)
+    random.shuffle(rankings)
+    assert_close(RankedScores.merge(rankings), expected)
+
+
+@property_test
 @given(rows(weights=fractional_weights))
 def test_merging_with_an_empty_ranking_changes_nothing(given_rows):
     ranked = rank(given_rows)
     assert_same(ranked + EMPTY, ranked)
     assert_same(EMPTY + ranked, ranked)
+    assert_same(RankedScores.merge([ranked]), ranked)
+    assert_same(RankedScores.merge([]), EMPTY)
 
 
 def test_merging_with_something_else_is_a_type_error():

@@ -29,19 +29,17 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 from xgboost import XGBClassifier
 
-from aucross import (
-    AUCGate,
-    AUCross,
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.core import (
+    CenteredBands,
     ExpectedCost,
+    GroupBands,
     KolmogorovSmirnov,
     OptimalBands,
     PartialAUC,
-    PlugIn,
-    PlugInAUC,
     RankedScores,
-    SCross,
+    ThresholdBands,
 )
-from aucross.core import CenteredBands, GroupBands, ThresholdBands
 from aucross.core.cautious import CautiousBands
 from aucross.core.nested import NestedBands
 from aucross.core.targets import TargetBands

@@ -11,7 +11,8 @@ from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from aucross import AUCross, CoverageForAUC, PlugIn, PlugInAUC, SCross
+from aucross import AUCross, PlugIn, PlugInAUC, SCross
+from aucross.estimators import CoverageForAUC
 from aucross.estimators.coverage_for import largest_coverage
 from reference import delong_standard_error
 

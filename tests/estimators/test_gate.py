@@ -22,7 +22,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from aucross import AUCGate, AUCross, RankedScores, evaluate_selective, oracle_band
+from aucross import AUCGate, AUCross, evaluate_selective
+from aucross.core import RankedScores, oracle_band
 from aucross.core.influence import InfluenceBands
 from aucross.core.scored_rows import RuleInput
 

@@ -13,7 +13,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from aucross import AUCGate, AUCross, ExpectedCost, PlugIn, PlugInAUC, RankedScores, SCross, oracle_band
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.core import ExpectedCost, RankedScores, oracle_band
 from aucross.core.cautious import CautiousBands
 from aucross.core.rules import CenteredBands
 from aucross.evaluation.multiclass import hand_till_m

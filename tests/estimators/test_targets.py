@@ -15,12 +15,13 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from aucross import AUCross, OptimalBands, PlugInAUC
+from aucross import AUCross, PlugInAUC
 from aucross.core import (
     AUCTarget,
     AveragePrecision,
     ExpectedCost,
     KolmogorovSmirnov,
+    OptimalBands,
     PartialAUC,
     TargetBands,
     best_band_for,

@@ -15,7 +15,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from aucross import AUCross, PlugIn, PlugInAUC, RankedScores, SCross
+from aucross import AUCross, PlugIn, PlugInAUC, SCross
+from aucross.core import RankedScores
 
 METHODS = [AUCross, PlugInAUC, SCross, PlugIn]
 CROSS_FITTED = [AUCross, SCross]

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
-from aucross import RejectionBand
+from aucross.core import RejectionBand
 from aucross.evaluation import auc_interval, band_stability, coverage_interval, selective_auc, sgr_bound
 
 SEEDS = range(6)

@@ -6,7 +6,7 @@ from math import inf, isinf, isnan, log, nan
 import numpy as np
 import pytest
 
-from aucross import RankedScores, RejectionBand
+from aucross.core import RankedScores, RejectionBand
 from aucross.evaluation import (
     achieved_coverage,
     auc_coverage_area,

@@ -167,7 +167,7 @@ class NotInstalled:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, NotInstalled())
-from aucross import RejectionBand
+from aucross.core import RejectionBand
 from aucross.evaluation.plots import BandDisplay, CAPDisplay, CoverageCurveDisplay, RiskCoverageDisplay
 
 display = CoverageCurveDisplay([1.0, 0.8], [0.7, 0.8])

@@ -12,7 +12,8 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from aucross import AUCGate, AUCross, RankedScores, RejectionBand, SCross, oracle_band
+from aucross import AUCGate, AUCross, SCross
+from aucross.core import RankedScores, RejectionBand, oracle_band
 from aucross.evaluation import selective_auc
 from aucross.evaluation.plots import AUCSurfaceDisplay, BandDisplay, CAPDisplay, auc_surface, cap_curve
 

@@ -13,7 +13,8 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from aucross import AUCross, PlugIn, RankedScores, SCross, evaluate_selective, oracle_band
+from aucross import AUCross, PlugIn, SCross, evaluate_selective
+from aucross.core import RankedScores, oracle_band
 from aucross.evaluation import aurc, generalized_risk_curve, risk_coverage_curve, selective_auc
 from aucross.evaluation.plots import CoverageCurveDisplay, RiskCoverageDisplay
 from aucross.evaluation.plots.style import CURVE_STYLES

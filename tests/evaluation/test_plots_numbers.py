@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 import strategies
-from aucross import RankedScores, RejectionBand, oracle_band
+from aucross.core import RankedScores, RejectionBand, oracle_band
 from aucross.evaluation import selective_auc
 from aucross.evaluation.plots import CAPDisplay, auc_surface, cap_curve
 from aucross.evaluation.plots.inputs import LabelledScores

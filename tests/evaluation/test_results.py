@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucross import SelectiveComparison, SelectiveEvaluation, evaluate_selections
+from aucross import evaluate_selections
+from aucross.evaluation import SelectiveComparison, SelectiveEvaluation
 
 INSTALL = 'to_frame needs pandas: pip install "aucross[frames]"; rows() works without'
 

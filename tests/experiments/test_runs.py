@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from aucross import AUCross, RejectionBand
+from aucross import AUCross
+from aucross.core import RejectionBand
 from aucross.evaluation import achieved_coverage, selective_auc
 from experiments.optimism import Optimism, measure_optimism
 from experiments.protocol import CLASSIFIERS, COVERAGES, Run

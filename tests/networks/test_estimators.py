@@ -20,7 +20,8 @@ torch = pytest.importorskip("torch", reason='needs torch: pip install "aucross[t
 
 from torch import nn
 
-from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, ThresholdBands, load, save
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, load, save
+from aucross.core import ThresholdBands
 from aucross.datasets import make_credit
 from aucross.deploy import read_header
 from aucross.torch import (

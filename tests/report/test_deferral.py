@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator
 
-from aucross import RejectionBand
+from aucross.core import RejectionBand
 from aucross.report import build_summary
 from aucross.report.columns import MAX_LEVELS, traits_of
 from aucross.report.deferral import feature_differences

@@ -12,7 +12,8 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from aucross import AUCross, evaluate_selective, oracle_band
+from aucross import AUCross, evaluate_selective
+from aucross.core import oracle_band
 from aucross.evaluation import (
     BaseRateGuard,
     coverage_interval,

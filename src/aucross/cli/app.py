@@ -1,30 +1,66 @@
 """The commands and their options. Each parses, makes its library calls, writes, and returns an exit code.
 
-What takes long to import (pandas, pyarrow, models) is imported inside the commands, so that ``--help`` does not wait.
+So that ``--help`` does not wait, what takes long to import is imported inside the commands, and the options of a
+command are read when that command is run.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
+from inspect import getdoc
 from pathlib import Path
 from typing import Annotated, Any
 
-import rich.console  # noqa: F401  (part of the extra: its absence is to be noticed at the start)
+import rich  # noqa: F401  (part of the extra: its absence is to be noticed at the start)
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from aucross.cli.errors import INTERRUPTED, Exit, reported
 from aucross.cli.names import Base, Method
 from aucross.cli.screen import Screen
 
-app = typer.Typer(
-    name="aucross",
-    help="Classifiers that know when not to answer, judged by the AUC of the answers they give.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+_PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+_COMMANDS: dict[str, TyperCommand] = {}
+
+
+class _Command(TyperCommand):
+    """A command that can be listed at once; typer reads its options only when it is run."""
+
+    def __init__(self, function: Callable[..., None], example: str) -> None:
+        super().__init__(function.__name__, help=getdoc(function))
+        self._function = function
+        self._epilog = f"\b\nExample:\n  {example}"
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Hand over to the command with its options."""
+        alone = typer.Typer(**_PLAIN)
+        alone.command(self.name, epilog=self._epilog)(self._function)
+        return typer.main.get_command(alone).make_context(*arguments, **options)
+
+
+class _Group(TyperGroup):
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": _COMMANDS})
+
+
+app = typer.Typer(name="aucross", cls=_Group, no_args_is_help=True, **_PLAIN)
+
+
+@app.callback()
+def _describe() -> None:
+    """Classifiers that know when not to answer, judged by the AUC of the answers they give."""
+
+
+def _command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make a command of a function, with an example below its options."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        _COMMANDS[function.__name__] = _Command(function, example)
+        return function
+
+    return register
+
 
 # ---- options that several commands share ----
 
@@ -35,9 +71,10 @@ Positive = Annotated[
     str | None,
     typer.Option("--positive", metavar="VALUE", help="The positive class; needed unless the classes are 0 and 1."),
 ]
-Coverage = Annotated[float, typer.Option("--coverage", help="Share of rows to accept, in (0, 1].")]
+Coverage = Annotated[float, typer.Option("--coverage", help="Share of rows to decide automatically, in (0, 1].")]
 CoverageOfModel = Annotated[
-    float | None, typer.Option("--coverage", help="Share of rows to accept, in (0, 1]; by default that of the fit.")
+    float | None,
+    typer.Option("--coverage", help="Share of rows to decide automatically, in (0, 1]; by default that of the fit."),
 ]
 TestFile = Annotated[
     Path | None, typer.Option("--test", metavar="TABLE", help="Test on the rows of this file instead of a part.")
@@ -99,7 +136,7 @@ def _spelled(context: typer.Context) -> str | None:
 # ---- the commands ----
 
 
-@app.command(epilog="\b\nExample:\n  aucross fit loans.csv --target default --coverage 0.9 --out model.aucross")
+@_command("aucross fit loans.csv --target default --coverage 0.9 --out model.aucross")
 def fit(
     *,
     context: typer.Context,
@@ -112,7 +149,7 @@ def fit(
     base: Annotated[
         Base | None, typer.Option("--base", help="The model that answers; hgb by default, logistic with the gate.")
     ] = None,
-    method: Annotated[Method, typer.Option("--method", help="How rows to defer are chosen.")] = Method.AUCROSS,
+    method: Annotated[Method, typer.Option("--method", help="How rows for review are chosen.")] = Method.AUCROSS,
     positive: Positive = None,
     test: TestFile = None,
     test_size: TestSize = 0.25,
@@ -132,7 +169,7 @@ def fit(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Fit a model that defers, test it on rows kept apart, and save it with a report.
+    """Fit a model that leaves some rows to review, test it on rows kept apart, and save it.
 
     Text is taken for categories, blanks for missing values. The model is fitted on the rows that are not kept apart.
     """
@@ -165,7 +202,7 @@ def fit(
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
 
-@app.command(epilog="\b\nExample:\n  aucross evaluate model.aucross test.csv --by region")
+@_command("aucross evaluate model.aucross test.csv --by region")
 def evaluate(
     *,
     model: Model,
@@ -187,7 +224,7 @@ def evaluate(
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
 
-@app.command(epilog="\b\nExample:\n  aucross predict model.aucross new.csv --out decisions.csv")
+@_command("aucross predict model.aucross new.csv --out decisions.csv")
 def predict(
     *,
     model: Model,
@@ -195,7 +232,7 @@ def predict(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Decisions, CSV or Parquet by the ending.")],
     coverage: CoverageOfModel = None,
     capacity: Annotated[
-        int | None, typer.Option("--capacity", help="Defer exactly so many rows instead of a share.")
+        int | None, typer.Option("--capacity", help="Send exactly so many rows to review instead of a share.")
     ] = None,
     recalibrate: Annotated[
         bool, typer.Option("--recalibrate", help="Place the band on the scores of these rows, to meet the coverage.")
@@ -208,7 +245,7 @@ def predict(
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Decide on every row: score, prediction, and whether to accept the prediction or to defer the row.
+    """Decide on every row: its score, its prediction, and whether it is automatic or for review.
 
     The order is that of the input, which may be larger than memory. The output appears when it is complete.
     """
@@ -221,7 +258,7 @@ def predict(
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
 
-@app.command(epilog="\b\nExample:\n  aucross compare loans.csv --target default --base hgb --base logistic")
+@_command("aucross compare loans.csv --target default --base hgb --base logistic")
 def compare(
     *,
     data: Data,
@@ -271,7 +308,7 @@ def compare(
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
 
-@app.command(epilog="\b\nExample:\n  aucross report model.aucross test.csv --out report.html")
+@_command("aucross report model.aucross test.csv --out report.html")
 def report(
     *,
     context: typer.Context,
@@ -298,7 +335,7 @@ def report(
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
 
-@app.command(epilog="\b\nExample:\n  aucross demo --folder aucross-demo")
+@_command("aucross demo --folder aucross-demo")
 def demo(
     *,
     folder: Annotated[Path, typer.Option("--folder", help="Where the files go.")] = Path("aucross-demo"),

@@ -84,7 +84,7 @@ def _bases(asked: Sequence[Base], screen: Screen) -> list[Base]:
 
 
 def _gap_to_oracle(clf: Any, rows: LabelledRows) -> float:
-    """How far the accepted rows stay behind those of the best band, which only the labels of the test rows show."""
+    """How far the automatic rows stay behind those of the best band, which only the labels of the test rows show."""
     return oracle_gap(rows.y, clf.predict_proba(rows.X)[:, 1], clf.select(rows.X), sample_weight=rows.weight)
 
 
@@ -120,7 +120,7 @@ def _show(screen: Screen, rows: Sequence[dict[str, Any]], options: CompareOption
         "method",
         "coverage reached",
         "AUC of all",
-        "AUC of accepted",
+        "AUC of automatic",
         f"minus {reference}",
         "to Oracle",
         "seconds",
@@ -149,14 +149,14 @@ def _interval(row: dict[str, Any], name: str) -> str:
 
 
 def _best(rows: Sequence[dict[str, Any]]) -> int:
-    """Number of the row with the highest AUC of accepted rows."""
+    """Number of the row with the highest AUC of automatic rows."""
     return int(np.argmax([-1.0 if np.isnan(row["selective_auc"]) else row["selective_auc"] for row in rows]))
 
 
 def _conclusion(contestants: Sequence[Contestant], rows: Sequence[dict[str, Any]]) -> str:
     best = _best(rows)
     row, name, reference = rows[best], contestants[best].name, contestants[0].name
-    start = f"The highest AUC of accepted cases is {decimal(row['selective_auc'])}, of {name}"
+    start = f"The highest AUC of automatic cases is {decimal(row['selective_auc'])}, of {name}"
     if best == 0:
         rivals = [other for other, there in zip(contestants, rows, strict=True) if not there["difference_high"] < 0][1:]
         if not rivals:
@@ -169,10 +169,10 @@ def _conclusion(contestants: Sequence[Contestant], rows: Sequence[dict[str, Any]
 
 
 def _caveat(row: dict[str, Any], reference: dict[str, Any]) -> str:
-    """Whoever accepts fewer cases has the easier task."""
+    """Whoever decides fewer cases has the easier task."""
     here, there = row["achieved_coverage"], reference["achieved_coverage"]
     return (
-        f", but accepts only {percent(here)} of cases against {percent(there)}" if here < there - _SAME_COVERAGE else ""
+        f", but decides only {percent(here)} of cases against {percent(there)}" if here < there - _SAME_COVERAGE else ""
     )
 
 

@@ -26,7 +26,7 @@ from aucross.cli.tables import BATCH_ROWS, TableFile, read_batches
 
 ROW = "row"
 DECISION_COLUMNS = ("score", "prediction", "decision")
-_WORDS = pa.array(["defer", "accept"])
+_WORDS = pa.array(["review", "automatic"])
 
 Floats = NDArray[np.float64]
 
@@ -51,9 +51,9 @@ class Decider:
     clf : SelectiveClassifier
         Fitted classifier of two classes that gives probabilities.
     coverage : float, optional
-        Share of rows to accept; that of the classifier by default.
+        Share of rows to decide automatically; that of the classifier by default.
     capacity : int, optional
-        Defer exactly so many rows of a table instead; ids decide between equal scores.
+        Send exactly so many rows of a table to review instead; ids decide between equal scores.
     recalibrate : bool, default=False
         Place the bands on the scores of the rows to decide on.
     """
@@ -161,7 +161,7 @@ class Decisions:
         return pa.schema([(self.ids.name, self.ids.type), *zip(DECISION_COLUMNS, types, strict=True)])
 
     def batches(self) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """Decisions batch by batch, each with the number of rows accepted."""
+        """Decisions batch by batch, each with the number of automatic ones."""
         for ids, score, selected in self._together() if self.decider.needs_all_rows else self._batch_by_batch():
             # The models of the command line predict the class of the higher probability, the negative one if equal.
             prediction = self.labels.take(pa.array((score > 0.5).astype(np.int8)))

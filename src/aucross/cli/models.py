@@ -55,7 +55,7 @@ def make_classifier(
     columns : dict of str to kind
         The features.
     coverage : float
-        Share of rows to accept by default.
+        Share of rows to decide automatically by default.
     seed : int
         Seed of the folds and of the models.
     jobs : int

@@ -47,22 +47,22 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         # A CSV file keeps the spelling of the labels, Parquet has types.
         output_labels(schema.labels) if format_of(options.out) == "parquet" else pa.array(schema.labels),
     )
-    n_rows, n_accepted = _write(decisions, options.out, screen)
+    n_rows, n_automatic = _write(decisions, options.out, screen)
     if not n_rows:
         screen.note(f"{table.path.name} has no rows below its header, and so has {options.out.name}")
     if options.capacity is not None and options.capacity > n_rows:
-        screen.note(f"the capacity of {options.capacity:,} exceeds the {n_rows:,} rows: all of them are deferred")
-    coverage = n_accepted / n_rows if n_rows else None
+        screen.note(f"the capacity of {options.capacity:,} exceeds the {n_rows:,} rows: all of them go to review")
+    coverage = n_automatic / n_rows if n_rows else None
     share = "" if coverage is None else f" (coverage {coverage:.3f})"
-    screen.say(f"{n_rows:,} rows: {n_accepted:,} accepted{share}, {n_rows - n_accepted:,} deferred.")
+    screen.say(f"{n_rows:,} rows: {n_automatic:,} automatic{share}, {n_rows - n_automatic:,} for review.")
     screen.say(f"Decisions: {options.out}")
     return {
         "command": "predict",
         "model": str(options.model),
         "decisions": str(options.out),
         "rows": n_rows,
-        "accepted": n_accepted,
-        "deferred": n_rows - n_accepted,
+        "automatic": n_automatic,
+        "review": n_rows - n_automatic,
         "coverage": coverage,
         "target_coverage": None if options.capacity is not None else (options.coverage or clf.coverage),
         "capacity": options.capacity,
@@ -78,7 +78,7 @@ def _check(options: PredictOptions) -> None:
         if options.capacity < 0:
             raise UsageError(f"--capacity must be a number of rows, 0 or more, got {options.capacity}")
         if options.coverage is not None:
-            raise UsageError("--coverage and --capacity both say how many rows to defer; give one of them")
+            raise UsageError("--coverage and --capacity both say how many rows to review; give one of them")
         if options.recalibrate:
             raise UsageError(
                 "--recalibrate places a band to meet a coverage, and --capacity needs none; give one of them"
@@ -90,13 +90,13 @@ def _check(options: PredictOptions) -> None:
 
 
 def _write(decisions: Decisions, out: Path, screen: Screen) -> tuple[int, int]:
-    """Write all decisions; return the numbers of rows and of accepted ones."""
-    n_rows = n_accepted = 0
+    """Write all decisions; return the numbers of rows and of automatic ones."""
+    n_rows = n_automatic = 0
     what = f"deciding on {decisions.table.path.name}"
-    with screen.rows(what) as progress, table_writer(out, decisions.columns) as writer:
-        for batch, accepted in decisions.batches():
+    with screen.progress.rows(what) as progress, table_writer(out, decisions.columns) as writer:
+        for batch, automatic in decisions.batches():
             writer.write(batch)
             n_rows += batch.num_rows
-            n_accepted += accepted
+            n_automatic += automatic
             progress(n_rows)
-    return n_rows, n_accepted
+    return n_rows, n_automatic

@@ -58,7 +58,7 @@ def write_model_report(
             raise CommandError(f"{reason}; .md and .json need nothing more")
         screen.note(f"no report was written: {reason}")
         return None
-    with screen.wait("writing the report"):
+    with screen.progress.wait("writing the report"):
         summary = build_summary(
             clf,
             rows.X,
@@ -66,7 +66,7 @@ def write_model_report(
             groups=rows.by,
             sample_weight=rows.weight,
             class_names=schema.labels,
-            title=f"Deferring cases of {schema.roles.target}",
+            title=f"Automatic decisions and review: {schema.roles.target}",
             data_name=data_name,
             command=command,
             random_state=seed,

@@ -17,15 +17,15 @@ from aucross.system.text import exact_percent, percent
 COVERAGES = (1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
 CONFIDENCE = 0.95
 
-# Selected test rows of a class under which an AUC is a matter of chance.
+# Automatic test rows of a class under which an AUC is a matter of chance.
 FEWEST_ROWS_TO_CONCLUDE = 10
 
-_HEADER = ("coverage", "reached", "AUC of accepted", "accuracy", "positive rate")
+_HEADER = ("coverage", "reached", "AUC of automatic", "accuracy", "positive rate")
 
 _GROUP_COLUMNS = {
     "achieved_coverage": "reached",
-    "selective_auc": "AUC of accepted",
-    "positives_deferred": "positives deferred",
+    "selective_auc": "AUC of automatic",
+    "positives_deferred": "positives for review",
 }
 
 
@@ -80,7 +80,7 @@ def decimal(number: float) -> str:
 
 
 def _too_few_rows(evaluation: SelectiveEvaluation, at: int) -> str | None:
-    """Say how many rows of the rarer class are selected if their AUC would be a matter of chance."""
+    """Say how many rows of the rarer class are automatic if their AUC would be a matter of chance."""
     if evaluation.n_positive is None or evaluation.n_negative is None:
         return None
     positives, negatives = int(evaluation.n_positive[at]), int(evaluation.n_negative[at])
@@ -89,13 +89,13 @@ def _too_few_rows(evaluation: SelectiveEvaluation, at: int) -> str | None:
 
 
 def conclusion(evaluation: SelectiveEvaluation, asked: float, *, is_weighted: bool = False) -> str:
-    """One sentence: what deferring as many rows as asked does to the AUC of the others."""
+    """One sentence: what sending as many rows to review as asked does to the AUC of the others."""
     at, everyone = (int(np.flatnonzero(evaluation.target_coverage == coverage)[0]) for coverage in (asked, 1.0))
     auc = evaluation.estimates["selective_auc"]
-    deferred = 1 - evaluation.estimates["achieved_coverage"][at]
-    if deferred == 0:
-        return f"No case is deferred at coverage {asked:g}; the AUC of all is {decimal(auc[everyone])}."
-    start = f"Deferring {percent(deferred)} of {'the weight' if is_weighted else 'cases'}"
+    reviewed = 1 - evaluation.estimates["achieved_coverage"][at]
+    if reviewed == 0:
+        return f"No case goes to review at coverage {asked:g}; the AUC of all is {decimal(auc[everyone])}."
+    start = f"Sending {percent(reviewed)} of {'the weight' if is_weighted else 'cases'} to review"
     if isnan(auc[at]) or isnan(auc[everyone]):
         return f"{start} leaves a single class; no AUC of the rest can be stated."
     if (too_few := _too_few_rows(evaluation, at)) is not None:
@@ -144,4 +144,5 @@ def show_groups(
         [str(row["group"]), f"{row['n']:,}", *(_with_interval(row, name) for name in _GROUP_COLUMNS)] for row in found
     ]
     screen.table(f"By {by}, coverage {coverage:g}", [by, "rows", *_GROUP_COLUMNS.values()], cells)
-    return found
+    # The name of the metric is one of Python's, where rows are deferred.
+    return [{name.replace("deferred", "for_review"): value for name, value in row.items()} for row in found]

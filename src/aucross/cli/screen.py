@@ -1,22 +1,15 @@
-"""What people and programs see: tables, notes and progress, or one JSON document."""
+"""What people and programs see: tables and notes, or one JSON document."""
 
 from __future__ import annotations
 
-import json
-import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from aucross.system.text import json_ready
-
-# Logs a line whenever the model of a fold is trained.
-_FOLD_LOGGER = "aucross.estimators.held_out"
+if TYPE_CHECKING:
+    from aucross.cli.progress import Progress
 
 
-@dataclass
 class Screen:
     """Where the results of a command go.
 
@@ -28,9 +21,17 @@ class Screen:
         Print neither notes nor progress.
     """
 
-    as_json: bool = False
-    quiet: bool = False
-    notes: list[str] = field(default_factory=list)
+    def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+        self.notes: list[str] = []
+
+    @property
+    def progress(self) -> Progress:
+        """Where to show what is under way."""
+        from aucross.cli.progress import Progress  # noqa: PLC0415  (slow to import, and not needed for --help)
+
+        return Progress(self.quiet)
 
     def note(self, text: str) -> None:
         """Tell something worth knowing, once; it is part of the JSON document too."""
@@ -65,85 +66,18 @@ class Screen:
     def document(self, content: Mapping[str, Any]) -> None:
         """Print the JSON document, if that was asked for."""
         if self.as_json:
+            import json  # noqa: PLC0415  (not needed for --help)
+
+            from aucross.system.text import json_ready  # noqa: PLC0415  (imports numpy)
+
             print(json.dumps(json_ready({**content, "notes": self.notes}), indent=2, allow_nan=False))  # noqa: T201
 
-    @contextmanager
-    def folds(self, what: str, total: int) -> Iterator[None]:
-        """Show which of the models to train is under way, as the folds say so in the log of this process."""
-
-        def started(number: int) -> None:
-            bar(number - 1)
-            if not self._is_terminal():
-                self._tell(f"{what}: model {number} of {max(number, total)}")
-
-        with self._bar(what, "{task.completed} of {task.total}", total) as bar, _each_fold(started):
-            yield
-
-    @contextmanager
-    def rows(self, what: str) -> Iterator[Callable[[int], None]]:
-        """Show how many rows have been read."""
-        with self._bar(what, "{task.completed:,} rows") as bar:
-            yield bar
-
-    @contextmanager
-    def wait(self, what: str) -> Iterator[None]:
-        """Show that something is under way that cannot be counted."""
-        with self._bar(what, ""):
-            yield
-
-    @contextmanager
-    def _bar(self, what: str, count: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        if self.quiet or not self._is_terminal():
-            yield lambda _: None
-            return
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-
-        texts = TextColumn("{task.description}"), BarColumn(), TextColumn(count)
-        columns = (SpinnerColumn(), *texts, TimeElapsedColumn())
-        with Progress(*columns, console=self._console(stderr=True), transient=True) as progress:
-            task = progress.add_task(what, total=total)
-            yield lambda done: progress.update(task, completed=done)
-
-    def _is_terminal(self) -> bool:
-        return sys.stderr.isatty()
-
-    def _console(self, *, stderr: bool = False) -> Any:
+    def _console(self) -> Any:
         from rich.console import Console  # noqa: PLC0415
 
-        stream = sys.stderr if stderr else sys.stdout
         # Without a terminal there is no width to keep to, and a table must not lose its columns.
-        return Console(file=stream, width=None if stream.isatty() else 160)
+        return Console(width=None if sys.stdout.isatty() else 160)
 
     def _tell(self, text: str) -> None:
         if not self.quiet:
             print(text, file=sys.stderr, flush=True)  # noqa: T201
-
-
-@contextmanager
-def _each_fold(started: Callable[[int], None]) -> Iterator[None]:
-    """Call with 1, 2, ... whenever the library logs that it trains the model of a fold."""
-    logger = logging.getLogger(_FOLD_LOGGER)
-    handler = _Counting(started)
-    level, propagates = logger.level, logger.propagate
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
-    logger.propagate = False
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.propagate = propagates
-
-
-class _Counting(logging.Handler):
-    def __init__(self, started: Callable[[int], None]) -> None:
-        super().__init__(logging.DEBUG)
-        self._started = started
-        self._count = 0
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Count the folds; other lines of the log are of no interest here."""
-        if "training on" in record.msg:
-            self._count += 1
-            self._started(self._count)

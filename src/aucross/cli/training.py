@@ -18,11 +18,7 @@ from aucross.cli.screen import Screen
 from aucross.cli.splitting import check_both_classes, split_rows
 from aucross.cli.tables import open_table, read_table
 from aucross.core.bands import check_coverage
-from aucross.estimators.placing import MOST_ROWS_TO_CORRECT
 from aucross.system.text import exact_percent
-
-# What AUCross and its relatives do by default.
-_FOLDS, _FEWER_FOLDS = 5, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,14 +129,6 @@ def train(
         weighted=rows.weight is not None,
     )
     started = time.perf_counter()
-    # Folds in other processes do not say which of them is under way.
-    is_counted = options.jobs == 1 and method.cross_fits
-    with screen.folds(what, _n_models(method, len(rows))) if is_counted else screen.wait(what):
+    with screen.progress.training(what, clf, len(rows)):
         fit_classifier(clf, rows)
     return clf, time.perf_counter() - started
-
-
-def _n_models(method: Method, n_rows: int) -> int:
-    """How many models a fit trains: those of the folds, of the fewer folds that correct the coverage, and the last."""
-    n_of_each = _FOLDS + (_FEWER_FOLDS if n_rows <= MOST_ROWS_TO_CORRECT else 0) + 1
-    return (2 if method is Method.GATE else 1) * n_of_each

@@ -39,8 +39,7 @@ class AveragePrecision(OfWidestBlocks):
 
     Examples
     --------
-    >>> from aucross import RankedScores
-    >>> from aucross import AveragePrecision
+    >>> from aucross.core import AveragePrecision, RankedScores
     >>> ranked = RankedScores([0.1, 0.3, 0.5, 0.7, 0.9], [1, 3, 5, 7, 9], [9, 7, 5, 3, 1])
     >>> AveragePrecision().best_band(ranked, coverage=0.8)
     RejectionBand(lower=0.3, upper=0.3)

@@ -29,7 +29,7 @@ class RejectionBand:
 
     Examples
     --------
-    >>> from aucross import RejectionBand
+    >>> from aucross.core import RejectionBand
     >>> band = RejectionBand(0.2, 0.4)
     >>> band.selects([0.1, 0.2, 0.3, 0.4, 0.5])
     array([ True, False, False, False,  True])

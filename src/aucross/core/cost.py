@@ -51,8 +51,7 @@ class ExpectedCost:
     --------
     A missed positive costs 5, a false alarm 1, a review 0.3:
 
-    >>> from aucross import RankedScores
-    >>> from aucross import ExpectedCost
+    >>> from aucross.core import ExpectedCost, RankedScores
     >>> cost = ExpectedCost(false_negative=5, review=0.3)
     >>> ranked = RankedScores([0.02, 0.1, 0.3, 0.6, 0.9], [2, 10, 30, 60, 90], [98, 90, 70, 40, 10])
     >>> band = cost.best_band(ranked, coverage=0.5)

@@ -62,7 +62,7 @@ class NestedBands(RankedRule):
         Rows to place the bands on; with :meth:`RankedScores.isotonic` labels they generalise better. On these rows
         the coverage never falls below the target.
     coverage : float in (0, 1]
-        The reference: at this coverage the band is that of :func:`aucross.best_band`.
+        The reference: at this coverage the band is that of :func:`aucross.core.best_band`.
 
     Notes
     -----

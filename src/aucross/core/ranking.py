@@ -14,6 +14,7 @@ Ties are exact by construction: a band takes a whole entry or leaves it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +29,9 @@ FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
 Index = IndexArray | slice | int
 
+# From so many rankings on, sorting their scores anew beats merging the sorted runs (measured at 10^5 and 10^6 scores).
+_MANY_RUNS = 20
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankedScores:
@@ -35,7 +39,7 @@ class RankedScores:
 
     Most callers use :meth:`from_labels`. Rankings of different rows add up: ``a + b`` ranks the rows of both,
     associatively and commutatively (exactly for counts, to rounding for fractional weights), so folds, batches
-    and partitions can be ranked where they are and merged.
+    and partitions can be ranked where they are and merged; :meth:`merge` takes any number at once.
 
     Parameters
     ----------
@@ -46,7 +50,7 @@ class RankedScores:
 
     Examples
     --------
-    >>> from aucross import RankedScores, RejectionBand
+    >>> from aucross.core import RankedScores, RejectionBand
     >>> ranked = RankedScores.from_labels([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
     >>> ranked.auc()
     0.875
@@ -157,14 +161,29 @@ class RankedScores:
         starts = np.concatenate(([0], np.flatnonzero(is_new) + 1))
         return cls(scores[starts], np.add.reduceat(positives, starts), np.add.reduceat(negatives, starts))
 
+    @classmethod
+    def merge(cls, rankings: Iterable[RankedScores]) -> RankedScores:
+        """Rank the rows of all rankings together; faster than adding one after the other.
+
+        Parameters
+        ----------
+        rankings : iterable of RankedScores
+            Rankings of different rows: of folds, batches or partitions. None at all gives an empty ranking.
+
+        Returns
+        -------
+        RankedScores
+        """
+        parts = list(rankings) or [cls(*np.empty((3, 0)))]
+        scores = np.concatenate([part.scores for part in parts])
+        # A stable sort finds the ascending runs and merges them, two in linear time; of many it is the slower one.
+        order = np.argsort(scores, kind="stable" if len(parts) <= _MANY_RUNS else None)
+        positives = np.concatenate([part.positives for part in parts])[order]
+        negatives = np.concatenate([part.negatives for part in parts])[order]
+        return cls._grouped(scores[order], positives, negatives)
+
     def __add__(self, other: RankedScores) -> RankedScores:
-        if not isinstance(other, RankedScores):
-            return NotImplemented
-        scores = np.concatenate((self.scores, other.scores))
-        order = np.argsort(scores, kind="stable")  # two ascending runs again
-        positives = np.concatenate((self.positives, other.positives))[order]
-        negatives = np.concatenate((self.negatives, other.negatives))[order]
-        return self._grouped(scores[order], positives, negatives)
+        return self.merge((self, other)) if isinstance(other, RankedScores) else NotImplemented
 
     def __len__(self) -> int:
         return len(self.scores)

@@ -93,8 +93,7 @@ class KolmogorovSmirnov(OfWidestBlocks):
 
     Examples
     --------
-    >>> from aucross import RankedScores
-    >>> from aucross import KolmogorovSmirnov
+    >>> from aucross.core import KolmogorovSmirnov, RankedScores
     >>> ranked = RankedScores([0.1, 0.3, 0.5, 0.7, 0.9], [1, 3, 5, 7, 9], [9, 7, 5, 3, 1])
     >>> band = KolmogorovSmirnov().best_band(ranked, coverage=0.8)
     >>> band, KolmogorovSmirnov().value(ranked), round(KolmogorovSmirnov().value(ranked, band), 4)
@@ -186,8 +185,7 @@ class PartialAUC(OfWidestBlocks):
 
     Examples
     --------
-    >>> from aucross import RankedScores
-    >>> from aucross import PartialAUC
+    >>> from aucross.core import PartialAUC, RankedScores
     >>> ranked = RankedScores([0.1, 0.3, 0.5, 0.7, 0.9], [1, 3, 5, 7, 9], [9, 7, 5, 3, 1])
     >>> PartialAUC(max_fpr=0.5).best_band(ranked, coverage=0.8), PartialAUC(max_fpr=0.1).best_band(ranked, coverage=0.8)
     (RejectionBand(lower=0.5, upper=0.5), RejectionBand(lower=0.7, upper=0.7))

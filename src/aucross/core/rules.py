@@ -53,7 +53,7 @@ class OptimalBands(RankedRule):
 
     Examples
     --------
-    >>> from aucross import OptimalBands, RankedScores
+    >>> from aucross.core import OptimalBands, RankedScores
     >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     >>> OptimalBands(ranked.isotonic()).band(coverage=0.6)
     RejectionBand(lower=0.3, upper=0.4)
@@ -274,7 +274,7 @@ def auc_improving_interval(ranked: RankedScores) -> RejectionBand:
 
     Examples
     --------
-    >>> from aucross import RankedScores, auc_improving_interval
+    >>> from aucross.core import RankedScores, auc_improving_interval
     >>> ranked = RankedScores.from_labels([0] * 5 + [1] * 2 + [0] * 5 + [1] * 3, range(15))
     >>> band = auc_improving_interval(ranked)
     >>> band

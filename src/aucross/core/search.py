@@ -62,7 +62,7 @@ def best_band(ranked: RankedScores, coverage: float, *, width: Width = "full") -
 
     Examples
     --------
-    >>> from aucross import RankedScores, best_band
+    >>> from aucross.core import RankedScores, best_band
     >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     >>> best_band(ranked, coverage=0.8)
     RejectionBand(lower=0.4, upper=0.4)
@@ -105,7 +105,7 @@ def oracle_band(
 
     Examples
     --------
-    >>> from aucross import oracle_band
+    >>> from aucross.core import oracle_band
     >>> oracle_band([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], coverage=0.8)
     RejectionBand(lower=0.4, upper=0.4)
     """

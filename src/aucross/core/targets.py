@@ -72,8 +72,7 @@ def best_band_for(ranked: RankedScores, coverage: float, target: TargetName | Ta
 
     Examples
     --------
-    >>> from aucross import RankedScores
-    >>> from aucross import ExpectedCost, best_band_for
+    >>> from aucross.core import ExpectedCost, RankedScores, best_band_for
     >>> ranked = RankedScores([0.1, 0.3, 0.5, 0.7, 0.9], [1, 3, 5, 7, 9], [9, 7, 5, 3, 1])
     >>> best_band_for(ranked, 0.5, "ks")
     RejectionBand(lower=0.5, upper=0.7)
@@ -106,12 +105,11 @@ class TargetBands(RankedRule):
         Rows to place the bands on. On these rows the coverage never falls below the target coverage.
     target : {"auc", "ks", "average_precision", "partial_auc"} or Target, default="auc"
         What to make best, see :func:`best_band_for`. With ``"auc"`` the bands are those of
-        :class:`~aucross.OptimalBands`.
+        :class:`~aucross.core.OptimalBands`.
 
     Examples
     --------
-    >>> from aucross import RankedScores
-    >>> from aucross import TargetBands
+    >>> from aucross.core import RankedScores, TargetBands
     >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
     >>> TargetBands(ranked.isotonic(), "ks").band(coverage=0.6)
     RejectionBand(lower=0.3, upper=0.4)
@@ -133,7 +131,7 @@ class TargetBands(RankedRule):
 
 @dataclass(frozen=True)
 class AUCTarget:
-    """The AUC of the selected rows, searched by :func:`aucross.best_band` at full width."""
+    """The AUC of the selected rows, searched by :func:`aucross.core.best_band` at full width."""
 
     def value(self, ranked: RankedScores, band: RejectionBand | None = None) -> float:
         """Return the AUC after rejecting `band`; NaN if a class is missing."""

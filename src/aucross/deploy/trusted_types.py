@@ -24,6 +24,7 @@ LISTED_TYPES = frozenset(
         "numpy.dtype",
         "pandas._libs.interval.Interval",
         "pandas.Interval",
+        "aucross.estimators.score_column.ScoreColumn",  # a parameter of an estimator, stored like other base models
         # Boosters: their content is parsed by the libraries themselves.
         "lightgbm.basic.Booster",
         "lightgbm.sklearn.LGBMClassifier",

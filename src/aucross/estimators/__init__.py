@@ -7,6 +7,7 @@ from aucross.estimators.coverage_for import CoverageForAUC
 from aucross.estimators.gate import AUCGate
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.review import ReviewQueue
+from aucross.estimators.score_column import ScoreColumn
 
 __all__ = [
     "AUCGate",
@@ -17,5 +18,6 @@ __all__ = [
     "PlugInAUC",
     "ReviewQueue",
     "SCross",
+    "ScoreColumn",
     "SelectiveClassifier",
 ]

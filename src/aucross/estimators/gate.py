@@ -127,7 +127,8 @@ class AUCGate(CrossFitted):
     --------
     >>> import numpy as np
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from aucross import AUCGate, RankedScores
+    >>> from aucross import AUCGate
+    >>> from aucross.core import RankedScores
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(4000, 3))
     >>> y = rng.random(4000) < 1 / (1 + np.exp(1.5 - X[:, 0] - 2 * X[:, 1] * X[:, 2]))

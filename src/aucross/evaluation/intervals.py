@@ -231,7 +231,7 @@ def band_stability(bands: Sequence[RejectionBand]) -> BandStability:
 
     Examples
     --------
-    >>> from aucross import RejectionBand
+    >>> from aucross.core import RejectionBand
     >>> from aucross.evaluation import band_stability
     >>> band_stability([RejectionBand(0.25, 0.5), RejectionBand(0.25, 0.75), RejectionBand(0.25, 1.0)])
     BandStability(lower_sd=0.0, lower_range=0.0, upper_sd=0.25, upper_range=0.5)

@@ -272,8 +272,8 @@ def oracle_gap(
 
     Notes
     -----
-    The Oracle of Pugnana & Ruggieri (2023), searched exactly by :func:`aucross.oracle_band`. It sees the labels of the
-    rows it is judged on, so the gap is optimistic by construction: no rule placed on other rows can close it.
+    The Oracle of Pugnana & Ruggieri (2023), searched exactly by :func:`aucross.core.oracle_band`. It sees the labels of
+    the rows it is judged on, so the gap is optimistic by construction: no rule placed on other rows can close it.
 
     Examples
     --------

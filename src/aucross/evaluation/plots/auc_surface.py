@@ -60,7 +60,7 @@ class AUCSurfaceDisplay:
 
     Examples
     --------
-    >>> from aucross import RankedScores, RejectionBand
+    >>> from aucross.core import RankedScores, RejectionBand
     >>> from aucross.evaluation.plots import AUCSurfaceDisplay, auc_surface
     >>> y, score = [0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
     >>> ranked = RankedScores.from_labels(y, score)

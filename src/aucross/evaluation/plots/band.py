@@ -67,7 +67,7 @@ class BandDisplay:
 
     Examples
     --------
-    >>> from aucross import RejectionBand
+    >>> from aucross.core import RejectionBand
     >>> from aucross.evaluation.plots import BandDisplay
     >>> display = BandDisplay([0, 0.5, 1], [8, 2], [1, 4], RejectionBand(0.4, 0.6), rejected_share=0.2)
     >>> display.densities()

@@ -1,0 +1,283 @@
+"""A score that already exists, as a column of X: a classifier that trains nothing."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from aucross.core.ranking import FloatArray, check_weights
+from aucross.estimators.labels import check_classes
+
+
+class ScoreColumn(ClassifierMixin, BaseEstimator):
+    """Use a score that is already a column of X: a vendor's score, a rating, the output of a model run elsewhere.
+
+    ``AUCross(ScoreColumn("pd"))`` places bands on the column ``pd``. Nothing is trained: `fit` checks the column and
+    learns the two class labels. All other columns are left alone, so that the gate of :class:`AUCGate` can read them.
+
+    Parameters
+    ----------
+    column : str or int
+        Name of the column in a frame, or its position.
+    threshold : float, optional
+        For a score in points: the value that parts the two predicted classes. Without it the column must hold
+        probabilities, between 0 and 1.
+    higher_is_positive : bool, default=True
+        Whether higher values speak for the positive class, ``classes_[1]``. Pass False for a score that rises with
+        quality when the positive class is a default.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        Class labels; the positive class is ``classes_[1]``.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the columns of X, if they are all text.
+    trains_nothing : bool
+        Always True: every fit on the same columns gives the same model, so that refits and corrections for the
+        number of training rows are of no use.
+
+    See Also
+    --------
+    AUCross : Places bands on the scores of a classifier.
+    sklearn.frozen.FrozenEstimator : Keeps a trained model as it is.
+
+    Notes
+    -----
+    A column of probabilities gives ``predict_proba``, and predicts the positive class above one half. For another
+    cut-off wrap it in :class:`sklearn.model_selection.FixedThresholdClassifier`.
+
+    A column of points gives ``decision_function``: the distance from `threshold`, positive on the side of the positive
+    class. Bands lie on that distance; :meth:`column_value` turns their ends into points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross import AUCross, ScoreColumn
+    >>> rng = np.random.default_rng(0)
+    >>> pd = rng.uniform(0, 0.5, 2000)
+    >>> X = np.column_stack((rng.normal(size=2000), pd))
+    >>> y = rng.random(2000) < pd
+    >>> clf = AUCross(ScoreColumn(1), coverage=0.8).fit(X, y)
+    >>> print(clf.select(X).mean().round(2))
+    0.8
+
+    A scorecard in points, of which few are bad:
+
+    >>> points = np.round(900 - 1000 * pd)
+    >>> scorecard = ScoreColumn(0, threshold=600, higher_is_positive=False)
+    >>> clf = AUCross(scorecard, coverage=0.8).fit(points[:, None], y)
+    >>> band = clf.band()
+    >>> highest, lowest = clf.estimator_.column_value([band.lower, band.upper])
+    >>> print(400 < lowest < highest < 900)
+    True
+    """
+
+    trains_nothing = True
+
+    def __init__(self, column: str | int, *, threshold: float | None = None, higher_is_positive: bool = True) -> None:
+        self.column = column
+        self.threshold = threshold
+        self.higher_is_positive = higher_is_positive
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Check the column and learn the class labels.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows with the column among their columns.
+        y : array-like of shape (n_samples,)
+            Labels of two classes; the positive one is the second in sorted order.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights; they change nothing here, and can be given so that a selective classifier can use them.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        if y is None:
+            raise ValueError("This ScoreColumn estimator requires y to be passed, but the target y is None")
+        self._check_parameters()
+        values = self._values(X, is_fit=True)
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(values, y)
+        if sample_weight is not None:
+            check_weights(sample_weight, len(y))
+        classes = check_classes(y)
+        if len(classes) > 2:
+            raise ValueError(
+                f"Only binary classification is supported: a column holds one score, and y has {len(classes)} classes"
+            )
+        self.classes_ = classes
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict the class on whose side of the threshold each score lies.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        check_is_fitted(self)
+        return self.classes_[(self._towards_positive(X) > (0.5 if self._holds_probabilities() else 0.0)).astype(int)]
+
+    def _holds_probabilities(self) -> bool:
+        return self.threshold is None
+
+    def _holds_points(self) -> bool:
+        return self.threshold is not None
+
+    @available_if(_holds_probabilities)
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Probability of each class; only for a column of probabilities.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Probabilities in the order of ``classes_``.
+        """
+        check_is_fitted(self)
+        positive = self._towards_positive(X)
+        return np.column_stack((1.0 - positive, positive))
+
+    @available_if(_holds_points)
+    def decision_function(self, X: Any) -> FloatArray:
+        """Distance of each score from the threshold; only for a column of points.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Positive on the side of ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        return self._towards_positive(X)
+
+    def column_value(self, score: ArrayLike) -> FloatArray:
+        """The values of the column that belong to scores of this classifier, such as the ends of a band.
+
+        Parameters
+        ----------
+        score : array-like
+            Probabilities of the positive class, or values of the decision function.
+
+        Returns
+        -------
+        ndarray
+            Values in the unit of the column.
+        """
+        score = np.asarray(score, dtype=np.float64)
+        if self.threshold is None:
+            return score if self.higher_is_positive else 1.0 - score
+        return self.threshold + score if self.higher_is_positive else self.threshold - score
+
+    def _towards_positive(self, X: Any) -> FloatArray:
+        values = self._values(X)
+        if self.threshold is None:
+            return values if self.higher_is_positive else 1.0 - values
+        return values - self.threshold if self.higher_is_positive else self.threshold - values
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # as good as the column is
+        return tags
+
+    # ---- the column ----
+
+    def _check_parameters(self) -> None:
+        if isinstance(self.column, bool | np.bool_) or not isinstance(self.column, str | Integral):
+            raise TypeError(f"column must be the name of a column or its position, got {self.column!r}")
+        if not isinstance(self.higher_is_positive, bool | np.bool_):
+            raise TypeError(f"higher_is_positive must be True or False, got {self.higher_is_positive!r}")
+        if self.threshold is None:
+            return
+        if not isinstance(self.threshold, Real) or not np.isfinite(float(self.threshold)):
+            raise ValueError(
+                f"threshold must be a finite number, or None for a column of probabilities, got {self.threshold!r}"
+            )
+
+    def _values(self, X: Any, *, is_fit: bool = False) -> FloatArray:
+        """The column as finite numbers, refusing what is not a score."""
+        if issparse(X):
+            raise TypeError("X must be dense, got sparse data; take the column out, or pass X.toarray()")
+        names = _names_of(X)
+        if names is None:
+            X = check_array(X, dtype=None, ensure_all_finite=False)
+        place = self._place(names, X.shape[1])
+        validate_data(self, X, reset=is_fit, skip_check_array=True)
+        values = self._as_numbers(X[:, place] if names is None else X[names[place]])
+        finite = np.isfinite(values)
+        if not finite.all():
+            raise ValueError(
+                f"the column {self.column!r} must hold finite numbers, got {int((~finite).sum())} missing (NaN) or "
+                f"infinite (inf) values among {len(values)}, the first in row {int(np.argmin(finite))}; drop those "
+                "rows or have them reviewed"
+            )
+        if self.threshold is None and len(values) and not (values.min() >= 0.0 and values.max() <= 1.0):
+            raise ValueError(
+                f"the column {self.column!r} must hold probabilities between 0 and 1, got {values.min():g} to "
+                f"{values.max():g}; for a score in points pass threshold=, the value that parts the predicted classes"
+            )
+        return values
+
+    def _place(self, names: list[Any] | None, n_columns: int) -> int:
+        """Position of the column in X."""
+        if isinstance(self.column, Integral):
+            if not -n_columns <= self.column < n_columns:
+                raise ValueError(
+                    f"column must be a position among {n_columns} columns, got {self.column}; 0 is the first"
+                )
+            return int(self.column) % n_columns
+        if names is None:
+            raise ValueError(
+                f"column must be a position where X has no column names, got {self.column!r}; pass a frame, or the "
+                "position of the column"
+            )
+        if names.count(self.column) == 1:
+            return names.index(self.column)
+        if self.column in names:
+            raise ValueError(f"X must have one column {self.column!r}, got {names.count(self.column)}; rename the rest")
+        close = get_close_matches(str(self.column), [name for name in names if isinstance(name, str)], n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"the columns are {', '.join(map(repr, names[:8]))}"
+        raise ValueError(f"column must be a column of X, got {self.column!r}; {hint}")
+
+    def _as_numbers(self, values: Any) -> FloatArray:
+        try:
+            return check_array(values, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0)
+        except ValueError as error:
+            raise ValueError(f"the column {self.column!r} must hold numbers: {error}; name another column") from None
+
+
+def _names_of(X: Any) -> list[Any] | None:
+    """Names of the columns of a pandas, polars or Arrow table; None for an array."""
+    names = getattr(X, "column_names", None)
+    names = getattr(X, "columns", None) if names is None else names
+    return None if names is None else list(names)

@@ -1,0 +1,202 @@
+"""A score that is already a column: checked, never trained, used by every selective classifier."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross, load, save
+
+N_ROWS = 1500
+rng = np.random.default_rng(0)
+score = rng.beta(1, 4, N_ROWS)
+labels = (rng.random(N_ROWS) < score).astype(int)
+frame = pd.DataFrame({"name": ["a"] * N_ROWS, "pd": score, "age": rng.normal(50, 10, N_ROWS)})
+frame.loc[3, "age"] = np.nan
+points = frame.assign(points=np.round(900 - 1000 * score))
+scorecard = ScoreColumn("points", threshold=700, higher_is_positive=False)
+
+
+# Probabilities cannot be among them: the data of the checks lie outside 0 and 1.
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([ScoreColumn(0, threshold=0.0), ScoreColumn(0, threshold=0.0, higher_is_positive=False)])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
+
+
+# ---- the score itself ----
+
+
+def test_a_column_of_probabilities_is_the_probability_of_the_positive_class():
+    model = ScoreColumn("pd").fit(frame, labels)
+    np.testing.assert_array_equal(model.predict_proba(frame), np.column_stack((1 - score, score)))
+    np.testing.assert_array_equal(model.predict(frame), (score > 0.5).astype(int))
+    assert not hasattr(model, "decision_function")
+
+
+def test_points_are_counted_from_the_threshold_towards_the_positive_class():
+    model = clone(scorecard).fit(points, labels)
+    np.testing.assert_array_equal(model.decision_function(points), 700 - points["points"])
+    np.testing.assert_array_equal(model.predict(points), (points["points"] < 700).astype(int))
+    assert not hasattr(model, "predict_proba")
+
+
+def test_probabilities_of_the_negative_class_are_turned_round():
+    model = ScoreColumn("repaid", higher_is_positive=False).fit(frame.assign(repaid=1 - score), labels)
+    np.testing.assert_allclose(model.predict_proba(frame.assign(repaid=1 - score))[:, 1], score)
+
+
+@pytest.mark.parametrize("higher_is_positive", [True, False])
+def test_scores_lead_back_to_the_probabilities_of_the_column(higher_is_positive):
+    model = ScoreColumn("pd", higher_is_positive=higher_is_positive).fit(frame, labels)
+    np.testing.assert_allclose(model.column_value(model.predict_proba(frame)[:, 1]), frame["pd"])
+
+
+@pytest.mark.parametrize("higher_is_positive", [True, False])
+def test_scores_lead_back_to_the_points_of_the_column(higher_is_positive):
+    model = ScoreColumn("points", threshold=650, higher_is_positive=higher_is_positive).fit(points, labels)
+    np.testing.assert_array_equal(model.column_value(model.decision_function(points)), points["points"])
+
+
+def test_labels_of_any_kind_are_predicted():
+    named = np.where(labels == 1, "default", "a repaid loan")
+    model = ScoreColumn("pd").fit(frame, named)
+    assert model.classes_.tolist() == ["a repaid loan", "default"]
+    assert set(model.predict(frame)) == {"a repaid loan", "default"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        frame,
+        frame.astype({"pd": "Float64"}),
+        pl.from_pandas(frame),
+        pa.Table.from_pandas(frame),
+    ],
+    ids=lambda data: type(data).__module__.split(".")[0],
+)
+@pytest.mark.parametrize("column", ["pd", 1, -2])
+def test_frames_of_every_kind_give_the_column_by_name_or_position(data, column):
+    np.testing.assert_array_equal(ScoreColumn(column).fit(data, labels).predict_proba(data)[:, 1], score)
+
+
+def test_arrays_and_lists_give_the_column_by_position():
+    rows = np.column_stack((score, np.full(N_ROWS, np.nan)))
+    for X in (rows, rows.tolist()):
+        np.testing.assert_array_equal(ScoreColumn(0).fit(X, labels).predict_proba(X)[:, 1], score)
+
+
+# ---- in a selective classifier ----
+
+
+@pytest.mark.parametrize("method", [AUCross, PlugInAUC, SCross, PlugIn])
+@pytest.mark.parametrize("model", [ScoreColumn("pd"), scorecard], ids=["probabilities", "points"])
+def test_every_method_places_its_bands_on_the_column(method, model, tmp_path):
+    clf = method(model, coverage=0.8, random_state=0).fit(points, labels)
+    assert clf.select(points).mean() == pytest.approx(0.8, abs=0.06)
+    save(clf, tmp_path / "clf.aucross")
+    np.testing.assert_array_equal(load(tmp_path / "clf.aucross").select(points), clf.select(points))
+
+
+def test_the_folds_score_every_row_by_its_own_value():
+    clf = AUCross(ScoreColumn("pd"), random_state=0).fit(frame, labels)
+    np.testing.assert_array_equal(clf.held_out_.scores, score[clf.held_out_.rows])
+    np.testing.assert_array_equal(np.sort(clf.held_out_.rows), np.arange(N_ROWS))
+
+
+def test_the_band_does_not_depend_on_the_folds():
+    bands = {
+        AUCross(ScoreColumn("pd"), coverage=0.8, cv=cv, random_state=cv).fit(frame, labels).band() for cv in (2, 5)
+    }
+    assert len(bands) == 1
+
+
+def test_the_gate_reads_the_other_columns():
+    draws = np.random.default_rng(1)
+    risk = draws.random(N_ROWS)
+    X = pd.DataFrame({"pd": np.full(N_ROWS, 0.2) + 0.01 * score, "risk": risk})
+    y = (draws.random(N_ROWS) < risk).astype(int)
+    clf = AUCGate(ScoreColumn("pd"), coverage=0.7, random_state=0).fit(X, y)
+    assert clf.gate_.n_features_in_ == 2
+    assert clf.select(X).mean() == pytest.approx(0.7, abs=0.05)
+
+
+def test_weights_count_in_the_coverage():
+    weight = np.where(score > 0.2, 5.0, 1.0)
+    clf = AUCross(ScoreColumn("pd"), coverage=0.8).fit(frame, labels, sample_weight=weight)
+    assert np.average(clf.select(frame), weights=weight) == pytest.approx(0.8, abs=0.02)
+
+
+def test_another_cut_off_of_a_probability_leaves_the_probability():
+    at_a_fifth = FixedThresholdClassifier(ScoreColumn("pd"), threshold=0.2, response_method="predict_proba")
+    clf = AUCross(at_a_fifth, random_state=0).fit(frame, labels)
+    np.testing.assert_array_equal(clf.predict(frame), (score >= 0.2).astype(int))
+    assert clf.response_method_ == "predict_proba"
+
+
+def test_a_constant_column_gives_the_warning_of_every_constant_score():
+    with pytest.warns(UserWarning, match=r"all held-out scores equal 0.3: no row can be told from another"):
+        AUCross(ScoreColumn("pd")).fit(frame.assign(pd=0.3), labels)
+
+
+def test_it_says_that_it_trains_nothing():
+    assert ScoreColumn("pd").trains_nothing
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "message"),
+    [
+        (ScoreColumn("pdd"), frame, r"column must be a column of X, got 'pdd'; did you mean 'pd'\?"),
+        (ScoreColumn("xyz"), frame, r"got 'xyz'; the columns are 'name', 'pd', 'age'"),
+        (ScoreColumn("pd"), frame[["pd"]].to_numpy(), r"must be a position where X has no column names, got 'pd'"),
+        (ScoreColumn(3), frame, r"must be a position among 3 columns, got 3"),
+        (ScoreColumn("pd"), pd.concat([frame, frame], axis=1), r"X must have one column 'pd', got 2; rename the rest"),
+        (ScoreColumn("name"), frame, r"the column 'name' must hold numbers: .*'a'; name another column"),
+        (ScoreColumn("age", threshold=50), frame, r"'age' must hold finite numbers, got 1 missing .* row 3; drop"),
+        (
+            ScoreColumn("points"),
+            points,
+            r"'points' must hold probabilities between 0 and 1, got -30 to 900; for a score in points pass threshold=",
+        ),
+        (ScoreColumn("pd", threshold=np.nan), frame, r"threshold must be a finite number, or None .*, got nan"),
+        (ScoreColumn("pd", threshold="0.5"), frame, r"threshold must be a finite number, or None .*, got '0.5'"),
+    ],
+)
+def test_what_is_no_score_is_refused_with_a_remedy(model, data, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(data, labels)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (ScoreColumn(True), r"column must be the name of a column or its position, got True"),
+        (ScoreColumn(0.5), r"column must be the name of a column or its position, got 0.5"),
+        (ScoreColumn("pd", higher_is_positive="no"), r"higher_is_positive must be True or False, got 'no'"),
+    ],
+)
+def test_parameters_of_another_type_are_refused(model, message):
+    with pytest.raises(TypeError, match=message):
+        model.fit(frame, labels)
+
+
+def test_more_than_two_classes_are_refused():
+    with pytest.raises(ValueError, match="a column holds one score, and y has 3 classes"):
+        ScoreColumn("pd").fit(frame, np.arange(N_ROWS) % 3)
+
+
+def test_new_rows_are_checked_like_those_of_the_fit():
+    model = ScoreColumn("pd").fit(frame, labels)
+    with pytest.raises(ValueError, match=r"'pd' must hold probabilities between 0 and 1, got .* to 93"):
+        model.predict(frame.assign(pd=100 * score))
+    with pytest.raises(ValueError, match=r"'pd' must hold finite numbers, got 1500 missing"):
+        model.predict(frame.assign(pd=np.nan))
