@@ -12,18 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, as_positive, check_scores, check_weights
-from aucross.evaluation.bootstrap import BoolArray, RankedRows, draw_counts, selection_statistics
-from aucross.evaluation.calibration import expected_calibration_error, selective_brier, selective_log_loss
-from aucross.evaluation.coverage import base_rate_shift, positives_deferred
-from aucross.evaluation.decisions import (
-    classification_quality,
-    generalized_risk,
-    predict_reject_recall,
-    rejection_quality,
-    selective_risk,
-)
-from aucross.evaluation.inputs import check_probability
-from aucross.evaluation.metrics import (
+from aucross.evaluation.auc_metrics import (
     auc_gain,
     oracle_gap,
     selective_average_precision,
@@ -31,6 +20,13 @@ from aucross.evaluation.metrics import (
     selective_ks,
     selective_partial_auc,
 )
+from aucross.evaluation.bootstrap import BoolArray, RankedRows, draw_counts, selection_statistics
+from aucross.evaluation.calibration import expected_calibration_error, selective_brier, selective_log_loss
+from aucross.evaluation.coverage import base_rate_shift, positives_deferred
+from aucross.evaluation.decisions import (
+    selective_risk,
+)
+from aucross.evaluation.inputs import check_probability
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 
 # The paper's coverages.
@@ -79,16 +75,7 @@ _MEASURES: Mapping[Metric, Metric] = {
             selective_partial_auc,
         )
     },
-    **{
-        metric: _of_labels(metric)
-        for metric in (
-            classification_quality,
-            generalized_risk,
-            predict_reject_recall,
-            rejection_quality,
-            selective_risk,
-        )
-    },
+    **{metric: _of_labels(metric) for metric in (selective_risk,)},
     **{metric: _of_selection(metric) for metric in (base_rate_shift, positives_deferred)},
 }
 

@@ -121,19 +121,6 @@ def loss_rows(loss: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike |
     return LossRows(losses[kept], confidences[kept], weight[kept])
 
 
-def quality_rows(correct: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None) -> LossRows:
-    """Check correctness (boolean, or a quality in [0, 1]) and return it as the loss 1 - correct."""
-    quality = np.asarray(correct, dtype=np.float64)
-    if not np.isnan(quality).any() and ((quality < 0) | (quality > 1)).any():
-        raise ValueError(
-            f"correct must be boolean or a quality in [0, 1], got values from {quality.min():g} to {quality.max():g}"
-        )
-    try:
-        return loss_rows(1.0 - quality, confidence, sample_weight)
-    except ValueError as error:
-        raise ValueError(str(error).replace("loss must", "correct must")) from None
-
-
 def weighted_mean(values: NDArray[np.generic], weight: FloatArray) -> float:
     """Mean of values by weight; NaN without rows."""
     total = float(weight.sum())

@@ -150,8 +150,8 @@ class SelectiveComparison:
 def bootstrap_spread(name: str, replicates: FloatArray, confidence_level: float) -> dict[str, FloatArray]:
     """Standard deviation and percentile interval of each column, over the replicates where it is defined.
 
-    Values can be infinite (odds of a wrong row among rejected rows that are all wrong): the standard deviation is then
-    NaN, and the ends of the interval are values of replicates, since nothing lies between a number and infinity.
+    A metric of the user can be infinite (an odds ratio, say): the standard deviation is then NaN, and the ends of the
+    interval are values of replicates, since nothing lies between a number and infinity.
     """
     tail = (1 - confidence_level) / 2
     sd, low, high = (np.full(replicates.shape[1], np.nan) for _ in range(3))

@@ -23,7 +23,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, hamming_los
 
 from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, check_weights
-from aucross.evaluation.decisions import expected_cost, generalized_risk, selective_accuracy, selective_risk
+from aucross.evaluation.decisions import expected_cost, selective_accuracy, selective_risk
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected
 
 Metric = Callable[..., float]
@@ -34,7 +34,6 @@ LINEAR_METRICS: tuple[Metric, ...] = (
     accuracy_score,
     balanced_accuracy_score,
     expected_cost,
-    generalized_risk,
     hamming_loss,
     recall_score,
     selective_accuracy,
@@ -121,7 +120,7 @@ def team_score(
         Whether the metric is a weighted mean over the rows, or over the rows of a true class, so that its expectation
         under `reviewer_accuracy` can be computed rather than drawn; such a metric must take `sample_weight`. None
         knows accuracy, balanced accuracy, recall, zero-one and Hamming loss of scikit-learn and ``expected_cost``,
-        ``selective_accuracy``, ``selective_risk`` and ``generalized_risk`` of this package, and draws for all others.
+        ``selective_accuracy`` and ``selective_risk`` of this package, and draws for all others.
     n_draws : int, default=200
         Number of draws of the reviewers' decisions for metrics that are not linear.
     random_state : int, Generator, RandomState or None, default=None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from aucross.evaluation.auc_metrics import oracle_gap, selective_auc, selective_ks
 from aucross.evaluation.calibration import expected_calibration_error, selective_brier
 from aucross.evaluation.coverage import positives_deferred
 from aucross.evaluation.evaluate import evaluate_selections
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard
-from aucross.evaluation.metrics import oracle_gap, selective_auc, selective_ks
 from aucross.evaluation.results import bootstrap_spread
 from aucross.report.curves import least_confident_left_out
 from aucross.report.rows import BoolArray, ReportRows

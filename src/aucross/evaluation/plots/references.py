@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from aucross.core import ThresholdBands, best_band
 from aucross.core.ranking import FloatArray, RankedScores
-from aucross.evaluation.metrics import selective_auc
+from aucross.evaluation.auc_metrics import selective_auc
 from aucross.evaluation.plots.inputs import LabelledScores, check_both_classes
 
 ORACLE, MAXIMUM_PROBABILITY = "Oracle", "maximum probability"

@@ -7,7 +7,7 @@ positives says little.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,19 +15,18 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aucross.core import oracle_band
 from aucross.core.bands import check_coverage
-from aucross.core.ranking import FloatArray, as_positive
+from aucross.core.ranking import as_positive
 from aucross.evaluation.coverage import achieved_coverage
-from aucross.evaluation.inputs import check_selected, scored_rows
+from aucross.evaluation.inputs import check_probability, check_selected, scored_rows
 
-# Grid points closer than this are the same coverage: 1 - 0.25 and 0.75 + 1e-16 mean the same.
-_SAME_COVERAGE = 1e-9
+Side = Literal["both", "lower", "upper"]
 
 
-class AUCCoverageArea(NamedTuple):
-    """Mean AUC over a range of coverages, and the share of grid points where the AUC is NaN."""
+class Interval(NamedTuple):
+    """Ends of a confidence interval."""
 
-    area: float
-    nan_share: float
+    lower: float
+    upper: float
 
 
 def selective_auc(
@@ -293,61 +292,58 @@ def oracle_gap(
     return best - ours
 
 
-def auc_coverage_area(coverages: ArrayLike, aucs: ArrayLike, *, lowest: float = 0.75) -> AUCCoverageArea:
-    """Area under the AUC-coverage curve: the mean AUC over the coverages from `lowest` to 1.
+def auc_interval(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    selected: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    side: Side = "both",
+    sample_weight: ArrayLike | None = None,
+) -> Interval:
+    """DeLong's confidence interval for the AUC of the selected rows.
 
     Parameters
     ----------
-    coverages : array-like of shape (n_points,)
-        Distinct coverages in any order; they must reach from `lowest` to 1.
-    aucs : array-like of shape (n_points,)
-        Selective AUC at each coverage; NaN where a class was missing.
-    lowest : float in (0, 1), default=0.75
-        Lowest coverage c0 that counts; the default is the lowest of Pugnana & Ruggieri (2023).
+    y_true : array-like of shape (n,)
+        True for positive rows: boolean, 0/1 or -1/1.
+    y_score : array-like of shape (n,)
+        Finite scores, higher for rows that are more likely positive.
+    selected : array-like of shape (n,), bool, optional
+        True for the rows whose prediction is used; all rows by default. The band must come from other rows.
+    level : float in (0, 1), default=0.95
+        Confidence level.
+    side : {"both", "lower", "upper"}, default="both"
+        ``"lower"`` is the bound to promise: the AUC is above it with confidence `level`; the other end is 1.
+        ``"upper"`` is the reverse.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows; a weight counts as that many equal rows.
 
     Returns
     -------
-    AUCCoverageArea
-        Named tuple ``(area, nan_share)``: ``1 / (1 - c0)`` times the integral of the AUC from c0 to 1 (trapezoids on
-        the given grid), and the share of NaN among the grid points from c0 to 1. A NaN between two numbers is bridged
-        by a straight line; if the AUC is unknown at an end of the range, the area is NaN.
+    Interval
+        Named tuple ``(lower, upper)``, cut off at 0 and 1; NaN if a class has no more than one selected row.
 
     Notes
     -----
-    Our definition: the literature tabulates single coverages and names no area. State the grid beside the figure.
+    DeLong, DeLong & Clarke-Pearson (1988): ``AUC +- z * se``. For perfectly separated classes the standard error is 0
+    and would promise an AUC of 1. Then the bound is ``alpha^(1/m)`` with m the smaller class: m disjoint pairs are
+    independent, and an AUC of A orders all of them with probability A^m at most. An AUC of 0 is treated alike. Close
+    to 1 and with few rows in a class the interval is too short; the bootstrap shares that weakness.
 
     Examples
     --------
-    >>> from aucross.evaluation import auc_coverage_area
-    >>> auc_coverage_area([0.5, 0.75, 1.0], [1.0, 0.75, 0.5])
-    AUCCoverageArea(area=0.625, nan_share=0.0)
+    >>> from aucross.evaluation import auc_interval
+    >>> y_true, y_score = [0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    >>> lower, upper = auc_interval(y_true, y_score)
+    >>> print(f"{lower:.4f} to {upper:.4f}")
+    0.5809 to 1.0000
     """
-    if not 0.0 < lowest < 1.0:
-        raise ValueError(f"lowest must be in (0, 1), got {lowest:g}")
-    coverage, auc = _curve_points(coverages, aucs)
-    if len(coverage) == 0 or coverage[0] > lowest + _SAME_COVERAGE or coverage[-1] < 1 - _SAME_COVERAGE:
-        found = f"{coverage[0]:g} to {coverage[-1]:g}" if len(coverage) else "no points"
-        raise ValueError(f"coverages must reach from lowest={lowest:g} to 1, got {found}; evaluate those coverages too")
-    nan_share = float(np.isnan(auc[coverage >= lowest - _SAME_COVERAGE]).mean())
-    known, value = coverage[~np.isnan(auc)], auc[~np.isnan(auc)]
-    if len(known) == 0 or known[0] > lowest + _SAME_COVERAGE or known[-1] < 1 - _SAME_COVERAGE:
-        return AUCCoverageArea(float("nan"), nan_share)
-    grid = np.concatenate(([lowest], known[known > lowest]))
-    heights = np.interp(grid, known, value)
-    return AUCCoverageArea(float(np.trapezoid(heights, grid) / (grid[-1] - lowest)), nan_share)
-
-
-def _curve_points(coverages: ArrayLike, aucs: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Checked points of an AUC-coverage curve, ascending in coverage."""
-    coverage, auc = np.asarray(coverages, dtype=np.float64), np.asarray(aucs, dtype=np.float64)
-    if coverage.ndim != 1 or coverage.shape != auc.shape:
-        raise ValueError(f"coverages and aucs must be 1-d of one length, got shapes {coverage.shape} and {auc.shape}")
-    if not ((coverage >= 0) & (coverage <= 1)).all():
-        raise ValueError("coverages must be in [0, 1]; for 90 % pass 0.9")
-    if ((auc < 0) | (auc > 1)).any():
-        raise ValueError("aucs must be in [0, 1], or NaN where a class is missing")
-    order = np.argsort(coverage)
-    coverage = coverage[order]
-    if (np.diff(coverage) == 0).any():
-        raise ValueError("coverages must be distinct; give each coverage one AUC")
-    return coverage, auc[order]
+    if side not in ("both", "lower", "upper"):
+        raise ValueError(f'side must be "both", "lower" or "upper", got {side!r}')
+    alpha = 1.0 - check_probability(level, "level", ends=False)
+    ranked = scored_rows(y_true, y_score, selected, sample_weight).ranked()
+    if np.isnan(ranked.auc_standard_error()):
+        return Interval(float("nan"), float("nan"))
+    lower, upper = ranked.auc_bounds(alpha / 2 if side == "both" else alpha)
+    return Interval(0.0 if side == "upper" else lower, 1.0 if side == "lower" else upper)
