@@ -72,7 +72,7 @@ def test_the_same_arguments_give_the_same_summary(linear):
 
 
 def test_another_seed_moves_intervals_and_nothing_else(credit, summary, settings):
-    other = build_summary(credit.clf, credit.X, credit.y, groups=credit.groups, **{**settings, "random_state": 1})
+    other = build_summary(credit.clf, credit.X, credit.y, by=credit.groups, **{**settings, "random_state": 1})
     here, there = entry_at(summary, 0.85), entry_at(other, 0.85)
     assert here["selective_auc"] == there["selective_auc"]
     assert here["selective_auc_low"] != there["selective_auc_low"]
@@ -354,7 +354,7 @@ def test_the_method_card_says_what_was_done(summary):
 
 def test_few_rows_and_weights_are_named_among_the_limits():
     clf, X, y = make_linear()
-    made = quick((clf, X[:60], y[:60]), sample_weight=np.ones(60), groups=["a"] * 50 + ["b"] * 10)
+    made = quick((clf, X[:60], y[:60]), sample_weight=np.ones(60), by=["a"] * 50 + ["b"] * 10)
     limits = " ".join(made["method"]["limits"])
     assert "answered rows are of the smaller class" in limits
     assert "Rows carry weights" in limits
@@ -394,7 +394,7 @@ def test_a_plain_classifier_is_refused():
         ({"class_names": "ab"}, "class_names must be a pair"),
         ({"class_names": ["a", "b", "c"]}, "class_names must be a pair"),
         ({"n_bootstrap": -1}, "n_bootstrap must be a whole number"),
-        ({"groups": ["a"]}, "groups must hold one value per row"),
+        ({"by": ["a"]}, "by must hold one value per row"),
     ],
 )
 def test_arguments_that_cannot_work_are_named(options, message):

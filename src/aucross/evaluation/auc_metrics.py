@@ -17,7 +17,7 @@ from aucross.core import oracle_band
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import as_positive
 from aucross.evaluation.coverage import achieved_coverage
-from aucross.evaluation.inputs import check_probability, check_selected, scored_rows
+from aucross.evaluation.inputs import check_probability, check_selected, selected_rows
 
 Side = Literal["both", "lower", "upper"]
 
@@ -67,7 +67,7 @@ def selective_auc(
     ... )
     (0.75, 1.0)
     """
-    return scored_rows(y_true, y_score, selected, sample_weight).ranked().auc()
+    return selected_rows(y_true, y_score, selected, sample_weight).ranked().auc()
 
 
 def selective_gini(
@@ -131,7 +131,7 @@ def selective_ks(
     >>> selective_ks([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9])
     0.5
     """
-    ranked = scored_rows(y_true, y_score, selected, sample_weight).ranked()
+    ranked = selected_rows(y_true, y_score, selected, sample_weight).ranked()
     if min(ranked.total_positives, ranked.total_negatives) == 0:
         return float("nan")
     # TPR - FPR above a threshold is the share of negatives below it minus the share of positives below it.
@@ -170,7 +170,7 @@ def selective_average_precision(
     >>> selective_average_precision([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9], [True, True, False, True])
     1.0
     """
-    rows = scored_rows(y_true, y_score, selected, sample_weight)
+    rows = selected_rows(y_true, y_score, selected, sample_weight)
     if not rows.positive.any():
         return float("nan")
     return float(average_precision_score(rows.positive, rows.score, sample_weight=rows.weight))
@@ -210,7 +210,7 @@ def selective_partial_auc(
     0.6667
     """
     highest = check_coverage(max_fpr, "max_fpr")
-    rows = scored_rows(y_true, y_score, selected, sample_weight)
+    rows = selected_rows(y_true, y_score, selected, sample_weight)
     if rows.positive.all() or not rows.positive.any():
         return float("nan")
     return float(roc_auc_score(rows.positive, rows.score, sample_weight=rows.weight, max_fpr=highest))
@@ -342,7 +342,7 @@ def auc_interval(
     if side not in ("both", "lower", "upper"):
         raise ValueError(f'side must be "both", "lower" or "upper", got {side!r}')
     alpha = 1.0 - check_probability(level, "level", ends=False)
-    ranked = scored_rows(y_true, y_score, selected, sample_weight).ranked()
+    ranked = selected_rows(y_true, y_score, selected, sample_weight).ranked()
     if np.isnan(ranked.auc_standard_error()):
         return Interval(float("nan"), float("nan"))
     lower, upper = ranked.auc_bounds(alpha / 2 if side == "both" else alpha)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import log_loss
 
 from aucross.core.ranking import FloatArray
-from aucross.evaluation.inputs import ScoredRows, scored_rows, weighted_mean
+from aucross.evaluation.inputs import SelectedRows, selected_rows, weighted_mean
 
 BinStrategy = Literal["uniform", "quantile"]
 
@@ -143,7 +143,7 @@ def expected_calibration_error(
 
 def _probability_rows(
     y_true: ArrayLike, y_score: ArrayLike, selected: ArrayLike | None, sample_weight: ArrayLike | None
-) -> ScoredRows:
+) -> SelectedRows:
     score = np.asarray(y_score, dtype=np.float64)
     outside = (score < 0) | (score > 1)
     if outside.any():
@@ -151,14 +151,14 @@ def _probability_rows(
             f"y_score must be probabilities in [0, 1], got {score[outside].flat[0]:g}; "
             "pass predict_proba, or calibrate the scores first"
         )
-    return scored_rows(y_true, score, selected, sample_weight)
+    return selected_rows(y_true, score, selected, sample_weight)
 
 
 def _uniform_bins(score: FloatArray, n_bins: int) -> NDArray[np.intp]:
     return np.searchsorted(np.linspace(0.0, 1.0, n_bins + 1)[1:-1], score)
 
 
-def _quantile_bins(rows: ScoredRows, n_bins: int) -> NDArray[np.intp]:
+def _quantile_bins(rows: SelectedRows, n_bins: int) -> NDArray[np.intp]:
     ranked = rows.ranked()
     middle = (ranked.weight_below[:-1] + ranked.weight_below[1:]) / 2
     bin_of_entry = np.minimum((middle / ranked.total * n_bins).astype(np.intp), n_bins - 1)

@@ -446,7 +446,7 @@ def positive_labels(clf: Any, y: ArrayLike) -> BoolArray:
 
 
 def _known_labels(clf: Any, y: ArrayLike) -> NDArray[Any]:
-    """Mask of the rows whose label is the positive class of a fitted classifier."""
+    """The labels as an array; those that the classifier does not know are refused."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must be 1-d, got shape {labels.shape}; pass np.ravel(y) for a single column")

@@ -41,7 +41,7 @@ def evaluate_groups(
     clf: Any,
     X: Any,
     y: ArrayLike,
-    groups: Any,
+    by: Any,
     coverages: Iterable[float] = DEFAULT_COVERAGES,
     *,
     band_groups: Any = None,
@@ -60,7 +60,7 @@ def evaluate_groups(
         Test rows.
     y : array-like of shape (n_samples,)
         Their labels, as in training.
-    groups : array-like or series of shape (n_samples,)
+    by : array-like or series of shape (n_samples,)
         The group of each row: strings, numbers, categories. It need not be a feature. Missing values form the group
         ``"(missing)"``. Every distinct value is a group, so cut a continuous column into bands first.
     coverages : iterable of float in (0, 1], default=(.99, .95, .90, .85, .80, .75)
@@ -121,7 +121,7 @@ def evaluate_groups(
         score,
         np.asarray(clf.predict(X)) == clf.classes_[1],
         dict(zip(coverages, clf.select_each(X, coverages, **bands), strict=True)),
-        groups,
+        by,
         sample_weight=sample_weight,
         n_bootstrap=n_bootstrap,
         confidence_level=confidence_level,
@@ -134,7 +134,7 @@ def evaluate_group_selections(
     y_score: ArrayLike,
     y_pred: ArrayLike,
     selections: Mapping[float, ArrayLike],
-    groups: Any,
+    by: Any,
     *,
     sample_weight: ArrayLike | None = None,
     n_bootstrap: int = 1000,
@@ -151,7 +151,7 @@ def evaluate_group_selections(
         Scores of the positive class.
     selections : dict of float to array-like of shape (n_samples,), bool
         For each target coverage the mask of selected rows.
-    groups, sample_weight, n_bootstrap, confidence_level, random_state
+    by, sample_weight, n_bootstrap, confidence_level, random_state
         As in :func:`evaluate_groups`.
 
     Returns
@@ -171,7 +171,7 @@ def evaluate_group_selections(
     (all rows)  6  0.80             0.833              1.000          0.800               0.600          0.000
     """
     positive = as_positive(y_true)
-    column = group_column(groups, len(positive))
+    column = group_column(by, len(positive))
     seed = seed_from(random_state)
     overall = evaluate_selections(  # it checks all other arguments
         positive,

@@ -182,7 +182,7 @@ class BaseRateGuard:
         self,
         y_true: ArrayLike,
         selected: ArrayLike,
-        groups: Any,
+        by: Any,
         *,
         sample_weight: ArrayLike | None = None,
         warn: bool = True,
@@ -193,7 +193,7 @@ class BaseRateGuard:
         ----------
         y_true, selected, sample_weight
             As in :meth:`check`.
-        groups : array-like or series of shape (n,)
+        by : array-like or series of shape (n,)
             The group of each row; missing values form the group ``"(missing)"``.
         warn : bool, default=True
             Whether to give one :class:`BaseRateWarning` for all groups in which a limit is exceeded.
@@ -202,7 +202,7 @@ class BaseRateGuard:
         -------
         dict of label to BaseRateCheck
         """
-        column = group_column(groups, len(as_positive(y_true)))
+        column = group_column(by, len(as_positive(y_true)))
         positive, mask, weight = _with_weight(y_true, selected, sample_weight)
         column = column.take(row_weights(sample_weight, len(column.codes)) > 0)
         checks = {

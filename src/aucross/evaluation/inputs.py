@@ -15,7 +15,7 @@ from aucross.core.ranking import FloatArray, RankedScores, as_positive, check_sc
 BoolArray = NDArray[np.bool_]
 
 
-class ScoredRows(NamedTuple):
+class SelectedRows(NamedTuple):
     """The selected rows of a metric that reads scores."""
 
     positive: BoolArray
@@ -82,15 +82,15 @@ def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
     return np.ones(n_rows) if sample_weight is None else check_weights(sample_weight, n_rows)
 
 
-def scored_rows(
+def selected_rows(
     y_true: ArrayLike, y_score: ArrayLike, selected: ArrayLike | None, sample_weight: ArrayLike | None
-) -> ScoredRows:
+) -> SelectedRows:
     """Check the arguments of a metric over scores and keep the selected rows that carry weight."""
     positive = as_positive(y_true)
     score = check_scores(y_score, len(positive))
     weight = row_weights(sample_weight, len(positive))
     kept = check_selected(selected, len(positive)) & (weight > 0)
-    return ScoredRows(positive[kept], score[kept], weight[kept])
+    return SelectedRows(positive[kept], score[kept], weight[kept])
 
 
 def answered_rows(

@@ -10,14 +10,14 @@ from aucross.evaluation.guard import BaseRateGuard
 from aucross.report.rows import ReportRows
 
 
-def group_tables(clf: Any, X: Any, y: Any, groups: Any, rows: ReportRows, **options: Any) -> list[dict[str, Any]]:
-    """For each coverage ``groups`` and ``group_gaps``; both empty if there are no groups.
+def group_tables(clf: Any, X: Any, y: Any, by: Any, rows: ReportRows, **options: Any) -> list[dict[str, Any]]:
+    """For each coverage ``groups`` and ``group_gaps``; both empty without a column of groups.
 
     The options are those of :func:`~aucross.evaluation.evaluate_groups`.
     """
-    if groups is None:
+    if by is None:
         return [{"groups": [], "group_gaps": []} for _ in rows.coverages]
-    report = evaluate_groups(clf, X, y, groups, rows.coverages, **options)
+    report = evaluate_groups(clf, X, y, by, rows.coverages, **options)
     entries: dict[float, list[dict[str, Any]]] = {coverage: [] for coverage in rows.coverages}
     for row in report.rows():
         if row["group"] != ALL_ROWS:
@@ -25,7 +25,7 @@ def group_tables(clf: Any, X: Any, y: Any, groups: Any, rows: ReportRows, **opti
     gaps: dict[float, list[dict[str, Any]]] = {coverage: [] for coverage in rows.coverages}
     for row in report.gaps().rows():
         gaps[row.pop("target_coverage")].append(row)
-    column = group_column(groups, len(rows.used)).take(rows.used)
+    column = group_column(by, len(rows.used)).take(rows.used)
     guard = BaseRateGuard()
     for coverage, mask in zip(rows.coverages, rows.selected, strict=True):
         for entry, own in zip(entries[coverage], column.members(), strict=True):
