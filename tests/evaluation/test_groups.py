@@ -22,7 +22,6 @@ from sklearn.svm import LinearSVC
 
 import strategies
 from aucross import AUCross, PlugIn, evaluate_selections, evaluate_selective
-from aucross.evaluation import groups as groups_module
 from aucross.evaluation import positives_deferred, selective_accuracy, selective_auc
 from aucross.evaluation.bootstrap import draw_counts
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
@@ -180,13 +179,6 @@ def test_full_coverage_defers_no_positive():
     for evaluation in (*report.evaluations, report.overall):
         assert (evaluation.estimates["positives_deferred"] == 0.0).all()
         assert (evaluation.replicates["positives_deferred"] == 0.0).all()
-
-
-def test_blocks_of_replicates_give_the_numbers_of_one_block(monkeypatch):
-    arrays = Arrays()
-    whole = arrays.evaluate(n_bootstrap=7, random_state=0, sample_weight=arrays.weight)
-    monkeypatch.setattr(groups_module, "_COUNTS_AT_A_TIME", 150)
-    assert_same_report(arrays.evaluate(n_bootstrap=7, random_state=0, sample_weight=arrays.weight), whole)
 
 
 # ---- laws ----

@@ -9,7 +9,7 @@ import numpy as np
 
 from aucross.core.missing import is_missing as is_missing  # noqa: PLC0414  (the report may read evaluation only)
 from aucross.core.ranking import IndexArray
-from aucross.evaluation.bootstrap import BoolArray
+from aucross.evaluation.inputs import BoolArray
 
 # Names of the line of all rows and of the group of rows whose value is missing.
 ALL_ROWS = "(all rows)"

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
 from aucross.core.ranking import FloatArray, as_positive
-from aucross.evaluation.bootstrap import BoolArray
 from aucross.evaluation.coverage import achieved_coverage, positive_rate, positives_deferred
 from aucross.evaluation.group_column import group_column
-from aucross.evaluation.inputs import check_probability, check_selected, row_weights
+from aucross.evaluation.inputs import BoolArray, check_probability, check_selected, row_weights
 
 
 class BaseRateWarning(UserWarning):

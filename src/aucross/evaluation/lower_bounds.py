@@ -20,8 +20,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
-from aucross.evaluation.bootstrap import BoolArray
-from aucross.evaluation.inputs import SelectedRows, weighted_mean
+from aucross.evaluation.inputs import BoolArray, SelectedRows, weighted_mean
 
 # From a generator and a number of replicates: weights of positives and of negatives at ascending scores.
 Draw = Callable[[np.random.Generator, int], tuple[FloatArray, FloatArray]]

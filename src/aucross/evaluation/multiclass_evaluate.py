@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucross.core.influence import Contest, PairwiseMetric
 from aucross.core.ranking import FloatArray, IndexArray, check_weights
-from aucross.evaluation.bootstrap import BoolArray, draw_counts, share_of
+from aucross.evaluation.bootstrap import draw_counts, share_of
 from aucross.evaluation.evaluate import check_coverages, check_masks, check_replicates, seed_from
-from aucross.evaluation.inputs import check_probability
+from aucross.evaluation.inputs import BoolArray, check_probability
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
 from aucross.evaluation.results import SelectiveEvaluation
 

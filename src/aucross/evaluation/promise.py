@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, as_positive, check_scores
-from aucross.evaluation.bootstrap import BoolArray
 from aucross.evaluation.evaluate import (
     check_replicates,
     check_selective,
@@ -20,7 +19,14 @@ from aucross.evaluation.evaluate import (
     positive_scores_of,
     seed_from,
 )
-from aucross.evaluation.inputs import SelectedRows, check_probability, check_selected, row_weights, weighted_mean
+from aucross.evaluation.inputs import (
+    BoolArray,
+    SelectedRows,
+    check_probability,
+    check_selected,
+    row_weights,
+    weighted_mean,
+)
 from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights, replicate_below
 
 PromiseMethod = Literal["delong", "bootstrap"]

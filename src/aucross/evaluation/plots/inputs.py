@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray, RankedScores
-from aucross.evaluation.bootstrap import BoolArray
 from aucross.evaluation.evaluate import check_selective, positive_labels, positive_scores_of
+from aucross.evaluation.inputs import BoolArray
 
 
 class LabelledScores(NamedTuple):
