@@ -99,7 +99,7 @@ class RankedScores:
             return cls._of_counts(score[positive], score[~positive])
         weight = check_weights(sample_weight, len(positive))
         used = np.flatnonzero(weight)
-        order = used[np.argsort(score[used])]
+        order = used[_ascending(score[used])]
         return cls._grouped(score[order], (weight * positive)[order], (weight * ~positive)[order])
 
     @classmethod
@@ -441,6 +441,11 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
     if n_rows > 0 and not (weight > 0).any():
         raise ValueError("sample_weight must not be all zero: no row would count; pass None for equal weights")
     return weight
+
+
+def _ascending(score: FloatArray) -> IndexArray:
+    """Row numbers by ascending score; rows that come sorted are not sorted again."""
+    return np.arange(len(score)) if (score[1:] >= score[:-1]).all() else np.argsort(score)
 
 
 def _accumulate(winners: FloatArray, losers: FloatArray, out: FloatArray) -> None:

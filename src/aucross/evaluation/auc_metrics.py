@@ -7,17 +7,18 @@ positives says little.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from aucross.core import oracle_band
+from aucross.core import best_band
 from aucross.core.bands import check_coverage
-from aucross.core.ranking import as_positive
+from aucross.core.ranking import FloatArray, as_positive
 from aucross.evaluation.coverage import achieved_coverage
-from aucross.evaluation.inputs import check_probability, check_selected, selected_rows
+from aucross.evaluation.inputs import check_both_classes, check_probability, check_selected, selected_rows
 
 Side = Literal["both", "lower", "upper"]
 
@@ -27,6 +28,13 @@ class Interval(NamedTuple):
 
     lower: float
     upper: float
+
+
+class OracleCurve(NamedTuple):
+    """Coverage that the best bands leave, and the AUC of the rest."""
+
+    coverage: FloatArray
+    auc: FloatArray
 
 
 def selective_auc(
@@ -287,9 +295,41 @@ def oracle_gap(
     if np.isnan(ours):
         return float("nan")
     reached = achieved_coverage(check_selected(selected, len(as_positive(y_true))), sample_weight)
-    band = oracle_band(y_true, y_score, reached, sample_weight)
-    best = selective_auc(y_true, y_score, band.selects(y_score), sample_weight=sample_weight)
-    return best - ours
+    return float(oracle_curve(y_true, y_score, [reached], sample_weight=sample_weight).auc[0]) - ours
+
+
+def oracle_curve(
+    y_true: ArrayLike, y_score: ArrayLike, coverages: Iterable[float], *, sample_weight: ArrayLike | None = None
+) -> OracleCurve:
+    """AUC of the best band on labelled rows, at each of several coverages.
+
+    Parameters
+    ----------
+    y_true, y_score, sample_weight
+        As for :func:`selective_auc`; both classes must occur.
+    coverages : iterable of float in (0, 1]
+        Least shares of the weight that the bands must leave.
+
+    Returns
+    -------
+    OracleCurve
+        Named tuple ``(coverage, auc)``: what each band leaves, which ties can make more than was asked for, and the AUC
+        of what it leaves.
+
+    Notes
+    -----
+    See :func:`oracle_gap`. The rows are ranked once for all coverages.
+
+    Examples
+    --------
+    >>> from aucross.evaluation.auc_metrics import oracle_curve
+    >>> oracle_curve([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [1.0, 0.8]).auc.round(4)
+    array([0.8889, 1.    ])
+    """
+    ranked = check_both_classes(selected_rows(y_true, y_score, None, sample_weight).ranked(), "the Oracle")
+    bands = [best_band(ranked, coverage, width="any") for coverage in coverages]
+    points = [(ranked.coverage(band), ranked.auc(band)) for band in bands]
+    return OracleCurve(*np.array(points, dtype=np.float64).reshape(-1, 2).T)
 
 
 def auc_interval(

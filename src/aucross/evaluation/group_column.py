@@ -28,7 +28,7 @@ class GroupColumn(NamedTuple):
         sizes = np.bincount(self.codes, minlength=len(self.labels))
         return np.split(order, np.cumsum(sizes)[:-1])
 
-    def take(self, kept: BoolArray) -> GroupColumn:
+    def take(self, kept: BoolArray | IndexArray) -> GroupColumn:
         """The same for some of the rows; groups without rows go."""
         present, codes = np.unique(self.codes[kept], return_inverse=True)
         return GroupColumn(tuple(self.labels[code] for code in present), codes)
@@ -37,8 +37,11 @@ class GroupColumn(NamedTuple):
 def group_column(by: Any, n_rows: int) -> GroupColumn:
     """Read a column of group labels: any array, list or series; missing values become the group ``"(missing)"``.
 
-    The groups are ordered as the categories of a pandas categorical, otherwise sorted; the missing ones come last.
+    The groups are ordered as the categories of a pandas categorical, otherwise sorted; the missing ones come last. A
+    column that was read before comes back as it is.
     """
+    if isinstance(by, GroupColumn):
+        return by
     values = [MISSING if is_missing(value) else value for value in _listed(by)]
     if len(values) != n_rows:
         raise ValueError(f"by must hold one value per row, got {len(values)} for {n_rows} rows")

@@ -250,6 +250,6 @@ def _with_weight(
 
 def _chance(positive: BoolArray, selected: BoolArray) -> float:
     """Two-sided probability of the number of positives among the deferred rows, had they been drawn at random."""
-    drawn = hypergeom(len(positive), int(positive.sum()), int((~selected).sum()))
+    drawn = (len(positive), int(positive.sum()), int((~selected).sum()))
     found = int((positive & ~selected).sum())
-    return min(1.0, 2.0 * float(min(drawn.cdf(found), drawn.sf(found - 1))))
+    return min(1.0, 2.0 * float(min(hypergeom.cdf(found, *drawn), hypergeom.sf(found - 1, *drawn))))

@@ -145,3 +145,23 @@ def weighted_mean(values: NDArray[np.generic], weight: FloatArray) -> float:
     total = float(weight.sum())
     # The same summation above and below the line: the mean of ones is exactly 1.
     return float((np.asarray(values, dtype=np.float64) * weight).sum()) / total if total > 0 else float("nan")
+
+
+def check_both_classes(ranked: RankedScores, purpose: str) -> RankedScores:
+    """Refuse rows of one class for a picture that would be empty."""
+    if min(ranked.total_positives, ranked.total_negatives) == 0:
+        raise ValueError(
+            f"y_true must hold both classes, got {ranked.total_positives:g} positives and "
+            f"{ranked.total_negatives:g} negatives; {purpose} needs both"
+        )
+    return ranked
+
+
+def confidence_of(score: FloatArray, *, is_probability: bool) -> FloatArray:
+    """Maximum probability of two classes, or the distance of decision values from the boundary at 0."""
+    return np.maximum(score, 1.0 - score) if is_probability else np.abs(score)
+
+
+def looks_like_probability(score: FloatArray) -> bool:
+    """Whether all scores lie in [0, 1]."""
+    return bool(((score >= 0) & (score <= 1)).all())

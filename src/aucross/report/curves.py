@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_curve
 
+from aucross.evaluation.plots.profiles import cap_curve
 from aucross.report.rows import BoolArray, FloatArray, ReportRows
 
 N_POINTS = 200
@@ -21,11 +21,16 @@ def roc_and_cap(rows: ReportRows, selected: BoolArray) -> dict[str, Any] | None:
     Both run from the highest score down. The CAP curve (cumulative accuracy profile) has the same heights as the ROC
     curve, the true positive rate, over the share of rows instead of the false positive rate.
     """
-    positive, weight = rows.positive[selected], rows.weights[selected]
-    if positive.all() or not positive.any():
+    profile = cap_curve(rows.positive, rows.score, selected, sample_weight=rows.weight)
+    n_rows, n_positives = profile.n_rows, profile.n_positives
+    if n_positives in (0, n_rows):
         return None
-    false_positive_rate, true_positive_rate, _ = roc_curve(positive, rows.score[selected], sample_weight=weight)
-    rate = float(weight[positive].sum() / weight.sum())
+    positives, negatives = profile.positives, profile.rows - profile.positives
+    # Where the curve runs straight a point says nothing.
+    bends = np.ones(len(positives), dtype=bool)
+    bends[2:-1] = (np.diff(positives[1:], 2) != 0) | (np.diff(negatives[1:], 2) != 0)
+    true_positive_rate, false_positive_rate = positives[bends] / n_positives, negatives[bends] / (n_rows - n_positives)
+    rate = n_positives / n_rows
     # Steps of equal length along the curve: dense where it bends, few where it runs straight.
     travelled = false_positive_rate + true_positive_rate
     points = np.searchsorted(travelled, np.linspace(0.0, 2.0, N_POINTS)).clip(max=len(travelled) - 1)
@@ -55,12 +60,16 @@ def bin_edges(rows: ReportRows) -> tuple[str, FloatArray]:
 
 
 def class_shares(rows: ReportRows, edges: FloatArray, chosen: BoolArray | None = None) -> dict[str, FloatArray]:
-    """Share of each class, in weight, that lies in each bin; of all rows or of those chosen."""
-    number = np.clip(np.searchsorted(edges, rows.score, side="right") - 1, 0, len(edges) - 2)
+    """Share of each class, in weight, that lies in each bin; of all rows or of those chosen.
+
+    The rows must be sorted by score: a bin then is a piece of them.
+    """
+    ends = np.searchsorted(rows.score, edges[1:-1])
     counted = rows.weights if chosen is None else rows.weights * chosen
     shares = {}
     for name, members in (("positive", rows.positive), ("negative", ~rows.positive)):
-        in_bins = np.bincount(number[members], weights=counted[members], minlength=len(edges) - 1)
+        so_far = np.concatenate(([0.0], np.cumsum(counted * members)))
+        in_bins = np.diff(so_far[np.concatenate(([0], ends, [len(members)]))])
         shares[name] = (in_bins / rows.weights[members].sum()).round(6)
     return shares
 
@@ -70,9 +79,8 @@ def least_confident_left_out(rows: ReportRows, selected: BoolArray) -> BoolArray
 
     Rows of equal confidence are taken in their order in the data, so that the coverage is the same.
     """
-    order = np.argsort(rows.confidence, kind="stable")
     left_out = rows.weights[~selected].sum()
-    taken = np.cumsum(rows.weights[order]) <= left_out * (1 + 1e-12)
+    taken = rows.weight_of_least_confident <= left_out * (1 + 1e-12)
     mask = np.ones(len(selected), dtype=bool)
-    mask[order[taken]] = False
+    mask[rows.least_confident_first[taken]] = False
     return mask

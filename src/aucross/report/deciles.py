@@ -14,33 +14,36 @@ N_PARTS = 10
 
 
 def decile_table(rows: ReportRows, selected: BoolArray, confidence: float) -> list[dict[str, Any]]:
-    """One entry per decile of the selected rows, the highest scores first; equal scores share a decile."""
+    """One entry per decile of the selected rows, the highest scores first; equal scores share a decile.
+
+    The rows must be sorted by score: a decile then is a piece of them.
+    """
     score, positive, weight = rows.score[selected], rows.positive[selected], rows.weights[selected]
     if not len(score):
         return []
     number = _deciles(score, weight)
-    rate, total_positive = _mean(positive, weight), float(weight[positive].sum())
+    ends = np.append(np.flatnonzero(np.diff(number)) + 1, len(number))
+    total, total_positive = float(weight.sum()), float(weight[positive].sum())
     table: list[dict[str, Any]] = []
     found, seen = 0.0, 0.0
-    for decile in np.unique(number)[::-1]:
-        own = number == decile
-        found += float(weight[own & positive].sum())
+    for own in [slice(start, stop) for start, stop in zip([0, *ends[:-1]], ends, strict=True)][::-1]:
+        found += float(weight[own] @ positive[own])
         seen += float(weight[own].sum())
         observed = _mean(positive[own], weight[own])
         low, high = _wilson(observed, weight[own], confidence)
         table.append(
             {
-                "decile": N_PARTS - int(decile),
-                "n": int(own.sum()),
+                "decile": N_PARTS - int(number[own][0]),
+                "n": own.stop - own.start,
                 "n_positive": int(positive[own].sum()),
-                "lowest_score": float(score[own].min()),
-                "highest_score": float(score[own].max()),
+                "lowest_score": float(score[own][0]),
+                "highest_score": float(score[own][-1]),
                 "mean_score": _mean(score[own], weight[own]),
                 "observed_rate": observed,
                 "observed_rate_low": low,
                 "observed_rate_high": high,
-                "lift": observed / rate if rate > 0 else None,
-                "rows_so_far": seen / float(weight.sum()),
+                "lift": observed * total / total_positive if total_positive > 0 else None,
+                "rows_so_far": seen / total,
                 "positives_so_far": found / total_positive if total_positive > 0 else None,
             }
         )
@@ -49,10 +52,12 @@ def decile_table(rows: ReportRows, selected: BoolArray, confidence: float) -> li
 
 def _deciles(score: FloatArray, weight: FloatArray) -> np.ndarray:
     """Number of each row's decile, 0 for the lowest scores, from the middle of its tie in the ranking."""
-    distinct, entry = np.unique(score, return_inverse=True)
-    per_entry = np.bincount(entry, weights=weight, minlength=len(distinct))
-    middle = np.cumsum(per_entry) - per_entry / 2
-    return np.minimum((middle / per_entry.sum() * N_PARTS).astype(np.intp), N_PARTS - 1)[entry]
+    is_first = np.append(True, score[1:] != score[:-1])
+    below = np.append(0.0, np.cumsum(weight))
+    start = np.flatnonzero(is_first)
+    middle = (below[start] + below[np.append(start[1:], len(score))]) / 2
+    number = np.minimum((middle / below[-1] * N_PARTS).astype(np.intp), N_PARTS - 1)
+    return number[np.cumsum(is_first) - 1]
 
 
 def _wilson(rate: float, weight: FloatArray, confidence: float) -> tuple[float, float]:

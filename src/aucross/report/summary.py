@@ -113,7 +113,7 @@ def build_summary(
     names = _class_names(clf, class_names)
     promise = _promise(clf, X, y, coverage, confidence=confidence, **weights_and_groups)
     bootstrap = {"n_bootstrap": n_bootstrap, "random_state": seed_from(random_state)}
-    by_group = group_tables(clf, X, y, by, rows, confidence_level=confidence, **weights_and_groups, **bootstrap)
+    by_group = group_tables(rows, by, confidence_level=confidence, **bootstrap)
     lies_on, bands = score_bands(clf, rows, band_groups)
     score = _score(rows, lies_on)
     entries = _entries(rows, X, score["bin_edges"], confidence=confidence, **bootstrap)
@@ -160,6 +160,7 @@ def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
 def _entries(rows: ReportRows, X: Any, edges: Any, **options: Any) -> list[dict[str, Any]]:
     """What the page shows at each coverage, groups and bands aside."""
     numbers, features = coverage_numbers(rows, **options), feature_differences(rows, X)
+    rows = rows.by_score
     return [
         {
             **numbers[index],
@@ -194,7 +195,7 @@ def _score(rows: ReportRows, lies_on: str) -> dict[str, Any]:
         "band_lies_on": lies_on,
         "scale": scale,
         "bin_edges": edges,
-        "shares": class_shares(rows, edges),
+        "shares": class_shares(rows.by_score, edges),
     }
 
 

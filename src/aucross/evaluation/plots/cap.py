@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucross.evaluation.inputs import SelectedRows, check_selected, row_weights, selected_rows
-from aucross.evaluation.plots.inputs import check_both_classes, labelled_scores, name_of, selection_of
+from aucross.evaluation.inputs import SelectedRows, check_both_classes, check_selected, row_weights, selected_rows
+from aucross.evaluation.plots.inputs import labelled_scores, name_of, selection_of
 from aucross.evaluation.plots.profiles import CAPCurve, cap_curve, curve_of
 from aucross.evaluation.plots.style import (
     BLUE,
