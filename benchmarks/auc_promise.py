@@ -27,7 +27,7 @@ from scipy.stats import norm, t
 
 from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
 from aucross.evaluation import auc_interval
-from aucross.evaluation.inputs import ScoredRows, scored_rows
+from aucross.evaluation.inputs import SelectedRows, selected_rows
 from aucross.evaluation.lower_bounds import auc_bounds, auc_under_exponential_weights, replicate_below
 from aucross.evaluation.promise import SelectivePromise, promise_selection
 
@@ -132,7 +132,7 @@ def plain_bound(rows: Rows, selected: np.ndarray, method: str, seed: int) -> flo
         ).lower
     if len(rows.score) > SIZES[0]:
         return np.nan
-    accepted = scored_rows(rows.positive, rows.score, selected, rows.weight)
+    accepted = selected_rows(rows.positive, rows.score, selected, rows.weight)
     if accepted.positive.all() or not accepted.positive.any():
         return np.nan
     replicates = auc_under_exponential_weights(accepted, N_BOOTSTRAP, seed)
@@ -220,7 +220,7 @@ def level_with_wrong_rows(
     for seed in range(n_samples):
         drawn = rng.random(len(positive))
         score = np.where(positive, np.where(drawn < wrong_positives, 0, 2), np.where(drawn < wrong_negatives, 3, 1))
-        rows = ScoredRows(positive, score.astype(np.float64), np.ones(len(score)))
+        rows = SelectedRows(positive, score.astype(np.float64), np.ones(len(score)))
         bounds = [auc_bounds(rows, [1 - CONFIDENCE], n_bootstrap, seed)[0] for n_bootstrap in (None, 399)]
         holds.append([bound <= auc + 1e-9 for bound in bounds])
     by_delong, by_bootstrap = np.mean(holds, axis=0)

@@ -76,6 +76,24 @@ def add_in_a_tree(rankings: list[RankedScores]) -> RankedScores:
     return rankings[0]
 
 
+def evaluation_against_argsort() -> None:
+    """Without replicates the sort should be most of an evaluation."""
+    y, score = scored_rows(1_000_000)
+    rng = np.random.default_rng(0)
+    bands = {c: oracle_band(y, score, c).selects(score) for c in (1.0, *COVERAGES)}
+    masks = {c: rng.random(len(y)) < c for c in COVERAGES}
+    for what, selections, target in (
+        (f"{len(bands)} bands", bands, "at most 3"),
+        (f"{len(masks)} masks that follow no score", masks, "at most 7"),
+    ):
+        ours, reference = fastest(
+            lambda selections=selections: evaluate_selections(y, score, score > 0.5, selections, n_bootstrap=0),
+            lambda: np.argsort(score),
+        )
+        name = f"evaluate_selections without replicates, 1,000,000 rows, {what}"
+        report(name, ours / reference, "np.argsort", target)
+
+
 def bootstrap_against_resampling() -> None:
     n_rows, n_replicates, n_resampled = 37_500, 1000, 3
     y, score = scored_rows(n_rows)
@@ -197,6 +215,7 @@ def main() -> None:
         return
     oracle_against_argsort()
     merge_against_sorting()
+    evaluation_against_argsort()
     bootstrap_against_resampling()
     fit_against_cross_validation()
     select_against_predict_proba()

@@ -12,13 +12,23 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 
 from aucross.evaluation import evaluate_selections, selective_auc
-from aucross.evaluation.bootstrap import RankedRows, SelectionStatistics, draw_counts, selection_statistics
+from aucross.evaluation.bootstrap import RankedSelections, SelectionStatistics, draw_counts, statistics_of
+from aucross.evaluation.inputs import EvaluationRows
 from strategies import bands_between, counts, fractional_weights, no_weights, property_test, rows
 
 METRICS = ("achieved_coverage", "selective_auc", "selective_accuracy", "positive_rate")
 
 
-def obvious(given_rows: RankedRows, mask, count, weight=None) -> tuple[float, ...]:
+def judged_rows(positive, score, correct) -> EvaluationRows:
+    """Rows whose predictions are right where they are said to be."""
+    return EvaluationRows(positive, score, positive == correct)
+
+
+def selection_statistics(given_rows, masks, counts, weight=None) -> SelectionStatistics:
+    return RankedSelections.of(given_rows._replace(sample_weight=weight), masks).statistics(counts)
+
+
+def obvious(given_rows: EvaluationRows, mask, count, weight=None) -> tuple[float, ...]:
     """The four metrics on the resample itself."""
     resample = np.repeat(np.arange(len(count)), count)
     if weight is not None:
@@ -49,13 +59,13 @@ def assert_obvious(given_rows, masks, replicates, weight=None, tolerance=1e-10):
             np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance, err_msg=f"mask {column}")
 
 
-def make_rows(n, distinct=None, seed=0) -> RankedRows:
+def make_rows(n, distinct=None, seed=0) -> EvaluationRows:
     rng = np.random.default_rng(seed)
     positive = rng.random(n) < 0.35
     score = rng.random(n) + 0.4 * positive
     if distinct is not None:
         score = np.floor(score * distinct) / distinct
-    return RankedRows(positive, score, rng.random(n) < 0.8)
+    return judged_rows(positive, score, rng.random(n) < 0.8)
 
 
 def bands(given_rows, half_widths=(0.02, 0.05, 0.1, 0.2, 0.4), center=0.6):
@@ -154,7 +164,7 @@ def test_any_rows_masks_and_counts_equal_the_metrics_of_the_resampled_rows(weigh
     correct = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     one_count = st.lists(st.integers(0, 3), min_size=n, max_size=n).map(np.array)
     replicates = data.draw(st.lists(one_count, min_size=1, max_size=3))
-    assert_obvious(RankedRows(labels, scores, correct), masks, replicates, weight)
+    assert_obvious(judged_rows(labels, scores, correct), masks, replicates, weight)
 
 
 @property_test
@@ -162,7 +172,7 @@ def test_any_rows_masks_and_counts_equal_the_metrics_of_the_resampled_rows(weigh
 def test_a_weight_of_k_equals_k_draws(data):
     labels, scores, weight = data.draw(rows(weights=counts))
     masks = data.draw(selections(scores))
-    given_rows = RankedRows(labels, scores, labels)
+    given_rows = judged_rows(labels, scores, labels)
     ones, drawn = np.ones(len(labels), dtype=int), weight.astype(int)
     by_weight = selection_statistics(given_rows, masks, iter([ones]), weight)
     by_count = selection_statistics(given_rows, masks, iter([drawn]))
@@ -175,12 +185,37 @@ def test_the_order_of_the_rows_does_not_matter():
     masks = np.array([*bands(given_rows), half_of_each_tie(given_rows)])
     count = next(draw_counts(80, 1, seed=4))
     shuffled = np.random.default_rng(0).permutation(80)
-    moved = selection_statistics(
-        RankedRows(*(values[shuffled] for values in given_rows)), masks[:, shuffled], iter([count[shuffled]])
-    )
+    moved = selection_statistics(given_rows.take(shuffled), masks[:, shuffled], iter([count[shuffled]]))
     still = selection_statistics(given_rows, masks, iter([count]))
     for name in METRICS:
         np.testing.assert_array_equal(getattr(moved, name), getattr(still, name))
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("distinct", [None, 8])
+def test_some_of_the_rows_give_the_numbers_of_those_rows_alone(distinct, weights):
+    given_rows, weight = make_rows(90, distinct), WEIGHTS[weights](90)
+    weighted = given_rows._replace(sample_weight=weight)
+    masks = np.array([mask for masks in masks_of_every_kind(given_rows).values() for mask in masks])
+    parts = [np.arange(0, 90, 3), np.array([17, 4, 80, 33])]
+    replicates = list(draw_counts(90, 5, seed=2))
+    found = statistics_of([RankedSelections.of(weighted, masks, part) for part in parts], iter(replicates))
+    for statistics, part in zip(found, parts, strict=True):
+        own_counts = iter([count[part] for count in replicates])
+        alone = RankedSelections.of(weighted.take(part), masks[:, part]).statistics(own_counts)
+        for name in METRICS:
+            np.testing.assert_allclose(getattr(statistics, name), getattr(alone, name), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_bootstrap", [0, 3])
+def test_the_scores_are_sorted_once(monkeypatch, n_bootstrap):
+    given_rows = make_rows(300)
+    masks = [*bands(given_rows), *masks_of_every_kind(given_rows)["gate"]]
+    selections = {0.9 - number / 100: mask for number, mask in enumerate(masks)}
+    sorted_sizes, argsort = [], np.argsort
+    monkeypatch.setattr(np, "argsort", lambda values, **options: sorted_sizes.append(len(values)) or argsort(values))
+    evaluate_selections(*given_rows[:3], selections, n_bootstrap=n_bootstrap, random_state=0)
+    assert sorted_sizes == [300]
 
 
 # ---- the ends ----
@@ -189,7 +224,7 @@ def test_the_order_of_the_rows_does_not_matter():
 @pytest.mark.parametrize("positive", [True, False])
 @pytest.mark.parametrize("accepted", [True, False])
 def test_one_row(positive, accepted):
-    given_rows = RankedRows(np.array([positive]), np.array([0.3]), np.array([True]))
+    given_rows = judged_rows(np.array([positive]), np.array([0.3]), np.array([True]))
     statistics = selection_statistics(given_rows, np.array([[accepted]]), draw_counts(1, 2, seed=0))
     assert statistics.achieved_coverage.tolist() == [[float(accepted)]] * 2
     assert np.isnan(statistics.selective_auc).all()
@@ -218,7 +253,7 @@ def test_one_class_among_the_selected_rows_has_no_auc_but_an_accuracy():
 
 
 def test_a_class_that_was_not_drawn_has_no_auc_in_that_replicate_alone():
-    given_rows = RankedRows(np.array([False, True, True]), np.array([0.1, 0.2, 0.3]), np.ones(3, dtype=bool))
+    given_rows = judged_rows(np.array([False, True, True]), np.array([0.1, 0.2, 0.3]), np.ones(3, dtype=bool))
     replicates = [np.array([0, 2, 1]), np.array([1, 1, 1])]
     statistics = selection_statistics(given_rows, np.ones((2, 3), dtype=bool), iter(replicates))
     assert np.isnan(statistics.selective_auc[0]).all()
@@ -249,7 +284,7 @@ def test_no_masks_give_arrays_without_columns():
 def test_inputs_are_left_as_they_are():
     given_rows, weight = make_rows(40), np.random.default_rng(0).random(40)
     masks, count = np.array(bands(given_rows)), next(draw_counts(40, 1, seed=0))
-    arrays = (*given_rows, masks, count, weight)
+    arrays = (*given_rows[:3], masks, count, weight)
     before = [values.copy() for values in arrays]
     selection_statistics(given_rows, masks, iter([count]), weight)
     for now, then in zip(arrays, before, strict=True):
@@ -271,7 +306,7 @@ def test_shares_of_fractional_weights_stay_between_0_and_1():
     for _ in range(100):
         positive = rng.random(40) < 0.5
         score = positive + 0.5 * rng.random(40)  # an AUC of 1, and every prediction wrong
-        given_rows = RankedRows(positive, score, np.zeros(40, dtype=bool))
+        given_rows = judged_rows(positive, score, np.zeros(40, dtype=bool))
         masks = np.array([np.ones(40, dtype=bool), score > 0.1])
         statistics = selection_statistics(given_rows, masks, draw_counts(40, 3, seed=1), rng.random(40))
         assert statistics.selective_auc.max() <= 1.0

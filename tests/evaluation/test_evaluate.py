@@ -36,13 +36,7 @@ OF_SCORES = {
     "selective_log_loss",
     "selective_partial_auc",
 }
-OF_LABELS = {
-    "classification_quality",
-    "generalized_risk",
-    "predict_reject_recall",
-    "rejection_quality",
-    "selective_risk",
-}
+OF_LABELS = {"selective_risk"}
 OF_SELECTION = {"base_rate_shift", "positives_deferred"}
 
 
@@ -408,19 +402,21 @@ def test_standard_metrics_may_be_named_too():
     assert list(Arrays().evaluate(metrics=list(STANDARD_METRICS)).estimates) == list(STANDARD_METRICS)
 
 
+def rows_per_rejected_row(y_true, y_score, selected, *, sample_weight):
+    """Infinite where no row is rejected."""
+    rejected = sample_weight[~selected].sum()
+    return sample_weight.sum() / rejected if rejected else np.inf
+
+
 def test_infinite_values_give_an_interval_without_warnings():
-    arrays = Arrays()
-    wrong = np.flatnonzero(arrays.y != arrays.pred)[:1]
-    evaluation = arrays.evaluate(
-        selections={0.98: ~np.isin(np.arange(60), wrong)},
-        metrics=["rejection_quality"],
-        n_bootstrap=60,
-        random_state=0,
+    evaluation = Arrays().evaluate(
+        selections={0.98: np.arange(60) > 0}, metrics=[rows_per_rejected_row], n_bootstrap=60, random_state=0
     )
     row = evaluation.rows()[0]
-    assert row["rejection_quality"] == row["rejection_quality_high"] == np.inf
-    assert row["rejection_quality_low"] == 1.0
-    assert np.isnan(row["rejection_quality_sd"])
+    assert row["rows_per_rejected_row"] == 60
+    assert row["rows_per_rejected_row_high"] == np.inf
+    assert row["rows_per_rejected_row_low"] < 30
+    assert np.isnan(row["rows_per_rejected_row_sd"])
 
 
 # ---- the bootstrap's seed and size ----
@@ -698,7 +694,7 @@ def test_a_comparison_is_antisymmetric(aucross_clf, rival):
 
 
 def test_a_classifier_against_itself_differs_by_zero(aucross_clf):
-    for row in compare(aucross_clf, aucross_clf, metrics=["rejection_quality"]).rows():
+    for row in compare(aucross_clf, aucross_clf, metrics=["selective_log_loss"]).rows():
         assert row["difference"] == row["difference_low"] == row["difference_high"] == row["difference_sd"] == 0.0
         assert row["share_above_zero"] == 0.5
 

@@ -22,7 +22,6 @@ from sklearn.svm import LinearSVC
 
 import strategies
 from aucross import AUCross, PlugIn, evaluate_selections, evaluate_selective
-from aucross.evaluation import groups as groups_module
 from aucross.evaluation import positives_deferred, selective_accuracy, selective_auc
 from aucross.evaluation.bootstrap import draw_counts
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
@@ -64,7 +63,7 @@ class Arrays:
             "y_score": self.score,
             "y_pred": self.pred,
             "selections": self.masks,
-            "groups": self.groups,
+            "by": self.groups,
         }
         return evaluate_group_selections(**{**arguments, "n_bootstrap": 0, **options})
 
@@ -75,7 +74,7 @@ class Arrays:
             "y_score": self.score[index],
             "y_pred": self.pred[index],
             "selections": {coverage: mask[index] for coverage, mask in self.masks.items()},
-            "groups": self.groups[index],
+            "by": self.groups[index],
         }
 
 
@@ -180,13 +179,6 @@ def test_full_coverage_defers_no_positive():
     for evaluation in (*report.evaluations, report.overall):
         assert (evaluation.estimates["positives_deferred"] == 0.0).all()
         assert (evaluation.replicates["positives_deferred"] == 0.0).all()
-
-
-def test_blocks_of_replicates_give_the_numbers_of_one_block(monkeypatch):
-    arrays = Arrays()
-    whole = arrays.evaluate(n_bootstrap=7, random_state=0, sample_weight=arrays.weight)
-    monkeypatch.setattr(groups_module, "_COUNTS_AT_A_TIME", 150)
-    assert_same_report(arrays.evaluate(n_bootstrap=7, random_state=0, sample_weight=arrays.weight), whole)
 
 
 # ---- laws ----
@@ -340,7 +332,7 @@ def test_gaps_pass_over_groups_in_which_a_metric_is_undefined():
 
 def test_a_metric_that_no_group_has_gives_a_gap_of_nan_and_names_no_group():
     arrays = Arrays()
-    report = arrays.evaluate(groups=np.where(arrays.y, "positives", "negatives"), n_bootstrap=5, random_state=0)
+    report = arrays.evaluate(by=np.where(arrays.y, "positives", "negatives"), n_bootstrap=5, random_state=0)
     row = next(row for row in report.gaps().rows() if row["metric"] == "selective_auc")
     assert (row["highest_group"], row["lowest_group"], row["n_groups"]) == (None, None, 0)
     assert all(isnan(row[name]) for name in ("gap", "gap_low", "ratio", "gap_by_chance", "highest", "lowest"))
@@ -526,7 +518,7 @@ def test_missing_values_of_every_kind_are_one_group_at_the_end(values):
 
 def test_rows_of_missing_groups_are_reported():
     arrays = Arrays()
-    report = arrays.evaluate(groups=[None if label == "b" else label for label in arrays.groups])
+    report = arrays.evaluate(by=[None if label == "b" else label for label in arrays.groups])
     assert [row["group"] for row in report.rows()][:4] == ["a", "c", MISSING, ALL_ROWS]
     assert_same_evaluation(report.of(MISSING), arrays.evaluate().of("b"))
 
@@ -540,7 +532,7 @@ def test_categories_keep_their_order_and_empty_ones_are_left_out():
 def test_intervals_are_written_as_text():
     arrays = Arrays()
     age = np.linspace(18, 80, 90)
-    report = arrays.evaluate(groups=pd.cut(age, [0, 30, 60, 99]))
+    report = arrays.evaluate(by=pd.cut(age, [0, 30, 60, 99]))
     labels = [row["group"] for row in report.rows()[:4]]
     assert labels == ["(0, 30]", "(30, 60]", "(60, 99]", ALL_ROWS]
     assert {row["reference"] for row in report.differences(report.groups[0]).rows()} == {"(0, 30]"}
@@ -557,22 +549,22 @@ def test_numbers_and_booleans_are_groups(clf):
 
 
 REFUSALS = [
-    (["a"] * 89, ValueError, "groups must hold one value per row, got 89 for 90 rows"),
-    ([None] * 90, ValueError, "groups must hold at least one value, got 90 missing ones; choose another column"),
-    ([ALL_ROWS] * 90, ValueError, "groups must not hold '(all rows)', the name of the line of all rows; rename that "),
-    ("sex", TypeError, "groups must be a column with one value per row, got 'sex'; pass the column itself"),
-    (None, TypeError, "groups must be a column with one value per row, got None; pass the column itself"),
-    (np.zeros((90, 1)), ValueError, "groups must be 1-d, got shape (90, 1); pass a single column"),
-    (pd.DataFrame({"a": range(90)}), ValueError, "groups must be 1-d, got shape (90, 1); pass a single column"),
-    ([["a"]] * 90, TypeError, "groups must hold one value per row, got lists or arrays inside; pass a single column"),
-    ([np.zeros(2)] * 90, TypeError, "groups must hold one value per row, got lists or arrays inside; pass a single "),
+    (["a"] * 89, ValueError, "by must hold one value per row, got 89 for 90 rows"),
+    ([None] * 90, ValueError, "by must hold at least one value, got 90 missing ones; choose another column"),
+    ([ALL_ROWS] * 90, ValueError, "by must not hold '(all rows)', the name of the line of all rows; rename that "),
+    ("sex", TypeError, "by must be a column with one value per row, got 'sex'; pass the column itself"),
+    (None, TypeError, "by must be a column with one value per row, got None; pass the column itself"),
+    (np.zeros((90, 1)), ValueError, "by must be 1-d, got shape (90, 1); pass a single column"),
+    (pd.DataFrame({"a": range(90)}), ValueError, "by must be 1-d, got shape (90, 1); pass a single column"),
+    ([["a"]] * 90, TypeError, "by must hold one value per row, got lists or arrays inside; pass a single column"),
+    ([np.zeros(2)] * 90, TypeError, "by must hold one value per row, got lists or arrays inside; pass a single "),
 ]
 
 
 @pytest.mark.parametrize(("values", "kind", "sentence"), REFUSALS)
 def test_columns_that_cannot_be(values, kind, sentence):
     with pytest.raises(kind, match=f"^{re.escape(sentence)}"):
-        Arrays().evaluate(groups=values)
+        Arrays().evaluate(by=values)
 
 
 def test_an_unknown_group_or_reference_lists_the_known_ones(report):
@@ -672,7 +664,7 @@ def test_a_classifier_that_does_not_select():
 def test_other_arguments_are_refused_as_in_evaluate_selections(option, sentence):
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}"):
         Arrays().evaluate(**option)
-    arguments = {name: value for name, value in option.items() if name != "groups"}
+    arguments = {name: value for name, value in option.items() if name != "by"}
     arrays = Arrays()
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}"):
         evaluate_selections(

@@ -332,7 +332,7 @@ def test_rows_that_cannot_be(y, selected, options, sentence):
 
 
 def test_a_column_of_groups_of_another_length():
-    with pytest.raises(ValueError, match=r"^groups must hold one value per row, got 1 for 2 rows$"):
+    with pytest.raises(ValueError, match=r"^by must hold one value per row, got 1 for 2 rows$"):
         BaseRateGuard().check_groups([0, 1], [True, True], ["a"])
 
 

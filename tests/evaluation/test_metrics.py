@@ -1,7 +1,7 @@
 """Numbers over selected rows: coverage, the AUC family, decisions and calibration."""
 
 from itertools import pairwise
-from math import inf, isinf, isnan, log, nan
+from math import inf, isnan, log, nan
 
 import numpy as np
 import pytest
@@ -9,22 +9,14 @@ import pytest
 from aucross.core import RankedScores, RejectionBand
 from aucross.evaluation import (
     achieved_coverage,
-    auc_coverage_area,
     auc_gain,
     base_rate_shift,
-    brier_skill,
-    classification_quality,
-    coverage_attainment,
     coverage_error,
-    coverage_shortfall,
     expected_calibration_error,
     expected_cost,
-    generalized_risk,
     oracle_gap,
     positive_rate,
     positives_deferred,
-    predict_reject_recall,
-    rejection_quality,
     selected_counts,
     selective_accuracy,
     selective_auc,
@@ -48,7 +40,6 @@ SCORE_METRICS = {
     "gain": auc_gain,
     "oracle_gap": oracle_gap,
     "brier": selective_brier,
-    "brier_skill": lambda *args, **kw: brier_skill(*args, prior=0.3, **kw),
     "log_loss": selective_log_loss,
     "ece_uniform": expected_calibration_error,
     "ece_quantile": lambda *args, **kw: expected_calibration_error(*args, n_bins=4, strategy="quantile", **kw),
@@ -56,10 +47,6 @@ SCORE_METRICS = {
 LABEL_METRICS = {
     "accuracy": selective_accuracy,
     "risk": selective_risk,
-    "generalized_risk": generalized_risk,
-    "classification_quality": classification_quality,
-    "rejection_quality": rejection_quality,
-    "predict_reject_recall": predict_reject_recall,
     "expected_cost": lambda *args, **kw: expected_cost(*args, review_cost=(0.25, 0.5), **kw),
 }
 CLASS_METRICS = {
@@ -86,13 +73,6 @@ class Rows:
         """(y, score, weight) of the selected rows as plain tuples, for loops."""
         rows = zip(self.y, self.score, self.weight, self.selected, strict=True)
         return [(bool(y), float(s), float(w)) for y, s, w, g in rows if g]
-
-    def cells(self):
-        """Weights of true accepts, false accepts, false rejects and true rejects."""
-        cells = {(accepted, right): 0.0 for accepted in (True, False) for right in (True, False)}
-        for y, p, g, w in zip(self.y, self.pred, self.selected, self.weight, strict=True):
-            cells[bool(g), bool(y == p)] += float(w)
-        return cells[True, True], cells[True, False], cells[False, True], cells[False, False]
 
 
 def loop_auc(rows):
@@ -127,7 +107,6 @@ class TestAgainstLoops:
         all_positive = sum(rows.weight[rows.y])
         assert achieved_coverage(rows.selected, rows.weight) == pytest.approx(kept_weight / total)
         assert coverage_error(rows.selected, 0.9, rows.weight) == pytest.approx(kept_weight / total - 0.9)
-        assert coverage_shortfall(rows.selected, 0.9, rows.weight) == pytest.approx(max(0, 0.9 - kept_weight / total))
         weighted = {"sample_weight": rows.weight}
         assert positive_rate(rows.y, rows.selected, **weighted) == pytest.approx(kept_positive / kept_weight)
         shift = kept_positive / kept_weight - all_positive / total
@@ -189,31 +168,13 @@ class TestAgainstLoops:
         gap = oracle_gap(rows.y, rows.score, rows.selected, sample_weight=rows.weight)
         assert gap == pytest.approx(best - ours)
 
-    def test_accuracy_risk_and_generalized_risk(self, seed):
+    def test_accuracy_and_risk(self, seed):
         rows = Rows(seed)
-        accepted_right, accepted_wrong, rejected_right, rejected_wrong = rows.cells()
-        total = accepted_right + accepted_wrong + rejected_right + rejected_wrong
+        kept = [(y == p, w) for y, p, g, w in zip(rows.y, rows.pred, rows.selected, rows.weight, strict=True) if g]
         args, weighted = (rows.y, rows.pred, rows.selected), {"sample_weight": rows.weight}
-        accuracy = accepted_right / (accepted_right + accepted_wrong)
+        accuracy = sum(w for right, w in kept if right) / sum(w for _, w in kept)
         assert selective_accuracy(*args, **weighted) == pytest.approx(accuracy)
         assert selective_risk(*args, **weighted) == pytest.approx(1 - accuracy)
-        assert generalized_risk(*args, **weighted) == pytest.approx(accepted_wrong / total)
-        coverage = achieved_coverage(rows.selected, rows.weight)
-        assert generalized_risk(*args, **weighted) == pytest.approx((1 - accuracy) * coverage)
-
-    def test_quality_of_decisions(self, seed):
-        rows = Rows(seed)
-        accepted_right, accepted_wrong, rejected_right, rejected_wrong = rows.cells()
-        total = accepted_right + accepted_wrong + rejected_right + rejected_wrong
-        args, weighted = (rows.y, rows.pred, rows.selected), {"sample_weight": rows.weight}
-        assert classification_quality(*args, **weighted) == pytest.approx((accepted_right + rejected_wrong) / total)
-        odds_rejected = rejected_wrong / rejected_right
-        odds = (rejected_wrong + accepted_wrong) / (rejected_right + accepted_right)
-        assert rejection_quality(*args, **weighted) == pytest.approx(odds_rejected / odds)
-        recall_right = accepted_right / (accepted_right + rejected_right)
-        recall_wrong = rejected_wrong / (rejected_wrong + accepted_wrong)
-        recall = predict_reject_recall(*args, beta=0.3, **weighted)
-        assert recall == pytest.approx(0.3 * recall_right + 0.7 * recall_wrong)
 
     def test_expected_cost(self, seed):
         rows = Rows(seed)
@@ -230,11 +191,9 @@ class TestAgainstLoops:
         kept = [(y, min(max(s, 0.05), 0.95), w) for y, s, w in rows.kept()]
         total = sum(w for *_, w in kept)
         brier = sum(w * (s - y) ** 2 for y, s, w in kept) / total
-        prior = sum(w * (0.3 - y) ** 2 for y, _, w in kept) / total
         log_loss = -sum(w * log(s if y else 1 - s) for y, s, w in kept) / total
         args, weighted = (rows.y, score, rows.selected), {"sample_weight": rows.weight}
         assert selective_brier(*args, **weighted) == pytest.approx(brier)
-        assert brier_skill(*args, prior=0.3, **weighted) == pytest.approx(1 - brier / prior)
         assert selective_log_loss(*args, **weighted) == pytest.approx(log_loss)
 
     @pytest.mark.parametrize("n_bins", [1, 4, 7])
@@ -332,15 +291,9 @@ def test_metrics_are_nan_without_rows(name):
 
 def test_class_shares_are_nan_where_undefined():
     assert isnan(achieved_coverage(np.array([], dtype=bool)))
-    assert isnan(coverage_shortfall(np.array([], dtype=bool), 0.9))
     assert isnan(positive_rate([0, 1], [False, False]))
     assert isnan(base_rate_shift([0, 1], [False, False]))
     assert isnan(positives_deferred([0, 0], [True, False]))
-    assert isnan(coverage_attainment([], 0.9))
-
-
-def test_generalized_risk_of_nothing_selected_is_0():
-    assert generalized_risk([0, 1], [1, 1], [False, False]) == 0
 
 
 def test_average_precision_needs_a_positive_only():
@@ -356,11 +309,6 @@ def test_constant_scores_have_the_auc_of_chance():
 def test_everything_selected_is_coverage_1_exactly_with_any_weights():
     weight = np.random.default_rng(0).random(1001)
     assert achieved_coverage(np.ones(1001, dtype=bool), weight) == 1.0
-
-
-def test_coverage_attainment_allows_the_tolerance():
-    assert coverage_attainment([0.9, 0.89, 0.8899, 0.95], 0.9, tolerance=0.01) == 0.75
-    assert coverage_attainment([0.9, 0.89], 0.9, tolerance=0) == 0.5
 
 
 def test_the_oracle_itself_has_no_gap_and_other_bands_a_positive_one():
@@ -379,37 +327,6 @@ def test_the_oracle_itself_has_no_gap_and_other_bands_a_positive_one():
 def test_a_selection_that_sees_the_labels_beats_the_oracle_of_bands():
     y, score = np.array([0, 1, 0, 1, 0, 1]), np.array([0.1, 0.1, 0.2, 0.2, 0.3, 0.3])
     assert oracle_gap(y, score, [True, False, False, False, False, True]) < 0
-
-
-class TestRejectionQuality:
-    def test_nothing_rejected_is_1(self):
-        assert rejection_quality([0, 1], [0, 0]) == 1
-
-    def test_only_wrong_rows_rejected_is_infinite(self):
-        assert isinf(rejection_quality([0, 1], [0, 0], [True, False]))
-        assert isinf(rejection_quality([1, 1], [0, 0], [True, False]))  # nothing is correct at all
-
-    def test_only_correct_rows_rejected_is_0(self):
-        assert rejection_quality([0, 1], [0, 0], [False, True]) == 0
-
-    def test_no_wrong_rows_at_all_is_nan(self):
-        assert isnan(rejection_quality([0, 1], [0, 1], [True, False]))
-
-
-class TestPredictRejectRecall:
-    def test_a_recall_without_rows_is_nan_only_if_it_counts(self):
-        assert isnan(predict_reject_recall([0, 1], [0, 1], [True, False]))
-        assert predict_reject_recall([0, 1], [0, 1], [True, False], beta=1) == 0.5
-        assert isnan(predict_reject_recall([0, 1], [1, 0], [True, False]))
-        assert predict_reject_recall([0, 1], [1, 0], [True, False], beta=0) == 0.5
-
-
-class TestBrierSkill:
-    def test_the_prior_itself_has_no_skill(self):
-        assert brier_skill([0, 1, 1], [0.3, 0.3, 0.3], prior=0.3) == 0
-
-    def test_a_prior_without_error_gives_nan(self):
-        assert isnan(brier_skill([1, 1], [0.5, 0.5], prior=1.0))
 
 
 def test_log_loss_of_certain_and_wrong_rows_is_finite():
@@ -434,32 +351,6 @@ class TestCalibrationError:
 
     def test_perfect_certainty_has_no_error(self):
         assert expected_calibration_error([0, 1], [0.0, 1.0]) == 0
-
-
-class TestAUCCoverageArea:
-    def test_trapezoids_with_a_cut_between_grid_points(self):
-        # At 0.75 the line from (0.7, 0.9) to (0.8, 0.8) is at 0.85.
-        area = auc_coverage_area([1.0, 0.7, 0.8], [0.7, 0.9, 0.8]).area
-        assert area == pytest.approx((0.05 * 0.825 + 0.2 * 0.75) / 0.25)
-
-    def test_points_below_the_lowest_do_not_count(self):
-        with_low = auc_coverage_area([0.5, 0.75, 1.0], [nan, 0.9, 0.8])
-        assert with_low.area == pytest.approx(auc_coverage_area([0.75, 1.0], [0.9, 0.8]).area)
-        assert with_low.nan_share == 0
-
-    def test_a_nan_inside_is_bridged_and_counted(self):
-        area, nan_share = auc_coverage_area([0.75, 0.8, 0.9, 1.0], [0.9, nan, 0.84, 0.8])
-        assert area == pytest.approx(auc_coverage_area([0.75, 0.9, 1.0], [0.9, 0.84, 0.8]).area)
-        assert nan_share == 0.25
-
-    @pytest.mark.parametrize("aucs", [[nan, 0.8, 0.8], [0.8, 0.8, nan], [nan, nan, nan]])
-    def test_a_nan_at_an_end_makes_the_area_nan(self, aucs):
-        area, nan_share = auc_coverage_area([0.75, 0.9, 1.0], aucs)
-        assert isnan(area)
-        assert nan_share == pytest.approx(np.isnan(aucs).mean())
-
-    def test_a_constant_auc_is_its_own_area(self):
-        assert auc_coverage_area(np.linspace(0.5, 1, 11), np.full(11, 0.8), lowest=0.6).area == pytest.approx(0.8)
 
 
 class TestErrors:
@@ -520,14 +411,6 @@ class TestErrors:
     def test_target_coverage_in_percent(self):
         with self.raises(r"target_coverage must be in \(0, 1\], got 90; for 90 % pass 0.9"):
             coverage_error([True], 90)
-        with self.raises(r"target_coverage must be in \(0, 1\], got 0"):
-            coverage_attainment([0.5], 0)
-
-    def test_coverage_attainment(self):
-        with self.raises(r"coverages must be a 1-d array of numbers in \[0, 1\]"):
-            coverage_attainment([0.9, nan], 0.9)
-        with self.raises("tolerance must not be negative, got -0.1"):
-            coverage_attainment([0.9], 0.9, tolerance=-0.1)
 
     def test_probabilities_outside_0_to_1(self):
         with self.raises(r"y_score must be probabilities in \[0, 1\], got 1.5; pass predict_proba"):
@@ -537,14 +420,10 @@ class TestErrors:
         y, score = [0, 1], [0.1, 0.2]
         with self.raises(r"max_fpr must be in \(0, 1\], got 0"):
             selective_partial_auc(y, score, max_fpr=0)
-        with self.raises(r"prior must be in \[0, 1\], got 30; for 30 % pass 0.3"):
-            brier_skill(y, score, prior=30)
         with self.raises("n_bins must be at least 1, got 0"):
             expected_calibration_error(y, score, n_bins=0)
         with self.raises('strategy must be "uniform" or "quantile", got \'kmeans\''):
             expected_calibration_error(y, score, strategy="kmeans")
-        with self.raises(r"beta must be in \[0, 1\], got -1"):
-            predict_reject_recall(y, y, beta=-1)
 
     def test_costs(self):
         with self.raises(
@@ -553,20 +432,3 @@ class TestErrors:
             expected_cost([0, 1], [0, 1], review_cost=1, cost_matrix=[1, 2, 3])
         with self.raises(r"review_cost must be one finite number or a pair \(negatives, positives\), got"):
             expected_cost([0, 1], [0, 1], review_cost=inf)
-
-    @pytest.mark.parametrize(
-        ("coverages", "aucs", "lowest", "text"),
-        [
-            ([0.8, 0.99], [0.8, 0.8], 0.75, "coverages must reach from lowest=0.75 to 1, got 0.8 to 0.99"),
-            ([0.7, 0.99], [0.8, 0.8], 0.75, "coverages must reach from lowest=0.75 to 1, got 0.7 to 0.99"),
-            ([], [], 0.75, "coverages must reach from lowest=0.75 to 1, got no points"),
-            ([0.7, 1.0], [0.8], 0.75, r"must be 1-d of one length, got shapes \(2,\) and \(1,\)"),
-            ([70, 100], [0.8, 0.8], 0.75, r"coverages must be in \[0, 1\]; for 90 % pass 0.9"),
-            ([0.7, 1.0], [0.8, 80], 0.75, r"aucs must be in \[0, 1\], or NaN where a class is missing"),
-            ([0.7, 1.0, 1.0], [0.8, 0.8, 0.8], 0.75, "coverages must be distinct; give each coverage one AUC"),
-            ([0.7, 1.0], [0.8, 0.8], 1.0, r"lowest must be in \(0, 1\), got 1"),
-        ],
-    )
-    def test_area(self, coverages, aucs, lowest, text):
-        with self.raises(text):
-            auc_coverage_area(coverages, aucs, lowest=lowest)

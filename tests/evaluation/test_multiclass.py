@@ -1,18 +1,17 @@
-"""Hand-Till M, AUC-mu and the volume under the surface, against loops over pairs and trios."""
+"""Hand-Till M and AUC-mu, against loops over pairs."""
 
 from fractions import Fraction
-from itertools import combinations, permutations, product
+from itertools import combinations, permutations
 from math import isnan, nan
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 from sklearn.metrics import roc_auc_score
 
 from aucross.evaluation import selective_auc
-from aucross.evaluation.multiclass import auc_mu, hand_till_m, volume_under_surface
+from aucross.evaluation.multiclass import auc_mu, hand_till_m
 from strategies import counts, fractional_weights, no_weights, property_test
 
 # ---- slow and obvious versions, on tuples (label, scores, weight) with exact scores ----
@@ -40,31 +39,10 @@ def loop_auc_mu(rows, n_classes):
     return sum(aucs) / len(aucs)
 
 
-def loop_volume(rows):
-    won = trios = 0.0
-    for trio in product(*([(s, w) for y, s, w in rows if y == label] for label in range(3))):
-        weight = np.prod([w for _, w in trio])
-        sums = [sum(s[label] for (s, _), label in zip(trio, order, strict=True)) for order in permutations(range(3))]
-        trios += weight
-        won += weight * (sums[0] == max(sums)) / sums.count(max(sums))
-    return won / trios if trios else nan
-
-
-def loop_ordered_volume(rows):
-    """The usual credits for one score: 1, 1/2 for a tie of neighbours, 1/6 for a tie of all three."""
-    won = trios = 0.0
-    for (a, v), (b, w), (c, x) in product(*([(s, w) for y, s, w in rows if y == label] for label in range(3))):
-        credit = 1 / 6 if a == b == c else (a <= b <= c) * 0.5 ** ((a == b) + (b == c))
-        trios += v * w * x
-        won += v * w * x * credit
-    return won / trios if trios else nan
-
-
 # ---- random rows ----
 
 eighths = st.integers(0, 5).map(lambda number: number / 8)
-# The volume is for three classes; the metrics of pairs are tried with two to four.
-three, two_to_four = st.just(3), st.integers(2, 4)
+two_to_four = st.integers(2, 4)
 
 
 @st.composite
@@ -93,17 +71,15 @@ def random_problem(seed, n=300, k=4, decimals=None):
     return y, prob if decimals is None else np.round(prob, decimals)
 
 
-PAIR_METRICS = [hand_till_m, auc_mu]
-METRICS = [hand_till_m, auc_mu, volume_under_surface]
-LOOPS = {hand_till_m: loop_hand_till, auc_mu: loop_auc_mu, volume_under_surface: lambda rows, _: loop_volume(rows)}
+METRICS = [hand_till_m, auc_mu]
+LOOPS = {hand_till_m: loop_hand_till, auc_mu: loop_auc_mu}
 each_metric = pytest.mark.parametrize("metric", METRICS)
-each_pair_metric = pytest.mark.parametrize("metric", PAIR_METRICS)
 
 
 # ---- against loops and scikit-learn ----
 
 
-@each_pair_metric
+@each_metric
 @pytest.mark.parametrize("weights", [no_weights, counts, fractional_weights])
 def test_metrics_of_pairs_equal_loops_over_pairs(metric, weights):
     @property_test
@@ -114,45 +90,6 @@ def test_metrics_of_pairs_equal_loops_over_pairs(metric, weights):
         assert ours == pytest.approx(LOOPS[metric](as_tuples(labels, scores, weight), k), abs=1e-12, nan_ok=True)
 
     check()
-
-
-@pytest.mark.parametrize("weights", [no_weights, counts, fractional_weights])
-def test_the_volume_equals_a_loop_over_trios_and_assignments(weights):
-    @property_test
-    @given(rows_of_classes(three, weights=weights))
-    def check(rows):
-        labels, scores, weight, _ = rows
-        ours = volume_under_surface(labels, scores, classes=range(3), sample_weight=weight)
-        assert ours == pytest.approx(loop_volume(as_tuples(labels, scores, weight)), abs=1e-12, nan_ok=True)
-
-    check()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_volume_of_distinct_scores_equals_the_loop(seed):
-    y, prob = random_problem(seed, n=40, k=3)
-    weight = np.random.default_rng(seed).random(40)
-    rows = as_tuples(y, [[Fraction(p) for p in row] for row in prob], weight)
-    assert volume_under_surface(y, prob, sample_weight=weight) == pytest.approx(loop_volume(rows), abs=1e-12)
-
-
-@property_test
-@given(rows_of_classes(three))
-def test_the_volume_of_one_score_gives_the_usual_credit_for_ties(rows):
-    labels, scores, weight, _ = rows
-    ours = volume_under_surface(labels, scores[:, 0], classes=range(3), sample_weight=weight)
-    expected = loop_ordered_volume(as_tuples(labels, scores[:, 0], weight))
-    assert ours == pytest.approx(expected, abs=1e-12, nan_ok=True)
-
-
-@property_test
-@given(rows_of_classes(three, complete=True))
-def test_one_score_is_the_case_of_columns_0_s_and_2s(rows):
-    labels, scores, weight, _ = rows
-    score = scores[:, 0]
-    one = volume_under_surface(labels, score, sample_weight=weight)
-    three_columns = volume_under_surface(labels, np.outer(score, [0, 1, 2]), sample_weight=weight)
-    assert one == pytest.approx(three_columns, abs=1e-12)
 
 
 @each_metric
@@ -186,7 +123,7 @@ def test_auc_mu_is_the_mean_auc_of_differences(seed):
     assert auc_mu(y, prob) == pytest.approx(np.mean(aucs), abs=1e-12)
 
 
-@each_pair_metric
+@each_metric
 @pytest.mark.parametrize("decimals", [None, 1])
 def test_two_classes_give_the_auc(metric, decimals):
     y, prob = random_problem(0, k=2, decimals=decimals)
@@ -245,10 +182,7 @@ class TestLaws:
 
     def test_reversed_scores_give_one_minus_the_metric_of_pairs(self, metric, decimals):
         y, prob = random_problem(7, n=60, k=3, decimals=decimals)
-        if metric is volume_under_surface:
-            assert metric(y, -prob) < 1 / 6 < metric(y, prob)
-        else:
-            assert metric(y, -prob) == pytest.approx(1 - metric(y, prob), abs=1e-12)
+        assert metric(y, -prob) == pytest.approx(1 - metric(y, prob), abs=1e-12)
 
     def test_one_constant_for_each_column_changes_nothing(self, metric, decimals):
         y, prob = random_problem(8, n=60, k=3, decimals=decimals)
@@ -274,48 +208,9 @@ def test_rows_that_are_all_classified_correctly_have_auc_mu_1(seed):
 
 
 @each_metric
-@pytest.mark.parametrize(("score", "value"), [(np.eye(3), (1, 1, 1)), (np.ones((3, 3)), (0.5, 0.5, 1 / 6))])
+@pytest.mark.parametrize(("score", "value"), [(np.eye(3), 1), (np.ones((3, 3)), 0.5)])
 def test_perfect_and_constant_scores(metric, score, value):
-    expected = dict(zip(METRICS, value, strict=True))[metric]
-    assert metric([0, 1, 2] * 3, np.tile(score, (3, 1))) == pytest.approx(expected, abs=1e-12)
-
-
-class TestVolume:
-    def test_ordered_scores(self):
-        y = [1, 2, 3, 1, 2, 3]
-        assert volume_under_surface(y, [1, 2, 3, 1.5, 2.5, 3.5]) == 1
-        assert volume_under_surface(y, [3, 2, 1, 3, 2, 1]) == 0
-        assert volume_under_surface(y, [0] * 6) == pytest.approx(1 / 6, abs=1e-15)
-
-    def test_ties_of_two_neighbours_count_half_and_of_the_outer_classes_nothing(self):
-        assert volume_under_surface([0, 1, 2], [1, 1, 2]) == 0.5
-        assert volume_under_surface([0, 1, 2], [1, 2, 2]) == 0.5
-        assert volume_under_surface([0, 1, 2], [1, 2, 1]) == 0
-
-    def test_classes_give_the_order(self):
-        y, score = ["mild", "none", "severe", "mild"], [2, 1, 3, 4]
-        assert volume_under_surface(y, score, classes=["none", "mild", "severe"]) == 0.5
-        assert volume_under_surface(y, score) == 0
-
-    @pytest.mark.parametrize("seed", range(30))
-    def test_a_trio_counts_if_one_set_of_thresholds_classifies_all_three_rows(self, seed):
-        score = np.random.default_rng(seed).random((3, 3))
-        # Row i is class i under thresholds v if score[i, j] - v[j] <= score[i, i] - v[i] for every j.
-        exchanges = list(permutations(range(3), 2))
-        left = [np.eye(3)[i] - np.eye(3)[j] for i, j in exchanges]
-        found = linprog(
-            np.zeros(3), left, [score[i, i] - score[i, j] for i, j in exchanges], bounds=(None, None), method="highs"
-        )
-        assert volume_under_surface([0, 1, 2], score) == (found.status == 0)
-
-    def test_negative_distances_give_the_least_summed_distances(self):
-        y, prob = random_problem(3, n=30, k=3)
-        distance = np.linalg.norm(prob[:, None] - np.eye(3), axis=2)
-        best = [
-            min(permutations(range(3)), key=lambda order, trio=trio: sum(distance[list(trio), order])) == (0, 1, 2)
-            for trio in product(*(np.flatnonzero(y == label) for label in range(3)))
-        ]
-        assert volume_under_surface(y, -distance) == pytest.approx(np.mean(best), abs=1e-12)
+    assert metric([0, 1, 2] * 3, np.tile(score, (3, 1))) == pytest.approx(value, abs=1e-12)
 
 
 # ---- undefined ----
@@ -339,10 +234,6 @@ class TestUndefined:
     def test_nan_without_rows(self, metric):
         assert isnan(metric([], np.empty((0, 3))))
         assert isnan(metric([], np.empty((0, 3)), classes=["a", "b", "c"]))
-
-
-def test_the_volume_of_no_rows_with_one_score_is_nan():
-    assert isnan(volume_under_surface([], []))
 
 
 # ---- errors ----
@@ -381,7 +272,7 @@ class TestErrors:
             metric([0, 1, 2], np.eye(3), classes=["0", "1", "2"])
 
     def test_lengths(self, metric):
-        with self.raises(r"y_\w+ must hold one row of scores per label, got 3 for 4 labels"):
+        with self.raises(r"y_prob must hold one row of scores per label, got 3 for 4 labels"):
             metric([0, 1, 2, 2], np.eye(3))
         with self.raises("selected must hold one entry per row, got 2 for 3 rows"):
             metric([0, 1, 2], np.eye(3), [True, False])
@@ -390,7 +281,7 @@ class TestErrors:
 
     def test_values(self, metric):
         with self.raises(
-            r"y_\w+ must be finite, got NaN or infinite values in 1 of 3 rows, the first in row 1; repair"
+            r"y_prob must be finite, got NaN or infinite values in 1 of 3 rows, the first in row 1; repair"
         ):
             metric([0, 1, 2], np.diag([1, nan, 1]))
         with self.raises("selected must be a boolean mask, got dtype int64"):
@@ -399,23 +290,10 @@ class TestErrors:
             metric([0, 1, 2], np.eye(3), sample_weight=[1, 1, -1])
 
 
-@each_pair_metric
+@each_metric
 @pytest.mark.parametrize("shape", [(4,), (4, 1), (2, 2, 2)])
 def test_metrics_of_pairs_need_all_columns(metric, shape):
     with pytest.raises(
         ValueError, match=r"y_prob must be of shape \(n, n_classes\) with two .*; pass all of predict_p"
     ):
         metric([0, 1, 0, 1], np.ones(shape))
-
-
-@pytest.mark.parametrize("shape", [(4, 2), (4, 4), (1, 4, 3)])
-def test_the_volume_needs_one_column_or_three(shape):
-    with pytest.raises(
-        ValueError, match=r"y_score must be of shape \(n,\) or \(n, 3\), got .*; use hand_till_m or auc_mu"
-    ):
-        volume_under_surface([0, 1, 2, 2], np.ones(shape))
-
-
-def test_the_volume_of_one_score_needs_three_classes():
-    with pytest.raises(ValueError, match=r"y_true must hold 3 classes, for this metric, got 2: \[0, 1\]"):
-        volume_under_surface([0, 1, 1], [0.1, 0.2, 0.3])

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 import strategies
 from aucross import AUCross, PlugInAUC, SCross
 from aucross.evaluation import achieved_coverage, auc_interval, selective_auc
-from aucross.evaluation.inputs import ScoredRows
+from aucross.evaluation.inputs import SelectedRows
 from aucross.evaluation.lower_bounds import auc_bounds, auc_under_exponential_weights
 from aucross.evaluation.promise import PromiseWarning, SelectivePromise, promise_selection, promise_selective
 from strategies import property_test
@@ -114,7 +114,7 @@ def test_in_large_samples_it_is_the_interval_of_delong():
 
 def accepted_rows(weight, n=150):
     y, score, selected = make_rows(n)
-    return ScoredRows(y[selected], np.round(score[selected], 1), np.asarray(weight)[selected])
+    return SelectedRows(y[selected], np.round(score[selected], 1), np.asarray(weight)[selected])
 
 
 def test_replicates_by_runs_and_by_rows_have_one_distribution():
@@ -635,7 +635,7 @@ def test_a_coverage_that_is_missed_is_seldom_promised():
 
 def test_bounds_at_several_levels_come_from_one_call():
     y, score, _ = make_rows()
-    rows = ScoredRows(y, score, np.ones(400))
+    rows = SelectedRows(y, score, np.ones(400))
     levels = (0.2, 0.05, 0.001)
     for n_bootstrap in (None, 2000):
         bounds = auc_bounds(rows, levels, n_bootstrap, 0)

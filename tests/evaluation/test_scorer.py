@@ -24,7 +24,6 @@ from aucross.evaluation.multiclass_evaluate import MULTICLASS_METRICS
 
 LOSSES = {
     "expected_calibration_error",
-    "generalized_risk",
     "oracle_gap",
     "positives_deferred",
     "selective_brier",

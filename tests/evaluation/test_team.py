@@ -18,7 +18,7 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
-from aucross.evaluation import expected_cost, generalized_risk, selective_accuracy, selective_risk
+from aucross.evaluation import expected_cost, selective_accuracy, selective_risk
 from aucross.evaluation.team import LINEAR_METRICS, team_predictions, team_score
 
 COSTS = {"review_cost": 0.0, "cost_matrix": [[0, 1], [5, -1]]}
@@ -27,7 +27,6 @@ LINEAR_CALLS = [
     (accuracy_score, {"normalize": False}),
     (balanced_accuracy_score, {}),
     (expected_cost, COSTS),
-    (generalized_risk, {}),
     (hamming_loss, {}),
     (recall_score, {}),
     (recall_score, {"average": "macro"}),

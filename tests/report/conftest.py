@@ -61,7 +61,7 @@ def settings() -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def summary(credit, settings) -> dict[str, Any]:
-    return build_summary(credit.clf, credit.X, credit.y, groups=credit.groups, **settings)
+    return build_summary(credit.clf, credit.X, credit.y, by=credit.groups, **settings)
 
 
 def make_interaction(n_rows, seed=0):

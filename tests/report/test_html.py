@@ -40,7 +40,7 @@ def hostile():
         clf,
         frame[300:],
         y[300:],
-        groups=np.where(X[300:, 0] > 0, "<i>left</i>", "ri|ght"),
+        by=np.where(X[300:, 0] > 0, "<i>left</i>", "ri|ght"),
         class_names=("<b>good</b>", "& bad"),
         title=f"Title {HOSTILE}",
         data_name="{{ 7 * 7 }}",

@@ -98,8 +98,8 @@ def test_rows_of_weight_zero_take_no_part():
     clf, X, y = make_linear(800)
     used = np.arange(len(y)) % 3 > 0
     groups = np.where(X[:, 0] > 0, "a", "b")
-    with_zeros = quick((clf, X, y), sample_weight=used.astype(float), groups=groups)
-    without = quick((clf, X[used], y[used]), groups=groups[used])
+    with_zeros = quick((clf, X, y), sample_weight=used.astype(float), by=groups)
+    without = quick((clf, X[used], y[used]), by=groups[used])
     compare(with_zeros, without)
     assert with_zeros["data"]["n"] == used.sum()
     assert [group["n"] for group in with_zeros["coverages"][0]["groups"]] == [

@@ -63,7 +63,7 @@ def write_model_report(
             clf,
             rows.X,
             rows.y,
-            groups=rows.by,
+            by=rows.by,
             sample_weight=rows.weight,
             class_names=schema.labels,
             title=f"Automatic decisions and review: {schema.roles.target}",

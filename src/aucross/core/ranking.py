@@ -103,7 +103,7 @@ class RankedScores:
             return cls._of_counts(score[positive], score[~positive])
         weight = check_weights(sample_weight, len(positive))
         used = np.flatnonzero(weight)
-        order = used[np.argsort(score[used])]
+        order = used[_ascending(score[used])]
         return cls._grouped(score[order], (weight * positive)[order], (weight * ~positive)[order])
 
     @classmethod
@@ -478,6 +478,11 @@ def equal_parts(score: FloatArray, weight: FloatArray, n_parts: int) -> IndexArr
     middle = np.cumsum(at_entry) - at_entry / 2
     part: IndexArray = np.minimum((middle / at_entry.sum() * n_parts).astype(np.intp), n_parts - 1)[entry]
     return part
+
+
+def _ascending(score: FloatArray) -> IndexArray:
+    """Row numbers by ascending score; rows that come sorted are not sorted again."""
+    return np.arange(len(score)) if (score[1:] >= score[:-1]).all() else np.argsort(score)
 
 
 def _accumulate(winners: FloatArray, losers: FloatArray, out: FloatArray) -> None:

@@ -7,9 +7,10 @@ begins; bands give two boundaries each, so seven bands make at most fifteen segm
     band .90    |  accepted | rejected  | accepted  |
     band .80    |  accepted | rejected  | rejected  |
 
-A replicate is a count per row (how often it was drawn). From the counts come, per segment, the weight of positives,
-of negatives and of wrong predictions, and the pairs won inside the segment. The AUC of any selection follows: pairs
-won inside its segments, plus positives of a segment times negatives of the accepted segments below it.
+A replicate is a count per row (how often it was drawn); the rows as given are the replicate that draws each once. From
+the counts come, per segment, the weight of positives, of negatives and of wrong predictions, and the pairs won inside
+the segment. The AUC of any selection follows: pairs won inside its segments, plus positives of a segment times
+negatives of the accepted segments below it.
 """
 
 from __future__ import annotations
@@ -22,19 +23,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.ranking import FloatArray, IndexArray
+from aucross.evaluation.inputs import BoolArray, EvaluationRows
 
-BoolArray = NDArray[np.bool_]
+ByteArray = NDArray[np.uint8]
 WeightArray = NDArray[Any]  # counts as integers, or counts times weights as float64
+
+# A selection that changes sides more often than this along the score gains nothing from segments.
+_MOST_CHANGES = 16
 
 
 @dataclass(frozen=True, eq=False)
 class SelectionStatistics:
-    """Metrics of several selections (columns) over bootstrap replicates (rows)."""
+    """Metrics of several selections (columns) over bootstrap replicates (rows), and the weight of their positives."""
 
     achieved_coverage: FloatArray
     selective_auc: FloatArray
     selective_accuracy: FloatArray
     positive_rate: FloatArray
+    positives: FloatArray
 
 
 def draw_counts(n_rows: int, n_bootstrap: int, seed: int) -> Iterator[IndexArray]:
@@ -50,61 +56,123 @@ def draw_counts(n_rows: int, n_bootstrap: int, seed: int) -> Iterator[IndexArray
         yield np.bincount(drawn.astype(np.intp), minlength=n_rows)
 
 
-class RankedRows(NamedTuple):
-    """What the standard metrics read of each row: label, score, and whether the prediction is right."""
+@dataclass(frozen=True, eq=False)
+class RankedSelections:
+    """Rows sorted by score and parted into segments, once; :meth:`statistics` answers for any counts of the rows."""
 
-    positive: BoolArray
-    score: FloatArray
-    correct: BoolArray
+    rows: EvaluationRows
+    members: IndexArray | None
+    is_everything: BoolArray  # which of the selections leave no row out
+    parts: tuple[_SegmentedRows, ...]
+
+    @classmethod
+    def of(cls, rows: EvaluationRows, selections: BoolArray, members: IndexArray | None = None) -> RankedSelections:
+        """Sort the rows, or those of them that are `members`.
+
+        Parameters
+        ----------
+        rows : EvaluationRows
+            Arrays of shape (n,).
+        selections : ndarray of shape (n_selections, n), bool
+            Masks of the selected rows.
+        members : ndarray of row numbers, optional
+            The rows that take part; all by default.
+        """
+        own = slice(None) if members is None else members
+        order = np.argsort(rows.score[own])  # equal scores in any order: they count as one
+        masks = selections[:, own]
+        codes = _packed(masks)[:, order]
+        order = order if members is None else members[order]
+        ranked = _SortedRows(order, rows.score[order], rows.positive[order], ~rows.correct[order])
+        return cls(rows, members, np.asarray(masks.all(axis=1)), tuple(_parts(ranked, codes, len(masks))))
+
+    def statistics(self, counts: Iterator[WeightArray]) -> SelectionStatistics:
+        """Evaluate the selections on every weighting of the rows.
+
+        Parameters
+        ----------
+        counts : iterator of ndarray of shape (n,)
+            How often each row counts in each replicate, in the order of the rows.
+
+        Returns
+        -------
+        SelectionStatistics
+            NaN where a metric is undefined: no row selected, for the AUC one class only, for the coverage no weight.
+        """
+        return statistics_of([self], counts)[0]
 
 
-def selection_statistics(
-    rows: RankedRows, selections: BoolArray, counts: Iterator[WeightArray], sample_weight: FloatArray | None = None
-) -> SelectionStatistics:
-    """Evaluate selections on every weighting of the rows.
-
-    Parameters
-    ----------
-    rows : RankedRows
-        Arrays of shape (n,).
-    selections : ndarray of shape (n_selections, n), bool
-        Masks of the selected rows.
-    counts : iterator of ndarray of shape (n,)
-        Weight of each row in each replicate, in the order of the rows.
-    sample_weight : ndarray of shape (n,), optional
-        Weights that multiply the counts.
-
-    Returns
-    -------
-    SelectionStatistics
-        NaN where a metric is undefined: no row selected, for the AUC one class only, for the coverage no weight.
-    """
-    order = np.argsort(rows.score, kind="stable")
-    parts = [
-        _SegmentedRows.from_sorted(order, rows, selections, members)
-        for members in _shared_segments(selections[:, order], rows.score[order])
-    ]
-    sums: list[list[tuple[WeightArray, ...]]] = [[] for _ in parts]
-    totals = []
+def statistics_of(rankings: Sequence[RankedSelections], counts: Iterator[WeightArray]) -> list[SelectionStatistics]:
+    """The statistics of several rankings of the same rows, from one pass over the counts."""
+    sums: list[list[list[WeightArray]]] = [[] for _ in rankings]
+    totals: list[list[float]] = [[] for _ in rankings]
+    sample_weight = rankings[0].rows.sample_weight
     for count in counts:
         weight = count if sample_weight is None else count * sample_weight
-        totals.append(weight.sum())
-        for part, replicates in zip(parts, sums, strict=True):
-            replicates.append(part.sums(weight))
-    return _statistics(parts, sums, np.array(totals, dtype=np.float64), len(selections))
+        for ranking, own_sums, own_totals in zip(rankings, sums, totals, strict=True):
+            own_sums.append([part.sums(weight) for part in ranking.parts])
+            own_totals.append(float((weight if ranking.members is None else weight.take(ranking.members)).sum()))
+    return [_statistics(*found) for found in zip(rankings, sums, totals, strict=True)]
 
 
-def _shared_segments(selections: BoolArray, score: FloatArray) -> list[IndexArray]:
-    """Group the selections (given in score order) that can share one set of segments.
+class _SortedRows(NamedTuple):
+    """Rows by ascending score: their numbers, and what the metrics read of them."""
 
-    Bands can. A selection that splits equal scores, or that changes sides so often that segments are no shortcut (a
-    gate sees more than the score), stands alone: its accepted rows then are one segment.
+    order: IndexArray
+    score: FloatArray
+    positive: BoolArray
+    wrong: BoolArray
+
+    def take(self, kept: BoolArray) -> _SortedRows:
+        return _SortedRows(self.order[kept], self.score[kept], self.positive[kept], self.wrong[kept])
+
+    def negatives_around(self, places: IndexArray) -> tuple[IndexArray, IndexArray]:
+        """For the positives at some places: negatives with a lower score, and negatives up to theirs."""
+        is_first = np.append(True, self.score[1:] != self.score[:-1])
+        if is_first.all():  # nothing ties: whoever stands before a positive and is none is a negative
+            below = places - np.arange(len(places))
+            return below, below
+        first = np.flatnonzero(is_first)
+        negatives = _prefix_sums((~self.positive).astype(np.intp))[np.append(first, len(self.score))]
+        tie = np.cumsum(is_first)[places]
+        return negatives[tie - 1], negatives[tie]
+
+
+def _packed(selections: BoolArray) -> ByteArray:
+    """The selections as bits, eight to a byte: one gather then puts eight masks into the order of the scores."""
+    packed = np.zeros((-(-len(selections) // 8), selections.shape[1]), dtype=np.uint8)
+    for number, mask in enumerate(selections):
+        packed[number // 8] |= mask * np.uint8(1 << number % 8)
+    return packed
+
+
+def _unpacked(codes: ByteArray, number: int) -> BoolArray:
+    """One of the selections, or its changes."""
+    return np.asarray(codes[number // 8] & np.uint8(1 << number % 8), dtype=np.bool_)
+
+
+def _parts(rows: _SortedRows, codes: ByteArray, n_selections: int) -> Iterator[_SegmentedRows]:
+    """The selections that share one set of segments, and each of the others alone.
+
+    Bands can share. A selection that splits equal scores, or that changes sides so often that segments are no shortcut
+    (a gate sees more than the score), stands alone: its accepted rows then are one segment.
     """
-    tied = score[1:] == score[:-1]
-    changes = selections[:, 1:] != selections[:, :-1]
-    is_simple = ~(changes & tied).any(axis=1) & (changes.sum(axis=1) <= 16)
-    together = [np.flatnonzero(is_simple)] if is_simple.any() else []
-    return together + [np.array([member]) for member in np.flatnonzero(~is_simple)]
+    changes = np.flatnonzero((codes[:, 1:] != codes[:, :-1]).any(axis=0))
+    flipped = codes[:, changes] ^ codes[:, changes + 1]
+    tied = rows.score[changes] == rows.score[changes + 1]
+    together, is_start = [], np.zeros(len(changes), dtype=np.bool_)
+    for number in range(n_selections):
+        flips = _unpacked(flipped, number)
+        if np.count_nonzero(flips) <= _MOST_CHANGES and not (flips & tied).any():
+            together.append(number)
+            is_start |= flips
+        else:
+            kept = _unpacked(codes, number)
+            yield _SegmentedRows.of(rows.take(kept), np.array([0]), np.array([number]), np.array([[True]]))
+    if together:
+        starts = np.append(0, changes[is_start] + 1)
+        accepted = np.array([_unpacked(codes[:, starts], number) for number in together])
+        yield _SegmentedRows.of(rows, starts, np.array(together), accepted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,41 +192,38 @@ class _SegmentedRows:
     negatives_before: IndexArray  # per positive: number of negatives in the segments below its own
 
     @classmethod
-    def from_sorted(
-        cls, order: IndexArray, rows: RankedRows, selections: BoolArray, members: IndexArray
-    ) -> _SegmentedRows:
-        if len(members) == 1:
-            order = order[selections[members[0], order]]
-        masks = selections[np.ix_(members, order)]
-        starts = np.flatnonzero((masks[:, 1:] != masks[:, :-1]).any(axis=0)) + 1
-        bounds = np.concatenate(([0], starts, [len(order)]))
-        negatives = _Segments.of(order, ~rows.positive[order], bounds)
-        positives = _Segments.of(order, rows.positive[order], bounds)
-        scores_of_negatives, scores_of_positives = rows.score[negatives.rows], rows.score[positives.rows]
+    def of(cls, rows: _SortedRows, starts: IndexArray, members: IndexArray, accepted: BoolArray) -> _SegmentedRows:
+        bounds = np.append(starts, len(rows.order))
+        places = np.flatnonzero(rows.positive)
+        positives = _Segments.of(rows.order, places, bounds)
+        negatives = _Segments.of(rows.order, np.flatnonzero(~rows.positive), bounds)
+        below, up_to = rows.negatives_around(places)
         return cls(
             members=members,
-            accepted=masks[:, bounds[:-1]] if len(order) else np.ones((len(members), 1), dtype=bool),
+            accepted=accepted,
             negatives=negatives,
             positives=positives,
-            wrong=_Segments.of(order, ~rows.correct[order], bounds),
-            negatives_below=np.searchsorted(scores_of_negatives, scores_of_positives, side="left"),
-            negatives_up_to=np.searchsorted(scores_of_negatives, scores_of_positives, side="right"),
+            wrong=_Segments.of(rows.order, np.flatnonzero(rows.wrong), bounds),
+            negatives_below=below,
+            negatives_up_to=up_to,
             negatives_before=np.repeat(negatives.bounds[:-1], np.diff(positives.bounds)),
         )
 
-    def sums(self, weight: WeightArray) -> tuple[WeightArray, ...]:
-        """Per segment: weight of positives, of negatives, of wrong predictions, and twice the pairs won inside."""
+    def sums(self, weight: WeightArray) -> WeightArray:
+        """Per segment (column): weight of positives, of negatives, of wrong predictions, twice the pairs won inside."""
         negative_weight, positive_weight = weight.take(self.negatives.rows), weight.take(self.positives.rows)
         below = _prefix_sums(negative_weight)
         beaten_twice = below.take(self.negatives_below) + below.take(self.negatives_up_to)
         # Pairs are counted from the bottom of all rows. Those with negatives below the segment are taken off row by
         # row: taken off the sum, they would drown the pairs of a light segment above a heavy one in rounding.
         beaten_twice -= 2 * below.take(self.negatives_before)
-        return (
-            self.positives.add_up(positive_weight),
-            self.negatives.add_up(negative_weight),
-            self.wrong.add_up(weight.take(self.wrong.rows)),
-            self.positives.add_up(positive_weight * beaten_twice),
+        return np.array(
+            (
+                self.positives.add_up(positive_weight),
+                self.negatives.add_up(negative_weight),
+                self.wrong.add_up(weight.take(self.wrong.rows)),
+                self.positives.add_up(positive_weight * beaten_twice),
+            )
         )
 
 
@@ -170,8 +235,8 @@ class _Segments:
     bounds: IndexArray  # n_segments + 1
 
     @classmethod
-    def of(cls, order: IndexArray, chosen: BoolArray, bounds: IndexArray) -> _Segments:
-        return cls(order[chosen], np.concatenate(([0], np.cumsum(chosen)))[bounds])
+    def of(cls, order: IndexArray, places: IndexArray, bounds: IndexArray) -> _Segments:
+        return cls(order[places], np.searchsorted(places, bounds))
 
     def add_up(self, values: WeightArray) -> WeightArray:
         """Sum of the values in each segment; segments may be empty."""
@@ -182,28 +247,29 @@ class _Segments:
 
 
 def _statistics(
-    parts: Sequence[_SegmentedRows],
-    sums: Sequence[Sequence[tuple[WeightArray, ...]]],
-    totals: FloatArray,
-    n_selections: int,
+    ranking: RankedSelections, sums: Sequence[Sequence[WeightArray]], totals: Sequence[float]
 ) -> SelectionStatistics:
-    positives, negatives, wrong, won = (np.empty((len(totals), n_selections)) for _ in range(4))
-    for part, replicates in zip(parts, sums, strict=True):
-        sums_of_part = np.array(replicates, dtype=np.float64).reshape(len(totals), 4, part.accepted.shape[1])
+    positives, negatives, wrong, won = (np.empty((len(totals), len(ranking.is_everything))) for _ in range(4))
+    for number, part in enumerate(ranking.parts):
+        of_part = np.array([replicate[number] for replicate in sums], dtype=np.float64)
+        of_part = of_part.reshape(len(totals), 4, part.accepted.shape[1])
         # One selection after the other: together they would take replicates x segments x selections numbers.
         for member, accepted in zip(part.members, part.accepted, strict=True):
-            in_positives, in_negatives, in_wrong, won_twice = sums_of_part[:, :, accepted].swapaxes(0, 1)
+            in_positives, in_negatives, in_wrong, won_twice = of_part[:, :, accepted].swapaxes(0, 1)
             below = np.cumsum(in_negatives, axis=1) - in_negatives
             positives[:, member] = in_positives.sum(axis=1)
             negatives[:, member] = in_negatives.sum(axis=1)
             wrong[:, member] = in_wrong.sum(axis=1)
             won[:, member] = won_twice.sum(axis=1) / 2 + (in_positives * below).sum(axis=1)
     selected = positives + negatives
+    # All rows are all rows, whatever the order in which their weights are added up.
+    total = np.where(ranking.is_everything, selected, np.array(totals, dtype=np.float64)[:, None])
     return SelectionStatistics(
-        achieved_coverage=share_of(selected, totals[:, None]),
+        achieved_coverage=share_of(selected, total),
         selective_auc=share_of(won, positives * negatives),
         selective_accuracy=share_of(selected - wrong, selected),
         positive_rate=share_of(positives, selected),
+        positives=positives,
     )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.metrics import log_loss
 
 from aucross.core.ranking import equal_parts
-from aucross.evaluation.inputs import ScoredRows, check_probability, scored_rows, weighted_mean
+from aucross.evaluation.inputs import SelectedRows, selected_rows, weighted_mean
 
 BinStrategy = Literal["uniform", "quantile"]
 
@@ -51,46 +51,6 @@ def selective_brier(
     """
     rows = _probability_rows(y_true, y_score, selected, sample_weight)
     return weighted_mean((rows.score - rows.positive) ** 2, rows.weight)
-
-
-def brier_skill(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    selected: ArrayLike | None = None,
-    *,
-    prior: float,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Brier skill of the selected rows: the Brier score against that of the training prior on the same rows.
-
-    Parameters
-    ----------
-    y_true, y_score, selected, sample_weight
-        As for :func:`selective_brier`.
-    prior : float in [0, 1]
-        Positive rate of the training rows, the forecast of someone without a model.
-
-    Returns
-    -------
-    float
-        ``1 - Brier(y_score) / Brier(prior)``: 1 is perfect, 0 no better than the prior. NaN if nothing is selected or
-        the prior makes no error.
-
-    Notes
-    -----
-    Common practice in forecasting.
-
-    Examples
-    --------
-    >>> from aucross.evaluation import brier_skill
-    >>> brier_skill([0, 1, 1], [0.0, 0.5, 0.1], [True, True, False], prior=0.5)
-    0.5
-    """
-    forecast = check_probability(prior, "prior")
-    rows = _probability_rows(y_true, y_score, selected, sample_weight)
-    reference = weighted_mean((forecast - rows.positive) ** 2, rows.weight)
-    ours = weighted_mean((rows.score - rows.positive) ** 2, rows.weight)
-    return 1.0 - ours / reference if reference > 0 else float("nan")
 
 
 def selective_log_loss(
@@ -186,7 +146,7 @@ def expected_calibration_error(
 
 def _probability_rows(
     y_true: ArrayLike, y_score: ArrayLike, selected: ArrayLike | None, sample_weight: ArrayLike | None
-) -> ScoredRows:
+) -> SelectedRows:
     score = np.asarray(y_score, dtype=np.float64)
     outside = (score < 0) | (score > 1)
     if outside.any():
@@ -194,4 +154,4 @@ def _probability_rows(
             f"y_score must be probabilities in [0, 1], got {score[outside].flat[0]:g}; "
             "pass predict_proba, or calibrate the scores first"
         )
-    return scored_rows(y_true, score, selected, sample_weight)
+    return selected_rows(y_true, score, selected, sample_weight)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_coverage
@@ -73,66 +72,6 @@ def coverage_error(selected: ArrayLike, target_coverage: float, sample_weight: A
     0.25
     """
     return achieved_coverage(selected, sample_weight) - check_coverage(target_coverage, "target_coverage")
-
-
-def coverage_shortfall(selected: ArrayLike, target_coverage: float, sample_weight: ArrayLike | None = None) -> float:
-    """Coverage that is missing: ``max(0, target - achieved)``.
-
-    Parameters
-    ----------
-    selected : array-like of shape (n,), bool
-        True for the rows whose prediction is used.
-    target_coverage : float in (0, 1]
-        Coverage asked for.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
-
-    Returns
-    -------
-    float
-        0 where the target is reached or passed; NaN without rows.
-
-    Examples
-    --------
-    >>> from aucross.evaluation import coverage_shortfall
-    >>> coverage_shortfall([True, False, False, True], 0.75), coverage_shortfall([True, True, True, True], 0.75)
-    (0.25, 0.0)
-    """
-    # np.maximum keeps NaN, the built-in max would turn it into 0.
-    return float(np.maximum(-coverage_error(selected, target_coverage, sample_weight), 0.0))
-
-
-def coverage_attainment(coverages: ArrayLike, target_coverage: float, *, tolerance: float = 0.01) -> float:
-    """Share of splits or bootstrap replicates whose coverage reaches the target, up to a tolerance.
-
-    Parameters
-    ----------
-    coverages : array-like of shape (n_splits,)
-        Coverage reached in each split or replicate.
-    target_coverage : float in (0, 1]
-        Coverage asked for.
-    tolerance : float, default=0.01
-        Shortfall that still counts as reached.
-
-    Returns
-    -------
-    float
-        Share with ``coverage >= target_coverage - tolerance``; NaN without splits.
-
-    Examples
-    --------
-    >>> from aucross.evaluation import coverage_attainment
-    >>> coverage_attainment([0.91, 0.895, 0.87, 0.90], 0.9)
-    0.75
-    """
-    reached = np.asarray(coverages, dtype=np.float64)
-    if reached.ndim != 1 or not ((reached >= 0) & (reached <= 1)).all():
-        raise ValueError("coverages must be a 1-d array of numbers in [0, 1]; drop replicates without rows")
-    if tolerance < 0:
-        raise ValueError(f"tolerance must not be negative, got {tolerance:g}")
-    # The margin makes 0.9 - 0.01 reach 0.89 in spite of rounding.
-    enough = reached >= check_coverage(target_coverage, "target_coverage") - tolerance - 1e-12
-    return float(enough.mean()) if len(enough) else float("nan")
 
 
 def selected_counts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,18 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, as_positive, check_scores, check_weights
-from aucross.evaluation.bootstrap import BoolArray, RankedRows, draw_counts, selection_statistics
-from aucross.evaluation.calibration import expected_calibration_error, selective_brier, selective_log_loss
-from aucross.evaluation.coverage import base_rate_shift, positives_deferred
-from aucross.evaluation.decisions import (
-    classification_quality,
-    generalized_risk,
-    predict_reject_recall,
-    rejection_quality,
-    selective_risk,
-)
-from aucross.evaluation.inputs import check_probability
-from aucross.evaluation.metrics import (
+from aucross.evaluation.auc_metrics import (
     auc_gain,
     oracle_gap,
     selective_average_precision,
@@ -31,6 +20,13 @@ from aucross.evaluation.metrics import (
     selective_ks,
     selective_partial_auc,
 )
+from aucross.evaluation.bootstrap import RankedSelections, draw_counts
+from aucross.evaluation.calibration import expected_calibration_error, selective_brier, selective_log_loss
+from aucross.evaluation.coverage import base_rate_shift, positives_deferred
+from aucross.evaluation.decisions import (
+    selective_risk,
+)
+from aucross.evaluation.inputs import BoolArray, EvaluationRows, check_probability
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 
 # The paper's coverages.
@@ -40,15 +36,6 @@ DEFAULT_COVERAGES = (0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
 STANDARD_METRICS = ("achieved_coverage", "coverage_error", "selective_auc", "selective_accuracy", "positive_rate")
 
 Metric = Callable[..., float]
-
-
-class _Rows(NamedTuple):
-    """Checked labels, scores and predictions of the rows to evaluate on."""
-
-    positive: BoolArray
-    score: FloatArray
-    predicted: BoolArray
-    sample_weight: FloatArray | None
 
 
 def _of_scores(metric: Metric) -> Metric:
@@ -79,16 +66,7 @@ _MEASURES: Mapping[Metric, Metric] = {
             selective_partial_auc,
         )
     },
-    **{
-        metric: _of_labels(metric)
-        for metric in (
-            classification_quality,
-            generalized_risk,
-            predict_reject_recall,
-            rejection_quality,
-            selective_risk,
-        )
-    },
+    **{metric: _of_labels(metric) for metric in (selective_risk,)},
     **{metric: _of_selection(metric) for metric in (base_rate_shift, positives_deferred)},
 }
 
@@ -249,14 +227,20 @@ def evaluate_selections(
     check_replicates(n_bootstrap)
     seed = seed_from(random_state)
     n_rows = len(rows.positive)
-    as_given = np.ones(n_rows, dtype=np.intp)
-    estimates = _measure(rows, masks, target, requested, lambda: iter([as_given]))
+    ranked = RankedSelections.of(rows, masks)
+
+    def measure(counts: Callable[[], Iterator[NDArray[Any]]]) -> dict[str, FloatArray]:
+        standard = _standard_metrics(ranked, target, counts())
+        # Drawn a second time, from the same seed: keeping all counts would take n_bootstrap times the rows.
+        return standard | (_requested_metrics(rows, masks, requested, counts()) if requested else {})
+
+    estimates = measure(lambda: iter([np.ones(n_rows, dtype=np.intp)]))
     return SelectiveEvaluation(
         target_coverage=target,
         estimates={name: values[0] for name, values in estimates.items()},
-        replicates=_measure(rows, masks, target, requested, lambda: draw_counts(n_rows, n_bootstrap, seed)),
-        n_positive=(masks & rows.positive).sum(axis=1),
-        n_negative=(masks & ~rows.positive).sum(axis=1),
+        replicates=measure(lambda: draw_counts(n_rows, n_bootstrap, seed)),
+        n_positive=np.count_nonzero(masks & rows.positive, axis=1),
+        n_negative=np.count_nonzero(masks & ~rows.positive, axis=1),
         confidence_level=confidence_level,
         drawn_from=(n_rows, seed),
     )
@@ -326,39 +310,35 @@ def compare_selective(
     return one.minus(other)
 
 
-def _measure(
-    rows: _Rows,
-    masks: BoolArray,
-    target: FloatArray,
-    requested: Mapping[str, Metric],
-    counts: Callable[[], Iterator[NDArray[Any]]],
+def _standard_metrics(
+    ranked: RankedSelections, target: FloatArray, counts: Iterator[NDArray[Any]]
 ) -> dict[str, FloatArray]:
-    """All metrics under every weighting of the rows: arrays of shape (n_weightings, n_coverages)."""
-    ranked = RankedRows(rows.positive, rows.score, rows.predicted == rows.positive)
-    standard = selection_statistics(ranked, masks, counts(), rows.sample_weight)
-    # All rows are all rows, whatever the order in which their weights are added up.
-    achieved = np.where(masks.all(axis=1), 1.0, standard.achieved_coverage)
-    measured = {
-        "achieved_coverage": achieved,
-        "coverage_error": achieved - target,
-        "selective_auc": standard.selective_auc,
-        "selective_accuracy": standard.selective_accuracy,
-        "positive_rate": standard.positive_rate,
+    """The metrics of every evaluation under each weighting of the rows: arrays of shape (n_weightings, n_coverages)."""
+    found = ranked.statistics(counts)
+    return {
+        "achieved_coverage": found.achieved_coverage,
+        "coverage_error": found.achieved_coverage - target,
+        "selective_auc": found.selective_auc,
+        "selective_accuracy": found.selective_accuracy,
+        "positive_rate": found.positive_rate,
     }
-    if requested:
-        # Drawn a second time, from the same seed: keeping all counts would take n_bootstrap times the rows.
-        values = np.array(
-            [
-                [[metric(rows, mask, _weight(rows, count)) for mask in masks] for metric in requested.values()]
-                for count in counts()
-            ],
-            dtype=np.float64,
-        ).reshape(-1, len(requested), len(masks))
-        measured |= {name: values[:, index] for index, name in enumerate(requested)}
-    return measured
 
 
-def _weight(rows: _Rows, count: NDArray[Any]) -> FloatArray:
+def _requested_metrics(
+    rows: EvaluationRows, masks: BoolArray, requested: Mapping[str, Metric], counts: Iterator[NDArray[Any]]
+) -> dict[str, FloatArray]:
+    """The same for metrics that are computed anew from the rows of each weighting."""
+    values = np.array(
+        [
+            [[metric(rows, mask, _weight(rows, count)) for mask in masks] for metric in requested.values()]
+            for count in counts
+        ],
+        dtype=np.float64,
+    ).reshape(-1, len(requested), len(masks))
+    return {name: values[:, index] for index, name in enumerate(requested)}
+
+
+def _weight(rows: EvaluationRows, count: NDArray[Any]) -> FloatArray:
     return count.astype(np.float64) if rows.sample_weight is None else count * rows.sample_weight
 
 
@@ -406,7 +386,9 @@ def check_coverages(coverages: Iterable[float]) -> list[float]:
     return checked
 
 
-def _check_rows(y_true: ArrayLike, y_score: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None) -> _Rows:
+def _check_rows(
+    y_true: ArrayLike, y_score: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None
+) -> EvaluationRows:
     positive, predicted = as_positive(y_true), as_positive(y_pred, "y_pred")
     n_rows = len(positive)
     if len(predicted) != n_rows:
@@ -414,15 +396,14 @@ def _check_rows(y_true: ArrayLike, y_score: ArrayLike, y_pred: ArrayLike, sample
     if n_rows == 0:
         raise ValueError("there must be at least one row to evaluate on, got none")
     weight = None if sample_weight is None else check_weights(sample_weight, n_rows)
-    return _Rows(positive, check_scores(y_score, n_rows), predicted, weight)
+    return EvaluationRows(positive, check_scores(y_score, n_rows), predicted, weight)
 
 
-def _with_weight(rows: _Rows, masks: BoolArray) -> tuple[_Rows, BoolArray]:
+def _with_weight(rows: EvaluationRows, masks: BoolArray) -> tuple[EvaluationRows, BoolArray]:
     """Leave out rows of weight 0, from draws and counts too: no replicate can then be without weight."""
     if rows.sample_weight is None or (used := rows.sample_weight > 0).all():
         return rows, masks
-    kept = _Rows(rows.positive[used], rows.score[used], rows.predicted[used], rows.sample_weight[used])
-    return kept, masks[:, used]
+    return rows.take(used), masks[:, used]
 
 
 def check_replicates(n_bootstrap: int) -> None:
@@ -459,7 +440,7 @@ def positive_labels(clf: Any, y: ArrayLike) -> BoolArray:
 
 
 def _known_labels(clf: Any, y: ArrayLike) -> NDArray[Any]:
-    """Mask of the rows whose label is the positive class of a fitted classifier."""
+    """The labels as an array; those that the classifier does not know are refused."""
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must be 1-d, got shape {labels.shape}; pass np.ravel(y) for a single column")

@@ -9,7 +9,7 @@ import numpy as np
 
 from aucross.core.missing import is_missing as is_missing  # noqa: PLC0414  (the report may read evaluation only)
 from aucross.core.ranking import IndexArray
-from aucross.evaluation.bootstrap import BoolArray
+from aucross.evaluation.inputs import BoolArray
 
 # Names of the line of all rows and of the group of rows whose value is missing.
 ALL_ROWS = "(all rows)"
@@ -28,50 +28,51 @@ class GroupColumn(NamedTuple):
         sizes = np.bincount(self.codes, minlength=len(self.labels))
         return np.split(order, np.cumsum(sizes)[:-1])
 
-    def take(self, kept: BoolArray) -> GroupColumn:
+    def take(self, kept: BoolArray | IndexArray) -> GroupColumn:
         """The same for some of the rows; groups without rows go."""
         present, codes = np.unique(self.codes[kept], return_inverse=True)
         return GroupColumn(tuple(self.labels[code] for code in present), codes)
 
 
-def group_column(groups: Any, n_rows: int) -> GroupColumn:
+def group_column(by: Any, n_rows: int) -> GroupColumn:
     """Read a column of group labels: any array, list or series; missing values become the group ``"(missing)"``.
 
-    The groups are ordered as the categories of a pandas categorical, otherwise sorted; the missing ones come last.
+    The groups are ordered as the categories of a pandas categorical, otherwise sorted; the missing ones come last. A
+    column that was read before comes back as it is.
     """
-    values = [MISSING if is_missing(value) else value for value in _listed(groups)]
+    if isinstance(by, GroupColumn):
+        return by
+    values = [MISSING if is_missing(value) else value for value in _listed(by)]
     if len(values) != n_rows:
-        raise ValueError(f"groups must hold one value per row, got {len(values)} for {n_rows} rows")
+        raise ValueError(f"by must hold one value per row, got {len(values)} for {n_rows} rows")
     try:
         found = set(values)
     except TypeError:
-        raise TypeError(
-            "groups must hold one value per row, got lists or arrays inside; pass a single column"
-        ) from None
+        raise TypeError("by must hold one value per row, got lists or arrays inside; pass a single column") from None
     if ALL_ROWS in found:
-        raise ValueError(f"groups must not hold {ALL_ROWS!r}, the name of the line of all rows; rename that group")
+        raise ValueError(f"by must not hold {ALL_ROWS!r}, the name of the line of all rows; rename that group")
     if n_rows and found == {MISSING}:
-        raise ValueError(f"groups must hold at least one value, got {n_rows} missing ones; choose another column")
-    labels = _ordered(found - {MISSING}, groups) + [MISSING] * (MISSING in found)
+        raise ValueError(f"by must hold at least one value, got {n_rows} missing ones; choose another column")
+    labels = _ordered(found - {MISSING}, by) + [MISSING] * (MISSING in found)
     code_of = {label: code for code, label in enumerate(labels)}
     return GroupColumn(tuple(labels), np.array([code_of[value] for value in values], dtype=np.intp))
 
 
-def _listed(groups: Any) -> list[Any]:
+def _listed(by: Any) -> list[Any]:
     """The values as Python objects. Not through an array: numpy makes the string "nan" of a NaN among strings."""
-    if isinstance(groups, str) or not isinstance(groups, Iterable):
-        raise TypeError(f"groups must be a column with one value per row, got {groups!r}; pass the column itself")
-    shape = getattr(groups, "shape", (0,))
+    if isinstance(by, str) or not isinstance(by, Iterable):
+        raise TypeError(f"by must be a column with one value per row, got {by!r}; pass the column itself")
+    shape = getattr(by, "shape", (0,))
     if len(shape) != 1:
-        raise ValueError(f"groups must be 1-d, got shape {tuple(shape)}; pass a single column")
+        raise ValueError(f"by must be 1-d, got shape {tuple(shape)}; pass a single column")
     for method in ("tolist", "to_list", "to_pylist"):  # numpy and pandas, polars, Arrow
-        if hasattr(groups, method):
-            return list(getattr(groups, method)())
-    return list(groups)
+        if hasattr(by, method):
+            return list(getattr(by, method)())
+    return list(by)
 
 
-def _ordered(labels: set[Any], groups: Any) -> list[Any]:
-    categories = getattr(getattr(groups, "cat", groups), "categories", None)
+def _ordered(labels: set[Any], by: Any) -> list[Any]:
+    categories = getattr(getattr(by, "cat", by), "categories", None)
     if categories is not None:
         return [label for label in list(categories) if label in labels]
     try:

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
-from aucross.evaluation.bootstrap import BoolArray, RankedRows, draw_counts, selection_statistics, share_of
+from aucross.evaluation.bootstrap import RankedSelections, draw_counts, share_of, statistics_of
 from aucross.evaluation.evaluate import (
     DEFAULT_COVERAGES,
     check_coverages,
+    check_masks,
     check_selective,
     evaluate_selections,
     positive_labels,
@@ -31,17 +32,15 @@ from aucross.evaluation.evaluate import (
 )
 from aucross.evaluation.group_column import GroupColumn, group_column
 from aucross.evaluation.group_results import GROUP_METRICS, GroupEvaluation
+from aucross.evaluation.inputs import BoolArray, EvaluationRows
 from aucross.evaluation.results import SelectiveEvaluation
-
-# Counts of so many rows and replicates are kept at a time: 64 MB.
-_COUNTS_AT_A_TIME = 2**23
 
 
 def evaluate_groups(
     clf: Any,
     X: Any,
     y: ArrayLike,
-    groups: Any,
+    by: Any,
     coverages: Iterable[float] = DEFAULT_COVERAGES,
     *,
     band_groups: Any = None,
@@ -60,7 +59,7 @@ def evaluate_groups(
         Test rows.
     y : array-like of shape (n_samples,)
         Their labels, as in training.
-    groups : array-like or series of shape (n_samples,)
+    by : array-like or series of shape (n_samples,)
         The group of each row: strings, numbers, categories. It need not be a feature. Missing values form the group
         ``"(missing)"``. Every distinct value is a group, so cut a continuous column into bands first.
     coverages : iterable of float in (0, 1], default=(.99, .95, .90, .85, .80, .75)
@@ -121,7 +120,7 @@ def evaluate_groups(
         score,
         np.asarray(clf.predict(X)) == clf.classes_[1],
         dict(zip(coverages, clf.select_each(X, coverages, **bands), strict=True)),
-        groups,
+        by,
         sample_weight=sample_weight,
         n_bootstrap=n_bootstrap,
         confidence_level=confidence_level,
@@ -134,7 +133,7 @@ def evaluate_group_selections(
     y_score: ArrayLike,
     y_pred: ArrayLike,
     selections: Mapping[float, ArrayLike],
-    groups: Any,
+    by: Any,
     *,
     sample_weight: ArrayLike | None = None,
     n_bootstrap: int = 1000,
@@ -151,7 +150,7 @@ def evaluate_group_selections(
         Scores of the positive class.
     selections : dict of float to array-like of shape (n_samples,), bool
         For each target coverage the mask of selected rows.
-    groups, sample_weight, n_bootstrap, confidence_level, random_state
+    by, sample_weight, n_bootstrap, confidence_level, random_state
         As in :func:`evaluate_groups`.
 
     Returns
@@ -171,7 +170,7 @@ def evaluate_group_selections(
     (all rows)  6  0.80             0.833              1.000          0.800               0.600          0.000
     """
     positive = as_positive(y_true)
-    column = group_column(groups, len(positive))
+    column = group_column(by, len(positive))
     seed = seed_from(random_state)
     overall = evaluate_selections(  # it checks all other arguments
         positive,
@@ -185,52 +184,37 @@ def evaluate_group_selections(
     )
     weight = None if sample_weight is None else check_weights(sample_weight, len(positive))
     used = np.ones(len(positive), dtype=bool) if weight is None else weight > 0
-    column = column.take(used)
-    rows = _Rows(
-        RankedRows(
-            positive[used],
-            check_scores(y_score, len(positive))[used],
-            (as_positive(y_pred, "y_pred") == positive)[used],
-        ),
-        np.array([np.asarray(mask)[used] for mask in selections.values()]),
-        None if weight is None else weight[used],
-    )
-    return _assembled(rows, column, overall, lambda: draw_counts(int(used.sum()), n_bootstrap, seed))
-
-
-class _Rows(NamedTuple):
-    """Rows with weight, all of them or those of one group: labels and scores, masks, weights."""
-
-    ranked: RankedRows
-    masks: BoolArray
-    weight: FloatArray | None
-
-    def take(self, members: IndexArray) -> _Rows:
-        """The rows of one group."""
-        positive, score, correct = self.ranked
-        ranked = RankedRows(positive[members], score[members], correct[members])
-        return _Rows(ranked, self.masks[:, members], None if self.weight is None else self.weight[members])
+    rows = EvaluationRows(positive, check_scores(y_score, len(positive)), as_positive(y_pred, "y_pred"), weight)
+    masks = check_masks(selections, len(positive))[:, used]
+    draws = partial(draw_counts, int(used.sum()), n_bootstrap, seed)
+    return _assembled(rows.take(used), masks, column.take(used), overall, draws)
 
 
 def _assembled(
-    rows: _Rows, column: GroupColumn, overall: SelectiveEvaluation, draws: Callable[[], Iterator[IndexArray]]
+    rows: EvaluationRows,
+    masks: BoolArray,
+    column: GroupColumn,
+    overall: SelectiveEvaluation,
+    draws: Callable[[], Iterator[IndexArray]],
 ) -> GroupEvaluation:
     """Measure every group on the rows as given and on the draws, and put the report together."""
     members = column.members()
-    parts = [rows.take(of_group) for of_group in members]
-    n_bootstrap = len(overall.replicates["achieved_coverage"])
-    as_given = np.ones(len(column.codes), dtype=np.intp)
-    estimates, all_deferred = _measure(parts, members, iter([as_given]), 1)
-    replicates, all_deferred_replicates = _measure(parts, members, draws(), n_bootstrap)
+    # One more selection takes all rows: what is positive there is what could be deferred.
+    selections = np.vstack((masks, np.ones(len(column.codes), dtype=bool)))
+    rankings = [RankedSelections.of(rows, selections, own) for own in members]
+    estimates, all_deferred = _measure(rankings, iter([np.ones(len(column.codes), dtype=np.intp)]))
+    replicates, all_deferred_replicates = _measure(rankings, draws())
+    positives = [np.count_nonzero((masks & rows.positive)[:, own], axis=1) for own in members]
+    selected = [np.count_nonzero(masks[:, own], axis=1) for own in members]
     evaluations = tuple(
         replace(  # coverages, level and draws are those of all rows
             overall,
-            estimates={name: estimates[name][number, 0] for name in GROUP_METRICS},
-            replicates={name: replicates[name][number] for name in GROUP_METRICS},
-            n_positive=(part.masks & part.ranked.positive).sum(axis=1),
-            n_negative=(part.masks & ~part.ranked.positive).sum(axis=1),
+            estimates={name: values[number, 0] for name, values in estimates.items()},
+            replicates={name: values[number] for name, values in replicates.items()},
+            n_positive=positives[number],
+            n_negative=selected[number] - positives[number],
         )
-        for number, part in enumerate(parts)
+        for number in range(len(members))
     )
     overall = replace(
         overall,
@@ -245,38 +229,16 @@ def _in_order(metrics: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
 
 
 def _measure(
-    parts: Sequence[_Rows], members: Sequence[IndexArray], counts: Iterator[IndexArray], n_weightings: int
+    rankings: Sequence[RankedSelections], counts: Iterator[IndexArray]
 ) -> tuple[dict[str, FloatArray], FloatArray]:
     """All metrics of all groups under every weighting, and the share of positives deferred among all rows.
 
     The metrics are arrays of shape (n_groups, n_weightings, n_coverages), the share has no groups.
     """
-    n_coverages = len(parts[0].masks)
-    # One more selection takes all rows: what is positive there is what could be deferred.
-    shape = (len(parts), n_weightings, n_coverages + 1)
-    values = {name: np.empty(shape) for name in GROUP_METRICS[:-1]}
-    positives = np.empty(shape)
-    block_size = max(1, _COUNTS_AT_A_TIME // sum(len(own) for own in members))
-    start = 0
-    while block := list(islice(counts, block_size)):
-        stop = start + len(block)
-        for number, (part, own) in enumerate(zip(parts, members, strict=True)):
-            own_counts = [count[own] for count in block]
-            masks = np.vstack((part.masks, np.ones(len(own), dtype=bool)))
-            statistics = selection_statistics(part.ranked, masks, iter(own_counts), part.weight)
-            for name, array in values.items():
-                array[number, start:stop] = getattr(statistics, name)
-            total = np.array([count.sum() if part.weight is None else count @ part.weight for count in own_counts])
-            # Where nothing is selected the rate is NaN, and no positive is selected.
-            share = np.nan_to_num(statistics.achieved_coverage * statistics.positive_rate)
-            positives[number, start:stop] = total[:, None] * share
-        start = stop
-    metrics = {name: array[:, :, :-1] for name, array in values.items()}
-    for part, coverage in zip(parts, metrics["achieved_coverage"], strict=True):
-        # All rows are all rows, whatever the order in which their weights are added up; NaN stays for no rows.
-        coverage[(coverage > 0) & part.masks.all(axis=1)] = 1.0
-    metrics["positives_deferred"] = _deferred(positives)
-    return metrics, _deferred(positives.sum(axis=0))
+    found = statistics_of(rankings, counts)
+    metrics = {name: np.array([getattr(part, name)[:, :-1] for part in found]) for name in GROUP_METRICS[:-1]}
+    positives = np.array([part.positives for part in found])
+    return {**metrics, "positives_deferred": _deferred(positives)}, _deferred(positives.sum(axis=0))
 
 
 def _deferred(positives: FloatArray) -> FloatArray:

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
 from aucross.core.ranking import FloatArray, as_positive
-from aucross.evaluation.bootstrap import BoolArray
 from aucross.evaluation.coverage import achieved_coverage, positive_rate, positives_deferred
 from aucross.evaluation.group_column import group_column
-from aucross.evaluation.inputs import check_probability, check_selected, row_weights
+from aucross.evaluation.inputs import BoolArray, check_probability, check_selected, row_weights
 from aucross.system.text import exact_percent, percent
 
 
@@ -183,7 +182,7 @@ class BaseRateGuard:
         self,
         y_true: ArrayLike,
         selected: ArrayLike,
-        groups: Any,
+        by: Any,
         *,
         sample_weight: ArrayLike | None = None,
         warn: bool = True,
@@ -194,7 +193,7 @@ class BaseRateGuard:
         ----------
         y_true, selected, sample_weight
             As in :meth:`check`.
-        groups : array-like or series of shape (n,)
+        by : array-like or series of shape (n,)
             The group of each row; missing values form the group ``"(missing)"``.
         warn : bool, default=True
             Whether to give one :class:`BaseRateWarning` for all groups in which a limit is exceeded.
@@ -203,7 +202,7 @@ class BaseRateGuard:
         -------
         dict of label to BaseRateCheck
         """
-        column = group_column(groups, len(as_positive(y_true)))
+        column = group_column(by, len(as_positive(y_true)))
         positive, mask, weight = _with_weight(y_true, selected, sample_weight)
         column = column.take(row_weights(sample_weight, len(column.codes)) > 0)
         checks = {
@@ -252,6 +251,6 @@ def _with_weight(
 
 def _chance(positive: BoolArray, selected: BoolArray) -> float:
     """Two-sided probability of the number of positives among the deferred rows, had they been drawn at random."""
-    drawn = hypergeom(len(positive), int(positive.sum()), int((~selected).sum()))
+    drawn = (len(positive), int(positive.sum()), int((~selected).sum()))
     found = int((positive & ~selected).sum())
-    return min(1.0, 2.0 * float(min(drawn.cdf(found), drawn.sf(found - 1))))
+    return min(1.0, 2.0 * float(min(hypergeom.cdf(found, *drawn), hypergeom.sf(found - 1, *drawn))))

@@ -15,7 +15,7 @@ from aucross.core.ranking import FloatArray, RankedScores, as_positive, check_sc
 BoolArray = NDArray[np.bool_]
 
 
-class ScoredRows(NamedTuple):
+class SelectedRows(NamedTuple):
     """The selected rows of a metric that reads scores."""
 
     positive: BoolArray
@@ -26,6 +26,25 @@ class ScoredRows(NamedTuple):
         """The same rows, sorted and with equal scores merged."""
         # An empty selection is a valid ranking; only an empty weight array is refused.
         return RankedScores.from_labels(self.positive, self.score, self.weight if len(self.weight) else None)
+
+
+class EvaluationRows(NamedTuple):
+    """All rows of an evaluation of two classes: labels, scores, predicted labels and weights."""
+
+    positive: BoolArray
+    score: FloatArray
+    predicted: BoolArray
+    sample_weight: FloatArray | None = None
+
+    @property
+    def correct(self) -> BoolArray:
+        """True where the predicted label is the true one."""
+        return np.asarray(self.positive == self.predicted)
+
+    def take(self, rows: BoolArray) -> EvaluationRows:
+        """Some of the rows."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return EvaluationRows(self.positive[rows], self.score[rows], self.predicted[rows], weight)
 
 
 class AnsweredRows(NamedTuple):
@@ -82,15 +101,15 @@ def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
     return np.ones(n_rows) if sample_weight is None else check_weights(sample_weight, n_rows)
 
 
-def scored_rows(
+def selected_rows(
     y_true: ArrayLike, y_score: ArrayLike, selected: ArrayLike | None, sample_weight: ArrayLike | None
-) -> ScoredRows:
+) -> SelectedRows:
     """Check the arguments of a metric over scores and keep the selected rows that carry weight."""
     positive = as_positive(y_true)
     score = check_scores(y_score, len(positive))
     weight = row_weights(sample_weight, len(positive))
     kept = check_selected(selected, len(positive)) & (weight > 0)
-    return ScoredRows(positive[kept], score[kept], weight[kept])
+    return SelectedRows(positive[kept], score[kept], weight[kept])
 
 
 def answered_rows(
@@ -121,21 +140,28 @@ def loss_rows(loss: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike |
     return LossRows(losses[kept], confidences[kept], weight[kept])
 
 
-def quality_rows(correct: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None) -> LossRows:
-    """Check correctness (boolean, or a quality in [0, 1]) and return it as the loss 1 - correct."""
-    quality = np.asarray(correct, dtype=np.float64)
-    if not np.isnan(quality).any() and ((quality < 0) | (quality > 1)).any():
-        raise ValueError(
-            f"correct must be boolean or a quality in [0, 1], got values from {quality.min():g} to {quality.max():g}"
-        )
-    try:
-        return loss_rows(1.0 - quality, confidence, sample_weight)
-    except ValueError as error:
-        raise ValueError(str(error).replace("loss must", "correct must")) from None
-
-
 def weighted_mean(values: NDArray[np.generic], weight: FloatArray) -> float:
     """Mean of values by weight; NaN without rows."""
     total = float(weight.sum())
     # The same summation above and below the line: the mean of ones is exactly 1.
     return float((np.asarray(values, dtype=np.float64) * weight).sum()) / total if total > 0 else float("nan")
+
+
+def check_both_classes(ranked: RankedScores, purpose: str) -> RankedScores:
+    """Refuse rows of one class for a picture that would be empty."""
+    if min(ranked.total_positives, ranked.total_negatives) == 0:
+        raise ValueError(
+            f"y_true must hold both classes, got {ranked.total_positives:g} positives and "
+            f"{ranked.total_negatives:g} negatives; {purpose} needs both"
+        )
+    return ranked
+
+
+def confidence_of(score: FloatArray, *, is_probability: bool) -> FloatArray:
+    """Maximum probability of two classes, or the distance of decision values from the boundary at 0."""
+    return np.maximum(score, 1.0 - score) if is_probability else np.abs(score)
+
+
+def looks_like_probability(score: FloatArray) -> bool:
+    """Whether all scores lie in [0, 1]."""
+    return bool(((score >= 0) & (score <= 1)).all())

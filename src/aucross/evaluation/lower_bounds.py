@@ -20,8 +20,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
-from aucross.evaluation.bootstrap import BoolArray
-from aucross.evaluation.inputs import ScoredRows, weighted_mean
+from aucross.evaluation.inputs import BoolArray, SelectedRows, weighted_mean
 
 # From a generator and a number of replicates: weights of positives and of negatives at ascending scores.
 Draw = Callable[[np.random.Generator, int], tuple[FloatArray, FloatArray]]
@@ -39,7 +38,7 @@ def coverage_bounds(selected: BoolArray, weight: FloatArray, failures: Sequence[
     return [_beta_quantile(coverage, variance, failure) for failure in failures]
 
 
-def auc_bounds(rows: ScoredRows, failures: Sequence[float], n_bootstrap: int | None, seed: int) -> list[float]:
+def auc_bounds(rows: SelectedRows, failures: Sequence[float], n_bootstrap: int | None, seed: int) -> list[float]:
     """The AUC of the rows is above each of these with probability ``1 - failure``; NaN if a class has too few rows."""
     n_positive = int(rows.positive.sum())
     n_negative = len(rows.positive) - n_positive
@@ -62,7 +61,7 @@ def _beta_quantile(mean: float, variance: float, failure: float) -> float:
     return float(betaincinv(size * mean, size * (1.0 - mean), failure))
 
 
-def _with_worst_row(rows: ScoredRows) -> ScoredRows:
+def _with_worst_row(rows: SelectedRows) -> SelectedRows:
     """Add a row to the smaller class, ranked on the wrong side of every row of the other class.
 
     Scores become ranks from 1 on: no finite score need be below the lowest one.
@@ -70,14 +69,14 @@ def _with_worst_row(rows: ScoredRows) -> ScoredRows:
     rank = np.unique(rows.score, return_inverse=True)[1] + 1.0
     positives, negatives = rows.weight[rows.positive], rows.weight[~rows.positive]
     is_positive = effective_size(positives) <= effective_size(negatives)
-    return ScoredRows(
+    return SelectedRows(
         np.append(rows.positive, is_positive),
         np.append(rank, 0.0 if is_positive else rank.max() + 1.0),
         np.append(rows.weight, _weight_of_worst_row(positives if is_positive else negatives)),
     )
 
 
-def _auc_and_variance(rows: ScoredRows) -> tuple[float, float]:
+def _auc_and_variance(rows: SelectedRows) -> tuple[float, float]:
     """AUC with DeLong's variance, in the form that lets a heavy row weigh on the variance as well."""
     rank, positive, weight = rows.score.astype(np.intp), rows.positive, rows.weight
     n_ranks = int(rank.max()) + 1
@@ -114,7 +113,7 @@ def _weight_of_worst_row(weight: FloatArray) -> float:
 # ---- bootstrap ----
 
 
-def auc_under_exponential_weights(rows: ScoredRows, n_bootstrap: int, seed: int) -> FloatArray:
+def auc_under_exponential_weights(rows: SelectedRows, n_bootstrap: int, seed: int) -> FloatArray:
     """AUC of the rows, each weighted by an exponential number (and its own weight), one value per replicate."""
     draw, n_entries = _draws_of_rows(rows) if has_weights(rows.weight) else _draws_of_runs(rows)
     rng = np.random.Generator(np.random.SFC64(seed))
@@ -127,7 +126,7 @@ def auc_under_exponential_weights(rows: ScoredRows, n_bootstrap: int, seed: int)
     return np.concatenate(parts)
 
 
-def _draws_of_rows(rows: ScoredRows) -> tuple[Draw, int]:
+def _draws_of_rows(rows: SelectedRows) -> tuple[Draw, int]:
     """Weights of each class at every distinct score, ascending, by one draw for each row."""
     order = np.argsort(rows.score, kind="stable")
     score, positive, weight = rows.score[order], rows.positive[order], rows.weight[order]
@@ -141,7 +140,7 @@ def _draws_of_rows(rows: ScoredRows) -> tuple[Draw, int]:
     return draw, len(weight)
 
 
-def _draws_of_runs(rows: ScoredRows) -> tuple[Draw, int]:
+def _draws_of_runs(rows: SelectedRows) -> tuple[Draw, int]:
     """The same for rows of one weight, by one draw for each run of rows of one class.
 
     Rows between two neighbours of the other class win against the same rows, so that only the sum of their weights

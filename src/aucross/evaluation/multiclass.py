@@ -1,10 +1,9 @@
-"""Ranking metrics for more than two classes: Hand-Till M, AUC-mu and the volume under the surface.
+"""Ranking metrics for more than two classes: Hand-Till M and AUC-mu.
 
-Each asks how often the scores tell rows of different classes apart, and with two classes each is the AUC::
+Each asks how often the scores tell two rows of different classes apart, and with two classes each is the AUC::
 
-    hand_till_m            two rows, one column:     is p_j higher in the row of class j than in the row of class k?
-    auc_mu                 two rows, two columns:    is p_j - p_k higher in the row of class j?
-    volume_under_surface   three rows, all columns:  is the right assignment of the rows to the classes the best one?
+    hand_till_m    one column:     is p_j higher in the row of class j than in the row of class k?
+    auc_mu         two columns:    is p_j - p_k higher in the row of class j?
 
 They are NaN (never 0) where one of the classes is missing among the selected rows. The pairs that remain are *not*
 averaged: a selection that rejects every row of a hard class would then look better than one that keeps some.
@@ -74,7 +73,7 @@ def hand_till_m(
     >>> hand_till_m(["a", "a", "b", "b", "c"], y_prob, [True, True, True, False, True])
     1.0
     """
-    rows = _scored_rows(y_true, y_prob, selected, classes, sample_weight)
+    rows = _rows_by_class(y_true, y_prob, selected, classes, sample_weight)
     if not rows.is_complete:
         return float("nan")
     won = [_pairs_won(column, rows.label, rows.weight, winner) for winner, column in enumerate(rows.columns)]
@@ -119,7 +118,7 @@ def auc_mu(
     >>> auc_mu(y_true, y_prob), round(hand_till_m(y_true, y_prob), 4)
     (1.0, 0.8333)
     """
-    rows = _scored_rows(y_true, y_prob, selected, classes, sample_weight)
+    rows = _rows_by_class(y_true, y_prob, selected, classes, sample_weight)
     if not rows.is_complete:
         return float("nan")
     tolerance = rows.tolerance
@@ -134,75 +133,10 @@ def auc_mu(
     return _mean_auc(np.array(aucs))
 
 
-def volume_under_surface(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    selected: ArrayLike | None = None,
-    *,
-    classes: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Volume under the ROC surface of three classes: how often three rows, one of each class, are told apart.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n,)
-        Labels of three classes.
-    y_score : array-like of shape (n,) or (n, 3)
-        One finite score per row that should rise from the first class to the last, or one score per row and class
-        such as probabilities.
-    selected, sample_weight
-        As for :func:`hand_till_m`.
-    classes : array-like of shape (3,), optional
-        The classes in their order, or the label of each column; by default the labels found in `y_true`, sorted.
-
-    Returns
-    -------
-    float
-        Probability that three random rows, one of each class, are assigned to their own classes; chance is 1/6. NaN if
-        a class is missing among the selected rows.
-
-    Notes
-    -----
-    Mossman (1999): the volume is the probability of sorting such a trio correctly. Given scores s[row, class], the
-    rows a, b, c are sorted by the assignment with the highest sum, so the trio counts as
-
-        ``1 / t  if s[a,1] + s[b,2] + s[c,3] is the highest of the six sums, t of them being equal;  0 otherwise.``
-
-    For probabilities this minimises the summed squared distances between rows and their corners of the triangle. The
-    right assignment is best exactly if *one* set of class thresholds v classifies all three rows by the highest
-    s - v (duality of linear programming), as a pair of rows counts for the AUC if one threshold parts it. Other rules
-    are sums as well: pass ``np.log(y_prob)`` for the highest product of probabilities, or
-    ``-np.linalg.norm(y_prob[:, None] - np.eye(3), axis=2)`` for the least summed distances, which is the hypervolume
-    of Li & Fine (2008) as the R package mcca computes it, except that ties count fully there.
-
-    One score per row is the case s = (0, score, 2 score): a trio counts if score_a < score_b < score_c, half if two
-    neighbours tie, 1/6 if all three do (Scurfield 1996; Nakas & Yiannoutsos 2004).
-
-    One score per row takes O(n log n). Three columns take O(n_1 n_2 log n_3 + (n_1 + n_2) n_3) for n_1 <= n_2 <= n_3
-    distinct rows in the classes, O(n) memory: a second for 10,000 rows, minutes for 100,000. To be much faster than
-    quadratic would be to solve 3SUM. Sums that agree up to rounding, 2^-48 of the largest score, count as equal.
-
-    Examples
-    --------
-    >>> from aucross.evaluation.multiclass import volume_under_surface
-    >>> volume_under_surface(["low", "mid", "mid", "high"], [1, 2, 4, 3], classes=["low", "mid", "high"])
-    0.5
-    >>> y_prob = [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.7, 0.2, 0.1], [0.1, 0.3, 0.6]]
-    >>> volume_under_surface(["a", "b", "b", "c"], y_prob)
-    0.5
-    """
-    rows = _scored_rows(y_true, y_score, selected, classes, sample_weight, name="y_score", trios=True)
-    if not rows.is_complete:
-        return float("nan")
-    won = _trios_in_order(rows) if len(rows.columns) == 1 else _trios_assigned(rows)
-    return float(min(max(won, 0.0), 1.0))
-
-
 # ---- arguments ----
 
 
-class _Rows(NamedTuple):
+class RowsByClass(NamedTuple):
     """The selected rows that carry weight, one class after the other."""
 
     columns: FloatArray  # of shape (n_columns, n), so that each column is one piece of memory
@@ -226,48 +160,44 @@ class _Rows(NamedTuple):
         return slice(int(start), int(stop))
 
 
-def _scored_rows(
+def _rows_by_class(
     y_true: ArrayLike,
-    y_score: ArrayLike,
+    y_prob: ArrayLike,
     selected: ArrayLike | None,
     classes: ArrayLike | None,
     sample_weight: ArrayLike | None,
-    *,
-    name: str = "y_prob",
-    trios: bool = False,
-) -> _Rows:
+) -> RowsByClass:
     """Check the arguments of a metric and keep the selected rows that carry weight."""
-    score = _check_columns(y_score, name, trios=trios)
-    n_classes = 3 if trios else score.shape[1]
-    label = _class_numbers(y_true, classes, n_classes, "for this metric" if trios else f"one per column of {name}")
+    score = check_columns(y_prob)
+    n_classes = score.shape[1]
+    label = class_numbers(y_true, classes, n_classes)
     if len(score) != len(label):
-        raise ValueError(f"{name} must hold one row of scores per label, got {len(score)} for {len(label)} labels")
+        raise ValueError(f"y_prob must hold one row of scores per label, got {len(score)} for {len(label)} labels")
     weight = row_weights(sample_weight, len(label))
     kept = np.flatnonzero(check_selected(selected, len(label)) & (weight > 0))
     kept = kept[np.argsort(label[kept], kind="stable")]
     totals = np.asarray(np.bincount(label[kept], weights=weight[kept], minlength=n_classes), dtype=np.float64)
-    return _Rows(np.ascontiguousarray(score[kept].T), label[kept], weight[kept], totals)
+    return RowsByClass(np.ascontiguousarray(score[kept].T), label[kept], weight[kept], totals)
 
 
-def _check_columns(y_score: ArrayLike, name: str, *, trios: bool) -> FloatArray:
-    """Finite scores with a column per class; for trios a single score per row becomes a single column."""
-    score = np.asarray(y_score, dtype=np.float64)
-    if trios and score.ndim == 1:
-        score = score[:, None]
-    elif score.ndim != 2 or (score.shape[1] != 3 if trios else score.shape[1] < 2):
-        rule = "of shape (n,) or (n, 3)" if trios else "of shape (n, n_classes) with two classes or more"
-        remedy = "use hand_till_m or auc_mu for other numbers of classes" if trios else "pass all of predict_proba(X)"
-        raise ValueError(f"{name} must be {rule}, got shape {score.shape}; {remedy}")
+def check_columns(y_prob: ArrayLike) -> FloatArray:
+    """Finite scores with a column per class."""
+    score = np.asarray(y_prob, dtype=np.float64)
+    if score.ndim != 2 or score.shape[1] < 2:
+        raise ValueError(
+            f"y_prob must be of shape (n, n_classes) with two classes or more, got shape {score.shape}; pass all of "
+            "predict_proba(X)"
+        )
     finite = np.isfinite(score).all(axis=1)
     if not finite.all():
         raise ValueError(
-            f"{name} must be finite, got NaN or infinite values in {int((~finite).sum())} of {len(score)} rows, the "
+            f"y_prob must be finite, got NaN or infinite values in {int((~finite).sum())} of {len(score)} rows, the "
             f"first in row {int(np.argmin(finite))}; repair the model or drop those rows"
         )
     return score
 
 
-def _class_numbers(y_true: ArrayLike, classes: ArrayLike | None, n_classes: int, reason: str) -> IndexArray:
+def class_numbers(y_true: ArrayLike, classes: ArrayLike | None, n_classes: int) -> IndexArray:
     """Number of each row's class: its place in `classes`, or among the sorted labels."""
     labels = np.asarray(y_true)
     if labels.ndim != 1:
@@ -283,20 +213,20 @@ def _class_numbers(y_true: ArrayLike, classes: ArrayLike | None, n_classes: int,
     if classes is None:
         if len(found) != n_classes and len(labels):
             raise ValueError(
-                f"y_true must hold {n_classes} classes, {reason}, got {len(found)}: {_some(found)}; "
+                f"y_true must hold {n_classes} classes, one per column of y_prob, got {len(found)}: {_some(found)}; "
                 "pass classes=clf.classes_ if some have no rows"
             )
         return number
-    return _places(found, np.asarray(classes), n_classes, reason)[number]
+    return _places(found, np.asarray(classes), n_classes)[number]
 
 
-def _places(found: NDArray[np.generic], names: NDArray[np.generic], n_classes: int, reason: str) -> IndexArray:
+def _places(found: NDArray[np.generic], names: NDArray[np.generic], n_classes: int) -> IndexArray:
     """Place of each label that was found among the names of the classes."""
     place = {label: index for index, label in enumerate(names.ravel().tolist())}
     if names.shape != (n_classes,) or len(place) != n_classes:
         raise ValueError(
-            f"classes must be 1-d with {n_classes} different labels, {reason}, got {_some(names)} of shape "
-            f"{names.shape}; pass clf.classes_"
+            f"classes must be 1-d with {n_classes} different labels, one per column of y_prob, got "
+            f"{_some(names)} of shape {names.shape}; pass clf.classes_"
         )
     unknown = [label for label in found.tolist() if label not in place]
     if unknown:
@@ -343,123 +273,3 @@ def _tie_starts(ascending: FloatArray, tolerance: float = 0.0) -> IndexArray:
 def _mean_auc(aucs: FloatArray) -> float:
     # Sums of fractional weights can round to a little more than 1.
     return float(np.clip(aucs, 0.0, 1.0).mean())
-
-
-# ---- trios ----
-
-
-def _trios_in_order(rows: _Rows) -> float:
-    """Share of trios with ascending scores, ties 1/2 and 1/6."""
-    order = np.argsort(rows.columns[0])
-    starts = _tie_starts(rows.columns[0][order])
-    label, share = rows.label[order], (rows.weight / rows.totals[rows.label])[order]
-    low, middle, high = (np.add.reduceat(np.where(label == number, share, 0.0), starts) for number in range(3))
-    low_below = np.cumsum(low) - low / 2
-    high_above = np.cumsum(high[::-1])[::-1] - high / 2
-    # Halves on both sides make 1/4 of a triple tie, which should be 1/6.
-    return float(middle @ (low_below * high_above - low * high / 12))
-
-
-def _trios_assigned(rows: _Rows) -> float:
-    """Share of trios whose best assignment is the right one.
-
-    Write x_jk for s[x, j] - s[x, k]. The right assignment of a, b, c to the classes u, v, w beats the other five if
-
-        a_uv >= b_uv                                (a and b exchanged)
-        c_uw <= a_uw  and  c_uw <= a_uv + b_vw      (a and c exchanged; a to v, b to w, c to u)
-        c_vw <= b_vw  and  c_vw <= a_uw - b_uv      (b and c exchanged; a to w, b to u, c to v)
-
-    so a pair (a, b) admits the rows c with c_uw and c_vw up to one limit each. If b_vw >= a_vw the limit of c_uw is
-    a_uw, whatever b is; otherwise the limit of c_vw is b_vw, whatever a is. The first kind of pair is counted for one
-    a after the other, the second, with a and b in each other's place, for one b after the other. One limit is then
-    fixed, and prefix sums over the rows c inside it answer for all partners at once.
-    """
-    groups = [_distinct_rows(rows, number) for number in range(3)]
-    u, v, w = (int(number) for number in np.argsort([len(group.share) for group in groups]))
-    tolerance = rows.tolerance
-    return _trios_by_row(groups, (u, v, w), tolerance) + _trios_by_row(groups, (v, u, w), tolerance, reverse=True)
-
-
-class _Group(NamedTuple):
-    """The distinct rows of one class, with their shares of its weight."""
-
-    score: FloatArray  # of shape (n, 3)
-    share: FloatArray
-
-    def lead(self, number: int, other: int) -> FloatArray:
-        """How much higher each row scores in one class than in another."""
-        return np.asarray(self.score[:, number] - self.score[:, other])
-
-    def sorted_by_lead(self, number: int, other: int) -> _Group:
-        order = np.argsort(self.lead(number, other))
-        return _Group(self.score[order], self.share[order])
-
-
-def _distinct_rows(rows: _Rows, number: int) -> _Group:
-    inside = rows.of_class(number)
-    score, place = np.unique(rows.columns[:, inside].T, axis=0, return_inverse=True)
-    return _Group(score, np.bincount(place.ravel(), weights=rows.weight[inside]) / rows.totals[number])
-
-
-def _trios_by_row(
-    groups: list[_Group], roles: tuple[int, int, int], tolerance: float, *, reverse: bool = False
-) -> float:
-    """Share of trios won by the pairs (a, b) whose limit of c_uw is a_uw, for one row a after the other.
-
-    In `reverse`, with the first two classes in each other's place, pairs that would be of both kinds are left out.
-    """
-    u, v, w = roles
-    a, b, c = groups[u], groups[v].sorted_by_lead(u, v), groups[w].sorted_by_lead(v, w)
-    b_uv, b_uw, b_vw = b.lead(u, v), b.lead(u, w), b.lead(v, w)
-    c_uw, c_vw = c.lead(u, w), np.append(c.lead(v, w), np.inf)
-    won = 0.0
-    for share, a_uv, a_uw, a_vw in zip(a.share, a.lead(u, v), a.lead(u, w), a.lead(v, w), strict=True):
-        stop = np.searchsorted(b_uv, a_uv + tolerance, side="right")
-        b_row = np.flatnonzero(b_uw[:stop] > a_uw if reverse else b_vw[:stop] >= a_vw)
-        limit = np.minimum(b_vw[b_row], a_uw - b_uv[b_row])
-        below = np.searchsorted(c_vw, limit - tolerance)
-        inside = _sums_before(np.where(c_uw < a_uw - tolerance, c.share, 0.0))
-        credit = inside[below]
-        exchange_ties = b_uv[b_row] >= a_uv - tolerance
-        u_limit_ties = np.abs(c_uw - a_uw) <= tolerance
-        if exchange_ties.any() or u_limit_ties.any() or (c_vw[below] <= limit + tolerance).any():
-            credit = _credit_with_ties(
-                inside,
-                inside + _sums_before(np.where(u_limit_ties, c.share, 0.0)),
-                below,
-                np.searchsorted(c_vw, limit + tolerance, side="right"),
-                best=1.0 + exchange_ties,
-                u_limits=1.0 + (np.abs(b_vw[b_row] - a_vw) <= tolerance),
-                v_limits=1.0 + (np.abs(b_uw[b_row] - a_uw) <= tolerance),
-            )
-        won += float(share * (b.share[b_row] @ credit))
-    return won
-
-
-def _credit_with_ties(
-    inside: FloatArray,
-    inside_or_at: FloatArray,
-    below: IndexArray,
-    below_or_at: IndexArray,
-    *,
-    best: FloatArray,
-    u_limits: FloatArray,
-    v_limits: FloatArray,
-) -> FloatArray:
-    """Shares of the rows c admitted by each b, each divided by the number of assignments that are best.
-
-    That number is `best` for c below both limits; c at a limit adds the assignments that set it, one or two.
-    """
-    below_both, at_u = inside[below], inside_or_at[below] - inside[below]
-    at_v = inside[below_or_at] - below_both
-    at_both = inside_or_at[below_or_at] - below_both - at_u - at_v
-    return np.asarray(
-        below_both / best + at_u / (best + u_limits) + at_v / (best + v_limits) + at_both / (best + u_limits + v_limits)
-    )
-
-
-def _sums_before(values: FloatArray) -> FloatArray:
-    """Sum of the first i values, for i = 0 ... n."""
-    sums = np.zeros(len(values) + 1)
-    np.cumsum(values, out=sums[1:])
-    return sums

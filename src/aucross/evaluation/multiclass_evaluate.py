@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucross.core.influence import Contest, PairwiseMetric
 from aucross.core.ranking import FloatArray, IndexArray, check_weights
-from aucross.evaluation.bootstrap import BoolArray, draw_counts, share_of
+from aucross.evaluation.bootstrap import draw_counts, share_of
 from aucross.evaluation.evaluate import check_coverages, check_masks, check_replicates, seed_from
-from aucross.evaluation.inputs import check_probability
+from aucross.evaluation.inputs import BoolArray, check_probability
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
 from aucross.evaluation.results import SelectiveEvaluation
 
@@ -28,7 +28,7 @@ MULTICLASS_METRICS = ("achieved_coverage", "coverage_error", "hand_till_m", "auc
 _RANKING = {"hand_till_m": "auc", "auc_mu": "auc_mu"}
 
 
-class _Rows(NamedTuple):
+class MulticlassRows(NamedTuple):
     """Checked rows that carry weight."""
 
     label: IndexArray  # number of the class
@@ -37,6 +37,7 @@ class _Rows(NamedTuple):
     sample_weight: FloatArray | None
 
     def weight(self, count: NDArray[Any]) -> FloatArray:
+        """Weight of each row that was drawn so often."""
         return count.astype(np.float64) if self.sample_weight is None else count * self.sample_weight
 
 
@@ -102,7 +103,7 @@ def evaluate_multiclass_selections(
     }
     used = slice(None) if weight is None else weight > 0
     correct = _check_predicted(y_pred, labels) == labels
-    rows = _Rows(
+    rows = MulticlassRows(
         _class_numbers(labels[used], names), score[used], correct[used], None if weight is None else weight[used]
     )
     masks = masks[:, used]
@@ -148,7 +149,7 @@ def _class_numbers(labels: NDArray[Any], names: NDArray[Any]) -> IndexArray:
 
 
 def _measure(
-    rows: _Rows,
+    rows: MulticlassRows,
     masks: BoolArray,
     target: FloatArray,
     counts: Iterator[NDArray[Any]],
@@ -210,7 +211,7 @@ class _RankedPairs:
     columns: tuple[_RankedColumn, ...]
 
     @classmethod
-    def of(cls, rows: _Rows, metric: PairwiseMetric) -> _RankedPairs:
+    def of(cls, rows: MulticlassRows, metric: PairwiseMetric) -> _RankedPairs:
         by_column: dict[int, list[Contest]] = {}
         for contest in metric.contests:
             by_column.setdefault(contest.column, []).append(contest)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray
-from aucross.evaluation.inputs import ScoredRows, scored_rows
+from aucross.evaluation.inputs import SelectedRows, selected_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +105,10 @@ def cap_curve(
     >>> curve.rows, curve.positives, curve.gini
     (array([0., 1., 2., 3., 4.]), array([0., 1., 1., 2., 2.]), 0.5)
     """
-    return curve_of(scored_rows(y_true, y_score, selected, sample_weight))
+    return curve_of(selected_rows(y_true, y_score, selected, sample_weight))
 
 
-def curve_of(rows: ScoredRows) -> CAPCurve:
+def curve_of(rows: SelectedRows) -> CAPCurve:
     """Profile of checked rows."""
     ranked = rows.ranked()
     from_top = (ranked.positives + ranked.negatives)[::-1], ranked.positives[::-1]

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, as_positive, check_scores
-from aucross.evaluation.bootstrap import BoolArray
 from aucross.evaluation.evaluate import (
     check_replicates,
     check_selective,
@@ -20,7 +19,14 @@ from aucross.evaluation.evaluate import (
     positive_scores_of,
     seed_from,
 )
-from aucross.evaluation.inputs import ScoredRows, check_probability, check_selected, row_weights, weighted_mean
+from aucross.evaluation.inputs import (
+    BoolArray,
+    SelectedRows,
+    check_probability,
+    check_selected,
+    row_weights,
+    weighted_mean,
+)
 from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights, replicate_below
 from aucross.system.text import exact_percent, json_ready, percent
 
@@ -322,7 +328,7 @@ def promise_selection(
     seed = seed_from(random_state)
 
     failures = (1.0 - level, 1.0 - together)
-    accepted = ScoredRows(rows.positive[mask], rows.score[mask], rows.weight[mask])
+    accepted = SelectedRows(rows.positive[mask], rows.score[mask], rows.weight[mask])
     coverage_alone, coverage_together = coverage_bounds(mask, rows.weight, failures)
     auc_alone, auc_together = auc_bounds(accepted, failures, n_bootstrap if method == "bootstrap" else None, seed)
     if promised_coverage is None:
@@ -354,7 +360,7 @@ def promise_selection(
 
 def _checked_rows(
     y_true: ArrayLike, y_score: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[ScoredRows, BoolArray]:
+) -> tuple[SelectedRows, BoolArray]:
     """Checked labels, scores, weights and mask of the rows that carry weight."""
     positive = as_positive(y_true)
     if not len(positive):
@@ -364,7 +370,7 @@ def _checked_rows(
     weight = row_weights(sample_weight, len(positive))
     used = weight > 0
     # Only the ratios matter; so equal weights are 1 each, and the cube of a large one is finite.
-    return ScoredRows(positive[used], score[used], weight[used] / weight.max()), mask[used]
+    return SelectedRows(positive[used], score[used], weight[used] / weight.max()), mask[used]
 
 
 def _check_confidence(confidence: float) -> float:

@@ -14,7 +14,6 @@ from aucross.evaluation.multiclass_evaluate import MULTICLASS_METRICS
 # Metrics of which less is better get the opposite sign, so that the scorer's larger value is the better one.
 _LOSSES = (
     "expected_calibration_error",
-    "generalized_risk",
     "oracle_gap",
     "positives_deferred",
     "selective_brier",

@@ -23,7 +23,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, hamming_los
 
 from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, check_weights
-from aucross.evaluation.decisions import expected_cost, generalized_risk, selective_accuracy, selective_risk
+from aucross.evaluation.decisions import expected_cost, selective_accuracy, selective_risk
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected
 
 Metric = Callable[..., float]
@@ -34,7 +34,6 @@ LINEAR_METRICS: tuple[Metric, ...] = (
     accuracy_score,
     balanced_accuracy_score,
     expected_cost,
-    generalized_risk,
     hamming_loss,
     recall_score,
     selective_accuracy,
@@ -43,7 +42,7 @@ LINEAR_METRICS: tuple[Metric, ...] = (
 )
 
 
-class _Rows(NamedTuple):
+class ReviewedRows(NamedTuple):
     """Checked labels, decisions of the classifier, the rows that it leaves to reviewers, and weights."""
 
     y_true: LabelArray
@@ -121,7 +120,7 @@ def team_score(
         Whether the metric is a weighted mean over the rows, or over the rows of a true class, so that its expectation
         under `reviewer_accuracy` can be computed rather than drawn; such a metric must take `sample_weight`. None
         knows accuracy, balanced accuracy, recall, zero-one and Hamming loss of scikit-learn and ``expected_cost``,
-        ``selective_accuracy``, ``selective_risk`` and ``generalized_risk`` of this package, and draws for all others.
+        ``selective_accuracy`` and ``selective_risk`` of this package, and draws for all others.
     n_draws : int, default=200
         Number of draws of the reviewers' decisions for metrics that are not linear.
     random_state : int, Generator, RandomState or None, default=None
@@ -196,11 +195,13 @@ def _score(
     return float(metric(y_true, y_team, **weights, **metric_params))
 
 
-def _checked_rows(y_true: ArrayLike, y_pred: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None) -> _Rows:
+def _checked_rows(
+    y_true: ArrayLike, y_pred: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None
+) -> ReviewedRows:
     true = _check_labels(y_true, "y_true")
     predicted = _check_labels(y_pred, "y_pred", len(true))
     weight = None if sample_weight is None else check_weights(sample_weight, len(true))
-    return _Rows(true, predicted, ~check_selected(selected, len(true)), weight)
+    return ReviewedRows(true, predicted, ~check_selected(selected, len(true)), weight)
 
 
 def _is_linear(metric: Metric) -> bool:
@@ -254,7 +255,7 @@ def _with_reviews(predicted: LabelArray, deferred: BoolArray, reviews: LabelArra
     return decisions
 
 
-def _label_probabilities(rows: _Rows, reviewer_accuracy: Any) -> tuple[LabelArray, FloatArray]:
+def _label_probabilities(rows: ReviewedRows, reviewer_accuracy: Any) -> tuple[LabelArray, FloatArray]:
     """The labels, and the probability of each of them for each deferred row."""
     classes, codes = np.unique(rows.y_true, return_inverse=True)
     accuracy = _accuracy_by_class(reviewer_accuracy, classes)
@@ -287,7 +288,7 @@ def _accuracy_by_class(reviewer_accuracy: Any, classes: LabelArray) -> FloatArra
 
 
 def _rows_with_every_label(
-    rows: _Rows, classes: LabelArray, probability: FloatArray
+    rows: ReviewedRows, classes: LabelArray, probability: FloatArray
 ) -> tuple[LabelArray, LabelArray, FloatArray]:
     """Labels, decisions and weights in which each deferred row occurs with every label, by its probability."""
     weight = np.ones(len(rows.y_true)) if rows.weight is None else rows.weight

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any
 
+from aucross.evaluation.auc_metrics import oracle_curve, selective_auc, selective_ks
 from aucross.evaluation.calibration import expected_calibration_error, selective_brier
 from aucross.evaluation.coverage import positives_deferred
 from aucross.evaluation.evaluate import evaluate_selections
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard
-from aucross.evaluation.metrics import oracle_gap, selective_auc, selective_ks
 from aucross.evaluation.results import bootstrap_spread
 from aucross.report.curves import least_confident_left_out
 from aucross.report.rows import BoolArray, ReportRows
@@ -31,12 +32,30 @@ def coverage_numbers(
     # The last coverage is 1: all rows, in the same resamples, so that the interval of the gain is a paired one.
     replicates = evaluation.replicates["selective_auc"]
     gains = bootstrap_spread("auc_gain", replicates - replicates[:, -1:], confidence)
+    oracle = oracle_curve(
+        rows.by_score.positive,
+        rows.by_score.score,
+        evaluation.estimates["achieved_coverage"],
+        sample_weight=rows.by_score.weight,
+    )
     table = []
-    for index, (row, mask) in enumerate(zip(evaluation.rows(), rows.selected, strict=True)):
-        row["auc_gain"] = row["selective_auc"] - float(evaluation.estimates["selective_auc"][-1])
+    for index, (row, mask) in enumerate(zip(evaluation.rows(), rows.by_score.selected, strict=True)):
+        auc = row["selective_auc"]
+        row["auc_gain"] = auc - float(evaluation.estimates["selective_auc"][-1])
         row |= {name: values[index] for name, values in gains.items()}
         estimates = {name: value for name, value in row.items() if not name.endswith("_sd")}
-        table.append({**_counts(mask), **estimates, **_further_numbers(rows, mask, row["selective_auc"])})
+        by_confidence = least_confident_left_out(rows, rows.selected[index])[rows.order]
+        table.append(
+            {
+                **_counts(mask),
+                **estimates,
+                "selective_gini": 2 * auc - 1,
+                # Without an AUC of its own a selection has none to compare with.
+                "oracle_auc": auc if isnan(auc) else float(oracle.auc[index]),
+                "max_probability_auc": _of_scores(selective_auc, rows.by_score, by_confidence),
+                **_further_numbers(rows.by_score, mask),
+            }
+        )
     return table
 
 
@@ -45,21 +64,17 @@ def _counts(mask: BoolArray) -> dict[str, int]:
     return {"n_accepted": accepted, "n_deferred": len(mask) - accepted}
 
 
-def _further_numbers(rows: ReportRows, mask: BoolArray, auc: float) -> dict[str, Any]:
-    by_confidence = least_confident_left_out(rows, mask)
-    numbers = {
-        "selective_gini": 2 * auc - 1,
-        "selective_ks": selective_ks(rows.positive, rows.score, mask, sample_weight=rows.weight),
+def _further_numbers(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
+    calibration = (selective_brier, expected_calibration_error)
+    return {
+        "selective_ks": _of_scores(selective_ks, rows, mask),
         "positives_deferred": positives_deferred(rows.positive, mask, sample_weight=rows.weight),
-        "oracle_auc": auc + oracle_gap(rows.positive, rows.score, mask, sample_weight=rows.weight),
-        "max_probability_auc": selective_auc(rows.positive, rows.score, by_confidence, sample_weight=rows.weight),
-        "selective_brier": None,
-        "expected_calibration_error": None,
+        **{f.__name__: _of_scores(f, rows, mask) if rows.is_probability else None for f in calibration},
     }
-    if rows.is_probability:
-        calibration = (selective_brier, expected_calibration_error)
-        numbers |= {f.__name__: f(rows.positive, rows.score, mask, sample_weight=rows.weight) for f in calibration}
-    return numbers
+
+
+def _of_scores(metric: Any, rows: ReportRows, mask: BoolArray) -> float:
+    return float(metric(rows.positive, rows.score, mask, sample_weight=rows.weight))
 
 
 def base_rate(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:

@@ -21,22 +21,26 @@ def roc_and_cap(rows: ReportRows, selected: BoolArray) -> dict[str, Any] | None:
     Both run from the highest score down. The CAP curve (cumulative accuracy profile) has the same heights as the ROC
     curve, the true positive rate, over the share of rows instead of the false positive rate.
     """
-    positive = rows.positive[selected]
-    if positive.all() or not positive.any():
-        return None
     profile = cap_curve(rows.positive, rows.score, selected, sample_weight=rows.weight)
-    share_of_rows, true_positive_rate = profile.points()
-    negatives = profile.rows - profile.positives
-    false_positive_rate = negatives / negatives[-1]
+    n_rows, n_positives = profile.n_rows, profile.n_positives
+    if n_positives in (0, n_rows):
+        return None
+    positives, negatives = profile.positives, profile.rows - profile.positives
+    # Where the curve runs straight a point says nothing.
+    bends = np.ones(len(positives), dtype=bool)
+    bends[2:-1] = (np.diff(positives[1:], 2) != 0) | (np.diff(negatives[1:], 2) != 0)
+    true_positive_rate, false_positive_rate = positives[bends] / n_positives, negatives[bends] / (n_rows - n_positives)
+    rate = n_positives / n_rows
     # Steps of equal length along the curve: dense where it bends, few where it runs straight.
     travelled = false_positive_rate + true_positive_rate
     points = np.searchsorted(travelled, np.linspace(0.0, 2.0, N_POINTS)).clip(max=len(travelled) - 1)
     points = np.unique(np.append(points, [0, len(travelled) - 1]))
+    share_of_rows = rate * true_positive_rate + (1 - rate) * false_positive_rate
     return {
         "false_positive_rate": false_positive_rate[points].round(5),
         "true_positive_rate": true_positive_rate[points].round(5),
         "rows": share_of_rows[points].round(5),
-        "positive_rate": profile.n_positives / profile.n_rows,
+        "positive_rate": rate,
     }
 
 
@@ -56,12 +60,16 @@ def bin_edges(rows: ReportRows) -> tuple[str, FloatArray]:
 
 
 def class_shares(rows: ReportRows, edges: FloatArray, chosen: BoolArray | None = None) -> dict[str, FloatArray]:
-    """Share of each class, in weight, that lies in each bin; of all rows or of those chosen."""
-    number = np.clip(np.searchsorted(edges, rows.score, side="right") - 1, 0, len(edges) - 2)
+    """Share of each class, in weight, that lies in each bin; of all rows or of those chosen.
+
+    The rows must be sorted by score: a bin then is a piece of them.
+    """
+    ends = np.searchsorted(rows.score, edges[1:-1])
     counted = rows.weights if chosen is None else rows.weights * chosen
     shares = {}
     for name, members in (("positive", rows.positive), ("negative", ~rows.positive)):
-        in_bins = np.bincount(number[members], weights=counted[members], minlength=len(edges) - 1)
+        so_far = np.concatenate(([0.0], np.cumsum(counted * members)))
+        in_bins = np.diff(so_far[np.concatenate(([0], ends, [len(members)]))])
         shares[name] = (in_bins / rows.weights[members].sum()).round(6)
     return shares
 
@@ -71,9 +79,8 @@ def least_confident_left_out(rows: ReportRows, selected: BoolArray) -> BoolArray
 
     Rows of equal confidence are taken in their order in the data, so that the coverage is the same.
     """
-    order = np.argsort(rows.confidence, kind="stable")
     left_out = rows.weights[~selected].sum()
-    taken = np.cumsum(rows.weights[order]) <= left_out * (1 + 1e-12)
+    taken = rows.weight_of_least_confident <= left_out * (1 + 1e-12)
     mask = np.ones(len(selected), dtype=bool)
-    mask[order[taken]] = False
+    mask[rows.least_confident_first[taken]] = False
     return mask

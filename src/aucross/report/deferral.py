@@ -29,11 +29,12 @@ class _Means(NamedTuple):
 
 
 def score_summary(rows: ReportRows, chosen: BoolArray) -> dict[str, Any]:
-    """Number, mean and quantiles of the scores of some of the rows."""
+    """Number, mean and quantiles of the scores of some of the rows, which must be sorted by score."""
     score, weight = rows.score[chosen], rows.weights[chosen]
     if not len(score):
         return {"n": 0, "mean": None, "quantiles": None}
-    quantiles = np.quantile(score, QUANTILES, weights=weight, method="inverted_cdf")
+    share = np.cumsum(weight) / weight.sum()
+    quantiles = score[np.minimum(np.searchsorted(share, QUANTILES), len(score) - 1)]
     return {
         "n": len(score),
         "mean": float(np.average(score, weights=weight)),

@@ -5,19 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from aucross.evaluation.group_column import ALL_ROWS, group_column
-from aucross.evaluation.groups import evaluate_groups
+from aucross.evaluation.groups import evaluate_group_selections
 from aucross.evaluation.guard import BaseRateGuard
 from aucross.report.rows import ReportRows
 
 
-def group_tables(clf: Any, X: Any, y: Any, groups: Any, rows: ReportRows, **options: Any) -> list[dict[str, Any]]:
-    """For each coverage ``groups`` and ``group_gaps``; both empty if there are no groups.
+def group_tables(rows: ReportRows, by: Any, **options: Any) -> list[dict[str, Any]]:
+    """For each coverage ``groups`` and ``group_gaps``; both empty without a column of groups.
 
-    The options are those of :func:`~aucross.evaluation.evaluate_groups`.
+    The options are those of :func:`~aucross.evaluation.evaluate_group_selections`.
     """
-    if groups is None:
+    if by is None:
         return [{"groups": [], "group_gaps": []} for _ in rows.coverages]
-    report = evaluate_groups(clf, X, y, groups, rows.coverages, **options)
+    column = group_column(by, len(rows.used)).take(rows.used)
+    selections = dict(zip(rows.coverages, rows.selected, strict=True))
+    report = evaluate_group_selections(
+        rows.positive, rows.score, rows.predicted, selections, column, sample_weight=rows.weight, **options
+    )
     entries: dict[float, list[dict[str, Any]]] = {coverage: [] for coverage in rows.coverages}
     for row in report.rows():
         if row["group"] != ALL_ROWS:
@@ -25,10 +29,9 @@ def group_tables(clf: Any, X: Any, y: Any, groups: Any, rows: ReportRows, **opti
     gaps: dict[float, list[dict[str, Any]]] = {coverage: [] for coverage in rows.coverages}
     for row in report.gaps().rows():
         gaps[row.pop("target_coverage")].append(row)
-    column = group_column(groups, len(rows.used)).take(rows.used)
-    guard = BaseRateGuard()
+    guard, members = BaseRateGuard(), column.members()
     for coverage, mask in zip(rows.coverages, rows.selected, strict=True):
-        for entry, own in zip(entries[coverage], column.members(), strict=True):
+        for entry, own in zip(entries[coverage], members, strict=True):
             weight = None if rows.weight is None else rows.weight[own]
             check = guard.check(rows.positive[own], mask[own], sample_weight=weight, warn=False)
             entry |= {"base_rate_ok": check.ok, "base_rate_message": check.message}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucross.evaluation.evaluate import check_selective, positive_labels, positive_scores_of
-from aucross.evaluation.inputs import row_weights
+from aucross.evaluation.inputs import confidence_of, row_weights
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -35,7 +35,7 @@ class ReportRows:
         Target coverages, ascending; the last is 1.
     selected : ndarray of shape (n_coverages, n), bool
         The rows that are answered, for each coverage.
-    used : ndarray of shape (n_given,), bool
+    used : ndarray of shape (n_given,), bool, or of row numbers
         Which of the rows given these are.
     is_probability : bool
         Whether the scores are probabilities.
@@ -47,7 +47,7 @@ class ReportRows:
     weight: FloatArray | None
     coverages: tuple[float, ...]
     selected: BoolArray
-    used: BoolArray
+    used: BoolArray | NDArray[np.intp]
     is_probability: bool
 
     @cached_property
@@ -55,10 +55,38 @@ class ReportRows:
         """The weights, 1 for each row where none were given."""
         return row_weights(self.weight, len(self.positive))
 
-    @property
+    @cached_property
     def confidence(self) -> FloatArray:
         """Probability of the predicted class, or the distance of a decision value from the boundary."""
-        return np.maximum(self.score, 1.0 - self.score) if self.is_probability else np.abs(self.score)
+        return confidence_of(self.score, is_probability=self.is_probability)
+
+    @cached_property
+    def least_confident_first(self) -> NDArray[np.intp]:
+        """Row numbers by ascending confidence; rows of equal confidence in their order in the data."""
+        return np.argsort(self.confidence, kind="stable")
+
+    @cached_property
+    def weight_of_least_confident(self) -> FloatArray:
+        """Weight of the first i + 1 of them."""
+        return np.cumsum(self.weights[self.least_confident_first])
+
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """Row numbers by ascending score."""
+        return np.argsort(self.score, kind="stable")
+
+    @cached_property
+    def by_score(self) -> ReportRows:
+        """The same rows by ascending score: what reads them at 51 coverages need not sort them 51 times."""
+        return replace(
+            self,
+            positive=self.positive[self.order],
+            predicted=self.predicted[self.order],
+            score=self.score[self.order],
+            weight=None if self.weight is None else self.weight[self.order],
+            selected=self.selected[:, self.order],
+            used=np.flatnonzero(self.used)[self.order],
+        )
 
 
 def read_rows(

@@ -41,7 +41,7 @@ def build_summary(
     y: ArrayLike,
     *,
     coverage: float | None = None,
-    groups: Any = None,
+    by: Any = None,
     sample_weight: ArrayLike | None = None,
     band_groups: Any = None,
     class_names: Sequence[str] | None = None,
@@ -65,7 +65,7 @@ def build_summary(
         Their labels, as in training.
     coverage : float in (0, 1], optional
         Coverage in use, for which the report makes its promise; that of the classifier by default.
-    groups : array-like or series of shape (n_samples,), optional
+    by : array-like or series of shape (n_samples,), optional
         Group of each row, for the tables by group; it need not be a feature.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows; a row of weight 0 takes no part.
@@ -112,7 +112,7 @@ def build_summary(
     names = _class_names(clf, class_names)
     promise = _promise(clf, X, y, coverage, confidence=confidence, **weights_and_groups)
     bootstrap = {"n_bootstrap": n_bootstrap, "random_state": seed_from(random_state)}
-    by_group = group_tables(clf, X, y, groups, rows, confidence_level=confidence, **weights_and_groups, **bootstrap)
+    by_group = group_tables(rows, by, confidence_level=confidence, **bootstrap)
     lies_on, bands = score_bands(clf, rows, band_groups)
     score = _score(rows, lies_on)
     entries = _entries(rows, X, score["bin_edges"], confidence=confidence, **bootstrap)
@@ -159,6 +159,7 @@ def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
 def _entries(rows: ReportRows, X: Any, edges: Any, **options: Any) -> list[dict[str, Any]]:
     """What the page shows at each coverage, groups and bands aside."""
     numbers, features = coverage_numbers(rows, **options), feature_differences(rows, X)
+    rows = rows.by_score
     return [
         {
             **numbers[index],
@@ -193,7 +194,7 @@ def _score(rows: ReportRows, lies_on: str) -> dict[str, Any]:
         "band_lies_on": lies_on,
         "scale": scale,
         "bin_edges": edges,
-        "shares": class_shares(rows, edges),
+        "shares": class_shares(rows.by_score, edges),
     }
 
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray
-from aucross.evaluation.inputs import scored_rows
+from aucross.evaluation.inputs import selected_rows
 from aucross.evaluation.plots.inputs import coverage_in_force, labelled_scores, name_of
 from aucross.evaluation.plots.style import (
     BLUE,
@@ -201,7 +201,7 @@ class BandDisplay:
         BandDisplay
         """
         pyplot()
-        rows = scored_rows(y_true, y_score, None, sample_weight)
+        rows = selected_rows(y_true, y_score, None, sample_weight)
         if not len(rows.score):
             raise ValueError("y_true must hold at least one row to draw, got none")
         edges = np.histogram_bin_edges(rows.score, _checked_bins(bins))

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucross.evaluation.inputs import ScoredRows, check_selected, row_weights, scored_rows
-from aucross.evaluation.plots.inputs import check_both_classes, labelled_scores, name_of, selection_of
+from aucross.evaluation.inputs import SelectedRows, check_both_classes, check_selected, row_weights, selected_rows
+from aucross.evaluation.plots.inputs import labelled_scores, name_of, selection_of
 from aucross.evaluation.plots.style import (
     BLUE,
     DARK_GREY,
@@ -181,7 +181,7 @@ class CAPDisplay:
         CAPDisplay
         """
         pyplot()
-        rows = scored_rows(y_true, y_score, None, sample_weight)
+        rows = selected_rows(y_true, y_score, None, sample_weight)
         check_both_classes(rows.ranked(), "the cumulative accuracy profile")
         after, removed = None, None
         if selected is not None:
@@ -272,7 +272,7 @@ class CAPDisplay:
         return self
 
 
-def _removed_pieces(rows: ScoredRows, selected: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+def _removed_pieces(rows: SelectedRows, selected: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
     """Which distinct scores, from the highest down, are rejected; None if a selection parts rows of equal score."""
     distinct, entry = np.unique(-rows.score, return_inverse=True)
     n_selected = np.bincount(entry, weights=selected, minlength=len(distinct))

@@ -18,16 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucross.core.ranking import as_positive, check_scores
+from aucross.core import ThresholdBands
+from aucross.core.ranking import FloatArray, RankedScores, as_positive, check_scores
+from aucross.evaluation.auc_metrics import oracle_curve
 from aucross.evaluation.evaluate import check_coverages, evaluate_selections, evaluate_selective
-from aucross.evaluation.plots.inputs import (
-    LabelledScores,
-    confidence_of,
-    labelled_scores,
-    looks_like_probability,
-    name_of,
-)
-from aucross.evaluation.plots.references import MAXIMUM_PROBABILITY, ORACLE, Curve, reference_curves
+from aucross.evaluation.inputs import confidence_of, looks_like_probability
+from aucross.evaluation.plots.inputs import LabelledScores, labelled_scores, name_of
 from aucross.evaluation.plots.style import (
     DARK_GREY,
     GREY,
@@ -45,6 +41,10 @@ from aucross.system.text import exact_percent
 
 # Dense enough for a line, few enough for a thousand bootstrap replicates in about a second.
 CURVE_COVERAGES = tuple(round(1.0 - 0.05 * step, 2) for step in range(11))
+
+ORACLE, MAXIMUM_PROBABILITY = "Oracle", "maximum probability"
+
+Curve = tuple[FloatArray, FloatArray]
 
 METRIC_LABELS = {
     "selective_auc": "AUC of the selected rows",
@@ -334,6 +334,28 @@ class CoverageCurveDisplay:
         """The value with every row selected, if the curve has that point."""
         everything = np.flatnonzero((self.coverage == 1.0) & np.isfinite(self.value))
         return float(self.value[everything[0]]) if len(everything) else None
+
+
+def reference_curves(
+    rows: LabelledScores,
+    coverages: Iterable[float],
+    oracle: bool,
+    confidence: FloatArray | None,
+    sample_weight: ArrayLike | None,
+) -> dict[str, Curve]:
+    """The best bands on labelled rows, and the rejection of the least confident ones, as asked for; by name."""
+    coverages = sorted(coverages, reverse=True)
+    curves: dict[str, Curve] = {}
+    if oracle:
+        curves[ORACLE] = oracle_curve(*rows, coverages, sample_weight=sample_weight)
+    if confidence is not None:
+        rule = ThresholdBands(RankedScores.from_labels(rows.positive, confidence, sample_weight))
+        masks = [rule.band(coverage).selects(confidence) for coverage in coverages]
+        evaluation = evaluate_selections(
+            *rows, rows.positive, dict(zip(coverages, masks, strict=True)), sample_weight=sample_weight, n_bootstrap=0
+        )
+        curves[MAXIMUM_PROBABILITY] = evaluation.estimates["achieved_coverage"], evaluation.estimates["selective_auc"]
+    return curves
 
 
 def _display(

@@ -119,7 +119,7 @@ class GroupGapDisplay:
         clf: Any,
         X: Any,
         y: ArrayLike,
-        groups: Any,
+        by: Any,
         coverage: float | None = None,
         *,
         metrics: Sequence[str] = DEFAULT_METRICS,
@@ -142,7 +142,7 @@ class GroupGapDisplay:
             Test rows.
         y : array-like of shape (n_samples,)
             Their labels, as in training.
-        groups : array-like or series of shape (n_samples,)
+        by : array-like or series of shape (n_samples,)
             The group of each row.
         coverage : float in (0, 1], optional
             Target coverage; the one of the classifier by default.
@@ -166,7 +166,7 @@ class GroupGapDisplay:
             clf,
             X,
             y,
-            groups,
+            by,
             [coverage_in_force(clf, coverage)],
             band_groups=band_groups,
             sample_weight=sample_weight,
@@ -183,7 +183,7 @@ class GroupGapDisplay:
         y_score: ArrayLike,
         y_pred: ArrayLike,
         selected: ArrayLike,
-        groups: Any,
+        by: Any,
         *,
         metrics: Sequence[str] = DEFAULT_METRICS,
         sample_weight: ArrayLike | None = None,
@@ -204,7 +204,7 @@ class GroupGapDisplay:
             Scores of the positive class.
         selected : array-like of shape (n_samples,), bool
             Mask of the selected rows.
-        groups, metrics, sample_weight, n_bootstrap, confidence_level, random_state, ax, name, **kwargs
+        by, metrics, sample_weight, n_bootstrap, confidence_level, random_state, ax, name, **kwargs
             As in :meth:`from_estimator`.
 
         Returns
@@ -220,7 +220,7 @@ class GroupGapDisplay:
             y_score,
             y_pred,
             {min(reached, 1.0): selected},
-            groups,
+            by,
             sample_weight=sample_weight,
             n_bootstrap=n_bootstrap,
             confidence_level=confidence_level,

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucross.core.ranking import FloatArray, RankedScores
-from aucross.evaluation.bootstrap import BoolArray
+from aucross.core.ranking import FloatArray
 from aucross.evaluation.evaluate import check_selective, positive_labels, positive_scores_of
+from aucross.evaluation.inputs import BoolArray
 
 
 class LabelledScores(NamedTuple):
@@ -44,26 +44,6 @@ def coverage_in_force(clf: Any, coverage: float | None) -> float:
     """The coverage asked for, by default the one that the classifier was made with."""
     check_selective(clf)
     return float(clf.coverage if coverage is None else coverage)
-
-
-def confidence_of(score: FloatArray, *, is_probability: bool) -> FloatArray:
-    """Maximum probability of two classes, or the distance of decision values from the boundary at 0."""
-    return np.maximum(score, 1.0 - score) if is_probability else np.abs(score)
-
-
-def looks_like_probability(score: FloatArray) -> bool:
-    """Whether all scores lie in [0, 1]."""
-    return bool(((score >= 0) & (score <= 1)).all())
-
-
-def check_both_classes(ranked: RankedScores, purpose: str) -> RankedScores:
-    """Refuse rows of one class for a picture that would be empty."""
-    if min(ranked.total_positives, ranked.total_negatives) == 0:
-        raise ValueError(
-            f"y_true must hold both classes, got {ranked.total_positives:g} positives and "
-            f"{ranked.total_negatives:g} negatives; {purpose} needs both"
-        )
-    return ranked
 
 
 def name_of(clf: Any, name: str | None) -> str:

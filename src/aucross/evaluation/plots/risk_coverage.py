@@ -17,8 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray
-from aucross.evaluation.areas import augrc, aurc
-from aucross.evaluation.curves import RiskCurve, generalized_risk_curve, risk_coverage_curve
 from aucross.evaluation.evaluate import evaluate_selective
 from aucross.evaluation.inputs import loss_rows
 from aucross.evaluation.plots.coverage_curve import CURVE_COVERAGES
@@ -34,6 +32,7 @@ from aucross.evaluation.plots.style import (
     pyplot,
 )
 from aucross.evaluation.results import SelectiveEvaluation, bootstrap_spread
+from aucross.evaluation.risk_curves import RiskCurve, augrc, aurc, generalized_risk_curve, risk_coverage_curve
 from aucross.system.text import exact_percent
 
 RiskKind = Literal["selective", "generalized"]

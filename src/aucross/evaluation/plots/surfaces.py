@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.search import rejection_budget
-from aucross.evaluation.plots.inputs import check_both_classes
+from aucross.evaluation.inputs import check_both_classes
 from aucross.system.text import percent
 
 # The strip should be so many bins wide, within what can be drawn fast.

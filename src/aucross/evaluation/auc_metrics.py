@@ -7,27 +7,34 @@ positives says little.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from aucross.core import oracle_band
+from aucross.core import best_band
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, as_positive
 from aucross.evaluation.coverage import achieved_coverage
-from aucross.evaluation.inputs import check_selected, scored_rows
+from aucross.evaluation.inputs import check_both_classes, check_probability, check_selected, selected_rows
 
-# Grid points closer than this are the same coverage: 1 - 0.25 and 0.75 + 1e-16 mean the same.
-_SAME_COVERAGE = 1e-9
+Side = Literal["both", "lower", "upper"]
 
 
-class AUCCoverageArea(NamedTuple):
-    """Mean AUC over a range of coverages, and the share of grid points where the AUC is NaN."""
+class Interval(NamedTuple):
+    """Ends of a confidence interval."""
 
-    area: float
-    nan_share: float
+    lower: float
+    upper: float
+
+
+class OracleCurve(NamedTuple):
+    """Coverage that the best bands leave, and the AUC of the rest."""
+
+    coverage: FloatArray
+    auc: FloatArray
 
 
 def selective_auc(
@@ -68,7 +75,7 @@ def selective_auc(
     ... )
     (0.75, 1.0)
     """
-    return scored_rows(y_true, y_score, selected, sample_weight).ranked().auc()
+    return selected_rows(y_true, y_score, selected, sample_weight).ranked().auc()
 
 
 def selective_gini(
@@ -132,7 +139,7 @@ def selective_ks(
     >>> selective_ks([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9])
     0.5
     """
-    ranked = scored_rows(y_true, y_score, selected, sample_weight).ranked()
+    ranked = selected_rows(y_true, y_score, selected, sample_weight).ranked()
     if min(ranked.total_positives, ranked.total_negatives) == 0:
         return float("nan")
     # TPR - FPR above a threshold is the share of negatives below it minus the share of positives below it.
@@ -171,7 +178,7 @@ def selective_average_precision(
     >>> selective_average_precision([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9], [True, True, False, True])
     1.0
     """
-    rows = scored_rows(y_true, y_score, selected, sample_weight)
+    rows = selected_rows(y_true, y_score, selected, sample_weight)
     if not rows.positive.any():
         return float("nan")
     return float(average_precision_score(rows.positive, rows.score, sample_weight=rows.weight))
@@ -211,7 +218,7 @@ def selective_partial_auc(
     0.6667
     """
     highest = check_coverage(max_fpr, "max_fpr")
-    rows = scored_rows(y_true, y_score, selected, sample_weight)
+    rows = selected_rows(y_true, y_score, selected, sample_weight)
     if rows.positive.all() or not rows.positive.any():
         return float("nan")
     return float(roc_auc_score(rows.positive, rows.score, sample_weight=rows.weight, max_fpr=highest))
@@ -288,66 +295,95 @@ def oracle_gap(
     if np.isnan(ours):
         return float("nan")
     reached = achieved_coverage(check_selected(selected, len(as_positive(y_true))), sample_weight)
-    band = oracle_band(y_true, y_score, reached, sample_weight)
-    best = selective_auc(y_true, y_score, band.selects(y_score), sample_weight=sample_weight)
-    return best - ours
+    return float(oracle_curve(y_true, y_score, [reached], sample_weight=sample_weight).auc[0]) - ours
 
 
-def auc_coverage_area(coverages: ArrayLike, aucs: ArrayLike, *, lowest: float = 0.75) -> AUCCoverageArea:
-    """Area under the AUC-coverage curve: the mean AUC over the coverages from `lowest` to 1.
+def oracle_curve(
+    y_true: ArrayLike, y_score: ArrayLike, coverages: Iterable[float], *, sample_weight: ArrayLike | None = None
+) -> OracleCurve:
+    """AUC of the best band on labelled rows, at each of several coverages.
 
     Parameters
     ----------
-    coverages : array-like of shape (n_points,)
-        Distinct coverages in any order; they must reach from `lowest` to 1.
-    aucs : array-like of shape (n_points,)
-        Selective AUC at each coverage; NaN where a class was missing.
-    lowest : float in (0, 1), default=0.75
-        Lowest coverage c0 that counts; the default is the lowest of Pugnana & Ruggieri (2023).
+    y_true, y_score, sample_weight
+        As for :func:`selective_auc`; both classes must occur.
+    coverages : iterable of float in (0, 1]
+        Least shares of the weight that the bands must leave.
 
     Returns
     -------
-    AUCCoverageArea
-        Named tuple ``(area, nan_share)``: ``1 / (1 - c0)`` times the integral of the AUC from c0 to 1 (trapezoids on
-        the given grid), and the share of NaN among the grid points from c0 to 1. A NaN between two numbers is bridged
-        by a straight line; if the AUC is unknown at an end of the range, the area is NaN.
+    OracleCurve
+        Named tuple ``(coverage, auc)``: what each band leaves, which ties can make more than was asked for, and the AUC
+        of what it leaves.
 
     Notes
     -----
-    Our definition: the literature tabulates single coverages and names no area. State the grid beside the figure.
+    See :func:`oracle_gap`. The rows are ranked once for all coverages.
 
     Examples
     --------
-    >>> from aucross.evaluation import auc_coverage_area
-    >>> auc_coverage_area([0.5, 0.75, 1.0], [1.0, 0.75, 0.5])
-    AUCCoverageArea(area=0.625, nan_share=0.0)
+    >>> from aucross.evaluation.auc_metrics import oracle_curve
+    >>> oracle_curve([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [1.0, 0.8]).auc.round(4)
+    array([0.8889, 1.    ])
     """
-    if not 0.0 < lowest < 1.0:
-        raise ValueError(f"lowest must be in (0, 1), got {lowest:g}")
-    coverage, auc = _curve_points(coverages, aucs)
-    if len(coverage) == 0 or coverage[0] > lowest + _SAME_COVERAGE or coverage[-1] < 1 - _SAME_COVERAGE:
-        found = f"{coverage[0]:g} to {coverage[-1]:g}" if len(coverage) else "no points"
-        raise ValueError(f"coverages must reach from lowest={lowest:g} to 1, got {found}; evaluate those coverages too")
-    nan_share = float(np.isnan(auc[coverage >= lowest - _SAME_COVERAGE]).mean())
-    known, value = coverage[~np.isnan(auc)], auc[~np.isnan(auc)]
-    if len(known) == 0 or known[0] > lowest + _SAME_COVERAGE or known[-1] < 1 - _SAME_COVERAGE:
-        return AUCCoverageArea(float("nan"), nan_share)
-    grid = np.concatenate(([lowest], known[known > lowest]))
-    heights = np.interp(grid, known, value)
-    return AUCCoverageArea(float(np.trapezoid(heights, grid) / (grid[-1] - lowest)), nan_share)
+    ranked = check_both_classes(selected_rows(y_true, y_score, None, sample_weight).ranked(), "the Oracle")
+    bands = [best_band(ranked, coverage, width="any") for coverage in coverages]
+    points = [(ranked.coverage(band), ranked.auc(band)) for band in bands]
+    return OracleCurve(*np.array(points, dtype=np.float64).reshape(-1, 2).T)
 
 
-def _curve_points(coverages: ArrayLike, aucs: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Checked points of an AUC-coverage curve, ascending in coverage."""
-    coverage, auc = np.asarray(coverages, dtype=np.float64), np.asarray(aucs, dtype=np.float64)
-    if coverage.ndim != 1 or coverage.shape != auc.shape:
-        raise ValueError(f"coverages and aucs must be 1-d of one length, got shapes {coverage.shape} and {auc.shape}")
-    if not ((coverage >= 0) & (coverage <= 1)).all():
-        raise ValueError("coverages must be in [0, 1]; for 90 % pass 0.9")
-    if ((auc < 0) | (auc > 1)).any():
-        raise ValueError("aucs must be in [0, 1], or NaN where a class is missing")
-    order = np.argsort(coverage)
-    coverage = coverage[order]
-    if (np.diff(coverage) == 0).any():
-        raise ValueError("coverages must be distinct; give each coverage one AUC")
-    return coverage, auc[order]
+def auc_interval(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    selected: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    side: Side = "both",
+    sample_weight: ArrayLike | None = None,
+) -> Interval:
+    """DeLong's confidence interval for the AUC of the selected rows.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True for positive rows: boolean, 0/1 or -1/1.
+    y_score : array-like of shape (n,)
+        Finite scores, higher for rows that are more likely positive.
+    selected : array-like of shape (n,), bool, optional
+        True for the rows whose prediction is used; all rows by default. The band must come from other rows.
+    level : float in (0, 1), default=0.95
+        Confidence level.
+    side : {"both", "lower", "upper"}, default="both"
+        ``"lower"`` is the bound to promise: the AUC is above it with confidence `level`; the other end is 1.
+        ``"upper"`` is the reverse.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows; a weight counts as that many equal rows.
+
+    Returns
+    -------
+    Interval
+        Named tuple ``(lower, upper)``, cut off at 0 and 1; NaN if a class has no more than one selected row.
+
+    Notes
+    -----
+    DeLong, DeLong & Clarke-Pearson (1988): ``AUC +- z * se``. For perfectly separated classes the standard error is 0
+    and would promise an AUC of 1. Then the bound is ``alpha^(1/m)`` with m the smaller class: m disjoint pairs are
+    independent, and an AUC of A orders all of them with probability A^m at most. An AUC of 0 is treated alike. Close
+    to 1 and with few rows in a class the interval is too short; the bootstrap shares that weakness.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import auc_interval
+    >>> y_true, y_score = [0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    >>> lower, upper = auc_interval(y_true, y_score)
+    >>> print(f"{lower:.4f} to {upper:.4f}")
+    0.5809 to 1.0000
+    """
+    if side not in ("both", "lower", "upper"):
+        raise ValueError(f'side must be "both", "lower" or "upper", got {side!r}')
+    alpha = 1.0 - check_probability(level, "level", ends=False)
+    ranked = selected_rows(y_true, y_score, selected, sample_weight).ranked()
+    if np.isnan(ranked.auc_standard_error()):
+        return Interval(float("nan"), float("nan"))
+    lower, upper = ranked.auc_bounds(alpha / 2 if side == "both" else alpha)
+    return Interval(0.0 if side == "upper" else lower, 1.0 if side == "lower" else upper)

@@ -1,4 +1,14 @@
-"""Areas under the risk and accuracy curves: one number for a whole range of coverages.
+"""The risk of accepted rows over a falling confidence threshold, and the area under that curve.
+
+Rows are accepted from the most confident down. Equal confidences enter together, as one point, because no threshold can
+part them: the curves are free of row order.
+
+::
+
+    risk │            ╭──●  every row accepted
+         │      ╭──●──╯
+         │  ●─●─╯
+         └──────────────────►  coverage
 
 Four conventions for the area under the risk-coverage curve (AURC) are in use, and they differ in the second digit. For
 rows in order of falling confidence, r_k the mean loss of the first k of n rows:
@@ -21,18 +31,99 @@ therefore depend on the scale of the weights as they depend on n; scale weights 
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import digamma, entr
 
 from aucross.core.ranking import FloatArray
-from aucross.evaluation.curves import generalized_risk_curve, group_ties, risk_coverage_curve
-from aucross.evaluation.inputs import loss_rows, quality_rows, weighted_mean
+from aucross.evaluation.inputs import loss_rows, weighted_mean
 
 Convention = Literal["grouped", "mean", "trapezoid", "trapezoid_origin"]
 Optimum = Literal["exact", "limit"]
+
+
+class RiskCurve(NamedTuple):
+    """Points of a risk curve, by rising coverage: rows with confidence >= threshold are accepted."""
+
+    coverage: FloatArray
+    risk: FloatArray
+    threshold: FloatArray
+
+
+def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None) -> RiskCurve:
+    """Selective risk at each distinct confidence value.
+
+    Parameters
+    ----------
+    loss : array-like of shape (n,)
+        Loss of each row, not negative; 0/1 errors (boolean) in the usual case.
+    confidence : array-like of shape (n,)
+        Finite confidences; the highest are accepted first.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    RiskCurve
+        Named tuple ``(coverage, risk, threshold)``, with ``risk = sum(w * l) / sum(w)`` over accepted rows. Empty
+        without rows.
+
+    Notes
+    -----
+    Geifman & El-Yaniv (2017); ties form one point, as in fd-shifts. The largest coverage with a risk of at most r is
+    ``curve.coverage[curve.risk <= r].max()``.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import risk_coverage_curve
+    >>> curve = risk_coverage_curve([0, 1, 0, 1], [0.9, 0.8, 0.8, 0.6])
+    >>> curve.coverage, curve.risk
+    (array([0.25, 0.75, 1.  ]), array([0.        , 0.33333333, 0.5       ]))
+    """
+    accepted, lost, threshold = _accepted_and_lost(loss, confidence, sample_weight)
+    return RiskCurve(accepted / accepted[-1:], lost / accepted, threshold)
+
+
+def generalized_risk_curve(
+    loss: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
+) -> RiskCurve:
+    """Generalised risk, the mean loss of accepted rows spread over all rows, at each distinct confidence value.
+
+    Parameters
+    ----------
+    loss, confidence, sample_weight
+        As for :func:`risk_coverage_curve`.
+
+    Returns
+    -------
+    RiskCurve
+        Named tuple ``(coverage, risk, threshold)``, with ``risk = sum of w * l over accepted rows / sum of w over all
+        rows``: the probability of an accepted error for 0/1 losses. Empty without rows.
+
+    Notes
+    -----
+    Traub et al. (NeurIPS 2024).
+
+    Examples
+    --------
+    >>> from aucross.evaluation import generalized_risk_curve
+    >>> generalized_risk_curve([0, 1, 0, 1], [0.9, 0.8, 0.8, 0.6]).risk
+    array([0.  , 0.25, 0.5 ])
+    """
+    accepted, lost, threshold = _accepted_and_lost(loss, confidence, sample_weight)
+    return RiskCurve(accepted / accepted[-1:], lost / accepted[-1:], threshold)
+
+
+def _accepted_and_lost(
+    loss: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weight and loss of the rows accepted at each distinct confidence, from the highest down."""
+    rows = loss_rows(loss, confidence, sample_weight)
+    negated, tie = np.unique(-rows.confidence, return_inverse=True)
+    weight, loss_of_tie = np.bincount(tie, weights=rows.weight), np.bincount(tie, weights=rows.weight * rows.loss)
+    return np.cumsum(weight, dtype=np.float64), np.cumsum(loss_of_tie, dtype=np.float64), -negated
 
 
 def aurc(
@@ -40,7 +131,6 @@ def aurc(
     confidence: ArrayLike,
     *,
     convention: Convention = "grouped",
-    balance_by: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Area under the risk-coverage curve; lower is better.
@@ -54,9 +144,6 @@ def aurc(
     convention : {"grouped", "mean", "trapezoid", "trapezoid_origin"}, default="grouped"
         How the area is taken, see the table at the head of this module. Only ``"grouped"`` is independent of the row
         order where confidences tie; the others take tied rows in the order given.
-    balance_by : array-like of shape (n,), optional
-        True classes, for the class-balanced risk of :func:`~aucross.evaluation.risk_coverage_curve`; for ``"grouped"``
-        only.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
 
@@ -84,13 +171,11 @@ def aurc(
     """
     _check_convention(convention)
     if convention == "grouped":
-        curve = risk_coverage_curve(loss, confidence, balance_by=balance_by, sample_weight=sample_weight)
+        curve = risk_coverage_curve(loss, confidence, sample_weight=sample_weight)
         if len(curve.risk) == 0:
             return float("nan")
         coverage, risk = np.append(0.0, curve.coverage), np.append(curve.risk[0], curve.risk)
         return float(np.trapezoid(risk, coverage))
-    if balance_by is not None:
-        raise ValueError(f'balance_by needs convention="grouped", got convention={convention!r}')
     rows = loss_rows(loss, confidence, sample_weight)
     order = np.argsort(-rows.confidence, kind="stable")  # stable: tied rows stay as given
     return _area_of_ordered(rows.loss[order], rows.weight[order], convention)
@@ -230,7 +315,6 @@ def augrc(
     loss: ArrayLike,
     confidence: ArrayLike,
     *,
-    balance_by: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
     """Area under the generalised-risk-coverage curve; lower is better.
@@ -239,8 +323,6 @@ def augrc(
     ----------
     loss, confidence, sample_weight
         As for :func:`aurc`.
-    balance_by : array-like of shape (n,), optional
-        True classes, for the class-balanced losses of :func:`~aucross.evaluation.generalized_risk_curve`.
 
     Returns
     -------
@@ -250,7 +332,7 @@ def augrc(
     Notes
     -----
     Traub et al. (NeurIPS 2024). For 0/1 losses it equals ``(1 - AUROC_f) * a * (1 - a) + (1 - a)^2 / 2`` with a the
-    accuracy and AUROC_f the :func:`~aucross.evaluation.failure_auroc`; the optimum is ``(1 - a)^2 / 2``.
+    accuracy and AUROC_f the AUC of correctness by confidence; the optimum is ``(1 - a)^2 / 2``.
 
     Examples
     --------
@@ -258,80 +340,10 @@ def augrc(
     >>> augrc([0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6])
     0.1875
     """
-    curve = generalized_risk_curve(loss, confidence, balance_by=balance_by, sample_weight=sample_weight)
+    curve = generalized_risk_curve(loss, confidence, sample_weight=sample_weight)
     if len(curve.risk) == 0:
         return float("nan")
     return float(np.trapezoid(np.append(0.0, curve.risk), np.append(0.0, curve.coverage)))
-
-
-def auarc(correct: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
-    """Area under the accuracy-rejection curve; higher is better.
-
-    Parameters
-    ----------
-    correct : array-like of shape (n,)
-        True where the prediction is correct, or a quality in [0, 1].
-    confidence : array-like of shape (n,)
-        Finite confidences; the lowest are rejected first.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
-
-    Returns
-    -------
-    float
-        Mean accuracy of the k most confident rows, k = 1 ... n. Inside a tie it is the mean of all orders of the tied
-        rows, hence free of row order. NaN without rows.
-
-    Notes
-    -----
-    Nadeem, Zucker & Hanczar (2009); MAPIE takes tied rows as given. Where confidences are distinct it is 1 minus
-    :func:`aurc` with ``convention="mean"``.
-
-    Examples
-    --------
-    >>> from aucross.evaluation import auarc
-    >>> round(auarc([True, True, False, False], [0.9, 0.8, 0.7, 0.7]), 4)  # (1 + 1 + 2/3 + 2/4) / 4
-    0.7917
-    """
-    tied = group_ties(quality_rows(correct, confidence, sample_weight))
-    # The loss expected at every position of a tie is the tie's mean loss.
-    return 1.0 - _area_of_ordered(tied.loss, tied.weight, "mean")
-
-
-def prediction_rejection_ratio(
-    correct: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> float:
-    """Prediction-rejection ratio (PRR): 1 for the best confidence, 0 for confidence that says nothing.
-
-    Parameters
-    ----------
-    correct, confidence, sample_weight
-        As for :func:`auarc`.
-
-    Returns
-    -------
-    float
-        ``(A - A_random) / (A_oracle - A_random)`` with A the :func:`auarc`; negative if confidence misleads. NaN
-        without rows and where all rows have the same quality.
-
-    Notes
-    -----
-    As in lm-polygraph. A_random is the mean quality, the area expected from random rejection. Where confidences are
-    distinct it is 1 minus :func:`normalized_aurc` with ``convention="mean"``.
-
-    Examples
-    --------
-    >>> from aucross.evaluation import prediction_rejection_ratio
-    >>> prediction_rejection_ratio([True, True, False, False], [0.9, 0.8, 0.7, 0.6])
-    1.0
-    """
-    rows = quality_rows(correct, confidence, sample_weight)
-    if len(rows.loss) == 0 or np.ptp(rows.loss) == 0:
-        return float("nan")
-    random = weighted_mean(rows.loss, rows.weight)
-    oracle = optimal_aurc(rows.loss, convention="mean", sample_weight=rows.weight)
-    ours = 1.0 - auarc(correct, confidence, sample_weight=sample_weight)
-    return (random - ours) / (random - oracle)
 
 
 def _check_convention(convention: str) -> None:
