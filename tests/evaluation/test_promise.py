@@ -508,7 +508,10 @@ def test_the_rows_of_the_fit_raise_a_warning(kind):
 
 def test_labels_that_repeat_those_of_the_fit_are_fresh_rows_to_a_hold_out_method():
     clf = PlugInAUC(LogisticRegression(), holdout_size=0.3, random_state=0).fit(X_TRAIN, Y_TRAIN)
-    promise_selective(clf, X_TRAIN + 0.1, Y_TRAIN)
+    fresh = X_TRAIN + 0.1
+    found = promise_selective(clf, fresh, Y_TRAIN)
+    expected = promise_selection(Y_TRAIN, clf.predict_proba(fresh)[:, 1], clf.select(fresh))
+    assert bounds_of(found) == bounds_of(expected)
 
 
 def test_more_than_two_classes_are_refused():
