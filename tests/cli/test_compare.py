@@ -36,6 +36,23 @@ def test_the_document_holds_paired_differences_from_the_first(document, folder):
         assert row["seconds"] > 0
 
 
+def test_the_conclusion_says_when_the_winner_accepts_fewer_cases(document, folder):
+    found = document("compare", folder / "loans.csv", *ROLES, *PAIRS, "--coverage", 0.8, "--quiet")
+    best = max(found["comparison"], key=lambda row: row["selective_auc"])
+    here, there = (row["achieved_coverage"] for row in (best, found["comparison"][0]))
+    assert here < there - 0.005  # the winner had the easier task
+    assert f"{best['method']} with {best['base']}" in found["conclusion"]
+    assert found["conclusion"].endswith(f", but accepts only {here:.1%} of cases against {there:.1%}.")
+
+
+def test_the_conclusion_has_no_caveat_where_both_accept_as_many(document, folder):
+    pairs = ("--base", "lightgbm", "--base", "logistic", "--method", "plugin-auc")
+    found = document("compare", folder / "loans.csv", *ROLES, *pairs, "--coverage", 1, "--quiet")
+    assert [row["achieved_coverage"] for row in found["comparison"]] == [1, 1]
+    assert "of plugin-auc with logistic; it is not clearly above plugin-auc with lightgbm" in found["conclusion"]
+    assert "accepts only" not in found["conclusion"]
+
+
 def test_all_installed_base_models_are_compared_by_default(run, table, monkeypatch):
     monkeypatch.setattr("aucross.cli.models.find_spec", lambda name: None)
     result = run("compare", table(), "--target", "default", "--method", "plugin")

@@ -159,8 +159,8 @@ def test_an_id_that_is_not_there(predict_fails, loans, tmp_path):
         "error: new.csv has no column 'loan', which named the rows at the fit; add it, name another with --id, or pass "
         "--id row for row numbers"
     )
-    assert predict_fails(path, "--id", "incom") == (
-        "error: --id: new.csv has no column 'incom'; did you mean 'income'?"
+    assert predict_fails(path, "--id", "loan_amuont") == (
+        "error: --id: new.csv has no column 'loan_amuont'; did you mean 'loan_amount'?"
     )
 
 

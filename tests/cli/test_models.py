@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from aucross.cli import models
 from aucross.cli.errors import CommandError
@@ -57,7 +58,9 @@ def test_tables_without_numbers_or_without_categories_work(base, rows):
     for names in (["amount"], ["region"]):
         columns = {name: COLUMNS[name] for name in names}
         model = make_model(base, columns, seed=0).fit(rows.X[names], rows.y)
-        assert model.predict_proba(rows.X[names]).shape == (N_ROWS, 2)
+        probability = model.predict_proba(rows.X[names])
+        assert probability.sum(axis=1) == pytest.approx(1)
+        assert roc_auc_score(rows.y, probability[:, 1]) > 0.57
 
 
 def test_weights_reach_the_model(rows):

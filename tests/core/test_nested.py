@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucross.core import BandRule, CenteredBands, InfluenceBands, OptimalBands, RankedScores, RejectionBand, best_band
+from aucross.core import CenteredBands, InfluenceBands, OptimalBands, RankedScores, RejectionBand, best_band
 from aucross.core.influence import Contest, ExpectedAUC
 from aucross.core.nested import MAX_CHUNKS, NestedBands, NestedInfluence
 from aucross.core.scored_rows import RuleInput
@@ -81,10 +81,6 @@ def mean_auc_of_path(rule: NestedBands) -> float:
 
 
 # ---- bands on the score ----
-
-
-def test_nested_bands_are_a_band_rule():
-    assert isinstance(NestedBands(EMPTY, 0.9), BandRule)
 
 
 @pytest.mark.parametrize("weights", [counts, fractional_weights, no_weights])

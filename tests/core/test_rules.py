@@ -9,7 +9,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from aucross.core import (
-    BandRule,
     CenteredBands,
     OptimalBands,
     RankedScores,
@@ -66,13 +65,13 @@ def splits_of(given_rows: Rows, data) -> np.ndarray:
 # ---- the rules in general ----
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [OptimalBands(EMPTY), CenteredBands(EMPTY, 0.0), ThresholdBands(EMPTY)],
-    ids=lambda rule: type(rule).__name__,
-)
-def test_every_rule_is_a_band_rule(rule):
-    assert isinstance(rule, BandRule)
+@pytest.mark.parametrize("rule", [OptimalBands, lambda ranked: CenteredBands(ranked, 2.0), ThresholdBands])
+@property_test
+@given(given_rows=rows(weights=st.just(1.0)), capacity=st.integers(0, 14))
+def test_every_rule_defers_as_many_rows_as_there_is_capacity_for_and_none_twice(rule, given_rows, capacity):
+    n_rows = len(given_rows.scores)
+    deferred = rule(rank(given_rows)).rows_to_defer(given_rows.scores, capacity, np.arange(n_rows))
+    assert len(deferred) == len(set(deferred.tolist())) == min(capacity, n_rows)
 
 
 @pytest.mark.parametrize(

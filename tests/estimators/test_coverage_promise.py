@@ -161,7 +161,8 @@ def test_too_few_rows_are_told_how_many_would_do(name, fixed, coverage):
 
 
 def test_full_coverage_needs_no_rows_and_no_warning():
-    make("PlugInAUC", 0.95, coverage=1.0, holdout_size=0.1).fit(X[:60], y[:60])
+    clf = make("PlugInAUC", 0.95, coverage=1.0, holdout_size=0.1).fit(X[:60], y[:60])
+    assert clf.select(X_new).all()
 
 
 @every_method
@@ -216,6 +217,17 @@ def test_the_promise_of_a_threshold_is_exact_and_not_just_safe():
 
 def test_with_three_classes_new_rows_have_the_coverage_as_often_as_promised():
     assert how_often_short(PlugInAUC, three_classes, 0.9, n_rows=160, n_draws=60) <= 0.1 + 0.12
+
+
+def test_with_three_classes_as_much_is_rejected_as_a_threshold_on_half_of_the_rows_allows():
+    rng = np.random.default_rng(0)
+    model = FrozenEstimator(LogisticRegression().fit(*three_classes(1000, rng)))
+    others, _ = three_classes(20_000, rng)
+    clf = PlugInAUC(model, coverage=0.8, coverage_confidence=0.9, cv=everything_held_out(400), random_state=0)
+    shares = [clf.fit(*three_classes(400, rng)).select(others).mean() for _ in range(15)]
+    # The law of a threshold allows 32 of 200 rows; that of any band 24, and twice the rows would allow 35 in 200.
+    allowed = rejections_that_keep(200, 0.8, 0.9, fixed=True, tied=True)
+    assert np.mean(shares) == pytest.approx(1 - allowed / 201, abs=0.0125)
 
 
 def test_with_three_classes_the_influence_is_searched_on_other_rows_than_those_that_place_its_threshold():

@@ -39,7 +39,7 @@ def fit(method, estimator, rows, labels=y):
 def pandas_frame():
     """Numbers and categories, both with missing values."""
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(X[:, :3], columns=["income", "debt", "age"])
+    frame = pd.DataFrame(X[:, :3].copy(), columns=["income", "debt", "age"])  # blanks are written into it
     frame["home"] = pd.Categorical(KINDS)
     frame.loc[MISSING, ["debt", "home"]] = None
     return frame

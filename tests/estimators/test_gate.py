@@ -380,7 +380,7 @@ def test_held_out_rows_of_one_class_are_refused():
 
 def pandas_frame():
     pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(X[:1200], columns=["income", "debt", "age"])
+    frame = pd.DataFrame(X[:1200].copy(), columns=["income", "debt", "age"])  # blanks are written into it
     frame["home"] = pd.Categorical(np.array(["rent", "own", "other"])[np.digitize(X[:1200, 1], [-0.5, 0.8])])
     frame.loc[np.random.default_rng(0).random(1200) < 0.1, ["debt", "home"]] = None
     return frame

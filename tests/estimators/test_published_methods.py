@@ -94,11 +94,9 @@ def test_the_auc_methods_differ_only_in_the_placement(rows):
 # ---- the paper's data ----
 
 
-def test_aucross_on_adult_has_the_published_figures():
-    figures = pytest.importorskip("benchmarks.published_figures", reason="the benchmarks are not in this distribution")
-    paper_data = pytest.importorskip("benchmarks.paper_data")
-    if not paper_data.FOLDER.is_dir():
-        pytest.skip(f"no data in {paper_data.FOLDER}: set AUCROSS_DATA to the folder with the paper's data sets")
+def test_aucross_on_adult_has_the_published_figures(paper_data, monkeypatch):
+    figures = pytest.importorskip("benchmarks.published_figures")
+    monkeypatch.setenv("AUCROSS_DATA", str(paper_data.FOLDER))
     auc, coverage = figures.measure("Adult", "AUCross")
     assert auc == pytest.approx(np.array(figures.REFERENCE_AUC["Adult", "AUCross"]), abs=0.0015)
     assert coverage == pytest.approx(np.array(figures.REFERENCE_COVERAGE["Adult", "AUCross"]), abs=0.005)

@@ -187,6 +187,16 @@ def test_small_samples_raise_no_alarm_by_accident():
     assert not quiet_check(y, selected, BaseRateGuard(significance=1.0)).ok
 
 
+def test_the_alarm_begins_at_a_chance_of_one_in_a_hundred():
+    y = make_rows(200, 0.1)
+    rarer_than_that, more_often = (quiet_check(y, deferring(y, positives=6, negatives=n)) for n in (12, 13))
+    assert (rarer_than_that.chance, more_often.chance) == pytest.approx((0.0080, 0.0110), abs=5e-5)
+    assert rarer_than_that.exceeded == ("max_relative_shift", "max_deferral_ratio")
+    assert more_often.exceeded == ()
+    # The limits themselves are passed by both: the chance alone tells them apart.
+    assert more_often.deferral_ratio > 2 < rarer_than_that.deferral_ratio
+
+
 def test_random_deferral_is_seldom_beyond_the_limits():
     rng = np.random.default_rng(0)
     guard = BaseRateGuard()

@@ -114,7 +114,9 @@ def test_display_takes_another_name(draw, clf):
 def test_every_axis_says_what_it_shows(draw, clf):
     display = draw(clf)
     assert display.ax_.get_xlabel()
-    assert display.ax_.get_ylabel() or display.ax_.get_yticklabels()
+    # Where the rows of a chart are named one by one, the names say it.
+    named = any(character.isalpha() for tick in display.ax_.get_yticklabels() for character in tick.get_text())
+    assert named != bool(display.ax_.get_ylabel())
 
 
 @each_display(**FROM_ESTIMATOR)

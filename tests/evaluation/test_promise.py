@@ -508,7 +508,10 @@ def test_the_rows_of_the_fit_raise_a_warning(kind):
 
 def test_labels_that_repeat_those_of_the_fit_are_fresh_rows_to_a_hold_out_method():
     clf = PlugInAUC(LogisticRegression(), holdout_size=0.3, random_state=0).fit(X_TRAIN, Y_TRAIN)
-    promise_selective(clf, X_TRAIN + 0.1, Y_TRAIN)
+    fresh = X_TRAIN + 0.1
+    found = promise_selective(clf, fresh, Y_TRAIN)
+    expected = promise_selection(Y_TRAIN, clf.predict_proba(fresh)[:, 1], clf.select(fresh))
+    assert bounds_of(found) == bounds_of(expected)
 
 
 def test_more_than_two_classes_are_refused():
@@ -562,8 +565,17 @@ def test_options_that_cannot_be(options, sentence):
         promise_selection([0, 1, 1], [0.1, 0.2, 0.3], np.ones(3, dtype=bool), **options)
 
 
-def test_the_fewest_replicates_are_enough():
-    promise_selection(*make_rows(), method="bootstrap", n_bootstrap=39, random_state=0)
+def test_the_fewest_replicates_are_enough_for_a_bound_and_one_less_is_not():
+    def promised(n_bootstrap, seed):
+        return promise_selection(*make_rows(), method="bootstrap", n_bootstrap=n_bootstrap, random_state=seed)
+
+    fewest = [promised(39, seed) for seed in range(30)]
+    assert all(promise.auc_at_least < promise.auc_alone < promise.selective_auc for promise in fewest)
+    # One replicate in 40 is below the bound of many, hence the lowest of 39 nearly two times in three.
+    many = promised(2000, 0).auc_at_least
+    assert np.mean([promise.auc_at_least < many for promise in fewest]) == pytest.approx(0.63, abs=0.2)
+    with pytest.raises(ValueError, match=r"^n_bootstrap must be at least 39 for this confidence, got 38"):
+        promised(38, 0)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def small_data(monkeypatch, tmp_path):
     plan.settings_of.cache_clear()
     monkeypatch.setattr(protocol, "load", lru_cache(synthetic))
     monkeypatch.setattr(store, "CACHE", tmp_path / "cache")
+    monkeypatch.setenv("AUCROSS_DATA", str(tmp_path))  # else the command sets it, for all tests after this one
     for name, few in {"LightGBM": {"n_estimators": 8, "verbose": -1}, "XGBoost": {"n_estimators": 8}}.items():
         model = protocol.CLASSIFIERS[name]().set_params(n_jobs=1, **few)
         monkeypatch.setitem(protocol.CLASSIFIERS, name, partial(clone, model))

@@ -11,15 +11,12 @@ torch = pytest.importorskip("torch", reason='needs torch: pip install "aucross[t
 from sklearn.metrics import roc_auc_score
 
 from aucross.torch import MLP, SelectiveNet
-from benchmarks import paper_data
 
 COVERAGES = (0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
 
 
 @pytest.fixture(scope="module")
-def adult():
-    if not (paper_data.FOLDER / "adult_train.parquet").exists():
-        pytest.skip(f"no data in {paper_data.FOLDER}: set AUCROSS_DATA to the folder with the paper's data sets")
+def adult(paper_data):
     train, test = (pd.read_parquet(paper_data.FOLDER / f"adult_{part}.parquet") for part in ("train", "test"))
     return train, train.pop("target"), test, test.pop("target")
 

@@ -14,6 +14,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
 torch = pytest.importorskip("torch", reason='needs torch: pip install "aucross[torch]"')
@@ -64,11 +65,16 @@ def rows():
     return contract.make_rows()
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
-@pytest.mark.parametrize("name", ESTIMATORS)
+# SelectiveNet is trained for the coverage of its constructor.
+EXCEPTED = {("SelectiveNet", contract.check_the_coverage_of_the_constructor_is_only_the_default)}
+
+
+@pytest.mark.parametrize(
+    ("name", "check"),
+    [(name, check) for name in ESTIMATORS for check in CHECKS if (name, check) not in EXCEPTED],
+    ids=lambda part: part if isinstance(part, str) else part.__name__.removeprefix("check_"),
+)
 def test_contract(name, check, rows):
-    if name == "SelectiveNet" and check is contract.check_the_coverage_of_the_constructor_is_only_the_default:
-        return  # it is trained for the coverage of its constructor
     check(ESTIMATORS[name], rows)
 
 
@@ -172,9 +178,13 @@ class Doubling(nn.Module):
 
 
 @pytest.mark.filterwarnings("ignore:Lazy modules")
-@pytest.mark.parametrize("body", ["mlp", Doubling(), nn.Sequential(nn.Linear(6, 4), nn.ReLU()), partial(MLP, width=3)])
-def test_any_module_can_be_the_body(body, rows):
-    clf = DeepGamblers(body=body, **OPTIONS).fit(rows.X, rows.y)
+@pytest.mark.parametrize(
+    "make_body",
+    [lambda: "mlp", Doubling, lambda: nn.Sequential(nn.Linear(6, 4), nn.ReLU()), lambda: partial(MLP, width=3)],
+    ids=["name", "own class", "sequence", "function"],
+)
+def test_any_module_can_be_the_body(make_body, rows):
+    clf = DeepGamblers(body=make_body(), **OPTIONS).fit(rows.X, rows.y)
     copied = pickle.loads(pickle.dumps(clf))
     assert contract.same_answers(clf, copied, rows.X_new)
     assert contract.same_answers(clf, rows.fit(clone(clf)), rows.X_new)
@@ -186,7 +196,8 @@ def test_a_module_given_as_body_is_copied_with_its_weights(rows):
     DeepGamblers(body=body, **OPTIONS).fit(rows.X, rows.y)
     assert torch.equal(body.weight, weights)
     clf = DeepGamblers(body=body, **{**OPTIONS, "lr": 1e-9}).fit(rows.X, rows.y)
-    assert clf.estimator_.network_.network.body.weight.detach().numpy() == pytest.approx(weights.numpy())
+    # A step moves a weight by the rate, however small the weight is: a relative tolerance would depend on the draw.
+    assert clf.estimator_.network_.network.body.weight.detach().numpy() == pytest.approx(weights.numpy(), abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -270,9 +281,12 @@ def test_grid_search_over_parameters_of_the_network(rows):
     search.fit(rows.X, rows.y)
     assert search.best_params_["lr"] == 0.1
     network = ResNetClassifier(width=8, n_blocks=1, **OPTIONS)
-    by_width = GridSearchCV(AUCross(network, cv=2, correct_coverage=False), {"estimator__width": [4, 8]}, cv=2)
-    assert by_width.fit(rows.X, rows.y).best_estimator_.select(rows.X_new).shape == (300,)
-    assert cross_val_predict(network, rows.X, rows.y, cv=2, method="predict_proba").shape == (500, 2)
+    clf = AUCross(network, cv=2, correct_coverage=False, random_state=0)
+    by_width = GridSearchCV(clf, {"estimator__width": [4, 8]}, cv=2).fit(rows.X, rows.y)
+    first_layer = next(by_width.best_estimator_.estimator_.network_.network.body.parameters())
+    assert len(first_layer) == by_width.best_params_["estimator__width"]
+    held_out = cross_val_predict(network, rows.X, rows.y, cv=2, method="predict_proba")
+    assert roc_auc_score(rows.y, held_out[:, 1]) > 0.6
 
 
 @pytest.mark.parametrize("make", [SelectiveNet, SelfAdaptiveTraining, DeepGamblers])
@@ -293,12 +307,13 @@ def test_more_than_two_classes(make):
 def test_frames_with_categories_and_missing_values():
     frame, y = make_credit(800, return_X_y=True)
     frame = frame.drop(columns="issue_date")
-    assert frame.isna().any().any() or frame.select_dtypes("category").shape[1]
+    assert frame.isna().any().any()
+    assert frame.select_dtypes("category").shape[1]
     clf = SelfAdaptiveTraining(body=BODY, **OPTIONS).fit(frame, y)
     assert clf.feature_names_in_.tolist() == frame.columns.tolist()
     assert clf.n_features_in_ == frame.shape[1]
     probabilities = clf.predict_proba(frame)
-    assert np.isfinite(probabilities).all()
+    assert roc_auc_score(y, probabilities[:, 1]) > 0.6
     with pytest.raises(ValueError, match="feature names"):
         clf.select(frame[frame.columns[::-1]])
     text = frame.astype(dict.fromkeys(frame.select_dtypes("category"), str))
@@ -322,7 +337,8 @@ def test_new_categories_and_missing_values_at_prediction():
 @pytest.mark.parametrize("make", [AUCross, PlugInAUC, SCross, PlugIn, partial(AUCGate, LogisticRegression())])
 def test_a_network_as_base_model(make, rows):
     network = ResNetClassifier(width=8, n_blocks=1, **{**OPTIONS, "max_epochs": 2})
-    clf = (make(network, cv=2) if make not in (PlugIn, PlugInAUC) else make(network)).fit(rows.X, rows.y)
+    folds = {} if make in (PlugIn, PlugInAUC) else {"cv": 2}
+    clf = make(network, random_state=0, **folds).fit(rows.X, rows.y)
     assert 0.3 < clf.select(rows.X_new, 0.7).mean() <= 1
     assert clf.n_features_in_ == 6
 
@@ -348,8 +364,8 @@ def images():
 def test_images(estimator, images):
     X, y = images
     clf = clone(estimator).fit(X, y)
-    assert clf.predict_proba(X).shape == (200, 2)
-    assert clf.select(X, 0.8).shape == (200,)
+    assert roc_auc_score(y, clf.predict_proba(X)[:, 1]) > 0.95
+    assert clf.select(X, 0.8).mean() > 0.7
     assert contract.same_answers(clf, pickle.loads(pickle.dumps(clf)), X)
     with pytest.raises(ValueError, match=r"seen in fit, \(8, 8, 3\), got \(4, 8, 3\)"):
         clf.select(X[:, :4])

@@ -79,8 +79,11 @@ def test_images_of_half_size_are_means_of_four_pixels(images):
 
 
 def test_read_only_images_can_be_used_without_a_warning(images):
+    scale = ImageScale.fit(images)
+    expected = ImageRows.of(images, scale, augment=None, precision="auto").batch(torch.arange(5))[0]
     images.flags.writeable = False
-    ImageRows.of(images, ImageScale.fit(images), augment=None, precision="auto")
+    rows = ImageRows.of(images, ImageScale.fit(images), augment=None, precision="auto")
+    assert torch.equal(rows.batch(torch.arange(5))[0], expected)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,8 @@ def test_a_training_on_a_processor_leaves_the_random_states_of_gpus(monkeypatch)
         raise AssertionError(f"GPUs were seeded with {seed}")
 
     monkeypatch.setattr(torch.cuda, "manual_seed_all", fail)
-    pickle.loads(pickle.dumps(network(max_epochs=1).fit(X, Y)))
+    clf = network(max_epochs=1).fit(X, Y)
+    assert same(pickle.loads(pickle.dumps(clf)), clf)
 
 
 def test_trainings_in_threads_take_turns_and_do_not_disturb_each_other():

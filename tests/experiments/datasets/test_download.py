@@ -87,7 +87,7 @@ def test_a_killed_download_leaves_no_file_under_the_name_and_starts_again(server
     assert get(server, home).read_bytes() == CONTENT
 
 
-def wait_for(condition, seconds=20):
+def wait_for(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
