@@ -34,7 +34,7 @@ def test_fit_prints_the_table_and_one_conclusion_and_saves_model_and_report(run,
 def assert_the_conclusion_says_what_was_measured(printed, model, coverage):
     """These loans show a clear rise, and its numbers are those of the table."""
     sentence = (
-        r"^Sending (\S+) % of cases raises the AUC of the rest from (\S+) to (\S+) "
+        r"^Sending (\S+) % of cases to review raises the AUC of the rest from (\S+) to (\S+) "
         r"\(95 % interval of the rise (\S+) to (\S+)\)\.$"
     )
     deferred, before, after, low, high = (
