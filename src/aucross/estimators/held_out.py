@@ -6,7 +6,6 @@ methods; nothing else knows where held-out scores come from.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, Protocol
@@ -20,11 +19,10 @@ from sklearn.utils.parallel import Parallel, delayed
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
 from aucross.core.scored_rows import Rows, RuleInput, predicted_class
 from aucross.estimators.models import class_scores
+from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, hold_out_split, rows_scored
 from aucross.estimators.training_rows import TrainingRows, take_rows
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,12 @@ class HeldOutSource(Protocol):
     def splits(self, training: TrainingRows, rng: Any) -> list[Split]:
         """Draw which rows train and which are scored."""
 
-    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split]) -> tuple[list[Any], HeldOutScores]:
+    def n_trainings(self, splits: Sequence[Split]) -> int:
+        """How often each model is trained."""
+
+    def score(
+        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
+    ) -> tuple[list[Any], HeldOutScores]:
         """Train the models and score the rows; return the models that will answer, and the held-out scores."""
 
 
@@ -157,19 +160,34 @@ class CrossFit:
         """Draw the folds."""
         return list(fold_splits(training, self.cv, rng))
 
-    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split]) -> tuple[list[Any], HeldOutScores]:
+    def n_trainings(self, splits: Sequence[Split]) -> int:
+        """Once for each fold and once on all rows."""
+        return len(splits) + 1
+
+    def score(
+        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
+    ) -> tuple[list[Any], HeldOutScores]:
         """Score the folds, then train on all rows."""
-        held_out = self.held_out(models, splits)
-        return [model.training.train(model.estimator) for model in models], held_out
+        held_out = self.held_out(models, splits, step)
+        fitted = []
+        for model in models:
+            with step("training on all rows"):
+                fitted.append(model.training.train(model.estimator))
+        return fitted, held_out
 
-    def held_out(self, models: Sequence[ModelToFit], splits: Sequence[Split]) -> HeldOutScores:
+    def held_out(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
         """Score the folds alone."""
-        return _held_out(models[0].training, splits, [self._fold_scores(model, splits) for model in models])
+        return _held_out(models[0].training, splits, [self._fold_scores(model, splits, step) for model in models])
 
-    def _fold_scores(self, model: ModelToFit, splits: Sequence[Split]) -> FloatArray:
+    def _fold_scores(self, model: ModelToFit, splits: Sequence[Split], step: Step) -> FloatArray:
         model = model._replace(estimator=_trained_as_on_all_rows(model.estimator, len(model.training.y)))
         fit_and_score = delayed(_fit_and_score)
-        scores = Parallel(n_jobs=self.n_jobs)(fit_and_score(model, split) for split in splits)
+        # As they come, so that each fold can be told when it is done.
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(fit_and_score(model, split) for split in splits)
+        scores = []
+        for number, (train, _) in enumerate(splits, start=1):
+            with step(f"fold {number} of {len(splits)}, training on {len(train)} rows"):
+                scores.append(next(results))
         if all((fold == fold[0]).all() for fold in scores if len(fold)):
             # Each fold has its own constant, which tells rows of different folds apart and nothing else.
             constant = np.mean([fold[0] for fold in scores if len(fold)], axis=0)
@@ -196,10 +214,19 @@ class HoldOut:
         """Draw the part that is held out."""
         return [hold_out_split(training, self.cv, self.holdout_size, rng)]
 
-    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split]) -> tuple[list[Any], HeldOutScores]:
+    def n_trainings(self, splits: Sequence[Split]) -> int:  # noqa: ARG002
+        """Once."""
+        return 1
+
+    def score(
+        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
+    ) -> tuple[list[Any], HeldOutScores]:
         """Train on one part and score the other."""
-        (train, test) = splits[0]
-        fitted = [model.training.train(model.estimator, train) for model in models]
+        ((train, test),) = splits
+        fitted = []
+        for model in models:
+            with step(f"training on {len(train)} rows"):
+                fitted.append(model.training.train(model.estimator, train))
         scores = [_scores_of(model, trained, test) for model, trained in zip(models, fitted, strict=True)]
         return fitted, _held_out(models[0].training, splits, scores)
 
@@ -224,7 +251,6 @@ def _trained_as_on_all_rows(estimator: Any, n_rows: int) -> Any:
 
 def _fit_and_score(model: ModelToFit, split: Split) -> FloatArray:
     train, test = split
-    logger.debug("cross-fitting: training on %d rows to score %d others", len(train), len(test))
     return _scores_of(model, model.training.train(model.estimator, train), test)
 
 

@@ -18,6 +18,7 @@ from aucross.core.correction import CorrectedBands, extrapolation_factor
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import Rows, RuleInput
 from aucross.estimators.held_out import CrossFit, HeldOutScores, HeldOutSource, ModelToFit
+from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, halves_of
 from aucross.estimators.training_rows import TrainingRows
@@ -29,6 +30,19 @@ Halves = tuple[IndexArray, ...]
 
 # Above this many rows the shift is below 0.0015 of coverage (measured: 0.003 at 22,500), not worth two more fits.
 MOST_ROWS_TO_CORRECT = 50_000
+
+
+@dataclass(frozen=True)
+class FewerFolds:
+    """The held-out rows scored once more, by models of fewer folds."""
+
+    rows: RuleInput
+    factor: float  # see aucross.core.correction.extrapolation_factor
+
+    def of_group(self, group: Any) -> FewerFolds:
+        """The rows of one group."""
+        assert self.rows.groups is not None
+        return replace(self, rows=ungrouped(self.rows, np.flatnonzero(self.rows.groups == group)))
 
 
 @dataclass(frozen=True)
@@ -45,31 +59,25 @@ class PlacingRows:
         What read it.
     halves : tuple of ndarray
         Positions of two random halves, for methods that blend them.
-    fewer_folds : RuleInput or None
-        The same rows, scored by models of fewer folds.
-    factor : float
-        How far to extrapolate from fewer folds, see :func:`~aucross.core.correction.extrapolation_factor`.
+    fewer_folds : FewerFolds or None
+        The same rows, scored by models of fewer folds, if the coverage is corrected.
     """
 
     held_out: HeldOutScores
     rows: RuleInput
     reader: Reader
     halves: Halves = ()
-    fewer_folds: RuleInput | None = None
-    factor: float = 0.0
+    fewer_folds: FewerFolds | None = None
 
     def part(self, group: Any, positions: IndexArray, halves: Halves) -> PlacingRows:
         """The rows of one group."""
         again = self.fewer_folds
-        if again is not None:
-            assert again.groups is not None
-            again = ungrouped(again, np.flatnonzero(again.groups == group))
         return replace(
             self,
             held_out=self.held_out.take(positions),
             rows=ungrouped(self.rows, positions),
             halves=halves,
-            fewer_folds=again,
+            fewer_folds=None if again is None else again.of_group(group),
         )
 
 
@@ -122,7 +130,7 @@ def rule_in_force(
 def _rule_for(placing: PlacingRows, place: Callable[[PlacingRows], BandRule], confidence: float | None) -> BandRule:
     rule = place(placing)
     if placing.fewer_folds is not None:
-        rule = CorrectedBands(rule, placing.rows, placing.fewer_folds, placing.factor)
+        rule = CorrectedBands(rule, placing.rows, placing.fewer_folds.rows, placing.fewer_folds.factor)
     if confidence is None:
         return rule
     # Repeated splits score a row several times, which is one row all the same.
@@ -222,10 +230,11 @@ def _most_folds(training: TrainingRows) -> int:
 
 
 def score_again(
-    source: HeldOutSource, models: Sequence[ModelToFit], splits: Sequence[Split], reader: Reader
-) -> tuple[RuleInput | None, float]:
-    """What the rule reads of the rows scored with fewer folds, and how far to extrapolate from them."""
+    models: Sequence[ModelToFit], splits: Sequence[Split], reader: Reader, step: Step, source: HeldOutSource
+) -> FewerFolds | None:
+    """Score the rows once more with fewer folds, if there is to be a correction."""
     if not splits:
-        return None, 0.0
+        return None
     assert isinstance(source, CrossFit)
-    return source.held_out(models, splits).read_by(reader), extrapolation_factor(int(source.cv), len(splits))
+    rows = source.held_out(models, splits, step).read_by(reader)
+    return FewerFolds(rows, extrapolation_factor(int(source.cv), len(splits)))

@@ -18,9 +18,11 @@ from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, IndexArray, check_scores
 from aucross.core.rules import ThresholdBands
 from aucross.core.scored_rows import ScoredRows
-from aucross.estimators.base import Fitted, SelectiveClassifier
+from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.fitting import Fitted
 from aucross.estimators.held_out import HeldOutScores, HoldOut, ModelToFit
 from aucross.estimators.placing import PlacingRows
+from aucross.estimators.progress import Step
 from aucross.estimators.reading import SelectionReader
 from aucross.estimators.review import ReviewFacts, label_text, percent
 from aucross.estimators.splits import Split
@@ -122,9 +124,11 @@ class NetworkSelection(SelectiveClassifier):
 class NetworkHoldOut(HoldOut):
     """A network is trained on one part of the rows; of the other it gives probabilities and selection scores."""
 
-    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split]) -> tuple[list[Any], HeldOutScores]:
+    def score(
+        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
+    ) -> tuple[list[Any], HeldOutScores]:
         """Train on one part and score the other."""
-        (network,), held_out = super().score(models, splits)
+        (network,), held_out = super().score(models, splits, step)
         network.set_params(start=None, random_state=None)  # needed for training alone
         selection = network.selection_score(take_rows(models[0].training.X, held_out.rows))
         return [network], replace(held_out, second=selection)

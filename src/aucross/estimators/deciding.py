@@ -1,0 +1,475 @@
+"""From rows to decisions: the one door that everything after the fit goes through.
+
+::
+
+    scored  X ──► models, once ──► reader ──► ScoredRows
+    decide  ScoredRows ──► rule ──► Decisions
+            select, predict_selective, review_queue, recalibrate, evaluation, report, log, monitor ...
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from aucross.core.band_rule import BandRule
+from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.capacity import check_capacity
+from aucross.core.decisions import Decisions
+from aucross.core.influence import PairwiseMetric
+from aucross.core.ranking import FloatArray, IndexArray, check_weights
+from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
+from aucross.estimators.band_groups import check_band_groups
+from aucross.estimators.coverage_for import (
+    CoverageForAUC,
+    HeldOutCurve,
+    largest_coverage,
+    pairwise_curve,
+    tail_probability,
+)
+from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.labels import check_reject_label
+from aucross.estimators.models import checked_scores
+from aucross.estimators.placing import warn_if_nothing_rejected
+from aucross.estimators.reading import Reader
+from aucross.estimators.recalibrate import place_on_unlabelled, score_unlabelled
+from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
+
+
+class Deciding(ABC):
+    """The part of a selective classifier that answers after the fit."""
+
+    coverage: float
+
+    # What the fit leaves behind.
+    estimator_: Any
+    classes_: NDArray[Any]
+    response_method_: str
+    answers_by_score_: bool
+    reader_: Reader
+    held_out_: HeldOutScores
+    band_rule_: BandRule
+    fitted_band_rule_: BandRule  # of a recalibrated copy: the rule that the fit placed
+
+    @abstractmethod
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict a class label for every row."""
+
+    @abstractmethod
+    def _review_facts(self, rows: ScoredRows, deferred: IndexArray, rule: BandRule) -> ReviewFacts:
+        """Say what a person is told about the deferred ones of some rows that share a rule."""
+
+    def _fitted_models(self) -> list[tuple[Any, str]]:
+        """The same after the fit, with the method that gives their scores."""
+        return [(self.estimator_, self.response_method_)]
+
+    # ---- the door: rows are scored once, then decided on ----
+
+    def scored(self, X: Any, *, sample_weight: Any = None, band_groups: Any = None) -> ScoredRows:
+        """Run each model once on the rows and keep what everything else needs.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            Rows to score. Rows that this classifier has scored are returned as they are.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows, for evaluation and for placing bands anew.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        ScoredRows
+            Takes the place of `X` in :meth:`decide`, :meth:`select`, :meth:`review_queue`, :meth:`recalibrate`, in the
+            functions that evaluate and in the monitor and the log, none of which runs a model again.
+
+        Notes
+        -----
+        A label follows from the scores of most models: it is the class of the highest. `fit` tries on rows near the
+        boundary whether that is so, and only other models are asked for their labels in a second pass.
+        """
+        check_is_fitted(self, "band_rule_")
+        if isinstance(X, ScoredRows):
+            self._check_own(X)
+            rows = X
+        else:
+            score, second = self._run_models(X)
+            rows = self._scored_rows(score, second, None if self.answers_by_score_ else self.predict(X))
+        return rows.with_rows(
+            sample_weight=None if sample_weight is None else check_weights(sample_weight, len(rows)),
+            band_groups=None if band_groups is None else check_band_groups(band_groups, len(rows)),
+        )
+
+    def _run_models(self, X: Any) -> tuple[FloatArray, FloatArray | None]:
+        """Scores of the model that answers, and of the second one where there is one."""
+        scores = [checked_scores(model, X, method, self.classes_) for model, method in self._fitted_models()]
+        return scores[0], scores[1] if len(scores) > 1 else None
+
+    def _scored_rows(self, score: FloatArray, second: FloatArray | None, predicted: Any = None) -> ScoredRows:
+        is_probability = self.response_method_ == "predict_proba"
+        if predicted is None:
+            predicted = self.classes_[predicted_class(score, is_probability=is_probability)]
+        rule_input = RuleInput(*self.reader_.read(score, second))
+        return ScoredRows(score, np.asarray(predicted), self.classes_, is_probability, rule_input, self.estimator_)
+
+    def _check_own(self, rows: ScoredRows) -> None:
+        is_foreign = rows.scored_by is not None and rows.scored_by is not self.estimator_
+        if is_foreign or not np.array_equal(rows.classes, self.classes_):
+            raise ValueError(
+                "scored rows must come from this classifier or a recalibrated copy of it, got rows that another model "
+                "scored; call scored(X) of this one"
+            )
+
+    def scored_held_out(self) -> ScoredRows:
+        """The held-out rows of the fit as scored rows, by the models that did not train on them.
+
+        Returns
+        -------
+        ScoredRows
+            With the weights and groups of the fit; ``held_out_.labels`` are their classes.
+        """
+        check_is_fitted(self, "band_rule_")
+        held_out = self.held_out_
+        rows = self._scored_rows(held_out.responses, held_out.second)
+        return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
+
+    def decide(
+        self,
+        X: Any,
+        coverage: float | None = None,
+        band_groups: Any = None,
+        *,
+        capacity: int | None = None,
+        ids: Any = None,
+    ) -> Decisions:
+        """Decide for each row whether its prediction is used, by a coverage or by a capacity.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            Rows to decide on.
+        coverage : float in (0, 1], optional
+            Target share of rows to select; the constructor's `coverage` by default. Any value can be asked for
+            after one fit.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group; an unseen group is an error.
+        capacity : int, optional
+            Reject exactly this many of the rows: 0 rejects none, more than there are rejects all. Excludes `coverage`.
+        ids : array-like of shape (n_samples,), optional
+            Ids, all different, that decide between rows of equal score if `capacity` is given. Without them such rows
+            are interchangeable and their position decides.
+
+        Returns
+        -------
+        Decisions
+            Which rows are selected, the score on which the band lies, and the band of each row; with a capacity the
+            order of review and a reason for each rejected row.
+        """
+        rows = self.scored(X, band_groups=band_groups)
+        if capacity is not None:
+            return self._decide_by_capacity(rows, capacity, coverage, ids)
+        if ids is not None:
+            raise ValueError("ids must not be given without capacity: a band never cuts through a tie")
+        coverage = self._coverage_in_force(coverage)
+        selection_score, lower, upper = self.band_rule_.bands_of(rows.rule_input, coverage)
+        selected = (selection_score < lower) | (selection_score > upper)
+        return Decisions(selected, selection_score, coverage, lower, upper, decided_by=self.band_rule_)
+
+    def _decide_by_capacity(self, rows: ScoredRows, capacity: int, coverage: Any, ids: Any) -> Decisions:
+        if coverage is not None:
+            raise ValueError(
+                f"coverage and capacity must not both be given, got {coverage!r} and {capacity!r}; leave out one"
+            )
+        queue = self._review(rows, capacity, ids)
+        selected, rank = np.ones(len(rows), dtype=bool), np.full(len(rows), -1)
+        selected[queue.row] = False
+        rank[queue.row] = np.arange(len(queue))
+        reason = np.full(len(rows), "", dtype=object)
+        reason[queue.row] = queue.reason
+        selection_score = self.band_rule_.selection_score(rows.rule_input, check_coverage(self.coverage))
+        return Decisions(
+            selected,
+            selection_score,
+            capacity=check_capacity(capacity),
+            rank=rank,
+            reason=tuple(reason.tolist()),
+            decided_by=self.band_rule_,
+        )
+
+    def _review(self, rows: ScoredRows, capacity: int, ids: Any) -> ReviewQueue:
+        """The rows to review, in their order; a capacity counts rows, whatever their weight."""
+        capacity = check_capacity(capacity)
+        names = None if ids is None else check_ids(ids, len(rows))
+        order = np.arange(len(rows)) if names is None else order_of(names)
+        unweighted = replace(rows.rule_input, sample_weight=None)
+        is_deferred = np.zeros(len(rows), dtype=bool)
+        is_deferred[self.band_rule_.rows_to_defer(unweighted, capacity, order)] = True
+        positions, facts = [], []
+        for part, rule in self.band_rule_.parts(unweighted):
+            deferred = np.flatnonzero(is_deferred[part])
+            positions.append(np.arange(len(rows))[part][deferred])
+            facts.append(self._review_facts(rows.take(part), deferred, rule))
+        return queue_of(np.concatenate(positions), facts, names)
+
+    # ---- the selection: which answers to use ----
+
+    def band(self, coverage: float | None = None, band_group: Any = None) -> RejectionBand:
+        """The band of selection scores that is rejected.
+
+        Parameters
+        ----------
+        coverage : float in (0, 1], optional
+            Target share of rows to select; the constructor's `coverage` by default.
+        band_group : label, optional
+            The group whose band to return, if the bands were fitted per group.
+
+        Returns
+        -------
+        RejectionBand
+        """
+        check_is_fitted(self, "band_rule_")
+        return self.band_rule_.band(self._coverage_in_force(coverage), band_group)
+
+    def _coverage_in_force(self, coverage: float | None) -> float:
+        return check_coverage(self.coverage if coverage is None else coverage)
+
+    def selection_score(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> FloatArray:
+        """The score of each row on which the band lies.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            Rows to score.
+        coverage : float in (0, 1], optional
+            Target coverage; methods that see more than one score per row have a selection score for each coverage.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Finite float64 scores.
+        """
+        return self.decide(X, coverage, band_groups).selection_score
+
+    def select(
+        self,
+        X: Any,
+        coverage: float | None = None,
+        band_groups: Any = None,
+        *,
+        capacity: int | None = None,
+        ids: Any = None,
+    ) -> NDArray[np.bool_]:
+        """Say for each row whether its prediction should be used.
+
+        Parameters
+        ----------
+        X, coverage, band_groups, capacity, ids
+            As for :meth:`decide`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), bool
+            True where the prediction should be used, False where the row goes to a person.
+        """
+        return self.decide(X, coverage, band_groups, capacity=capacity, ids=ids).selected
+
+    def select_each(self, X: Any, coverages: Iterable[float], band_groups: Any = None) -> NDArray[np.bool_]:
+        """Decide for several coverages while scoring the rows only once.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            Rows to decide on.
+        coverages : iterable of float in (0, 1]
+            Target coverages.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        ndarray of shape (n_coverages, n_samples), bool
+            One row per coverage, each as :meth:`select` gives it.
+        """
+        coverages = [check_coverage(coverage) for coverage in coverages]
+        rows = self.scored(X, band_groups=band_groups)
+        self.band_rule_.parts(rows.rule_input)  # refuses missing groups, also for no coverage at all
+        selected = [self.decide(rows, coverage).selected for coverage in coverages]
+        return np.array(selected, dtype=bool).reshape(len(coverages), len(rows))
+
+    def review_queue(self, X: Any, capacity: int, *, ids: Any = None, band_groups: Any = None) -> ReviewQueue:
+        """List the rows that a person should review, most valuable first, each with a reason.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            The rows at hand, today's cases for instance.
+        capacity : int
+            Number of rows that can be reviewed; more than there are means all.
+        ids : array-like of shape (n_samples,), optional
+            Ids, all different; they decide between rows of equal score or worth, and stand in the queue.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group. Groups share the capacity by their size.
+
+        Returns
+        -------
+        ReviewQueue
+            The rows that ``select(X, capacity=capacity)`` rejects.
+
+        Notes
+        -----
+        The AUC methods take the neighbours by score whose rejection leaves the highest expected AUC of this batch; with
+        a gate or more than two classes they take the rows of lowest influence. The confidence methods take the least
+        confident rows. With ``nested=True`` rows are taken in an order that does not depend on the capacity, so a
+        larger capacity only adds rows.
+        """
+        return self._review(self.scored(X, band_groups=band_groups), capacity, ids)
+
+    def recalibrate(
+        self, X: Any, *, label_shift: bool = False, sample_weight: Any = None, band_groups: Any = None
+    ) -> Self:
+        """Place the bands anew on rows without labels, such as the cases of last month.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), ScoredRows or iterator of batches
+            Unlabelled rows. Of an iterator (a generator, say, that reads a file) each batch is scored and let go: only
+            the scores are kept. A batch is a table or a tuple ``(X, sample_weight, band_groups)``.
+        label_shift : bool, default=False
+            Whether the share of positives may have changed since the fit, while positives and negatives each still
+            look as they did. It is then estimated from the scores and the probabilities are corrected.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows in the coverage.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group; groups without rows keep their bands.
+
+        Returns
+        -------
+        SelectiveClassifier
+            A copy with other bands and the same model; the original is unchanged. The copy keeps the rule of the fit
+            as ``fitted_band_rule_``, and starts from it when it is recalibrated in turn.
+
+        Notes
+        -----
+        Coverage depends on the scores alone, and the best band depends on labels only through the probability of
+        being positive at each score. So the new rows are scored, weighted with the fitted probabilities, and the search
+        is made again (methods of the AUC, also with a gate or more than two classes); confidence methods take the new
+        quantile, and a centred band keeps the score of its centre. On the rows given the coverage is exact, up to ties.
+        """
+        check_is_fitted(self, "band_rule_")
+        if not isinstance(label_shift, bool | np.bool_):
+            raise ValueError(f"label_shift must be True or False, got {label_shift!r}")
+        rows = score_unlabelled(self._scored_batch, X, sample_weight, band_groups)
+        recalibrated = copy(self)
+        # From the rule of the fit, also when called again: probabilities read off a batch would only lose.
+        recalibrated.fitted_band_rule_ = getattr(self, "fitted_band_rule_", self.band_rule_)
+        recalibrated.band_rule_ = place_on_unlabelled(recalibrated.fitted_band_rule_, rows, label_shift=label_shift)
+        warn_if_nothing_rejected(recalibrated.band_rule_, self.coverage)
+        return recalibrated
+
+    def _scored_batch(self, X: Any, sample_weight: Any, band_groups: Any) -> ScoredRows:
+        return self.scored(X, sample_weight=sample_weight, band_groups=band_groups)
+
+    def predict_selective(
+        self, X: Any, coverage: float | None = None, reject_label: Any = None, band_groups: Any = None
+    ) -> NDArray[Any]:
+        """Labels in one column, with a mark on the rejected rows.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            Rows to label.
+        coverage : float in (0, 1], optional
+            Target share of rows to select; the constructor's `coverage` by default.
+        reject_label : label, optional
+            Mark of rejected rows, of the type of the labels but none of them. By default -1 for integer and
+            ``"reject"`` for string labels; other labels need it given.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels and marks, in the type of the labels.
+        """
+        check_is_fitted(self, "band_rule_")
+        reject_label = check_reject_label(reject_label, self.classes_)
+        rows = self.scored(X, band_groups=band_groups)
+        selected, labels = self.decide(rows, coverage).selected, rows.predicted
+        # Strings of fixed width would be cut off without the wider type; numbers keep theirs.
+        is_fixed_width = labels.dtype.kind == "U"
+        marked = labels.astype(np.result_type(labels, np.asarray(reject_label)) if is_fixed_width else labels.dtype)
+        marked[~selected] = reject_label
+        return marked
+
+    def coverage_for(self, *, auc: float, confidence: float = 0.95) -> CoverageForAUC:
+        """Find the largest coverage at which the held-out AUC of the selected rows reaches a target.
+
+        Parameters
+        ----------
+        auc : float in (0, 1]
+            AUC to reach.
+        confidence : float in (0, 1), default=0.95
+            Confidence of the interval around the coverage.
+
+        Returns
+        -------
+        CoverageForAUC
+            ``coverage`` with ``low`` and ``high``; 0 where no coverage reaches the target.
+
+        Notes
+        -----
+        The interval turns DeLong's interval for the AUC around: `low` is the largest coverage whose lower limit
+        reaches the target, `high` the largest whose upper limit does. The scores are held out, but the bands were
+        placed on the same rows, which makes the answer slightly optimistic on small data. Weights count with Kish's
+        effective number of rows, so that their unit does not matter. Coverages are tried from 1
+        down to 0.01 in steps of 0.01; the first that reaches the target is refined to 0.0001.
+        """
+        check_is_fitted(self, "band_rule_")
+        curve = self._held_out_curve(tail_probability(confidence))
+        return largest_coverage(curve, auc=auc, confidence=confidence)
+
+    def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> tuple[float, float, float]:
+        """AUC of the held-out rows that are selected at a coverage, with its confidence limits.
+
+        Parameters
+        ----------
+        coverage : float in (0, 1], optional
+            Target coverage; the constructor's by default.
+        confidence : float in (0, 1), default=0.95
+            Confidence of the interval.
+
+        Returns
+        -------
+        tuple of float
+            AUC (with more than two classes Hand and Till's M), lower and upper limit; NaN where a class is missing.
+        """
+        check_is_fitted(self, "band_rule_")
+        return self._held_out_curve(tail_probability(confidence))(self._coverage_in_force(coverage))
+
+    def _metric(self) -> PairwiseMetric:
+        """The metric that `coverage_for` speaks of: the AUC, or Hand and Till's M for more than two classes."""
+        return PairwiseMetric(len(self.classes_))
+
+    def _held_out_curve(self, alpha: float) -> HeldOutCurve:
+        rows, held_out = self.scored_held_out(), self.held_out_.of_effective_size()
+        if len(self.classes_) > 2:
+            return pairwise_curve(held_out, self._metric(), alpha, lambda c: self.decide(rows, c).selected)
+        if self.band_rule_.axis == "score" and self.band_rule_.group_labels is None:
+            # One ranking answers for every band on the score itself.
+            ranked = held_out.ranked()
+            return lambda c: (ranked.auc(self.band(c)), *ranked.auc_bounds(alpha, self.band(c)))
+
+        def curve(coverage: float) -> tuple[float, float, float]:
+            ranked = held_out.ranked(self.decide(rows, coverage).selected)
+            return (ranked.auc(), *ranked.auc_bounds(alpha))
+
+        return curve

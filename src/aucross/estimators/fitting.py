@@ -1,0 +1,190 @@
+"""From labelled rows to a rule: the steps of every method.
+
+::
+
+    X, y ──► held-out scores ──► reader ──► rule
+
+A method is two choices: where held-out scores come from (``_source``) and where on them to reject (``_place``, with
+``_reader`` for what the rule reads of a row).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from aucross.core.band_rule import BandRule
+from aucross.core.scored_rows import confidence_of
+from aucross.estimators.band_groups import check_groups_held_out
+from aucross.estimators.frames import refuse_columns_that_abort
+from aucross.estimators.held_out import HeldOutScores, HeldOutSource, ModelToFit
+from aucross.estimators.models import answers_by_score
+from aucross.estimators.placing import (
+    CorrectCoverage,
+    Draws,
+    PlacingRows,
+    draw_fewer_splits,
+    draw_halves,
+    rule_in_force,
+    score_again,
+    warn_if_constant,
+    warn_if_nothing_rejected,
+)
+from aucross.estimators.progress import CallbackSupport, fit_progress, with_callbacks
+from aucross.estimators.reading import Reader
+from aucross.estimators.splits import rows_scored
+from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
+from aucross.estimators.training_rows import TrainingRows, take_rows
+
+# Rows near the decision boundary on which `fit` finds out whether labels follow from scores.
+_ROWS_TO_PROBE = 256
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the steps of a fit give, before any of it is put on the classifier."""
+
+    models: Sequence[Any]  # the one that answers first
+    held_out: HeldOutScores
+    reader: Reader
+    rule: BandRule
+    attributes: dict[str, Any]  # what only one method has, by name
+
+
+class Fitting(CallbackSupport, ABC):
+    """The part of a selective classifier that learns."""
+
+    # Constructor parameters that every method has.
+    estimator: Any
+    coverage: float
+    coverage_confidence: float | None
+    random_state: Any
+    response_method: str
+
+    # ---- the two choices of a method ----
+
+    @abstractmethod
+    def _source(self) -> HeldOutSource:
+        """Who trains and who is scored."""
+
+    @abstractmethod
+    def _reader(self, held_out: HeldOutScores, classes: NDArray[Any], models: Sequence[ModelToFit]) -> Reader:
+        """Say what the rule reads of a row."""
+
+    @abstractmethod
+    def _place(self, placing: PlacingRows) -> BandRule:
+        """Say where to reject, for rows that were held out."""
+
+    def _models(self, training: TrainingRows, response_method: str, rng: Any) -> list[ModelToFit]:  # noqa: ARG002
+        """The models that see every row, the one that answers first."""
+        return [ModelToFit(self.estimator, training, response_method)]
+
+    def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
+        """Whether the rule blends the rows with two random halves of them."""
+        return False
+
+    def _correction(self) -> CorrectCoverage:
+        """Whether the coverage is corrected for models that saw fewer rows than the one that answers."""
+        return False
+
+    # ---- fit ----
+
+    @with_callbacks
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, band_groups: Any = None, **fit_params: Any
+    ) -> Any:
+        """Fit the base classifier and place the bands.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Training rows, handed to the base classifier as they are.
+        y : array-like of shape (n_samples,)
+            Labels; of two classes the positive one is the second in sorted order.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for training, for the ranking and for the coverage.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group (say, of one customer) never stand on both sides of a split, if `cv` is an integer or
+            a splitter that knows groups.
+        band_groups : array-like of shape (n_samples,), optional
+            A group for each row, of any column, feature or not. Each group gets a band of its own, so that all have
+            the same coverage; `select` then needs the groups of its rows.
+        **fit_params : dict
+            Further arguments of the base classifier's ``fit``; those with one element per row are cut with the rows.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        self._check_parameters()
+        refuse_columns_that_abort(self.estimator, X)
+        training = self._check_training_rows(
+            X, y, sample_weight=sample_weight, groups=groups, band_groups=band_groups, fit_params=fit_params
+        )
+        response_method = resolve_response_method(self.estimator, self.response_method)
+        fitted = self._fit(training, response_method, check_random_state(self.random_state))
+        warn_if_constant(fitted.held_out.responses, "held-out")
+        warn_if_nothing_rejected(fitted.rule, self.coverage)
+        # Only now and in one step, so that a failure leaves an earlier fit as it was.
+        self.__dict__.pop("fitted_band_rule_", None)
+        self.__dict__.update(
+            estimator_=fitted.models[0],
+            held_out_=fitted.held_out,
+            reader_=fitted.reader,
+            band_rule_=fitted.rule,
+            classes_=training.classes,
+            response_method_=response_method,
+            answers_by_score_=_probe_answers(fitted.models[0], fitted.held_out, training, response_method),
+            **fitted.attributes,
+        )
+        return self
+
+    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
+        """Run the steps of the method on checked rows; set nothing on `self`."""
+        source = self._source()
+        draws, models = self._draw(source, training, response_method, rng)
+        n_trainings = source.n_trainings(draws.splits) + len(draws.fewer_splits)
+        with fit_progress(self, n_steps=len(models) * n_trainings + 1) as step:
+            fitted_models, held_out = source.score(models, draws.splits, step)
+            reader = self._reader(held_out, training.classes, models)
+            fewer_folds = score_again(models, draws.fewer_splits, reader, step, source)
+            with step("placing the bands"):
+                placing = PlacingRows(held_out, held_out.read_by(reader), reader, fewer_folds=fewer_folds)
+                rule = rule_in_force(placing, draws.halves, self._place, self.coverage_confidence)
+        return Fitted(fitted_models, held_out, reader, rule, self._further_attributes(fitted_models, held_out))
+
+    def _draw(
+        self, source: HeldOutSource, training: TrainingRows, response_method: str, rng: np.random.RandomState
+    ) -> tuple[Draws, list[ModelToFit]]:
+        """Make all random draws; nothing is drawn after this, so that no option changes where the bands lie."""
+        splits = source.splits(training, rng)
+        scored = rows_scored(splits)
+        check_groups_held_out(training.band_groups, scored)
+        models = self._models(training, response_method, rng)
+        halves = draw_halves(training, scored, rng) if self._wants_halves(training) else []
+        fewer = draw_fewer_splits(training, self.estimator, getattr(self, "cv", None), self._correction(), rng)
+        return Draws(splits, halves, fewer), models
+
+    def _further_attributes(self, fitted_models: Sequence[Any], held_out: HeldOutScores) -> dict[str, Any]:  # noqa: ARG002
+        """Fitted attributes that only one method has, by name."""
+        return {}
+
+    def _check_parameters(self) -> None:
+        check_shared_parameters(self)
+
+    def _check_training_rows(self, X: Any, y: Any, **others: Any) -> TrainingRows:
+        return check_training_rows(self, X, y, **others)
+
+
+def _probe_answers(model: Any, held_out: HeldOutScores, training: TrainingRows, response_method: str) -> bool:
+    """Whether the labels of a model follow from its scores, tried where it would show."""
+    is_probability = response_method == "predict_proba"
+    near = np.argsort(confidence_of(held_out.responses, is_probability=is_probability), kind="stable")[:_ROWS_TO_PROBE]
+    return answers_by_score(model, take_rows(training.X, held_out.rows[near]), response_method, training.classes)

@@ -1,0 +1,52 @@
+"""Progress of a fit, told the way scikit-learn does it since 1.9: to the callbacks that the user has set.
+
+``clf.set_callbacks(ProgressBar())`` shows the trainings of a fit and the placing of its bands. Below scikit-learn 1.9
+there are no callbacks, and the same steps go to the log alone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+logger = logging.getLogger(__name__)
+
+try:
+    from sklearn.callback import CallbackSupportMixin as CallbackSupport
+    from sklearn.callback import with_callbacks
+except ModuleNotFoundError:  # scikit-learn below 1.9
+    if not TYPE_CHECKING:
+
+        class CallbackSupport:
+            """Stands in for what scikit-learn does not have yet."""
+
+        def with_callbacks(method):
+            """Leave a method as it is."""
+            return method
+
+
+# A step of a fit, by name, from its beginning to its end.
+Step = Callable[[str], AbstractContextManager[None]]
+
+
+@contextmanager
+def fit_progress(clf: Any, n_steps: int) -> Iterator[Step]:
+    """Tell which of the steps of a fit is under way, to the callbacks of `clf` and to the log."""
+    begun = count(1)
+    start = getattr(clf, "_init_callback_context", None)
+    root = None if start is None else start(max_subtasks=n_steps).call_on_fit_task_begin(estimator=clf)
+
+    @contextmanager
+    def step(name: str) -> Iterator[None]:
+        logger.debug("step %d of %d: %s", next(begun), n_steps, name)
+        context = None if root is None else root.subcontext(task_name=name).call_on_fit_task_begin(estimator=clf)
+        yield
+        if context is not None:
+            context.call_on_fit_task_end(estimator=clf)
+
+    yield step
+    if root is not None:
+        root.call_on_fit_task_end(estimator=clf)
