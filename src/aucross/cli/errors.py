@@ -18,7 +18,6 @@ INSTALL = 'pip install "aucross[cli]"'
 DATA_ERROR = 1
 USAGE_ERROR = 2
 INTERRUPTED = 128 + signal.SIGINT
-TERMINATED = 128 + signal.SIGTERM
 
 
 class CommandError(Exception):
