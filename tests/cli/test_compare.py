@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from aucross.system.text import percent
 from cli.commands import ROLES, aucross
 
 PAIRS = ("--base", "logistic", "--base", "lightgbm", "--method", "plugin-auc", "--method", "plugin")
@@ -36,13 +37,13 @@ def test_the_document_holds_paired_differences_from_the_first(document, folder):
         assert row["seconds"] > 0
 
 
-def test_the_conclusion_says_when_the_winner_accepts_fewer_cases(document, folder):
+def test_the_conclusion_says_when_the_winner_decides_fewer_cases(document, folder):
     found = document("compare", folder / "loans.csv", *ROLES, *PAIRS, "--coverage", 0.8, "--quiet")
     best = max(found["comparison"], key=lambda row: row["selective_auc"])
     here, there = (row["achieved_coverage"] for row in (best, found["comparison"][0]))
     assert here < there - 0.005  # the winner had the easier task
     assert f"{best['method']} with {best['base']}" in found["conclusion"]
-    assert found["conclusion"].endswith(f", but accepts only {here:.1%} of cases against {there:.1%}.")
+    assert found["conclusion"].endswith(f", but decides only {percent(here)} of cases against {percent(there)}.")
 
 
 def test_the_conclusion_has_no_caveat_where_both_accept_as_many(document, folder):
@@ -50,7 +51,7 @@ def test_the_conclusion_has_no_caveat_where_both_accept_as_many(document, folder
     found = document("compare", folder / "loans.csv", *ROLES, *pairs, "--coverage", 1, "--quiet")
     assert [row["achieved_coverage"] for row in found["comparison"]] == [1, 1]
     assert "of plugin-auc with logistic; it is not clearly above plugin-auc with lightgbm" in found["conclusion"]
-    assert "accepts only" not in found["conclusion"]
+    assert "decides only" not in found["conclusion"]
 
 
 def test_all_installed_base_models_are_compared_by_default(run, table, monkeypatch):

@@ -22,26 +22,32 @@ def concluded(y, selected, *, asked=0.8, **options):
 
 def test_deferring_rows_in_disorder_raises_the_auc():
     sentence = concluded(Y, ~MIDDLE)
-    assert sentence.startswith("Deferring 20 % of cases raises the AUC of the rest from .980 to 1.000 (95 % interval ")
+    assert sentence.startswith(
+        "Sending 20 % of cases to review raises the AUC of the rest from .980 to 1.000 (95 % inter"
+    )
     assert "of the rise .0" in sentence
 
 
 def test_deferring_rows_in_order_lowers_the_auc():
     sentence = concluded(Y, (SCORE >= 40) & (SCORE < 360))
-    assert sentence.startswith("Deferring 20 % of cases lowers the AUC of the rest from .980 to .968 (95 % interval ")
+    assert sentence.startswith(
+        "Sending 20 % of cases to review lowers the AUC of the rest from .980 to .968 (95 % inter"
+    )
     assert "of the fall .0" in sentence
 
 
 def test_deferring_rows_of_all_kinds_is_no_clear_rise():
     sentence = concluded(Y, SCORE % 5 > 0)
-    assert sentence.startswith("Deferring 20 % of cases moves the AUC of the rest from .980 to .9")
+    assert sentence.startswith("Sending 20 % of cases to review moves the AUC of the rest from .980 to .9")
     assert "which is no clear rise (95 % interval of the change -.0" in sentence
 
 
 def test_an_effect_without_an_interval_is_a_change_and_no_rise():
     masks = {1.0: np.ones(400, dtype=bool), 0.8: ~MIDDLE}
     evaluation = evaluate_selections(Y, SCORE, Y, masks, n_bootstrap=0)
-    assert conclusion(evaluation, 0.8) == "Deferring 20 % of cases changes the AUC of the rest from .980 to 1.000."
+    assert (
+        conclusion(evaluation, 0.8) == "Sending 20 % of cases to review changes the AUC of the rest from .980 to 1.000."
+    )
 
 
 @pytest.mark.parametrize("kind", ["positive", "negative"])
@@ -55,5 +61,5 @@ def test_nine_rows_of_a_class_are_too_few_to_conclude_from_and_ten_are_not(kind)
 
 
 def test_no_row_and_a_single_class():
-    assert concluded(Y, np.ones(400, dtype=bool)) == "No case is deferred at coverage 0.8; the AUC of all is .980."
-    assert concluded(Y, Y) == "Deferring 50 % of cases leaves a single class; no AUC of the rest can be stated."
+    assert concluded(Y, np.ones(400, dtype=bool)) == "No case goes to review at coverage 0.8; the AUC of all is .980."
+    assert concluded(Y, Y) == "Sending 50 % of cases to review leaves a single class; no AUC of the rest can be stated."

@@ -101,7 +101,7 @@ def test_the_best_is_clearly_or_not_clearly_above_the_first():
 
 def test_whoever_decides_fewer_cases_is_told_so():
     assert ahead(REFERENCE, result(0.82, 0.01, 0.03, coverage=0.85)).endswith(
-        ", but decides only 85.0% of cases against 90.0%."
+        ", but decides only 85 % of cases against 90 %."
     )
     assert "but decides only" not in ahead(REFERENCE, result(0.82, 0.01, 0.03, coverage=0.896))
     assert "but decides only" not in ahead(REFERENCE, result(0.82, 0.01, 0.03, coverage=0.95))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucross import RejectionBand
+from aucross.core import RejectionBand
 from aucross.deploy import band_from_json, band_to_json, band_to_sql
 from strategies import property_test
 

@@ -12,12 +12,6 @@ from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.search import widest_stops_of
 
-# Values no further apart count as equal, as in the search for the AUC.
-_ROUNDING = 1e-12
-
-# So few blocks are evaluated one by one rather than bounded.
-_FEW = 16
-
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedCost:

@@ -15,9 +15,6 @@ from aucross.core.search import widest_stops_of
 # Values no further apart count as equal, as in the search for the AUC.
 _ROUNDING = 1e-12
 
-# So few blocks are evaluated one by one rather than bounded.
-_FEW = 16
-
 
 class OfWidestBlocks(ABC):
     """What the targets share that are ratios: only blocks of full width that leave both classes are compared."""

@@ -101,14 +101,14 @@ class ScoreBins:
 
     @classmethod
     def from_scores(
-        cls, scores: FloatArray, weight: FloatArray | None = None, *, n_effective: float | None = None, n_bins: int = 10
+        cls, scores: FloatArray, weight: FloatArray | None = None, *, n_effective: float | None = None
     ) -> ScoreBins:
         """Bins that hold as nearly equal shares of the reference scores as ties allow."""
         weight = np.ones(len(scores)) if weight is None else weight
         order = np.argsort(scores, kind="stable")
         below = np.cumsum(weight[order])
         # The first score at which a share of the weight is reached, with room for rounding of the sums.
-        positions = np.searchsorted(below, below[-1] * (np.arange(1, n_bins) / n_bins - 1e-12))
+        positions = np.searchsorted(below, below[-1] * (np.arange(1, 10) / 10 - 1e-12))
         lowest, edges = scores[order[0]], np.unique(scores[order[positions]])
         if edges[0] == lowest:
             edges = np.concatenate(([np.nextafter(lowest, -inf)], edges))
