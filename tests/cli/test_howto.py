@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from aucross.datasets import make_credit
@@ -22,6 +23,8 @@ def tables(tmp_path_factory):
     loans = make_credit(500, random_state=0).frame
     loans.insert(0, "loan", [f"{number:06d}" for number in range(len(loans))])
     loans.insert(1, "customer", [f"customer {number // 2}" for number in range(len(loans))])
+    loans.insert(2, "pd", np.random.default_rng(0).beta(2, 8, len(loans)))
+    loans.insert(3, "points", (850 - 550 * loans["pd"]).round())
     for name, rows in (("loans", loans), ("test", loans.iloc[:300]), ("new", loans.drop(columns="default"))):
         rows.to_csv(folder / f"{name}.csv", index=False)
     return folder
@@ -37,7 +40,8 @@ def test_the_commands_of_the_page_work(tables, monkeypatch):
     monkeypatch.chdir(tables)
     for command in COMMANDS:
         # Models and reports are not the point here, and take most of the time.
-        quick = ("--base", "logistic", "--method", "plugin-auc") if " fit " in command else ()
+        quick = ("--method", "plugin-auc") if " fit " in command and "--method" not in command else ()
+        quick = ("--base", "logistic", *quick) if " fit " in command and "--score" not in command else quick
         quick = ("--method", "plugin-auc") if " compare " in command else quick
         report = ("--no-report",) if " fit " in command and not command.endswith("model.aucross") else ()
         expected = 2 if "--coverage 90" in command else 0

@@ -16,8 +16,8 @@ import rich  # noqa: F401  (part of the extra: its absence is to be noticed at t
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from aucross.cli.errors import INTERRUPTED, Exit, reported
-from aucross.cli.names import Base, Method
+from aucross.cli.errors import INTERRUPTED, Exit, UsageError, reported
+from aucross.cli.names import Base, GivenScore, Method
 from aucross.cli.screen import Screen
 
 _PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -100,6 +100,17 @@ Drop = Annotated[
 By = Annotated[
     str | None, typer.Option("--by", metavar="COLUMN", help="Show results for each value of this column too.")
 ]
+ScoreOption = Annotated[
+    str | None,
+    typer.Option("--score", metavar="COLUMN", help="A column that already holds the score: no model is trained."),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option("--threshold", help="The score is in points, and this value parts the two predicted classes."),
+]
+LowIsPositive = Annotated[
+    bool, typer.Option("--low-is-positive", help="Low scores speak for the positive class, high ones against it.")
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of splits, models and intervals.")]
 Jobs = Annotated[int, typer.Option("--jobs", help="Folds to fit at the same time; -1 for all cores.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -128,6 +139,16 @@ def _execute(command: Callable[[Screen], dict[str, Any]], *, as_json: bool, quie
         raise typer.Exit(end.code) from None
 
 
+def _given_score(column: str | None, threshold: float | None, low_is_positive: bool) -> GivenScore | None:
+    """The score that is in the table, if one was named."""
+    if column is None:
+        if threshold is not None or low_is_positive:
+            option = "--threshold" if threshold is not None else "--low-is-positive"
+            raise UsageError(f"{option} is about a score in the table; name its column with --score")
+        return None
+    return GivenScore(column, threshold, low_is_positive)
+
+
 def _spelled(context: typer.Context) -> str | None:
     """The command as it was typed, for the report; None if it was not typed."""
     return f"aucross {shlex.join(context.obj)}" if context.obj else None
@@ -150,6 +171,9 @@ def fit(
         Base | None, typer.Option("--base", help="The model that answers; hgb by default, logistic with the gate.")
     ] = None,
     method: Annotated[Method, typer.Option("--method", help="How rows for review are chosen.")] = Method.AUCROSS,
+    score: ScoreOption = None,
+    threshold: Threshold = None,
+    low_is_positive: LowIsPositive = False,
     positive: Positive = None,
     test: TestFile = None,
     test_size: TestSize = 0.25,
@@ -191,6 +215,7 @@ def fit(
             test_size=test_size,
             drop=drop or (),
             by=by,
+            score=_given_score(score, threshold, low_is_positive),
             report=report,
             with_report=not no_report,
             seed=seed,
@@ -270,6 +295,9 @@ def compare(
     method: Annotated[
         list[Method] | None, typer.Option("--method", help="Methods, repeatedly; by default all.")
     ] = None,
+    score: ScoreOption = None,
+    threshold: Threshold = None,
+    low_is_positive: LowIsPositive = False,
     positive: Positive = None,
     test: TestFile = None,
     test_size: TestSize = 0.25,
@@ -300,6 +328,7 @@ def compare(
             test=test,
             test_size=test_size,
             drop=drop or (),
+            score=_given_score(score, threshold, low_is_positive),
             seed=seed,
             jobs=jobs,
         )

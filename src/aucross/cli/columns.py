@@ -62,8 +62,24 @@ def infer_kind(name: str, values: pa.ChunkedArray) -> Inferred:
 
 def check_has_values(name: str, values: pa.ChunkedArray) -> None:
     """Refuse a column without a single value."""
-    if (as_text(values) if is_text(values.type) else values).drop_null().length() == 0:
+    if not _has_values(values):
         raise CommandError(f"column {name!r} has no values at all; leave it out with --drop {shlex.quote(name)}")
+
+
+def _has_values(values: pa.ChunkedArray) -> bool:
+    return (as_text(values) if is_text(values.type) else values).drop_null().length() > 0
+
+
+def check_is_score(name: str, values: pa.ChunkedArray) -> None:
+    """Refuse a column that holds anything but numbers, or none at all."""
+    if not _has_values(values):
+        raise CommandError(f"--score: column {name!r} has no values at all; name another column")
+    given, converted = _converted(values, "number")
+    if converted is None:
+        misfit = _misfit(given, "number")
+        raise CommandError(
+            f"--score: column {name!r} must hold numbers, {misfit}; name another column, or leave such values blank"
+        )
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -161,16 +177,23 @@ def convert(name: str, values: Any, kind: Kind, first_row: int = 0) -> NDArray[A
     ndarray of shape (n,)
         float64, or objects (text and NaN) for categories.
     """
+    given, converted = _converted(values, kind)
+    if converted is None:
+        misfit = _misfit(given, kind, first_row)
+        remedy = _REMEDY_OF_TYPE if "of type" in misfit else _REMEDY
+        raise CommandError(f"column {name!r} must hold {_EXPECTED[kind]}, as in training, {misfit}; {remedy}")
+    return converted
+
+
+def _converted(values: Any, kind: Kind) -> tuple[Any, NDArray[Any] | None]:
+    """The values, of text the trimmed one, and what they are converted to; None if one of them does not fit."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if pa.types.is_null(values.type):
         values = values.cast(pa.string())
     text = as_text(values) if is_text(values.type) else None
     given = values if text is None else text
-    converted = _CONVERSIONS[kind](given, text is not None)
-    if converted is None:
-        raise CommandError(_misfit(name, given, kind, first_row))
-    return converted
+    return given, _CONVERSIONS[kind](given, text is not None)
 
 
 def _to_numbers(values: Any, is_from_text: bool) -> NDArray[np.float64] | None:
@@ -241,26 +264,18 @@ _EXPECTED = {
     "category": "text",
 }
 _REMEDY = "correct the file, or leave the value blank if it is missing"
+_REMEDY_OF_TYPE = "write the file with the types of the training data"
 
 
-def _misfit(name: str, values: Any, kind: Kind, first_row: int) -> str:
+def _misfit(values: Any, kind: Kind, first_row: int = 0) -> str:
     """Name the first value that does not fit, or the type if none does."""
     if is_text(values.type):
         for row, value in enumerate(values.to_pylist()):
             if value is not None and _CONVERSIONS[kind](pa.array([value]), True) is None:
-                return (
-                    f"column {name!r} must hold {_EXPECTED[kind]}, as in training, got {value!r} in row "
-                    f"{first_row + row}; {_REMEDY}"
-                )
+                return f"got {value!r} in row {first_row + row}"
     if _is_numeric(values.type) and kind in ("number", "boolean"):
         numbers = _floats(values)
         wrong = np.isinf(numbers) if kind == "number" else ~np.isin(numbers, (0.0, 1.0)) & ~np.isnan(numbers)
         row = int(np.argmax(wrong))
-        return (
-            f"column {name!r} must hold {_EXPECTED[kind]}, as in training, got {numbers[row]:g} in row "
-            f"{first_row + row}; {_REMEDY}"
-        )
-    return (
-        f"column {name!r} must hold {_EXPECTED[kind]}, as in training, got values of type {values.type}; "
-        "write the file with the types of the training data"
-    )
+        return f"got {numbers[row]:g} in row {first_row + row}"
+    return f"got values of type {values.type}"

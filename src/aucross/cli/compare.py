@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from aucross.cli.errors import UsageError
 from aucross.cli.models import check_installed, is_installed
-from aucross.cli.names import Base, Method
+from aucross.cli.names import Answer, Base, Method
 from aucross.cli.results import decimal, evaluate
 from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
@@ -25,13 +26,24 @@ class CompareOptions(TrainingOptions):
     bases: Sequence[Base] = ()
     methods: Sequence[Method] = ()
 
+    @property
+    def reads_other_columns(self) -> bool:
+        """Whether some model reads more than a given score."""
+        return self.score is None or Method.GATE in (self.methods or Method)
+
+    def check(self) -> None:
+        """Refuse, before anything is read, options that cannot work."""
+        super().check()
+        if self.score is not None and self.bases:
+            raise UsageError("--score and --base both say what answers; give one of them")
+
 
 @dataclass(frozen=True)
 class Contestant:
     """One method with one base model, fitted and judged."""
 
     method: Method
-    base: Base
+    answer: Answer
     evaluation: SelectiveEvaluation
     gap_to_oracle: float
     seconds: float
@@ -39,21 +51,21 @@ class Contestant:
     @property
     def name(self) -> str:
         """What it is called in a sentence."""
-        return f"{self.method} with {self.base}"
+        return f"{self.method} with {self.answer}"
 
 
 def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
     """Fit and judge every method with every base model; return what the JSON document says."""
     options.check()
-    bases = _bases(options.bases, screen)
+    answers = [options.score] if options.score else _bases(options.bases, screen)
     schema, fitted_on, test = read_rows(options, screen)
-    pairs = [(base, method) for base in bases for method in options.methods or tuple(Method)]
+    pairs = [(answer, method) for answer in answers for method in options.methods or tuple(Method)]
     contestants = []
-    for number, (base, method) in enumerate(pairs, start=1):
-        what = f"{number} of {len(pairs)}: {method} with {base}"
-        clf, seconds = train(options, method, base, schema, fitted_on, screen=screen, what=what)
+    for number, (answer, method) in enumerate(pairs, start=1):
+        what = f"{number} of {len(pairs)}: {method} with {answer}"
+        clf, seconds = train(options, method, answer, schema, fitted_on, screen=screen, what=what)
         evaluation = evaluate(clf, test, sorted({1.0, options.coverage}, reverse=True), options.seed)
-        contestants.append(Contestant(method, base, evaluation, _gap_to_oracle(clf, test), seconds))
+        contestants.append(Contestant(method, answer, evaluation, _gap_to_oracle(clf, test), seconds))
     rows = _rows(contestants)
     _show(screen, rows, options, len(test))
     sentence = _conclusion(contestants, rows)
@@ -85,7 +97,9 @@ def _bases(asked: Sequence[Base], screen: Screen) -> list[Base]:
 
 def _gap_to_oracle(clf: Any, rows: LabelledRows) -> float:
     """How far the automatic rows stay behind those of the best band, which only the labels of the test rows show."""
-    return oracle_gap(rows.y, clf.predict_proba(rows.X)[:, 1], clf.select(rows.X), sample_weight=rows.weight)
+    is_probability = clf.response_method_ == "predict_proba"
+    score = clf.predict_proba(rows.X)[:, 1] if is_probability else clf.decision_function(rows.X)
+    return oracle_gap(rows.y, score, clf.select(rows.X), sample_weight=rows.weight)
 
 
 def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
@@ -98,7 +112,7 @@ def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
         paired = [row for row in differences if row["metric"] == "selective_auc"][-1]
         rows.append(
             {
-                "base": str(contestant.base),
+                "base": str(contestant.answer),
                 "method": str(contestant.method),
                 "auc_of_all": evaluated[0]["selective_auc"],
                 **evaluated[-1],

@@ -26,7 +26,7 @@ from aucross.cli.tables import BATCH_ROWS, TableFile, read_batches
 
 ROW = "row"
 DECISION_COLUMNS = ("score", "prediction", "decision")
-_WORDS = pa.array(["review", "automatic"])
+AUTOMATIC, REVIEW = "automatic", "review"
 
 Floats = NDArray[np.float64]
 
@@ -42,6 +42,8 @@ class GivenScores:
         """Probability of the positive class alone, which is all that the selection reads: a copy less of all rows."""
         return X[:, self._column]
 
+    decision_function = predict_proba
+
 
 class Decider:
     """Scores rows once, and decides from the scores as the classifier would from the rows.
@@ -49,18 +51,28 @@ class Decider:
     Parameters
     ----------
     clf : SelectiveClassifier
-        Fitted classifier of two classes that gives probabilities.
+        Fitted classifier of two classes.
     coverage : float, optional
         Share of rows to decide automatically; that of the classifier by default.
     capacity : int, optional
         Send exactly so many rows of a table to review instead; ids decide between equal scores.
     recalibrate : bool, default=False
         Place the bands on the scores of the rows to decide on.
+    score_column : str, optional
+        The feature that holds the score, where no model was trained. Rows without it go to review.
     """
 
     def __init__(
-        self, clf: Any, coverage: float | None = None, capacity: int | None = None, *, recalibrate: bool = False
+        self,
+        clf: Any,
+        coverage: float | None = None,
+        capacity: int | None = None,
+        *,
+        recalibrate: bool = False,
+        score_column: str | None = None,
     ) -> None:
+        self._score_column = score_column
+        self._is_probability = clf.response_method_ == "predict_proba"
         self._models = [clf.estimator_, *([clf.gate_] if hasattr(clf, "gate_") else [])]
         # A copy whose models read scores, so that the classifier itself still says how to select.
         self._selector = copy.copy(clf)
@@ -77,17 +89,52 @@ class Decider:
         return self._capacity is not None or self._recalibrate
 
     def score(self, X: Any) -> Floats:
-        """Scores of the positive class, one column for each model that the selection reads."""
-        return np.column_stack([np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1] for model in self._models])
+        """Scores of the positive class, one column for each model that the selection reads; NaN without a score."""
+        if self._score_column is None:
+            return self._scores(X)
+        known = X[self._score_column].notna().to_numpy()
+        scores = np.full((len(X), len(self._models)), np.nan)
+        if known.any():
+            scores[known] = self._scores(X[known])
+        return scores
+
+    def _scores(self, X: Any) -> Floats:
+        return np.column_stack([_positive_score(model, X) for model in self._models])
 
     def select(self, scores: Floats, ids: pa.ChunkedArray | None = None) -> NDArray[np.bool_]:
         """Whether each prediction should be used, from what `score` gave for all rows that matter."""
-        if self._capacity is not None:
+        known = ~np.isnan(scores[:, 0])
+        if known.all():
+            return self._select(scores, ids, self._capacity)
+        selected = np.zeros(len(scores), dtype=bool)
+        if known.any():
+            # Rows without a score are reviewed first.
+            capacity = None if self._capacity is None else max(self._capacity - int((~known).sum()), 0)
+            ids = None if ids is None else ids.filter(pa.array(known))
+            selected[known] = self._select(scores[known], ids, capacity)
+        return selected
+
+    def _select(self, scores: Floats, ids: pa.ChunkedArray | None, capacity: int | None) -> NDArray[np.bool_]:
+        if capacity is not None:
             # Places among the ids say the same as the ids, and differ even where those do not.
             places = None if ids is None else pc.rank(ids, tiebreaker="first").to_numpy()
-            return self._selector.select(scores, capacity=self._capacity, ids=places)
+            return self._selector.select(scores, capacity=capacity, ids=places)
         selector = self._selector.recalibrate(scores) if self._recalibrate else self._selector
         return selector.select(scores, self._coverage)
+
+    def predicts_positive(self, score: Floats) -> NDArray[np.bool_]:
+        """Whether the prediction is the positive class."""
+        return score > (0.5 if self._is_probability else 0.0)
+
+    def shown(self, score: Floats) -> Floats:
+        """The score as it is written: the probability of the positive class, or points as they were given."""
+        return score if self._is_probability else self._models[0].column_value(score)
+
+
+def _positive_score(model: Any, X: Any) -> Floats:
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1]
+    return np.asarray(model.decision_function(X), dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -160,14 +207,16 @@ class Decisions:
         types = (pa.float64(), self.labels.type, pa.string())
         return pa.schema([(self.ids.name, self.ids.type), *zip(DECISION_COLUMNS, types, strict=True)])
 
-    def batches(self) -> Iterator[tuple[pa.RecordBatch, int]]:
-        """Decisions batch by batch, each with the number of automatic ones."""
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Decisions batch by batch; without a score neither score nor prediction are known."""
         for ids, score, selected in self._together() if self.decider.needs_all_rows else self._batch_by_batch():
+            unknown = np.isnan(score)
             # The models of the command line predict the class of the higher probability, the negative one if equal.
-            prediction = self.labels.take(pa.array((score > 0.5).astype(np.int8)))
-            decision = _WORDS.take(pa.array(selected.astype(np.int8)))
-            columns = [ids, pa.array(score), prediction, decision]
-            yield pa.record_batch(columns, schema=self.columns), int(selected.sum())
+            positive = self.decider.predicts_positive(score)
+            prediction = self.labels.take(pa.array(positive.astype(np.int8), mask=unknown))
+            decision = pc.if_else(pa.array(selected), AUTOMATIC, REVIEW)
+            columns = [ids, pa.array(self.decider.shown(score), mask=unknown), prediction, decision]
+            yield pa.record_batch(columns, schema=self.columns)
 
     def _scored(self) -> Iterator[tuple[pa.Array, Floats]]:
         """Ids and scores, batch by batch."""

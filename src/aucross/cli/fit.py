@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aucross.cli.errors import UsageError
-from aucross.cli.names import Base, Method
+from aucross.cli.names import Answer, Base, Method
 from aucross.cli.output import check_writable
 from aucross.cli.reports import check_report, report_path, write_model_report
 from aucross.cli.results import conclusion, coverages_with, evaluate, show_evaluation, show_groups
@@ -30,13 +30,20 @@ class FitOptions(TrainingOptions):
     command: str | None = None
 
     @property
-    def base_model(self) -> Base:
-        """The base model asked for; a gate is of use to a model that is weaker than itself."""
-        return self.base or (Base.LOGISTIC if self.method is Method.GATE else Base.HGB)
+    def answer(self) -> Answer:
+        """The score or the base model asked for; a gate is of use to a model that is weaker than itself."""
+        return self.score or self.base or (Base.LOGISTIC if self.method is Method.GATE else Base.HGB)
+
+    @property
+    def reads_other_columns(self) -> bool:
+        """Whether some model reads more than a given score."""
+        return self.score is None or self.method is Method.GATE
 
     def check(self) -> None:
         """Refuse, before anything is read, options that cannot work."""
         super().check()
+        if self.score is not None and self.base is not None:
+            raise UsageError("--score and --base both say what answers; give one of them")
         check_writable(self.out)
         if self.out.resolve() in (self.data.resolve(), self.test and self.test.resolve()):
             raise UsageError(f"--out: {self.out} is the table to read; name another file")
@@ -52,12 +59,12 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     started = time.perf_counter()
     options.check()
     schema, fitted_on, test = read_rows(options, screen)
-    what = f"fitting {options.method} with {options.base_model} on {len(fitted_on):,} rows"
-    clf, seconds = train(options, options.method, options.base_model, schema, fitted_on, screen=screen, what=what)
+    what = f"fitting {options.method} with {options.answer} on {len(fitted_on):,} rows"
+    clf, seconds = train(options, options.method, options.answer, schema, fitted_on, screen=screen, what=what)
     evaluation = evaluate(clf, test, coverages_with([options.coverage]), options.seed)
     facts: dict[str, Any] = {
         "method": str(options.method),
-        "base": str(options.base_model),
+        "base": None if options.score else str(options.answer),
         "coverage": options.coverage,
         "seed": options.seed,
         "data": options.data.name,
@@ -68,22 +75,35 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
         "seconds_of_fit": seconds,
         "evaluation": evaluation.rows(),
         "conclusion": conclusion(evaluation, options.coverage, is_weighted=test.weight is not None),
+        "review_band": _review_band(options, clf),
     }
     save_model(clf, options.out, schema, **facts, categories=_categories(schema, fitted_on))
     show_evaluation(screen, evaluation, f"{len(test):,} test rows ({options.split})", options.coverage)
     groups = show_groups(screen, clf, test, options.by, coverage=options.coverage, seed=options.seed)
     report = _report(options, clf, schema, test, screen)
     screen.say(facts["conclusion"])
+    if facts["review_band"] is not None:
+        low, high = facts["review_band"]
+        screen.say(f"For review: {schema.score} from {low:g} to {high:g}.")
     screen.say(f"Model: {options.out}" + (f"   Report: {report}" if report else ""))
     return {
         "command": "fit",
         "model": str(options.out),
         "report": None if report is None else str(report),
         "columns": dict(schema.columns),
+        "score": schema.score,
         **facts,
         "groups": groups,
         "seconds": time.perf_counter() - started,
     }
+
+
+def _review_band(options: FitOptions, clf: Any) -> list[float] | None:
+    """The band of a given score that goes to review, in the unit of its column; None where there is no such band."""
+    if options.score is None or options.method not in (Method.AUCROSS, Method.PLUGIN_AUC) or clf.band().is_empty:
+        return None
+    band = clf.band()
+    return sorted(clf.estimator_.column_value([band.lower, band.upper]).tolist())
 
 
 def _categories(schema: Schema, rows: LabelledRows) -> dict[str, list[str]]:

@@ -22,9 +22,9 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from aucross.cli.columns import Kind
 from aucross.cli.errors import CommandError
-from aucross.cli.names import Base, Method
+from aucross.cli.names import Answer, Base, GivenScore, Method
 from aucross.cli.schema import LabelledRows
-from aucross.estimators import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.estimators import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross
 
 Columns = Mapping[str, Kind]
 
@@ -44,13 +44,13 @@ _LIBRARIES = {Base.LIGHTGBM: "lightgbm", Base.XGBOOST: "xgboost"}
 
 
 def make_classifier(
-    method: Method, base: Base, columns: Columns, *, coverage: float, seed: int, jobs: int, weighted: bool = False
+    method: Method, answer: Answer, columns: Columns, *, coverage: float, seed: int, jobs: int, weighted: bool = False
 ) -> Any:
     """A selective classifier for a table with the given columns, not yet fitted.
 
     Parameters
     ----------
-    method, base : Method and Base
+    method, answer : Method, and Base or GivenScore
         What selects, and what answers.
     columns : dict of str to kind
         The features.
@@ -69,8 +69,18 @@ def make_classifier(
         parameters["n_jobs"] = jobs
     if method is Method.GATE:
         parameters["gate"] = make_model(Base.HGB, columns, seed=seed, weighted=weighted)
-    model = make_model(base, columns, seed=seed, jobs=base_jobs, weighted=weighted)
+    if isinstance(answer, GivenScore):
+        model = make_score_column(answer, weighted=weighted)
+    else:
+        model = make_model(answer, columns, seed=seed, jobs=base_jobs, weighted=weighted)
     return _CLASSES[method](model, **parameters)
+
+
+def make_score_column(score: GivenScore, *, weighted: bool = False) -> ScoreColumn:
+    """The score as a classifier."""
+    model = ScoreColumn(score.column, threshold=score.threshold, higher_is_positive=not score.low_is_positive)
+    with _routing(weighted):
+        return model.set_fit_request(sample_weight=True) if weighted else model
 
 
 def make_model(base: Base, columns: Columns, *, seed: int, jobs: int = 1, weighted: bool = False) -> Pipeline:

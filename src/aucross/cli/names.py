@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Base(StrEnum):
@@ -13,6 +14,21 @@ class Base(StrEnum):
     XGBOOST = "xgboost"
     LOGISTIC = "logistic"
     FOREST = "forest"
+
+
+class GivenScore(NamedTuple):
+    """A column that holds the score, where no model is to be trained."""
+
+    column: str
+    threshold: float | None = None
+    low_is_positive: bool = False
+
+    def __str__(self) -> str:
+        return self.column
+
+
+# What answers: a model to train, or a score that is already there.
+Answer = Base | GivenScore
 
 
 class Method(StrEnum):

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from aucross.cli.deciding import Decider, Decisions, Ids
+from aucross.cli.deciding import AUTOMATIC, Decider, Decisions, Ids
 from aucross.cli.errors import UsageError
 from aucross.cli.labels import output_labels
 from aucross.cli.output import check_writable, table_writer
@@ -42,14 +43,18 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
     decisions = Decisions(
         table,
         schema,
-        Decider(clf, options.coverage, options.capacity, recalibrate=options.recalibrate),
+        Decider(clf, options.coverage, options.capacity, recalibrate=options.recalibrate, score_column=schema.score),
         Ids.of(table, options.id, schema.roles.id),
         # A CSV file keeps the spelling of the labels, Parquet has types.
         output_labels(schema.labels) if format_of(options.out) == "parquet" else pa.array(schema.labels),
     )
-    n_rows, n_automatic = _write(decisions, options.out, screen)
+    n_rows, n_automatic, n_without_score = _write(decisions, options.out, screen)
+    if n_without_score:
+        screen.note(f"{n_without_score:,} rows have no value of {schema.score!r} and go to review without a prediction")
     if not n_rows:
         screen.note(f"{table.path.name} has no rows below its header, and so has {options.out.name}")
+    if options.capacity is not None and options.capacity < n_without_score:
+        screen.note(f"they are more than the capacity of {options.capacity:,}, and no other row goes to review")
     if options.capacity is not None and options.capacity > n_rows:
         screen.note(f"the capacity of {options.capacity:,} exceeds the {n_rows:,} rows: all of them go to review")
     coverage = n_automatic / n_rows if n_rows else None
@@ -63,6 +68,7 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         "rows": n_rows,
         "automatic": n_automatic,
         "review": n_rows - n_automatic,
+        "without_score": n_without_score,
         "coverage": coverage,
         "target_coverage": None if options.capacity is not None else (options.coverage or clf.coverage),
         "capacity": options.capacity,
@@ -89,14 +95,15 @@ def _check(options: PredictOptions) -> None:
         raise UsageError(f"--out: {options.out} is a file to read; name another one")
 
 
-def _write(decisions: Decisions, out: Path, screen: Screen) -> tuple[int, int]:
-    """Write all decisions; return the numbers of rows and of automatic ones."""
-    n_rows = n_automatic = 0
+def _write(decisions: Decisions, out: Path, screen: Screen) -> tuple[int, int, int]:
+    """Write all decisions; return the numbers of rows, of automatic ones and of rows without a score."""
+    n_rows = n_automatic = n_without_score = 0
     what = f"deciding on {decisions.table.path.name}"
     with screen.progress.rows(what) as progress, table_writer(out, decisions.columns) as writer:
-        for batch, automatic in decisions.batches():
+        for batch in decisions.batches():
             writer.write(batch)
             n_rows += batch.num_rows
-            n_automatic += automatic
+            n_automatic += pc.sum(pc.equal(batch["decision"], AUTOMATIC)).as_py()
+            n_without_score += batch["score"].null_count
             progress(n_rows)
-    return n_rows, n_automatic
+    return n_rows, n_automatic, n_without_score

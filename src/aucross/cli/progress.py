@@ -90,12 +90,13 @@ def _is_terminal() -> bool:
 def _n_models(clf: Any, n_rows: int) -> int | None:
     """How many models a fit trains: those of the folds, of the fewer folds that correct the coverage, and the last.
 
-    None where they cannot be counted: a hold-out method trains one, and folds in other processes do not say which of
-    them is under way.
+    None where they cannot be counted: a hold-out method trains one, a given score none, and folds in other processes do
+    not say which of them is under way.
     """
     from aucross.estimators.placing import MOST_ROWS_TO_CORRECT  # noqa: PLC0415  (slow to import)
 
-    if not hasattr(clf, "correct_coverage") or clf.n_jobs != 1:
+    trains_nothing = getattr(clf.estimator, "trains_nothing", False)
+    if trains_nothing or not hasattr(clf, "correct_coverage") or clf.n_jobs != 1:
         return None
     n_of_each = clf.cv + (2 if n_rows <= MOST_ROWS_TO_CORRECT else 0) + 1
     return (2 if hasattr(clf, "gate") else 1) * n_of_each

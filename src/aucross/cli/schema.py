@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from aucross.cli.columns import Kind, as_text, check_has_values, convert, infer_kind
+from aucross.cli.columns import Kind, as_text, check_has_values, check_is_score, convert, infer_kind
 from aucross.cli.errors import CommandError, UsageError, listed
 from aucross.cli.labels import choose_labels, is_positive, label_text
 from aucross.cli.tables import TableFile
@@ -68,12 +68,15 @@ class Schema:
         The columns that are no features.
     left_out : tuple of str
         Columns that the model does not use.
+    score : str, optional
+        The feature that holds the score, where no model was trained. Rows without it cannot be decided on.
     """
 
     columns: Mapping[str, Kind]
     labels: tuple[str, str]
     roles: Roles
     left_out: tuple[str, ...] = field(default=())
+    score: str | None = None
 
     def to_metadata(self) -> dict[str, Any]:
         """The schema as it is kept with the model."""
@@ -82,6 +85,7 @@ class Schema:
             "labels": {"negative": self.labels[0], "positive": self.labels[1]},
             "roles": asdict(self.roles),
             "left_out": list(self.left_out),
+            "score": self.score,
         }
 
     @classmethod
@@ -94,6 +98,7 @@ class Schema:
                 (labels["negative"], labels["positive"]),
                 Roles(**metadata["roles"]),
                 tuple(metadata["left_out"]),
+                metadata["score"],
             )
         except (KeyError, TypeError):
             raise CommandError(
@@ -120,16 +125,27 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def learn_schema(
-    table: TableFile, rows: pa.Table, roles: Roles, *, positive: str | None, drop: Sequence[str], note: Note
+    table: TableFile,
+    rows: pa.Table,
+    roles: Roles,
+    *,
+    positive: str | None,
+    drop: Sequence[str],
+    note: Note,
+    score: str | None = None,
+    with_other_columns: bool = True,
 ) -> Schema:
-    """Decide what each column of the training table is."""
+    """Decide what each column of the training table is; a column may hold the score, beside the others or alone."""
     roles.check(table, drop)
     if table.n_unnamed:
         note(f"{table.path.name} has {table.n_unnamed} column(s) without a name, perhaps row numbers; not used")
     labels = choose_labels(roles.target, label_text(rows[roles.target]), positive)
-    features = [name for name in table.names if name not in roles.named | set(drop)]
     columns: dict[str, Kind] = {}
-    for name in features:
+    if score is not None:
+        check_is_score(score, rows[score])
+        columns[score] = "number"
+    features = [name for name in table.names if name not in {*roles.named, *drop, score}]
+    for name in features if with_other_columns else ():
         check_has_values(name, rows[name])
         inferred = infer_kind(name, rows[name])
         if inferred.note:
@@ -138,7 +154,8 @@ def learn_schema(
             columns[name] = inferred.kind
     if not columns:
         raise CommandError(f"{table.path.name} has no column left to learn from; drop fewer, or add some")
-    return Schema(columns, labels, roles, tuple(name for name in table.names if name not in {*columns, *roles.named}))
+    left_out = tuple(name for name in table.names if name not in {*columns, *roles.named})
+    return Schema(columns, labels, roles, left_out, score)
 
 
 def features_of(rows: pa.Table | pa.RecordBatch, schema: Schema, first_row: int = 0) -> pd.DataFrame:
@@ -176,7 +193,7 @@ class LabelledRows:
 def labelled_rows(
     table: TableFile, rows: pa.Table, schema: Schema, note: Note, *, by: str | None = None
 ) -> LabelledRows:
-    """Features, labels, weights and groups of a table; rows without a label are left out with a note."""
+    """Features, labels, weights and groups of a table; rows without a label or a score are left out with a note."""
     roles = schema.roles
     if roles.target not in table.names:
         raise CommandError(
@@ -189,7 +206,7 @@ def labelled_rows(
         note(f"{labels.null_count} of {len(labels)} rows have no value of {roles.target!r} and are left out")
         has_label = labels.is_valid()
         rows, labels = rows.filter(has_label), labels.filter(has_label)
-    return LabelledRows(
+    labelled = LabelledRows(
         features_of(rows, schema),
         is_positive(roles.target, labels, schema.labels),
         _weights(rows, roles.weight),
@@ -197,6 +214,16 @@ def labelled_rows(
         _times(rows, roles.time),
         _result_groups(rows, by),
     )
+    return labelled if schema.score is None else _with_score(labelled, schema.score, note)
+
+
+def _with_score(rows: LabelledRows, score: str, note: Note) -> LabelledRows:
+    has_score = rows.X[score].notna().to_numpy()
+    if has_score.all():
+        return rows
+    n_without = len(rows) - int(has_score.sum())
+    note(f"{n_without} of {len(rows)} rows have no value of {score!r} and are left out; predict sends such to review")
+    return rows.take(np.flatnonzero(has_score))
 
 
 def _weights(rows: pa.Table, name: str | None) -> NDArray[np.float64] | None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from aucross.cli.errors import UsageError
+from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.models import fit_classifier, make_classifier
-from aucross.cli.names import Base, Method
+from aucross.cli.names import Answer, GivenScore, Method
 from aucross.cli.schema import LabelledRows, Roles, Schema, labelled_rows, learn_schema
 from aucross.cli.screen import Screen
 from aucross.cli.splitting import check_both_classes, split_rows
@@ -33,8 +33,14 @@ class TrainingOptions:
     test_size: float = 0.25
     drop: Sequence[str] = ()
     by: str | None = None
+    score: GivenScore | None = None
     seed: int = 0
     jobs: int = 1
+
+    @property
+    def reads_other_columns(self) -> bool:
+        """Whether some model reads more than a given score."""
+        return self.score is None
 
     def check(self) -> None:
         """Refuse, before anything is read, options that cannot work."""
@@ -43,6 +49,8 @@ class TrainingOptions:
             raise UsageError("--jobs must be a number of processes, or -1 for all cores, got 0")
         if self.test is not None and self.roles.time is not None:
             raise UsageError("--test and --time-column both say what to test on; give one of them")
+        if self.score is not None and self.score.column in {*self.roles.named, *self.drop}:
+            raise UsageError(f"--score {self.score}: the score cannot be another option's column as well")
 
     @property
     def split(self) -> str:
@@ -70,16 +78,38 @@ def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, Labelle
     """Read the table, learn its columns, and keep rows apart to test on."""
     table = open_table(options.data)
     options.roles.check(table, options.drop)
-    if options.by is not None:
-        table.check_has(options.by, "--by")
+    for option, name in (("--by", options.by), ("--score", options.score and options.score.column)):
+        if name is not None:
+            table.check_has(name, option)
     whole = read_table(table)
-    schema = learn_schema(table, whole, options.roles, positive=options.positive, drop=options.drop, note=screen.note)
+    schema = learn_schema(
+        table,
+        whole,
+        options.roles,
+        positive=options.positive,
+        drop=options.drop,
+        score=options.score and options.score.column,
+        with_other_columns=options.reads_other_columns,
+        note=screen.note,
+    )
     rows = labelled_rows(table, whole, schema, screen.note, by=options.by)
+    if options.score is not None:
+        _check_score(options.score, rows)
     if options.test is None:
         train_rows, test_rows = split_rows(rows, options.test_size, options.seed)
         _note_shared_groups(options.roles, train_rows, test_rows, screen)
         return schema, train_rows, test_rows
     return schema, rows, read_test_rows(options.test, schema, screen, by=options.by)
+
+
+def _check_score(score: GivenScore, rows: LabelledRows) -> None:
+    """Refuse points that are taken for probabilities."""
+    values = rows.X[score.column]
+    if score.threshold is None and not values.between(0, 1).all():
+        raise CommandError(
+            f"--score: column {score.column!r} must hold probabilities between 0 and 1, got {values.min():g} to "
+            f"{values.max():g}; for points pass --threshold, the value that parts the two predicted classes"
+        )
 
 
 def _note_shared_groups(roles: Roles, train_rows: LabelledRows, test_rows: LabelledRows, screen: Screen) -> None:
@@ -111,17 +141,17 @@ def read_test_rows(path: Path, schema: Schema, screen: Screen, *, by: str | None
 def train(
     options: TrainingOptions,
     method: Method,
-    base: Base,
+    answer: Answer,
     schema: Schema,
     rows: LabelledRows,
     *,
     screen: Screen,
     what: str,
 ) -> tuple[Any, float]:
-    """Fit one method with one base model; return the classifier and the seconds that it took."""
+    """Fit one method with one base model or score; return the classifier and the seconds that it took."""
     clf = make_classifier(
         method,
-        base,
+        answer,
         schema.columns,
         coverage=options.coverage,
         seed=options.seed,
