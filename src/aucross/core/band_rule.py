@@ -139,8 +139,8 @@ class BandRule(ABC):
         """Return the selection score and the band of each row."""
         self.parts(rows)  # refuses groups, which are of no use here
         band = self.band(coverage)
-        ends = (np.broadcast_to(np.float64(end), len(rows)) for end in (band.lower, band.upper))
-        return RowBands(self.selection_score(rows, coverage), *ends)
+        lower, upper = np.full(len(rows), band.lower), np.full(len(rows), band.upper)
+        return RowBands(self.selection_score(rows, coverage), lower, upper)
 
     @cached_property
     def _bands(self) -> dict[float, RejectionBand]:

@@ -230,6 +230,17 @@ class ExpectedAUC:
         scaled = [gain / len(values) for gain in gains]
         return InfluenceTable(self.bins, scaled, float(np.mean(values)))
 
+    def value(self, histograms: Sequence[FloatArray]) -> float:
+        """Expected metric alone, in a third of the time of a table."""
+        values = []
+        for contest in self.contests:
+            winners, losers = (histograms[contest.column][label] for label in (contest.winner, contest.loser))
+            n_winners, n_losers = winners.sum(), losers.sum()
+            if min(n_winners, n_losers) <= 0:
+                return float("nan")  # without one of its classes the metric is undefined
+            values.append(float(winners @ ((np.cumsum(losers) - losers / 2) / n_losers) / n_winners))
+        return float(np.mean(values))
+
     def influence(self, table: InfluenceTable) -> FloatArray:
         """Influence of the rows themselves, without looking up their bins again."""
         return _expected_gain(table.gains, self.places, self._probabilities_by_class)
@@ -316,7 +327,7 @@ def place_by_influence(
         influence = objective.influence(table)
         threshold = highest_within_budget(influence, objective.sample_weight, budget)
         proposal = objective.histograms(influence > threshold)
-        value = objective.table(proposal).value
+        value = objective.value(proposal)
         if value > best_value:
             best, best_value = InfluenceThreshold(table, threshold), value
         size = 2 / (step + 3)
@@ -329,13 +340,14 @@ def highest_within_budget(scores: FloatArray, weight: FloatArray | None, budget:
     """Highest score up to which all rows fit into the budget, -inf if none does; ties stay together."""
     if weight is None:
         count = min(int(budget), len(scores) - 1)  # one row at least stays
-        first_kept = float(np.partition(scores, count)[count])
+        parted = np.partition(scores, count)
+        lowest, first_kept = parted[:count], parted[count]
     else:
         order = np.argsort(scores)
-        count = int(np.searchsorted(np.cumsum(weight[order]), budget, side="right"))
-        first_kept = float(scores[order[min(count, len(scores) - 1)]])
+        count = min(int(np.searchsorted(np.cumsum(weight[order]), budget, side="right")), len(scores) - 1)
+        lowest, first_kept = scores[order[:count]][weight[order[:count]] > 0], scores[order[count]]
     # A tie with the first row kept stays on the accepted side; rows of weight 0 move no threshold.
-    rejected = scores[scores < first_kept] if weight is None else scores[(scores < first_kept) & (weight > 0)]
+    rejected = lowest[lowest < first_kept]
     return float(rejected.max()) if len(rejected) else -np.inf
 
 

@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.ranking import FloatArray
 from aucross.estimators.deciding import Deciding
@@ -75,7 +74,7 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
         ndarray of shape (n_samples,)
             Labels of the base classifier; :meth:`select` says which to use.
         """
-        check_is_fitted(self, "band_rule_")
+        self._check_fitted()
         refuse_columns_that_abort(self.estimator_, X)
         return self.estimator_.predict(X)
 
@@ -93,7 +92,7 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
         ndarray of shape (n_samples, n_classes)
             Probability of each class, in the order of ``classes_``.
         """
-        check_is_fitted(self, "band_rule_")
+        self._check_fitted()
         refuse_columns_that_abort(self.estimator_, X)
         return self.estimator_.predict_proba(X)
 
@@ -111,7 +110,7 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes, positive values speak for ``classes_[1]``.
         """
-        check_is_fitted(self, "band_rule_")
+        self._check_fitted()
         refuse_columns_that_abort(self.estimator_, X)
         return self.estimator_.decision_function(X)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +18,12 @@ from aucross.estimators.held_out import HeldOutScores
 # Held-out AUC of the rows selected at a coverage, with a lower and an upper bound.
 HeldOutCurve = Callable[[float], tuple[float, float, float]]
 
-# Held-out AUC need not fall steadily with coverage, so a grid finds the highest crossing before bisection refines it.
-_GRID = np.round(np.linspace(1.0, 0.01, 100), 2)
+# Held-out AUC need not fall steadily with coverage, so steps find the highest crossing before it is refined: large
+# ones, and small ones where the curve comes so near to the target that it may cross it between two large ones.
+_LARGE_STEPS = np.round(np.append(np.arange(0.95, 0.01, -0.05), 0.01), 2).tolist()
+_SMALL_STEP = 0.01
+# Near is within this share of the confidence interval: between neighbouring coverages the curve moves by less.
+_NEAR = 0.1
 _TOLERANCE = 1e-4
 
 # A target that was read off as the AUC of some rows, by another order of summing, is reached by them.
@@ -57,28 +63,47 @@ def tail_probability(confidence: float) -> float:
 def largest_coverage(curve: HeldOutCurve, *, auc: float, confidence: float = 0.95) -> CoverageForAUC:
     """Find the largest coverages at which a curve and its bounds reach an AUC."""
     check_coverage(auc, name="auc")
-    on_grid = np.array([curve(coverage) for coverage in _GRID])
-
-    def largest(limit: int) -> float:
-        # A NaN bound (one row of a class) reaches nothing.
-        reached = on_grid[:, limit] >= auc - _ROUNDING
-        if not reached.any():
-            return 0.0
-        first = int(np.argmax(reached))
-        if first == 0:
-            return 1.0
-        reaches = lambda coverage: curve(coverage)[limit] >= auc - _ROUNDING  # noqa: E731
-        return _bisect(reaches, float(_GRID[first]), float(_GRID[first - 1]))
-
-    coverage, low, high = (largest(limit) for limit in range(3))
+    known = cache(curve)  # the three limits are looked for on the same steps
+    coverage, low, high = (_largest(known, limit, auc - _ROUNDING) for limit in range(3))
     # Where the upper bound is NaN the estimate itself may still reach the target.
     return CoverageForAUC(auc, coverage, low, max(coverage, high), confidence)
 
 
-def _bisect(reaches: Callable[[float], bool], low: float, high: float) -> float:
+def _largest(curve: HeldOutCurve, limit: int, goal: float) -> float:
+    """The largest coverage at which one of the three limits reaches the goal; 0 if none does."""
+
+    def is_near(coverage: float) -> bool:
+        values = curve(coverage)
+        # A NaN bound (one row of a class) is near and reaches nothing.
+        return not values[limit] < goal - _NEAR * (values[2] - values[1])
+
+    if curve(1.0)[limit] >= goal:
+        return 1.0
+    above = 1.0
+    for below in _LARGE_STEPS:
+        if is_near(below) or is_near(above):
+            for coverage in np.round(np.arange(above - _SMALL_STEP, below - _SMALL_STEP / 2, -_SMALL_STEP), 2).tolist():
+                if curve(coverage)[limit] >= goal:
+                    return _crossing(lambda at: curve(at)[limit] - goal, coverage, round(coverage + _SMALL_STEP, 2))
+        above = below
+    return 0.0
+
+
+def _crossing(excess: Callable[[float], float], low: float, high: float) -> float:
+    """Coverage up to which the excess over the goal stays at or above 0, between one where it does and one where not.
+
+    By straight lines between the ends; the end that stays has its excess halved (the Illinois method), so that both
+    close in. A few looks are enough where halving the interval takes seven.
+    """
+    at_low, at_high = excess(low), excess(high)
     while high - low > _TOLERANCE:
-        middle = (low + high) / 2
-        low, high = (middle, high) if reaches(middle) else (low, middle)
+        way = at_low / (at_low - at_high)
+        middle = low + (high - low) * (min(max(way, 0.02), 0.98) if isfinite(way) else 0.5)
+        value = excess(middle)
+        if value >= 0:
+            low, at_low, at_high = middle, value, at_high / 2
+        else:
+            high, at_high, at_low = middle, value, at_low / 2
     return low
 
 

@@ -70,6 +70,11 @@ class Deciding(ABC):
         """The same after the fit, with the method that gives their scores."""
         return [(self.estimator_, self.response_method_)]
 
+    def _check_fitted(self) -> None:
+        # scikit-learn's check looks at the tags of all models inside, which takes longer than a decision on one row.
+        if "band_rule_" not in self.__dict__:
+            check_is_fitted(self, "band_rule_")
+
     # ---- the door: rows are scored once, then decided on ----
 
     def scored(self, X: Any, *, sample_weight: Any = None, band_groups: Any = None) -> ScoredRows:
@@ -95,13 +100,15 @@ class Deciding(ABC):
         A label follows from the scores of most models: it is the class of the highest. `fit` tries on rows near the
         boundary whether that is so, and only other models are asked for their labels in a second pass.
         """
-        check_is_fitted(self, "band_rule_")
+        self._check_fitted()
         if isinstance(X, ScoredRows):
             self._check_own(X)
             rows = X
         else:
             score, second = self._run_models(X)
             rows = self._scored_rows(score, second, None if self.answers_by_score_ else self.predict(X))
+        if sample_weight is None and band_groups is None:
+            return rows
         return rows.with_rows(
             sample_weight=None if sample_weight is None else check_weights(sample_weight, len(rows)),
             band_groups=None if band_groups is None else check_band_groups(band_groups, len(rows)),
@@ -135,7 +142,7 @@ class Deciding(ABC):
         ScoredRows
             With the weights and groups of the fit; ``held_out_.labels`` are their classes.
         """
-        check_is_fitted(self, "band_rule_")
+        self._check_fitted()
         held_out = self.held_out_
         rows = self._scored_rows(held_out.responses, held_out.second)
         return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
@@ -234,7 +241,7 @@ class Deciding(ABC):
         -------
         RejectionBand
         """
-        check_is_fitted(self, "band_rule_")
+        self._check_fitted()
         return self.band_rule_.band(self._coverage_in_force(coverage), band_group)
 
     def _coverage_in_force(self, coverage: float | None) -> float:
@@ -364,7 +371,7 @@ class Deciding(ABC):
         is made again (methods of the AUC, also with a gate or more than two classes); confidence methods take the new
         quantile, and a centred band keeps the score of its centre. On the rows given the coverage is exact, up to ties.
         """
-        check_is_fitted(self, "band_rule_")
+        self._check_fitted()
         if not isinstance(label_shift, bool | np.bool_):
             raise ValueError(f"label_shift must be True or False, got {label_shift!r}")
         rows = score_unlabelled(self._scored_batch, X, sample_weight, band_groups)
@@ -400,7 +407,7 @@ class Deciding(ABC):
         ndarray of shape (n_samples,)
             Labels and marks, in the type of the labels.
         """
-        check_is_fitted(self, "band_rule_")
+        self._check_fitted()
         reject_label = check_reject_label(reject_label, self.classes_)
         rows = self.scored(X, band_groups=band_groups)
         selected, labels = self.decide(rows, coverage).selected, rows.predicted
@@ -431,9 +438,10 @@ class Deciding(ABC):
         reaches the target, `high` the largest whose upper limit does. The scores are held out, but the bands were
         placed on the same rows, which makes the answer slightly optimistic on small data. Weights count with Kish's
         effective number of rows, so that their unit does not matter. Coverages are tried from 1
-        down to 0.01 in steps of 0.01; the first that reaches the target is refined to 0.0001.
+        down to 0.01 in steps of 0.05, and of 0.01 where the AUC comes near to the target; the first that reaches it is
+        refined to 0.0001.
         """
-        check_is_fitted(self, "band_rule_")
+        self._check_fitted()
         curve = self._held_out_curve(tail_probability(confidence))
         return largest_coverage(curve, auc=auc, confidence=confidence)
 
@@ -452,7 +460,7 @@ class Deciding(ABC):
         tuple of float
             AUC (with more than two classes Hand and Till's M), lower and upper limit; NaN where a class is missing.
         """
-        check_is_fitted(self, "band_rule_")
+        self._check_fitted()
         return self._held_out_curve(tail_probability(confidence))(self._coverage_in_force(coverage))
 
     def _metric(self) -> PairwiseMetric:

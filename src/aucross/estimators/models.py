@@ -18,9 +18,10 @@ RESPONSE_METHODS = ("predict_proba", "decision_function")
 def checked_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> FloatArray:
     """Scores of new rows by a fitted model, refused where the fit would have refused them."""
     refuse_columns_that_abort(estimator, X)
-    scores = class_scores(estimator, X, response_method, classes)
-    # An infinite score compares with any band, but means nothing.
-    check_scores(scores.ravel(), scores.size, name="the scores of the base model")
+    scores = _one_score_per_class(estimator, X, response_method, len(classes))  # the fit has compared the classes
+    if not np.isfinite(scores).all():
+        # An infinite score compares with any band, but means nothing.
+        check_scores(scores.ravel(), scores.size, name="the scores of the base model")
     return scores
 
 
@@ -43,25 +44,30 @@ def class_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[
             f"the base model was trained on the classes {known.tolist()}, but y has {classes.tolist()}; every "
             "training part of cv must hold all classes, and a frozen model must know the same labels"
         )
-    _refuse_one_against_one(estimator, response_method, len(classes))
+    return _one_score_per_class(estimator, X, response_method, len(classes))
+
+
+def _one_score_per_class(estimator: Any, X: Any, response_method: str, n_classes: int) -> FloatArray:
+    if n_classes > 2:
+        _refuse_one_against_one(estimator, response_method)
     # float64 on purpose: some libraries return float32, and bands are compared in float64.
     response = np.asarray(getattr(estimator, response_method)(X), dtype=np.float64)
-    if response.ndim == 2 and response.shape[1] == len(classes):
-        return response[:, 1] if len(classes) == 2 else response
-    if response.ndim != 1 or len(classes) > 2:
+    if response.ndim == 2 and response.shape[1] == n_classes:
+        return response[:, 1] if n_classes == 2 else response
+    if response.ndim != 1 or n_classes > 2:
         raise ValueError(
-            f"{type(estimator).__name__}.{response_method} must return one column for each of the {len(classes)} "
+            f"{type(estimator).__name__}.{response_method} must return one column for each of the {n_classes} "
             f"classes, or one score per row for two, got shape {response.shape}; wrap the model so that it does"
         )
     return response
 
 
-def _refuse_one_against_one(estimator: Any, response_method: str, n_classes: int) -> None:
+def _refuse_one_against_one(estimator: Any, response_method: str) -> None:
     """Three classes have three pairs: decision values of pairs would pass for those of classes."""
     if isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     is_pairwise = getattr(estimator, "decision_function_shape", None) == "ovo"
-    if is_pairwise and response_method == "decision_function" and n_classes > 2:
+    if is_pairwise and response_method == "decision_function":
         raise ValueError(
             f'{type(estimator).__name__} must score classes, not pairs of them, got decision_function_shape="ovo"; '
             'pass decision_function_shape="ovr"'
