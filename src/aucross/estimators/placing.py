@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, halves_of
 from aucross.estimators.training_rows import TrainingRows
+from aucross.estimators.warn import warn_user
 
 CorrectCoverage = bool | Literal["auto"]
 
@@ -159,25 +159,21 @@ def warn_if_nothing_rejected(rule: BandRule, coverage: float) -> None:
         if not isinstance(part, CautiousBands) or coverage == 1 or part.coverage_to_ask(coverage) < 1:
             continue
         of_group = "" if group is None else f" of the group {group!r}"
-        warnings.warn(
+        warn_user(
             f"{part.n_rows} rows{of_group} to place the band on are too few to keep a coverage of {coverage:g} with "
             f"confidence {part.confidence:g} if anything is rejected, so every row is selected; "
-            f"{part.smallest_size(coverage)} would do, or a lower coverage or coverage_confidence",
-            UserWarning,
-            stacklevel=3,
+            f"{part.smallest_size(coverage)} would do, or a lower coverage or coverage_confidence"
         )
 
 
-def warn_if_constant(responses: FloatArray, kind: str, stacklevel: int = 3) -> None:
+def warn_if_constant(responses: FloatArray, kind: str) -> None:
     """Say so if no row can be told from another."""
     if len(responses) < 2 or not (responses == responses[0]).all():
         return
     value = f"{responses[0]:g}" if responses.ndim == 1 else np.array2string(responses[0], precision=3)
-    warnings.warn(
+    warn_user(
         f"all {kind} scores equal {value}: no row can be told from another, so every band is empty and every row "
-        "is selected; check the base model and its features",
-        UserWarning,
-        stacklevel=stacklevel,
+        "is selected; check the base model and its features"
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from aucross.core.band_rule import BandRule
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.placing import warn_if_constant
+from aucross.estimators.warn import warn_user
 
 # Scores a table, with the weights and the groups of its rows.
 Score = Callable[[Any, Any, Any], ScoredRows]
@@ -16,15 +16,13 @@ Score = Callable[[Any, Any, Any], ScoredRows]
 
 def place_on_unlabelled(rule: BandRule, rows: ScoredRows, *, label_shift: bool) -> BandRule:
     """Place a rule on scored rows; groups without rows keep theirs, and it is said which."""
-    warn_if_constant(rows.score, "new", stacklevel=4)
+    warn_if_constant(rows.score, "new")
     placed = rule.placed_on(rows.rule_input, label_shift=label_shift)
     if rows.band_groups is not None and rule.group_labels is not None:
         known = set(rows.band_groups.tolist())
         if without := [group for group in rule.group_labels if group not in known]:
-            warnings.warn(
-                f"X holds no rows of {len(without)} groups, such as {without[0]!r}: they keep the bands of the fit",
-                UserWarning,
-                stacklevel=3,
+            warn_user(
+                f"X holds no rows of {len(without)} groups, such as {without[0]!r}: they keep the bands of the fit"
             )
     return placed
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from aucross.estimators.reading import SelectionReader
 from aucross.estimators.review import ReviewFacts, label_text, percent
 from aucross.estimators.splits import Split
 from aucross.estimators.training_rows import TrainingRows, take_rows
+from aucross.estimators.warn import warn_user
 from aucross.torch.methods import Method
 from aucross.torch.network_classifier import SelectiveNetwork
 from aucross.torch.networks import Body
@@ -137,12 +137,10 @@ class NetworkHoldOut(HoldOut):
 def _warn_if_trained_on(rows: IndexArray, earlier: IndexArray) -> None:
     """Rows that place the threshold must be new to the network, also to the fit that it goes on from."""
     if n_trained_on := len(np.setdiff1d(rows, earlier)):
-        warnings.warn(
+        warn_user(
             f"{n_trained_on} of {len(rows)} held-out rows were trained on by the fit that this one goes on from, so "
             "the threshold may be too high: pass the same rows, random_state, cv and holdout_size to both, or "
-            "warm_start=False",
-            UserWarning,
-            stacklevel=4,
+            "warm_start=False"
         )
 
 
