@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aucross.core.band_rule import BandRule
 from aucross.core.influence import ExpectedAUC, InfluenceBands, InfluenceQuantiles, PairwiseMetric, worth_of_review
@@ -23,6 +22,7 @@ from aucross.estimators.probability import ProbabilityModel, as_evidence
 from aucross.estimators.reading import ContestReader, Reader, ScoreReader
 from aucross.estimators.review import ReviewFacts, class_reasons, facts_of_scores
 from aucross.estimators.training_rows import TrainingRows
+from aucross.estimators.types import Classifier, Column, Folds, Labels, Table
 
 
 class _AUCBands(SelectiveClassifier):
@@ -54,7 +54,7 @@ class _AUCBands(SelectiveClassifier):
         tags.classifier_tags.multi_class = self._takes_many_classes()
         return tags
 
-    def _check_training_rows(self, X: Any, y: Any, **others: Any) -> TrainingRows:
+    def _check_training_rows(self, X: Table, y: Column, **others: Any) -> TrainingRows:
         training = super()._check_training_rows(X, y, **others)
         n_classes = len(training.classes)
         if n_classes > 2 and not self._takes_many_classes():
@@ -68,7 +68,7 @@ class _AUCBands(SelectiveClassifier):
     def _binary_target(self) -> Target:
         return as_target("auc" if self.target == "auc_mu" else self.target)  # with two classes they are the same
 
-    def _metric_of(self, classes: NDArray[Any]) -> PairwiseMetric:
+    def _metric_of(self, classes: Labels) -> PairwiseMetric:
         return PairwiseMetric(len(classes), "auc_mu" if self.target == "auc_mu" else "auc")
 
     def _metric(self) -> PairwiseMetric:
@@ -79,7 +79,7 @@ class _AUCBands(SelectiveClassifier):
         """Calibrated class probabilities from the scores; only with more than two classes."""
         return self.reader_.model  # type: ignore[attr-defined]
 
-    def _reader(self, held_out: HeldOutScores, classes: NDArray[Any], models: Sequence[ModelToFit]) -> Reader:
+    def _reader(self, held_out: HeldOutScores, classes: Labels, models: Sequence[ModelToFit]) -> Reader:
         if len(classes) == 2:
             return ScoreReader()
         _check_every_class(held_out, classes)
@@ -145,7 +145,7 @@ def _checked_rule(rule: Any) -> BandRule:
     return rule
 
 
-def _check_every_class(held_out: HeldOutScores, classes: NDArray[Any]) -> None:
+def _check_every_class(held_out: HeldOutScores, classes: Labels) -> None:
     weight = np.bincount(held_out.labels, weights=held_out.sample_weight, minlength=len(classes))
     if (weight == 0).any():
         raise ValueError(
@@ -248,14 +248,14 @@ class AUCross(_AUCBands, CrossFitted):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Classifier,
         *,
         coverage: float = 0.9,
         placement: Placement | Callable[[RankedScores], BandRule] = "optimal",
         target: Any = "auc",
         nested: bool = False,
         coverage_confidence: float | None = None,
-        cv: Any = 5,
+        cv: Folds = 5,
         correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -366,14 +366,14 @@ class PlugInAUC(_AUCBands, HeldOut):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Classifier,
         *,
         coverage: float = 0.9,
         placement: Placement | Callable[[RankedScores], BandRule] = "optimal",
         target: Any = "auc",
         nested: bool = False,
         coverage_confidence: float | None = None,
-        cv: Any = None,
+        cv: Folds = None,
         holdout_size: float = 0.1,
         random_state: Any = None,
         response_method: str = "auto",

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from aucross.core.missing import is_missing
 from aucross.core.ranking import IndexArray
+from aucross.estimators.types import Column, Labels
 
 
-def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:
+def check_band_groups(band_groups: Column, n_rows: int) -> Labels:
     """Groups as a 1-d array with one entry per row and none missing."""
     groups = np.asarray(band_groups)
     if groups.dtype.kind == "U" and not isinstance(band_groups, np.ndarray):

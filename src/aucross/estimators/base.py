@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -16,6 +15,7 @@ from aucross.estimators.fitting import Fitting
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import CrossFit, HoldOut
 from aucross.estimators.placing import CorrectCoverage, check_correct_coverage
+from aucross.estimators.types import Folds, Labels, Table
 
 
 def _base_offers(name: str) -> Any:
@@ -50,7 +50,7 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
         return self._fitted_base("n_features_in_")
 
     @property
-    def feature_names_in_(self) -> NDArray[Any]:
+    def feature_names_in_(self) -> Labels:
         """Names of the features that the base classifier saw, where it knows them."""
         return self._fitted_base("feature_names_in_")
 
@@ -61,7 +61,7 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
 
     # ---- the classifier: it answers every row ----
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Table) -> Labels:
         """Predict a class label for every row, whether it is selected or not.
 
         Parameters
@@ -79,7 +79,7 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
         return self.estimator_.predict(X)
 
     @available_if(_base_offers("predict_proba"))
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Table) -> FloatArray:
         """Probabilities of the base classifier for every row.
 
         Parameters
@@ -97,7 +97,7 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
         return self.estimator_.predict_proba(X)
 
     @available_if(_base_offers("decision_function"))
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Table) -> FloatArray:
         """Decision function of the base classifier for every row.
 
         Parameters
@@ -118,7 +118,7 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
 class CrossFitted(SelectiveClassifier):
     """The methods whose scores come from folds; the model that answers is trained on all rows."""
 
-    cv: Any
+    cv: Folds
     n_jobs: int | None
     correct_coverage: CorrectCoverage
 
@@ -136,7 +136,7 @@ class CrossFitted(SelectiveClassifier):
 class HeldOut(SelectiveClassifier):
     """The methods whose scores come from one part of the rows; the model that answers has not seen that part."""
 
-    cv: Any
+    cv: Folds
     holdout_size: float
 
     def _source(self) -> HoldOut:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from aucross.core.band_rule import BandRule
 from aucross.core.ranking import IndexArray
@@ -18,6 +17,7 @@ from aucross.estimators.placing import CorrectCoverage, PlacingRows
 from aucross.estimators.reading import ConfidenceReader
 from aucross.estimators.review import ReviewFacts, confidence_reasons
 from aucross.estimators.training_rows import TrainingRows
+from aucross.estimators.types import Classifier, Folds, Labels
 
 
 class _ConfidenceThreshold(SelectiveClassifier):
@@ -26,7 +26,7 @@ class _ConfidenceThreshold(SelectiveClassifier):
     def _reader(
         self,
         held_out: HeldOutScores,  # noqa: ARG002
-        classes: NDArray[Any],  # noqa: ARG002
+        classes: Labels,  # noqa: ARG002
         models: Sequence[ModelToFit],
     ) -> ConfidenceReader:
         return ConfidenceReader(models[0].response_method == "predict_proba")
@@ -124,11 +124,11 @@ class SCross(_ConfidenceThreshold, CrossFitted):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Classifier,
         *,
         coverage: float = 0.9,
         coverage_confidence: float | None = None,
-        cv: Any = 5,
+        cv: Folds = 5,
         correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -213,11 +213,11 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Classifier,
         *,
         coverage: float = 0.9,
         coverage_confidence: float | None = None,
-        cv: Any = None,
+        cv: Folds = None,
         holdout_size: float = 0.1,
         random_state: Any = None,
         response_method: str = "auto",

@@ -41,6 +41,7 @@ from aucross.estimators.placing import warn_if_nothing_rejected
 from aucross.estimators.reading import Reader
 from aucross.estimators.recalibrate import place_on_unlabelled, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
+from aucross.estimators.types import Classifier, Column, Labels, Table
 
 
 class Deciding(ABC):
@@ -49,8 +50,8 @@ class Deciding(ABC):
     coverage: float
 
     # What the fit leaves behind.
-    estimator_: Any
-    classes_: NDArray[Any]
+    estimator_: Classifier
+    classes_: Labels
     response_method_: str
     answers_by_score_: bool
     reader_: Reader
@@ -59,7 +60,7 @@ class Deciding(ABC):
     fitted_band_rule_: BandRule  # of a recalibrated copy: the rule that the fit placed
 
     @abstractmethod
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Table) -> Labels:
         """Predict a class label for every row."""
 
     @abstractmethod
@@ -77,7 +78,7 @@ class Deciding(ABC):
 
     # ---- the door: rows are scored once, then decided on ----
 
-    def scored(self, X: Any, *, sample_weight: Any = None, band_groups: Any = None) -> ScoredRows:
+    def scored(self, X: Table, *, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:
         """Run each model once on the rows and keep what everything else needs.
 
         Parameters
@@ -114,7 +115,7 @@ class Deciding(ABC):
             band_groups=None if band_groups is None else check_band_groups(band_groups, len(rows)),
         )
 
-    def _run_models(self, X: Any) -> tuple[FloatArray, FloatArray | None]:
+    def _run_models(self, X: Table) -> tuple[FloatArray, FloatArray | None]:
         """Scores of the model that answers, and of the second one where there is one."""
         scores = [checked_scores(model, X, method, self.classes_) for model, method in self._fitted_models()]
         return scores[0], scores[1] if len(scores) > 1 else None
@@ -149,12 +150,12 @@ class Deciding(ABC):
 
     def decide(
         self,
-        X: Any,
+        X: Table,
         coverage: float | None = None,
-        band_groups: Any = None,
+        band_groups: Column = None,
         *,
         capacity: int | None = None,
-        ids: Any = None,
+        ids: Column = None,
     ) -> Decisions:
         """Decide for each row whether its prediction is used, by a coverage or by a capacity.
 
@@ -189,7 +190,7 @@ class Deciding(ABC):
         selected = (selection_score < lower) | (selection_score > upper)
         return Decisions(selected, selection_score, coverage, lower, upper, decided_by=self.band_rule_)
 
-    def _decide_by_capacity(self, rows: ScoredRows, capacity: int, coverage: Any, ids: Any) -> Decisions:
+    def _decide_by_capacity(self, rows: ScoredRows, capacity: int, coverage: Any, ids: Column) -> Decisions:
         if coverage is not None:
             raise ValueError(
                 f"coverage and capacity must not both be given, got {coverage!r} and {capacity!r}; leave out one"
@@ -210,7 +211,7 @@ class Deciding(ABC):
             decided_by=self.band_rule_,
         )
 
-    def _review(self, rows: ScoredRows, capacity: int, ids: Any) -> ReviewQueue:
+    def _review(self, rows: ScoredRows, capacity: int, ids: Column) -> ReviewQueue:
         """The rows to review, in their order; a capacity counts rows, whatever their weight."""
         capacity = check_capacity(capacity)
         names = None if ids is None else check_ids(ids, len(rows))
@@ -247,7 +248,7 @@ class Deciding(ABC):
     def _coverage_in_force(self, coverage: float | None) -> float:
         return check_coverage(self.coverage if coverage is None else coverage)
 
-    def selection_score(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> FloatArray:
+    def selection_score(self, X: Table, coverage: float | None = None, band_groups: Column = None) -> FloatArray:
         """The score of each row on which the band lies.
 
         Parameters
@@ -268,12 +269,12 @@ class Deciding(ABC):
 
     def select(
         self,
-        X: Any,
+        X: Table,
         coverage: float | None = None,
-        band_groups: Any = None,
+        band_groups: Column = None,
         *,
         capacity: int | None = None,
-        ids: Any = None,
+        ids: Column = None,
     ) -> NDArray[np.bool_]:
         """Say for each row whether its prediction should be used.
 
@@ -289,7 +290,7 @@ class Deciding(ABC):
         """
         return self.decide(X, coverage, band_groups, capacity=capacity, ids=ids).selected
 
-    def select_each(self, X: Any, coverages: Iterable[float], band_groups: Any = None) -> NDArray[np.bool_]:
+    def select_each(self, X: Table, coverages: Iterable[float], band_groups: Column = None) -> NDArray[np.bool_]:
         """Decide for several coverages while scoring the rows only once.
 
         Parameters
@@ -312,7 +313,7 @@ class Deciding(ABC):
         selected = [self.decide(rows, coverage).selected for coverage in coverages]
         return np.array(selected, dtype=bool).reshape(len(coverages), len(rows))
 
-    def review_queue(self, X: Any, capacity: int, *, ids: Any = None, band_groups: Any = None) -> ReviewQueue:
+    def review_queue(self, X: Table, capacity: int, *, ids: Column = None, band_groups: Column = None) -> ReviewQueue:
         """List the rows that a person should review, most valuable first, each with a reason.
 
         Parameters
@@ -341,7 +342,7 @@ class Deciding(ABC):
         return self._review(self.scored(X, band_groups=band_groups), capacity, ids)
 
     def recalibrate(
-        self, X: Any, *, label_shift: bool = False, sample_weight: Any = None, band_groups: Any = None
+        self, X: Table, *, label_shift: bool = False, sample_weight: Column = None, band_groups: Column = None
     ) -> Self:
         """Place the bands anew on rows without labels, such as the cases of last month.
 
@@ -382,12 +383,12 @@ class Deciding(ABC):
         warn_if_nothing_rejected(recalibrated.band_rule_, self.coverage)
         return recalibrated
 
-    def _scored_batch(self, X: Any, sample_weight: Any, band_groups: Any) -> ScoredRows:
+    def _scored_batch(self, X: Table, sample_weight: Column, band_groups: Column) -> ScoredRows:
         return self.scored(X, sample_weight=sample_weight, band_groups=band_groups)
 
     def predict_selective(
-        self, X: Any, coverage: float | None = None, reject_label: Any = None, band_groups: Any = None
-    ) -> NDArray[Any]:
+        self, X: Table, coverage: float | None = None, reject_label: Any = None, band_groups: Column = None
+    ) -> Labels:
         """Labels in one column, with a mark on the rejected rows.
 
         Parameters

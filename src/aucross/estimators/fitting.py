@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from aucross.core.band_rule import BandRule
@@ -41,6 +40,7 @@ from aucross.estimators.reading import Reader
 from aucross.estimators.splits import rows_scored
 from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
 from aucross.estimators.training_rows import TrainingRows, take_rows
+from aucross.estimators.types import Classifier, Column, Generator, Labels, Table
 
 # Rows near the decision boundary on which `fit` finds out whether labels follow from scores.
 _ROWS_TO_PROBE = 256
@@ -61,7 +61,7 @@ class Fitting(CallbackSupport, ABC):
     """The part of a selective classifier that learns."""
 
     # Constructor parameters that every method has.
-    estimator: Any
+    estimator: Classifier
     coverage: float
     coverage_confidence: float | None
     random_state: Any
@@ -74,14 +74,14 @@ class Fitting(CallbackSupport, ABC):
         """Who trains and who is scored."""
 
     @abstractmethod
-    def _reader(self, held_out: HeldOutScores, classes: NDArray[Any], models: Sequence[ModelToFit]) -> Reader:
+    def _reader(self, held_out: HeldOutScores, classes: Labels, models: Sequence[ModelToFit]) -> Reader:
         """Say what the rule reads of a row."""
 
     @abstractmethod
     def _place(self, placing: PlacingRows) -> BandRule:
         """Say where to reject, for rows that were held out."""
 
-    def _models(self, training: TrainingRows, response_method: str, rng: Any) -> list[ModelToFit]:  # noqa: ARG002
+    def _models(self, training: TrainingRows, response_method: str, rng: Generator) -> list[ModelToFit]:  # noqa: ARG002
         """The models that see every row, the one that answers first."""
         return [ModelToFit(self.estimator, training, response_method)]
 
@@ -97,7 +97,13 @@ class Fitting(CallbackSupport, ABC):
 
     @with_callbacks
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, band_groups: Any = None, **fit_params: Any
+        self,
+        X: Table,
+        y: Column,
+        sample_weight: Column = None,
+        groups: Column = None,
+        band_groups: Column = None,
+        **fit_params: Any,
     ) -> Any:
         """Fit the base classifier and place the bands.
 
@@ -146,7 +152,7 @@ class Fitting(CallbackSupport, ABC):
         )
         return self
 
-    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
+    def _fit(self, training: TrainingRows, response_method: str, rng: Generator) -> Fitted:
         """Run the steps of the method on checked rows; set nothing on `self`."""
         source = self._source()
         draws, models = self._draw(source, training, response_method, rng)
@@ -161,7 +167,7 @@ class Fitting(CallbackSupport, ABC):
         return Fitted(fitted_models, held_out, reader, rule, self._further_attributes(fitted_models, held_out))
 
     def _draw(
-        self, source: HeldOutSource, training: TrainingRows, response_method: str, rng: np.random.RandomState
+        self, source: HeldOutSource, training: TrainingRows, response_method: str, rng: Generator
     ) -> tuple[Draws, list[ModelToFit]]:
         """Make all random draws; nothing is drawn after this, so that no option changes where the bands lie."""
         splits = source.splits(training, rng)
@@ -179,11 +185,11 @@ class Fitting(CallbackSupport, ABC):
     def _check_parameters(self) -> None:
         check_shared_parameters(self)
 
-    def _check_training_rows(self, X: Any, y: Any, **others: Any) -> TrainingRows:
+    def _check_training_rows(self, X: Table, y: Column, **others: Any) -> TrainingRows:
         return check_training_rows(self, X, y, **others)
 
 
-def _probe_answers(model: Any, held_out: HeldOutScores, training: TrainingRows, response_method: str) -> bool:
+def _probe_answers(model: Classifier, held_out: HeldOutScores, training: TrainingRows, response_method: str) -> bool:
     """Whether the labels of a model follow from its scores, tried where it would show."""
     is_probability = response_method == "predict_proba"
     near = np.argsort(confidence_of(held_out.responses, is_probability=is_probability), kind="stable")[:_ROWS_TO_PROBE]

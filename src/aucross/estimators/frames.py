@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
+
+from aucross.estimators.types import Classifier, Table
 
 # LightGBM reads polars and Arrow columns of these types, under either library's name for them.
 _READABLE = {"boolean", "bool", "float32", "float64", "float", "double"} | {
@@ -20,7 +20,7 @@ _REMEDIES = {
 }
 
 
-def refuse_columns_that_abort(estimator: Any, X: Any) -> None:
+def refuse_columns_that_abort(estimator: Classifier, X: Table) -> None:
     """Raise for polars and Arrow columns on which LightGBM ends the process (it has no handler for their type)."""
     library = type(X).__module__.split(".")[0]
     if type(X).__name__ == "LazyFrame":
@@ -36,7 +36,7 @@ def refuse_columns_that_abort(estimator: Any, X: Any) -> None:
         )
 
 
-def _gives_frames_to_lightgbm(estimator: Any) -> bool:
+def _gives_frames_to_lightgbm(estimator: Classifier) -> bool:
     """Whether LightGBM receives X as it is, inside searches, calibrators, ensembles, frozen models and pipelines."""
     if isinstance(estimator, Pipeline):
         # Steps that hand on what they get do not change what LightGBM sees.

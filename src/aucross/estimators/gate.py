@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -30,6 +28,7 @@ from aucross.estimators.reading import GateReader, gate_evidence
 from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
 from aucross.estimators.training import takes_weights
 from aucross.estimators.training_rows import TrainingRows
+from aucross.estimators.types import Classifier, Column, Folds, Generator, Labels, Table
 
 # One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
 _BINARY = (Contest(column=0, winner=1, loser=0),)
@@ -141,13 +140,13 @@ class AUCGate(CrossFitted):
 
     def __init__(
         self,
-        estimator: Any,
-        gate: Any = None,
+        estimator: Classifier,
+        gate: Classifier = None,
         *,
         coverage: float = 0.9,
         coverage_confidence: float | None = None,
         nested: bool = False,
-        cv: Any = 5,
+        cv: Folds = 5,
         correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -168,7 +167,7 @@ class AUCGate(CrossFitted):
         super()._check_parameters()
         check_nested(self.nested)
 
-    def _check_training_rows(self, X: Any, y: Any, **others: Any) -> _RowsForBoth:
+    def _check_training_rows(self, X: Table, y: Column, **others: Any) -> _RowsForBoth:
         rows = super()._check_training_rows(X, y, **others)
         if len(rows.classes) > 2:
             raise ValueError(
@@ -178,7 +177,7 @@ class AUCGate(CrossFitted):
         for_gate = self._gate_fit_params(rows.sample_weight, others["fit_params"])
         return _RowsForBoth(**{part.name: getattr(rows, part.name) for part in fields(rows)}, gate_fit_params=for_gate)
 
-    def _models(self, training: TrainingRows, response_method: str, rng: Any) -> list[ModelToFit]:
+    def _models(self, training: TrainingRows, response_method: str, rng: Generator) -> list[ModelToFit]:
         assert isinstance(training, _RowsForBoth)
         gate = self._gate_to_fit(rng)
         refuse_columns_that_abort(gate, training.X)
@@ -196,7 +195,7 @@ class AUCGate(CrossFitted):
     def _reader(
         self,
         held_out: HeldOutScores,
-        classes: NDArray[Any],  # noqa: ARG002
+        classes: Labels,  # noqa: ARG002
         models: Sequence[ModelToFit],
     ) -> GateReader:
         held_out.ranked_both_classes()
@@ -230,7 +229,7 @@ class AUCGate(CrossFitted):
             return NestedInfluence(InfluenceBands(objective, score_bands, steps), self.coverage)
         return InfluenceBands(objective, estimate_auc_bands(ranked), steps)
 
-    def _gate_to_fit(self, rng: np.random.RandomState) -> Any:
+    def _gate_to_fit(self, rng: Generator) -> Any:
         if self.gate is not None:
             return clone(self.gate)
         return HistGradientBoostingClassifier(random_state=rng.randint(2**31 - 1))
@@ -273,7 +272,7 @@ class AUCGate(CrossFitted):
         return tags
 
 
-def _gate_response_method(gate: Any) -> str:
+def _gate_response_method(gate: Classifier) -> str:
     for method in RESPONSE_METHODS:
         if hasattr(gate, method):
             return method

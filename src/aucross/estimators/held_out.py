@@ -23,6 +23,7 @@ from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, hold_out_split, rows_scored
 from aucross.estimators.training_rows import TrainingRows, take_rows
+from aucross.estimators.types import Classifier, Folds, Generator, Labels
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class HeldOutScores:
     responses: FloatArray
     sample_weight: FloatArray | None = None
     second: FloatArray | None = None
-    band_groups: NDArray[Any] | None = None
+    band_groups: Labels | None = None
 
     @property
     def positive(self) -> NDArray[np.bool_]:
@@ -121,7 +122,7 @@ class HeldOutScores:
 class ModelToFit(NamedTuple):
     """A model, the rows it is trained on and the method that gives its scores."""
 
-    estimator: Any
+    estimator: Classifier
     training: TrainingRows
     response_method: str
 
@@ -129,7 +130,7 @@ class ModelToFit(NamedTuple):
 class HeldOutSource(Protocol):
     """Who trains, and who is scored."""
 
-    def splits(self, training: TrainingRows, rng: Any) -> list[Split]:
+    def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
         """Draw which rows train and which are scored."""
 
     def n_trainings(self, splits: Sequence[Split]) -> int:
@@ -153,10 +154,10 @@ class CrossFit:
         Folds to fit at the same time.
     """
 
-    cv: Any
+    cv: Folds
     n_jobs: int | None = None
 
-    def splits(self, training: TrainingRows, rng: Any) -> list[Split]:
+    def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
         """Draw the folds."""
         return list(fold_splits(training, self.cv, rng))
 
@@ -207,10 +208,10 @@ class HoldOut:
         Share of rows held out if `cv` is None.
     """
 
-    cv: Any = None
+    cv: Folds = None
     holdout_size: float = 0.1
 
-    def splits(self, training: TrainingRows, rng: Any) -> list[Split]:
+    def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
         """Draw the part that is held out."""
         return [hold_out_split(training, self.cv, self.holdout_size, rng)]
 
@@ -231,7 +232,7 @@ class HoldOut:
         return fitted, _held_out(models[0].training, splits, scores)
 
 
-def _trained_as_on_all_rows(estimator: Any, n_rows: int) -> Any:
+def _trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
     """A model that chooses by the number of rows whether to stop early must choose for a fold as for all rows.
 
     Otherwise the folds of 12,000 rows train one kind of model and the refit another: scikit-learn's histogram boosting
@@ -254,7 +255,7 @@ def _fit_and_score(model: ModelToFit, split: Split) -> FloatArray:
     return _scores_of(model, model.training.train(model.estimator, train), test)
 
 
-def _scores_of(model: ModelToFit, fitted: Any, rows: IndexArray) -> FloatArray:
+def _scores_of(model: ModelToFit, fitted: Classifier, rows: IndexArray) -> FloatArray:
     return class_scores(fitted, take_rows(model.training.X, rows), model.response_method, model.training.classes)
 
 

@@ -10,9 +10,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
 from aucross.core.missing import is_missing
+from aucross.estimators.types import Labels
 
 
-def check_classes(y: NDArray[Any]) -> NDArray[Any]:
+def check_classes(y: NDArray[Any]) -> Labels:
     """The classes of a target in sorted order, or say why it is not one."""
     # Missing values first: what scikit-learn says about them depends on the type of the others.
     _refuse_missing(y)
@@ -44,7 +45,7 @@ def _refuse_missing(y: NDArray[Any]) -> None:
         )
 
 
-def check_reject_label(reject_label: Any, classes: NDArray[Any]) -> Any:
+def check_reject_label(reject_label: Any, classes: Labels) -> Any:
     """The mark of rejected rows, checked against the labels it stands among."""
     is_text = classes.dtype.kind == "U" or all(isinstance(label, str) for label in classes)
     if classes.dtype.kind == "b":
@@ -73,7 +74,7 @@ def check_reject_label(reject_label: Any, classes: NDArray[Any]) -> Any:
     return reject_label
 
 
-def _same_kind(reject_label: Any, classes: NDArray[Any], is_text: bool) -> bool:
+def _same_kind(reject_label: Any, classes: Labels, is_text: bool) -> bool:
     if is_text:
         return isinstance(reject_label, str)
     value = np.asarray(reject_label)
@@ -87,7 +88,7 @@ def _holds(dtype: Any, value: int) -> bool:
     return bool(limits.min <= value <= limits.max)
 
 
-def _label_outside(classes: NDArray[Any], is_text: bool) -> Any:
+def _label_outside(classes: Labels, is_text: bool) -> Any:
     """A value that could mark rejected rows: of as many candidates as there are, two classes leave one."""
     taken = classes.tolist()
     if is_text:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from aucross.core.ranking import FloatArray, check_scores
 from aucross.core.scored_rows import predicted_class
 from aucross.estimators.frames import refuse_columns_that_abort
+from aucross.estimators.types import Classifier, Labels, Table
 
 RESPONSE_METHODS = ("predict_proba", "decision_function")
 
 
-def checked_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> FloatArray:
+def checked_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
     """Scores of new rows by a fitted model, refused where the fit would have refused them."""
     refuse_columns_that_abort(estimator, X)
     scores = _one_score_per_class(estimator, X, response_method, len(classes))  # the fit has compared the classes
@@ -25,7 +23,7 @@ def checked_scores(estimator: Any, X: Any, response_method: str, classes: NDArra
     return scores
 
 
-def answers_by_score(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> bool:
+def answers_by_score(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> bool:
     """Whether a model predicts the class of its highest score, on rows near the boundary where it would show.
 
     Most do, and then one pass gives score and label. A model with a threshold of its own, or with probabilities beside
@@ -36,7 +34,7 @@ def answers_by_score(estimator: Any, X: Any, response_method: str, classes: NDAr
     return np.array_equal(by_score, np.asarray(estimator.predict(X)))
 
 
-def class_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[Any]) -> FloatArray:
+def class_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
     """Probabilities or decision values as float64: of the positive one of two classes, or of each of more."""
     known = np.asarray(getattr(estimator, "classes_", classes))
     if not np.array_equal(known, classes):
@@ -47,7 +45,7 @@ def class_scores(estimator: Any, X: Any, response_method: str, classes: NDArray[
     return _one_score_per_class(estimator, X, response_method, len(classes))
 
 
-def _one_score_per_class(estimator: Any, X: Any, response_method: str, n_classes: int) -> FloatArray:
+def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, n_classes: int) -> FloatArray:
     if n_classes > 2:
         _refuse_one_against_one(estimator, response_method)
     # float64 on purpose: some libraries return float32, and bands are compared in float64.
@@ -62,7 +60,7 @@ def _one_score_per_class(estimator: Any, X: Any, response_method: str, n_classes
     return response
 
 
-def _refuse_one_against_one(estimator: Any, response_method: str) -> None:
+def _refuse_one_against_one(estimator: Classifier, response_method: str) -> None:
     """Three classes have three pairs: decision values of pairs would pass for those of classes."""
     if isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]

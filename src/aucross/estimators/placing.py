@@ -21,6 +21,7 @@ from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, halves_of
 from aucross.estimators.training_rows import TrainingRows
+from aucross.estimators.types import Classifier, Folds, Generator
 from aucross.estimators.warn import warn_user
 
 CorrectCoverage = bool | Literal["auto"]
@@ -100,7 +101,7 @@ class Draws:
     fewer_splits: list[Split]
 
 
-def draw_halves(training: TrainingRows, rows: IndexArray, rng: Any) -> list[Halves]:
+def draw_halves(training: TrainingRows, rows: IndexArray, rng: Generator) -> list[Halves]:
     """Two random halves of the held-out rows, or of those of each group in order of appearance."""
     labels = training.labels[rows]
     parts: dict[Any, Rows] = {None: slice(None)}
@@ -186,7 +187,7 @@ def check_nested(nested: Any) -> None:
 # ---- the correction for models that saw fewer rows ----
 
 
-def check_correct_coverage(correct_coverage: Any, cv: Any) -> None:
+def check_correct_coverage(correct_coverage: Any, cv: Folds) -> None:
     """Refuse what is neither a yes, a no nor "auto", and a yes where it cannot be."""
     if not (isinstance(correct_coverage, bool) or correct_coverage == "auto"):
         raise ValueError(f'correct_coverage must be True, False or "auto", got {correct_coverage!r}')
@@ -198,14 +199,14 @@ def check_correct_coverage(correct_coverage: Any, cv: Any) -> None:
 
 
 def draw_fewer_splits(
-    training: TrainingRows, estimator: Any, cv: Any, wanted: CorrectCoverage, rng: Any
+    training: TrainingRows, estimator: Classifier, cv: Folds, wanted: CorrectCoverage, rng: Generator
 ) -> list[Split]:
     """Splits of fewer folds to score the rows with once more; none for no correction."""
     n_folds = _fewer_folds(training, estimator, cv, wanted)
     return list(fold_splits(training, n_folds, rng)) if n_folds else []
 
 
-def _fewer_folds(training: TrainingRows, estimator: Any, cv: Any, correct_coverage: CorrectCoverage) -> int:
+def _fewer_folds(training: TrainingRows, estimator: Classifier, cv: Folds, correct_coverage: CorrectCoverage) -> int:
     wanted = correct_coverage is True or (
         correct_coverage == "auto" and isinstance(cv, Integral) and len(training.y) <= MOST_ROWS_TO_CORRECT
     )
@@ -216,7 +217,7 @@ def _fewer_folds(training: TrainingRows, estimator: Any, cv: Any, correct_covera
     return 0 if correct_coverage == "auto" and _most_folds(training) < n_folds else n_folds
 
 
-def _is_never_trained(estimator: Any) -> bool:
+def _is_never_trained(estimator: Classifier) -> bool:
     return isinstance(estimator, FrozenEstimator) or getattr(estimator, "trains_nothing", False)
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, SplineTransformer, StandardScaler
 
 from aucross.core.ranking import FloatArray
+from aucross.estimators.types import Labels
 
 # Enough to bend where calibration fails.
 N_KNOTS = 8
@@ -34,7 +34,7 @@ class ProbabilityModel:
     def fit(
         cls,
         evidence: FloatArray,
-        labels: NDArray[Any],
+        labels: Labels,
         sample_weight: FloatArray | None = None,
         *,
         columns: Sequence[int] | None = None,
@@ -70,9 +70,7 @@ class ProbabilityModel:
         *bases, regression = self.models
         return regression.predict_proba(_features(bases, self.columns, evidence))
 
-    def log_likelihood(
-        self, evidence: FloatArray, labels: NDArray[Any], sample_weight: FloatArray | None = None
-    ) -> float:
+    def log_likelihood(self, evidence: FloatArray, labels: Labels, sample_weight: FloatArray | None = None) -> float:
         """Mean over the rows of the log-probability of their class."""
         classes = self.models[-1].classes_
         of_label = self.predict(evidence)[np.arange(len(labels)), np.searchsorted(classes, labels)]
@@ -85,7 +83,7 @@ class ProbabilityModel:
 
 
 def fit_with_further_score(
-    evidence: FloatArray, labels: NDArray[Any], sample_weight: FloatArray | None = None, *, n_effective: float
+    evidence: FloatArray, labels: Labels, sample_weight: FloatArray | None = None, *, n_effective: float
 ) -> ProbabilityModel:
     """Fit on both columns, or on the first alone where the second does not clearly raise the likelihood.
 

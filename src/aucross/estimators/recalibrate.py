@@ -8,6 +8,7 @@ from typing import Any
 from aucross.core.band_rule import BandRule
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.placing import warn_if_constant
+from aucross.estimators.types import Column, Table
 from aucross.estimators.warn import warn_user
 
 # Scores a table, with the weights and the groups of its rows.
@@ -27,7 +28,7 @@ def place_on_unlabelled(rule: BandRule, rows: ScoredRows, *, label_shift: bool) 
     return placed
 
 
-def score_unlabelled(score: Score, X: Any, sample_weight: Any, band_groups: Any) -> ScoredRows:
+def score_unlabelled(score: Score, X: Table, sample_weight: Column, band_groups: Column) -> ScoredRows:
     """Score one table, or an iterator of batches one after the other."""
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         raise ValueError(
@@ -61,7 +62,7 @@ def _as_triple(batch: Any) -> tuple[Any, Any, Any]:
     return X, sample_weight, band_groups
 
 
-def _is_empty(X: Any) -> bool:
+def _is_empty(X: Table) -> bool:
     if getattr(X, "shape", ()):
         return bool(X.shape[0] == 0)
     return hasattr(X, "__len__") and len(X) == 0  # what has no length is refused with a reason when it is scored

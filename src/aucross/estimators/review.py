@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from aucross.core.influence import PairwiseMetric, worth_of_review
 from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, IndexArray
+from aucross.estimators.types import Column, Labels
 
 # Two probabilities nearer than this say the same to a person.
 _AGREEMENT = 0.05
@@ -171,7 +172,7 @@ def facts_of_scores(score: FloatArray, deferred: IndexArray, probability: FloatA
 # ---- ids ----
 
 
-def check_ids(given: Any, n_rows: int) -> NDArray[Any]:
+def check_ids(given: Column, n_rows: int) -> Labels:
     """Ids as a 1-d array: one per row, all different, of one type that can be sorted, none missing."""
     ids = np.asarray(given)
     if ids.dtype.kind == "U" and not isinstance(given, np.ndarray):

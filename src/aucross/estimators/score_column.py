@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.estimators.labels import check_classes
+from aucross.estimators.types import Column, Labels, Table
 
 
 class ScoreColumn(ClassifierMixin, BaseEstimator):
@@ -90,7 +91,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         self.threshold = threshold
         self.higher_is_positive = higher_is_positive
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Table, y: Column, sample_weight: Column = None) -> Self:
         """Check the column and learn the class labels.
 
         Parameters
@@ -123,7 +124,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Table) -> Labels:
         """Predict the class on whose side of the threshold each score lies.
 
         Parameters
@@ -146,7 +147,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return self.threshold is not None
 
     @available_if(_holds_probabilities)
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Table) -> FloatArray:
         """Probability of each class; only for a column of probabilities.
 
         Parameters
@@ -164,7 +165,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return np.column_stack((1.0 - positive, positive))
 
     @available_if(_holds_points)
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Table) -> FloatArray:
         """Distance of each score from the threshold; only for a column of points.
 
         Parameters
@@ -198,7 +199,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             return score if self.higher_is_positive else 1.0 - score
         return self.threshold + score if self.higher_is_positive else self.threshold - score
 
-    def _towards_positive(self, X: Any) -> FloatArray:
+    def _towards_positive(self, X: Table) -> FloatArray:
         values = self._values(X)
         if self.threshold is None:
             return values if self.higher_is_positive else 1.0 - values
@@ -224,7 +225,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
                 f"threshold must be a finite number, or None for a column of probabilities, got {self.threshold!r}"
             )
 
-    def _values(self, X: Any, *, is_fit: bool = False) -> FloatArray:
+    def _values(self, X: Table, *, is_fit: bool = False) -> FloatArray:
         """The column as finite numbers, refusing what is not a score."""
         if issparse(X):
             raise TypeError("X must be dense, got sparse data; take the column out, or pass X.toarray()")
@@ -276,7 +277,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             raise ValueError(f"the column {self.column!r} must hold numbers: {error}; name another column") from None
 
 
-def _names_of(X: Any) -> list[Any] | None:
+def _names_of(X: Table) -> list[Any] | None:
     """Names of the columns of a pandas, polars or Arrow table; None for an array."""
     names = getattr(X, "column_names", None)
     names = getattr(X, "columns", None) if names is None else names

@@ -21,6 +21,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 
 from aucross.core.ranking import IndexArray
 from aucross.estimators.training_rows import TrainingRows, check_class_sizes
+from aucross.estimators.types import Folds, Generator
 
 # Rows to train on and rows to score, of one model.
 Split = tuple[IndexArray, IndexArray]
@@ -31,7 +32,7 @@ def rows_scored(splits: Sequence[Split]) -> IndexArray:
     return np.concatenate([test for _, test in splits])
 
 
-def halves_of(labels: IndexArray, rng: Any) -> tuple[IndexArray, IndexArray]:
+def halves_of(labels: IndexArray, rng: Generator) -> tuple[IndexArray, IndexArray]:
     """Positions of two random halves with the same share of each class."""
     # A class of one row cannot be in both halves.
     can_stratify = 1 not in np.unique_counts(labels).counts
@@ -40,7 +41,7 @@ def halves_of(labels: IndexArray, rng: Any) -> tuple[IndexArray, IndexArray]:
     return first, second
 
 
-def fold_splits(training: TrainingRows, cv: Any, rng: Any) -> Iterator[Split]:
+def fold_splits(training: TrainingRows, cv: Folds, rng: Generator) -> Iterator[Split]:
     """Pairs of training and scored rows: K stratified shuffled folds, or whatever `cv` says."""
     if isinstance(cv, Integral):
         splitter = _stratified_folds(training, cv, rng)
@@ -55,7 +56,7 @@ def fold_splits(training: TrainingRows, cv: Any, rng: Any) -> Iterator[Split]:
         raise ValueError("cv must give at least one split, got none; an iterator can be used only once, pass a list")
 
 
-def _stratified_folds(training: TrainingRows, n_folds: Any, rng: Any) -> StratifiedKFold | StratifiedGroupKFold:
+def _stratified_folds(training: TrainingRows, n_folds: Any, rng: Generator) -> StratifiedKFold | StratifiedGroupKFold:
     if n_folds < 2:
         raise ValueError(f"cv must be at least 2 folds, got {n_folds!r}; pass cv=5")
     check_class_sizes(
@@ -74,7 +75,7 @@ def _as_positions(part: Any) -> IndexArray:
     return np.flatnonzero(part) if part.dtype == np.bool_ else part
 
 
-def hold_out_split(training: TrainingRows, cv: Any, holdout_size: float, rng: Any) -> Split:
+def hold_out_split(training: TrainingRows, cv: Folds, holdout_size: float, rng: Generator) -> Split:
     """One split: stratified and of the given size, or the first of `cv`."""
     if cv is not None:
         return next(fold_splits(training, cv, rng))

@@ -19,6 +19,7 @@ from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.labels import check_classes
 from aucross.estimators.models import RESPONSE_METHODS
 from aucross.estimators.training_rows import TrainingRows
+from aucross.estimators.types import Classifier, Column, Table
 
 
 def check_shared_parameters(clf: Any) -> None:
@@ -43,7 +44,14 @@ def check_coverage_confidence(confidence: Any) -> float | None:
 
 
 def check_training_rows(
-    clf: Any, X: Any, y: Any, *, sample_weight: Any, groups: Any, band_groups: Any, fit_params: dict[str, Any]
+    clf: Any,
+    X: Table,
+    y: Column,
+    *,
+    sample_weight: Column,
+    groups: Column,
+    band_groups: Column,
+    fit_params: dict[str, Any],
 ) -> TrainingRows:
     """Rows of one length, labels of at least two classes, weights that can be used."""
     if y is None:
@@ -78,7 +86,7 @@ def _base_fit_params(clf: Any, weight: FloatArray | None, fit_params: dict[str, 
     return given
 
 
-def resolve_response_method(estimator: Any, response_method: str) -> str:
+def resolve_response_method(estimator: Classifier, response_method: str) -> str:
     """The method of the base model that gives the scores."""
     if response_method not in ("auto", *RESPONSE_METHODS):
         raise ValueError(
@@ -94,7 +102,7 @@ def resolve_response_method(estimator: Any, response_method: str) -> str:
     )
 
 
-def _check_lengths(X: Any, y: NDArray[Any], groups: Any) -> None:
+def _check_lengths(X: Table, y: NDArray[Any], groups: Column) -> None:
     for name, rows in (("X", X), ("groups", groups)):
         if rows is None or (not hasattr(rows, "__len__") and not hasattr(rows, "shape")):
             continue  # scikit-learn knows what to say about those
@@ -106,7 +114,7 @@ def _check_lengths(X: Any, y: NDArray[Any], groups: Any) -> None:
             )
 
 
-def takes_weights(estimator: Any) -> bool:
+def takes_weights(estimator: Classifier) -> bool:
     """Whether sample_weight can be given to fit without metadata routing."""
     if isinstance(estimator, FrozenEstimator):
         return True  # it is not trained: the weights count in ranking and coverage only

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from aucross.core.ranking import FloatArray, IndexArray
+from aucross.estimators.types import Classifier, Column, Labels, Table
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,12 @@ class TrainingRows:
     `groups` are rows that belong together and stay on one side of every split; each of `band_groups` gets a band.
     """
 
-    X: Any
+    X: Table
     y: NDArray[Any]
-    classes: NDArray[Any]
+    classes: Labels
     sample_weight: FloatArray | None = None
-    groups: Any = None
-    band_groups: NDArray[Any] | None = None
+    groups: Column = None
+    band_groups: Labels | None = None
     fit_params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -34,7 +35,7 @@ class TrainingRows:
         """Number of each row's class, in the order of `classes`."""
         return np.searchsorted(self.classes, self.y)
 
-    def train(self, estimator: Any, rows: IndexArray | None = None) -> Any:
+    def train(self, estimator: Classifier, rows: IndexArray | None = None) -> Any:
         """Train a clone of `estimator` on the given rows, all by default."""
         model = clone(estimator)
         if rows is None:
@@ -64,7 +65,7 @@ def check_class_sizes(training: TrainingRows, *, at_least: int, reason: str, rem
         )
 
 
-def take_rows(X: Any, rows: IndexArray) -> Any:
+def take_rows(X: Table, rows: IndexArray) -> Any:
     """Rows of an array, a sparse matrix, a pandas or polars frame or a sequence, in their own type."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
@@ -75,7 +76,7 @@ def take_rows(X: Any, rows: IndexArray) -> Any:
     return [X[row] for row in rows]
 
 
-def _shape_of(X: Any) -> str:
+def _shape_of(X: Table) -> str:
     names = ("n_samples", "n_features")
     return ", ".join(f"{name}={size}" for name, size in zip(names, np.shape(X), strict=False))
 

@@ -1,0 +1,20 @@
+"""Names for what scikit-learn leaves untyped, so that a signature says what it takes."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Rows of features as they come: an array, a sparse matrix, a pandas or polars frame, an Arrow table, images.
+Table: TypeAlias = Any
+# One entry for each row: a list, an array, a series.
+Column: TypeAlias = Any
+# A classifier in the sense of scikit-learn, fitted or not.
+Classifier: TypeAlias = Any
+# A number of folds, a splitter, or splits.
+Folds: TypeAlias = Any
+# Class labels of any type.
+Labels: TypeAlias = NDArray[Any]
+Generator: TypeAlias = np.random.RandomState
