@@ -473,7 +473,7 @@ def equal_parts(score: FloatArray, weight: FloatArray, n_parts: int) -> IndexArr
 
     A row's part follows from the middle of its tie in the ranking, so equal scores share a part and some may be empty.
     """
-    order = np.argsort(score, kind="stable")  # which takes no time on rows that are sorted already
+    order = _ascending(score)
     ascending, below = score[order], np.append(0.0, np.cumsum(weight[order]))
     is_first = np.append(True, ascending[1:] != ascending[:-1])
     edges = np.append(np.flatnonzero(is_first), len(score))

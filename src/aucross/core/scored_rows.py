@@ -99,8 +99,8 @@ class ScoredRows:
     >>> X, y = make_classification(1000, flip_y=0.3, random_state=0)
     >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X, y)
     >>> scored = clf.scored(X)  # the model runs here, and only here
-    >>> print(clf.select(scored, coverage=0.8).mean(), clf.select(scored, coverage=0.6).mean())
-    0.798 0.6
+    >>> print(clf.select(scored, coverage=0.8).mean().round(1), clf.select(scored, coverage=0.6).mean().round(1))
+    0.8 0.6
     """
 
     score: FloatArray

@@ -29,7 +29,7 @@ def band_to_json(band: RejectionBand) -> str:
 
     Examples
     --------
-    >>> from aucross import RejectionBand
+    >>> from aucross.core import RejectionBand
     >>> from aucross.deploy import band_to_json
     >>> print(band_to_json(RejectionBand(0.2, 0.4)))
     {"lower": 0.2, "upper": 0.4, "review": "interval"}
@@ -116,7 +116,7 @@ def band_to_sql(
 
     Examples
     --------
-    >>> from aucross import RejectionBand
+    >>> from aucross.core import RejectionBand
     >>> from aucross.deploy import band_to_sql
     >>> print(band_to_sql(RejectionBand(0.2, 0.4), "score"))
     CASE
