@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from aucross.core.ranking import FloatArray, effective_size, equal_parts
 from aucross.evaluation.inputs import weighted_mean
+from aucross.evaluation.intervals import wilson_interval
 
 N_PARTS = 10
 
@@ -22,42 +20,30 @@ def decile_rows(
     """One dictionary per decile, the highest scores first; equal scores share a decile."""
     if not len(score):
         return []
-    order = np.argsort(score, kind="stable")  # which takes no time on rows that are sorted already
-    positive, score, weight = positive[order], score[order], weight[order]
     number = equal_parts(score, weight, N_PARTS)
-    total, total_positive = float(weight.sum()), float(weight[positive].sum())
+    rate, total_positive = weighted_mean(positive, weight), float(weight[positive].sum())
     table: list[dict[str, Any]] = []
     found, seen = 0.0, 0.0
-    edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(number)]
-    for own in [slice(start, stop) for start, stop in pairwise(edges)][::-1]:
-        found += float(weight[own] @ positive[own])
+    for decile in np.unique(number)[::-1]:
+        own = number == decile
+        found += float(weight[own & positive].sum())
         seen += float(weight[own].sum())
         observed = weighted_mean(positive[own], weight[own])
         low, high = wilson_interval(observed, effective_size(weight[own]), confidence)
         table.append(
             {
-                "decile": N_PARTS - int(number[own.start]),
-                "n": own.stop - own.start,
+                "decile": N_PARTS - int(decile),
+                "n": int(own.sum()),
                 "n_positive": int(positive[own].sum()),
-                "lowest_score": float(score[own.start]),
-                "highest_score": float(score[own.stop - 1]),
+                "lowest_score": float(score[own].min()),
+                "highest_score": float(score[own].max()),
                 "mean_score": weighted_mean(score[own], weight[own]),
                 "observed_rate": observed,
                 "observed_rate_low": low,
                 "observed_rate_high": high,
-                "lift": observed * total / total_positive if total_positive > 0 else None,
-                "rows_so_far": seen / total,
+                "lift": observed / rate if rate > 0 else None,
+                "rows_so_far": seen / float(weight.sum()),
                 "positives_so_far": found / total_positive if total_positive > 0 else None,
             }
         )
     return table
-
-
-def wilson_interval(rate: float, n_rows: float, level: float) -> tuple[float, float]:
-    """Wilson's confidence interval for a rate that was observed on so many rows, with weights the effective number."""
-    z = float(ndtri((1 + level) / 2))
-    middle = rate + z * z / (2 * n_rows)
-    margin = z * sqrt(rate * (1 - rate) / n_rows + (z / (2 * n_rows)) ** 2)
-    low, high = ((middle + side * margin) / (1 + z * z / n_rows) for side in (-1, 1))
-    # Rounding must not push an end beyond the rate or beyond 0 and 1.
-    return min(max(low, 0.0), rate), max(min(high, 1.0), rate)

@@ -7,16 +7,16 @@ bootstrap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, log2
+from math import ceil, log2, sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 from scipy.stats import beta, binomtest
 
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray
-from aucross.evaluation.deciles import wilson_interval
 from aucross.evaluation.inputs import answered_rows, check_probability, check_selected, scored_rows
 
 CoverageMethod = Literal["clopper-pearson", "wilson"]
@@ -81,9 +81,19 @@ def coverage_interval(
     if len(mask) == 0:
         return _UNKNOWN
     if method == "wilson":
-        return Interval(*wilson_interval(float(mask.mean()), len(mask), confidence_level))
+        return wilson_interval(float(mask.mean()), len(mask), confidence_level)
     interval = binomtest(int(mask.sum()), len(mask)).proportion_ci(confidence_level, method="exact")
     return Interval(float(interval.low), float(interval.high))
+
+
+def wilson_interval(rate: float, n_rows: float, level: float) -> Interval:
+    """Wilson's confidence interval for a rate that was observed on so many rows, with weights the effective number."""
+    z = float(ndtri((1 + level) / 2))
+    middle = rate + z * z / (2 * n_rows)
+    margin = z * sqrt(rate * (1 - rate) / n_rows + (z / (2 * n_rows)) ** 2)
+    low, high = ((middle + side * margin) / (1 + z * z / n_rows) for side in (-1, 1))
+    # Rounding must not push an end beyond the rate or beyond 0 and 1.
+    return Interval(min(max(low, 0.0), rate), max(min(high, 1.0), rate))
 
 
 def auc_interval(
