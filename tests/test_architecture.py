@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -124,6 +125,56 @@ def test_experiments_use_public_names_only(source):
             assert imported in importlib.import_module(module).__all__, name
 
 
+def private_names_reached_into(source: Path) -> Iterator[str]:
+    """Private attributes and imports that are not the file's own: ``clf._score``, ``from x import _y``."""
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    own = {name.id for name in ast.walk(tree) if isinstance(name, ast.Name)}
+    own |= {part.name for part in ast.walk(tree) if isinstance(part, ast.FunctionDef | ast.ClassDef)}
+    own |= {
+        part.attr
+        for part in ast.walk(tree)
+        if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id in ("self", "cls")
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in own:
+            yield ast.unparse(node)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("aucross"):
+            yield from (alias.name for alias in node.names if _is_private(alias.name))
+
+
+def _is_private(name: str) -> bool:
+    # Named tuples have public methods that begin with an underscore, so that they differ from fields.
+    return name.startswith("_") and not name.endswith("__") and name not in ("_replace", "_fields", "_asdict")
+
+
+@each_source(SOURCES)
+def test_nobody_reaches_into_private_names_of_others(source):
+    # A method of a base class may be called through super(), which is no other.
+    assert [name for name in private_names_reached_into(source) if not name.startswith("super()")] == []
+
+
+def test_the_room_table_of_contributing_names_every_part():
+    table = (PACKAGE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    parts = {part_of(source) for source in SOURCES} - {"__init__", "__main__"}
+    assert [part for part in sorted(parts) if f"`{part}/" not in table] == []
+
+
+def test_the_picture_of_the_parts_is_drawn_from_the_code_as_it_is():
+    drawn = runpy.run_path(str(PACKAGE.parents[1] / "docs" / "draw_architecture.py"))
+    assert drawn["PICTURE"].read_text(encoding="utf-8") == drawn["drawing"](), "run python docs/draw_architecture.py"
+    assert set(drawn["PLACES"]) == {part_of(source) for source in SOURCES} - {"__init__", "__main__"}
+
+
+def test_no_two_classes_share_a_name():
+    names = [
+        node.name
+        for source in SOURCES
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
+    assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
 def test_there_is_no_module_called_utils():
     assert [path for path in PACKAGE.rglob("utils*") if path.stem == "utils"] == []
 
@@ -224,7 +275,23 @@ def test_parts_and_names_are_listed_and_others_are_refused():
         aucross.AUCros  # noqa: B018
 
 
-# ---- the reader of imports itself ----
+# ---- the readers themselves ----
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("clf._score(X)", ["clf._score"]),
+        ("from aucross.core.rules import _blend", ["_blend"]),
+        ("self._score = 1\nother._score", []),
+        ("row._replace(a=1)", []),
+        ("x.__class__", []),
+    ],
+)
+def test_reaching_into_private_names_is_noticed(statement, expected, tmp_path):
+    source = tmp_path / "example.py"
+    source.write_text(statement, encoding="utf-8")
+    assert list(private_names_reached_into(source)) == expected
 
 
 @pytest.mark.parametrize(

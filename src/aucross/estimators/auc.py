@@ -284,8 +284,8 @@ class AUCross(_AUCBands, CrossFitted):
 class PlugInAUC(_AUCBands, HeldOut):
     """Wrap a classifier so that it abstains where that raises the AUC, with hold-out scores.
 
-    The classifier is trained on one part of the rows; the band is placed on its scores of the other part. This takes one
-    training instead of the K + 3 of :class:`AUCross`, two of them on half of the rows, and leaves fewer rows for
+    The classifier is trained on one part of the rows; the band is placed on its scores of the other part. This takes
+    one training instead of the K + 3 of :class:`AUCross`, two of them on half of the rows, and leaves fewer rows for
     training and for placing.
 
     Parameters
