@@ -13,7 +13,7 @@ from sklearn.svm import LinearSVC
 from aucross import AUCross, SCross, compare_selective, evaluate_selections, evaluate_selective, selective_scorer
 from aucross.evaluation.bootstrap import draw_counts
 from aucross.evaluation.catalogue import MULTICLASS_METRICS
-from aucross.evaluation.metric import Metric
+from aucross.evaluation.metrics import Metric
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
 from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
 

@@ -33,7 +33,7 @@ from aucross.evaluation.evaluate import compare_selective, evaluate_selections, 
 from aucross.evaluation.group_results import GroupComparison, GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
-from aucross.evaluation.metric import Metric, metric
+from aucross.evaluation.metrics import Metric, metric
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
 from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
 from aucross.evaluation.plots import (

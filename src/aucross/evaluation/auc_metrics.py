@@ -19,7 +19,7 @@ from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, as_positive
 from aucross.evaluation.coverage import achieved_coverage
 from aucross.evaluation.inputs import check_both_classes, check_probability, check_selected, selected_rows
-from aucross.evaluation.metric import metric
+from aucross.evaluation.metrics import metric
 
 Side = Literal["both", "lower", "upper"]
 

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 
 from aucross.core.ranking import equal_parts
 from aucross.evaluation.inputs import SelectedRows, selected_rows, weighted_mean
-from aucross.evaluation.metric import metric
+from aucross.evaluation.metrics import metric
 
 BinStrategy = Literal["uniform", "quantile"]
 

@@ -14,7 +14,7 @@ from aucross.evaluation.auc_metrics import selective_auc
 from aucross.evaluation.coverage import achieved_coverage, coverage_error, positive_rate, positives_deferred
 from aucross.evaluation.decisions import selective_accuracy
 from aucross.evaluation.inputs import BoolArray
-from aucross.evaluation.metric import Metric, as_metric
+from aucross.evaluation.metrics import Metric, as_metric
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
 
 AnyMetric = Metric[...]

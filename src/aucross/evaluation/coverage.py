@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import as_positive
 from aucross.evaluation.inputs import check_selected, row_weights, weighted_mean
-from aucross.evaluation.metric import metric
+from aucross.evaluation.metrics import metric
 
 
 class ClassCounts(NamedTuple):

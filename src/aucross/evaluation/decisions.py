@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.evaluation.inputs import answered_rows, weighted_mean
-from aucross.evaluation.metric import metric
+from aucross.evaluation.metrics import metric
 
 
 @metric(reads="labels", better="higher", label="accuracy of the automatic cases")

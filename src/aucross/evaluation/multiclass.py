@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.inputs import check_selected, row_weights
-from aucross.evaluation.metric import metric
+from aucross.evaluation.metrics import metric
 
 # Differences of scores carry rounding: 0.3 - 0.1 and 0.2 - 0.0 should tie and do not as floats. Values closer than this
 # share of the largest score, sixteen units in its last place, count as equal.

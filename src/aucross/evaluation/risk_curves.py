@@ -39,7 +39,7 @@ from scipy.special import digamma, entr
 
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.inputs import loss_rows, weighted_mean
-from aucross.evaluation.metric import metric
+from aucross.evaluation.metrics import metric
 
 Convention = Literal["grouped", "mean", "trapezoid", "trapezoid_origin"]
 Optimum = Literal["exact", "limit"]

@@ -17,7 +17,7 @@ from aucross.evaluation.catalogue import (
     MetricLike,
 )
 from aucross.evaluation.evaluate import check_selective, evaluate_selective
-from aucross.evaluation.metric import as_metric
+from aucross.evaluation.metrics import as_metric
 
 
 class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types

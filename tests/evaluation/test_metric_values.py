@@ -6,6 +6,7 @@ import inspect
 import pickle
 from functools import partial
 from math import nan
+from pathlib import Path
 
 import pytest
 from sklearn.base import clone
@@ -13,7 +14,7 @@ from sklearn.base import clone
 import aucross.evaluation
 from aucross.evaluation import METRICS, Metric, expected_cost, metric, selective_auc, selective_ks
 from aucross.evaluation.catalogue import GROUP_METRICS, MULTICLASS_METRICS, STANDARD_METRICS, words_for
-from aucross.evaluation.metric import as_metric
+from aucross.evaluation.metrics import as_metric
 
 ARGUMENTS = {
     "scores": ["y_true", "y_score", "selected"],
@@ -61,6 +62,12 @@ def test_the_catalogue_holds_every_metric_that_is_public():
     public = {name for name in aucross.evaluation.__all__ if isinstance(getattr(aucross.evaluation, name), Metric)}
     assert public == set(METRICS)
     assert {*STANDARD_METRICS, *MULTICLASS_METRICS, *GROUP_METRICS} <= public
+
+
+def test_every_metric_has_a_page_in_the_reference():
+    reference = Path(__file__).resolve().parents[2] / "docs" / "reference" / "evaluation.md"
+    listed = set(reference.read_text(encoding="utf-8").split())
+    assert set(METRICS) <= listed
 
 
 def test_the_catalogue_cannot_be_changed():
