@@ -21,6 +21,7 @@ version = release = aucross.__version__
 
 extensions = [
     "mathml",
+    "metrics_table",
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -37,6 +38,8 @@ myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
+# Metric and metric would share a file where the case of names does not count.
+autosummary_filename_map = {"aucross.evaluation.metric": "aucross.evaluation.metric-decorator"}
 autodoc_typehints = "none"  # numpydoc says the types in words
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template of autosummary lists them

@@ -20,7 +20,8 @@ from sklearn.svm import LinearSVC
 import aucross.evaluation
 from aucross import AUCross, PlugIn, SCross, compare_selective, evaluate_selections, evaluate_selective
 from aucross.evaluation.bootstrap import draw_counts
-from aucross.evaluation.evaluate import DEFAULT_COVERAGES, METRICS_ON_REQUEST, STANDARD_METRICS
+from aucross.evaluation.catalogue import METRICS_ON_REQUEST, STANDARD_METRICS
+from aucross.evaluation.evaluate import DEFAULT_COVERAGES
 
 COVERAGES = [1.0, 0.7, 0.9]
 
@@ -578,6 +579,20 @@ def test_an_unknown_metric_lists_the_known_ones():
     )
     with pytest.raises(ValueError, match=exactly(sentence)):
         Arrays().evaluate(metrics=["auc"])
+
+
+@pytest.mark.parametrize(
+    ("metric", "why"),
+    [
+        ("aurc", "'aurc', which reads losses"),
+        (aucross.evaluation.hand_till_m, "'hand_till_m', which reads class scores"),
+        (aucross.evaluation.expected_cost, "'expected_cost' without review_cost, for which there is functools.partial"),
+        (aucross.evaluation.Metric(min, reads="selection"), "'min', which reads selection"),
+    ],
+)
+def test_a_metric_of_what_an_evaluation_does_not_have_is_refused(metric, why):
+    with pytest.raises(ValueError, match=f"^metrics must be functions or names from .*, got {re.escape(why)}; "):
+        Arrays().evaluate(metrics=[metric])
 
 
 def positive_rate(y_true, y_score, selected, sample_weight=None):

@@ -24,9 +24,9 @@ import strategies
 from aucross import AUCross, PlugIn, evaluate_selections, evaluate_selective
 from aucross.evaluation import positives_deferred, selective_accuracy, selective_auc
 from aucross.evaluation.bootstrap import draw_counts
+from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
 from aucross.evaluation.group_column import ALL_ROWS, MISSING, group_column
-from aucross.evaluation.group_results import GROUP_METRICS
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from strategies import property_test
 

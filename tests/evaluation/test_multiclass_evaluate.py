@@ -12,8 +12,10 @@ from sklearn.svm import LinearSVC
 
 from aucross import AUCross, SCross, compare_selective, evaluate_selections, evaluate_selective, selective_scorer
 from aucross.evaluation.bootstrap import draw_counts
+from aucross.evaluation.catalogue import MULTICLASS_METRICS
+from aucross.evaluation.metrics import Metric
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
-from aucross.evaluation.multiclass_evaluate import MULTICLASS_METRICS, evaluate_multiclass_selections
+from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
 
 COVERAGES = [1.0, 0.9, 0.75]
 CLASSES = np.array(["ash", "birch", "cedar"])
@@ -185,13 +187,34 @@ def test_a_grid_search_can_choose_by_it():
 
 
 def test_a_metric_of_another_number_of_classes_is_refused(ours):
-    with pytest.raises(ValueError, match=r"metric must be one of .*'hand_till_m'.* of 3 classes, got 'selective_auc'"):
-        selective_scorer()(ours, X_test, y_test)
-    with pytest.raises(ValueError, match="got 'selective_gini'; leave it out"):
-        selective_scorer("selective_gini")(ours, X_test, y_test)
+    for metric in ("selective_auc", "selective_gini"):
+        message = f"functions of your own, got '{metric}', which reads scores; .*hand_till_m.* are always there"
+        with pytest.raises(ValueError, match=message):
+            selective_scorer(metric)(ours, X_test, y_test)
     binary = AUCross(LogisticRegression(), random_state=0).fit(X_train, y_train == "cedar")
-    with pytest.raises(ValueError, match="for a classifier of 2 classes, got 'hand_till_m'"):
+    with pytest.raises(ValueError, match="got 'hand_till_m', which reads class scores"):
         selective_scorer("hand_till_m")(binary, X_test, y_test == "cedar")
+
+
+def rarest_score(y_true, y_prob, selected, *, sample_weight):
+    """Mean probability of the last class among the selected rows."""
+    return np.average(y_prob[selected, -1], weights=sample_weight[selected])
+
+
+def test_a_metric_of_the_user_reads_a_column_per_class(ours):
+    by_labels = Metric(accuracy_of_labels, reads="labels", better="higher")
+    evaluation = evaluate_selective(
+        ours, X_test, y_test, [0.8], metrics=[rarest_score, by_labels], n_bootstrap=3, random_state=0
+    )
+    selected = ours.select(X_test, 0.8)
+    assert evaluation.estimates["rarest_score"][0] == pytest.approx(ours.predict_proba(X_test)[selected, -1].mean())
+    assert evaluation.estimates["accuracy_of_labels"] == pytest.approx(evaluation.estimates["selective_accuracy"])
+    assert evaluation.replicates["accuracy_of_labels"] == pytest.approx(evaluation.replicates["selective_accuracy"])
+    assert selective_scorer(rarest_score, coverage=0.8)(ours, X_test, y_test) == evaluation.estimates["rarest_score"][0]
+
+
+def accuracy_of_labels(y_true, y_pred, selected, *, sample_weight):
+    return accuracy_score(y_true[selected], y_pred[selected], sample_weight=sample_weight[selected])
 
 
 # ---- what is refused ----
@@ -213,8 +236,10 @@ def test_what_cannot_be_evaluated_is_refused(ours):
         ({"selections": {}}, "coverages must hold at least one target coverage"),
         ({"n_bootstrap": -1}, "n_bootstrap must be a whole number"),
         ({"confidence_level": 95}, "confidence_level must be in"),
-        ({"metrics": ["selective_gini"]}, "metrics for more than two classes are always .* got 'selective_gini'"),
-        ({"metrics": [accuracy_score]}, "got 'accuracy_score'"),
+        (
+            {"metrics": ["selective_gini"]},
+            "metrics must be functions of your own, got 'selective_gini', which reads scores",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             evaluate(**arguments)

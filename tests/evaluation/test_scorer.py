@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,9 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucross import AUCross, PlugIn, evaluate_selective, selective_scorer
-from aucross.evaluation import SelectiveScorer
-from aucross.evaluation.evaluate import METRICS_ON_REQUEST, STANDARD_METRICS
-from aucross.evaluation.multiclass_evaluate import MULTICLASS_METRICS
+from aucross.evaluation import Metric, SelectiveScorer, expected_cost
+from aucross.evaluation.catalogue import METRICS_ON_REQUEST, MULTICLASS_METRICS, STANDARD_METRICS
 
 LOSSES = {
     "expected_calibration_error",
@@ -31,7 +31,7 @@ LOSSES = {
     "selective_risk",
 }
 DEVIATIONS = {"base_rate_shift", "coverage_error"}
-ALL_METRICS = sorted([*STANDARD_METRICS, *METRICS_ON_REQUEST])
+WITH_A_BETTER_SIDE = sorted({*STANDARD_METRICS, *METRICS_ON_REQUEST} - {"positive_rate"})
 
 X, y = make_classification(600, n_features=6, n_informative=3, flip_y=0.25, random_state=0)
 X_train, y_train, X_test, y_test = X[:400], y[:400], X[400:], y[400:]
@@ -57,13 +57,40 @@ def test_another_coverage_may_be_asked_for(clf, coverage):
     assert selective_scorer(coverage=coverage)(clf, X_test, y_test) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("metric", ALL_METRICS)
+@pytest.mark.parametrize("metric", WITH_A_BETTER_SIDE)
 def test_greater_is_better_for_every_metric(clf, metric):
     requested = [metric] if metric in METRICS_ON_REQUEST else []
     evaluation = evaluate_selective(clf, X_test, y_test, [0.8], metrics=requested, n_bootstrap=0)
     value = evaluation.estimates[metric][0]
     expected = -value if metric in LOSSES else -abs(value) if metric in DEVIATIONS else value
     assert selective_scorer(metric, coverage=0.8)(clf, X_test, y_test) == expected
+
+
+def defaults_per_row(y_true, y_score, selected, *, sample_weight):
+    """A metric of the user."""
+    return float((y_true * selected * sample_weight).sum() / sample_weight.sum())
+
+
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_a_function_of_the_user_is_scored_as_it_is_evaluated(clf, better):
+    metric = defaults_per_row if better == "higher" else Metric(defaults_per_row, better="lower")
+    evaluation = evaluate_selective(clf, X_test, y_test, [0.8], metrics=[metric], n_bootstrap=0)
+    value = evaluation.estimates["defaults_per_row"][0]
+    assert value == (y_test * clf.select(X_test, 0.8)).mean()
+    scorer = selective_scorer(metric, coverage=0.8)
+    assert scorer(clf, X_test, y_test) == (value if better == "higher" else -value)
+    assert pickle.loads(pickle.dumps(scorer))(clf, X_test, y_test) == scorer(clf, X_test, y_test)
+    assert clone(scorer).get_params() == scorer.get_params()
+
+
+def test_a_cost_is_scored_with_its_arguments_and_its_sign(clf):
+    costs = partial(expected_cost, review_cost=0.2, cost_matrix=[[0, 1], [5, 0]])
+    expected = costs(y_test, clf.predict(X_test), clf.select(X_test))
+    assert selective_scorer(costs)(clf, X_test, y_test) == pytest.approx(-expected)
+    with pytest.raises(
+        ValueError, match=r"got 'expected_cost' without review_cost, for which there is functools\.partial"
+    ):
+        selective_scorer(expected_cost)(clf, X_test, y_test)
 
 
 def test_a_deviation_is_worse_on_both_sides(clf):
@@ -185,10 +212,17 @@ def test_a_search_with_a_scorer_can_be_pickled():
 
 @pytest.mark.parametrize("metric", ["auc", "roc_auc", "", None])
 def test_an_unknown_metric_lists_the_known_ones(metric):
-    known = sorted({*ALL_METRICS, *MULTICLASS_METRICS})
-    sentence = f"metric must be one of {known}, got {metric!r}"
+    known = sorted({*STANDARD_METRICS, *METRICS_ON_REQUEST, *MULTICLASS_METRICS})
+    sentence = f"metric must be a function or one of {known}, got {metric!r}"
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         selective_scorer(metric)
+
+
+def test_a_metric_without_a_better_side_is_refused_at_once():
+    with pytest.raises(
+        ValueError, match=r"^metric must have a better and a worse, got 'positive_rate', which has none$"
+    ):
+        selective_scorer("positive_rate")
 
 
 def test_a_coverage_in_percent_is_refused_at_once():

@@ -15,6 +15,7 @@ from aucross.evaluation.calibration import (
     selective_brier,
     selective_log_loss,
 )
+from aucross.evaluation.catalogue import METRICS
 from aucross.evaluation.coverage import (
     achieved_coverage,
     base_rate_shift,
@@ -32,6 +33,7 @@ from aucross.evaluation.evaluate import compare_selective, evaluate_selections, 
 from aucross.evaluation.group_results import GroupComparison, GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
+from aucross.evaluation.metrics import Metric, metric
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
 from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
 from aucross.evaluation.plots import (
@@ -57,6 +59,7 @@ from aucross.evaluation.scorer import SelectiveScorer, selective_scorer
 from aucross.evaluation.team import team_predictions, team_score
 
 __all__ = [
+    "METRICS",
     "AUCSurfaceDisplay",
     "BandDisplay",
     "BaseRateCheck",
@@ -67,6 +70,7 @@ __all__ = [
     "GroupComparison",
     "GroupEvaluation",
     "GroupGapDisplay",
+    "Metric",
     "PromiseWarning",
     "RiskCoverageDisplay",
     "SelectiveComparison",
@@ -92,6 +96,7 @@ __all__ = [
     "expected_cost",
     "generalized_risk_curve",
     "hand_till_m",
+    "metric",
     "normalized_aurc",
     "optimal_aurc",
     "oracle_gap",

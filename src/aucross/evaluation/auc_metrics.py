@@ -19,6 +19,7 @@ from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, as_positive
 from aucross.evaluation.coverage import achieved_coverage
 from aucross.evaluation.inputs import check_both_classes, check_probability, check_selected, selected_rows
+from aucross.evaluation.metrics import metric
 
 Side = Literal["both", "lower", "upper"]
 
@@ -37,6 +38,7 @@ class OracleCurve(NamedTuple):
     auc: FloatArray
 
 
+@metric(reads="scores", better="higher", label="AUC of the automatic cases")
 def selective_auc(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -78,6 +80,7 @@ def selective_auc(
     return selected_rows(y_true, y_score, selected, sample_weight).ranked().auc()
 
 
+@metric(reads="scores", better="higher", label="Gini coefficient of the automatic cases")
 def selective_gini(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -110,6 +113,7 @@ def selective_gini(
     return 2 * selective_auc(y_true, y_score, selected, sample_weight=sample_weight) - 1
 
 
+@metric(reads="scores", better="higher", label="Kolmogorov-Smirnov statistic of the automatic cases")
 def selective_ks(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -147,6 +151,7 @@ def selective_ks(
     return float(lead.max())
 
 
+@metric(reads="scores", better="higher", label="average precision of the automatic cases")
 def selective_average_precision(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -184,6 +189,7 @@ def selective_average_precision(
     return float(average_precision_score(rows.positive, rows.score, sample_weight=rows.weight))
 
 
+@metric(reads="scores", better="higher", label="partial AUC of the automatic cases")
 def selective_partial_auc(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -224,6 +230,7 @@ def selective_partial_auc(
     return float(roc_auc_score(rows.positive, rows.score, sample_weight=rows.weight, max_fpr=highest))
 
 
+@metric(reads="scores", better="higher", label="gain in AUC over all cases")
 def auc_gain(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -257,6 +264,7 @@ def auc_gain(
     return selective_auc(y_true, y_score, selected, sample_weight=sample_weight) - overall
 
 
+@metric(reads="scores", better="lower", label="AUC of the Oracle minus that of the automatic cases")
 def oracle_gap(
     y_true: ArrayLike,
     y_score: ArrayLike,

@@ -10,10 +10,12 @@ from sklearn.metrics import log_loss
 
 from aucross.core.ranking import equal_parts
 from aucross.evaluation.inputs import SelectedRows, selected_rows, weighted_mean
+from aucross.evaluation.metrics import metric
 
 BinStrategy = Literal["uniform", "quantile"]
 
 
+@metric(reads="scores", better="lower", label="Brier score of the automatic cases")
 def selective_brier(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -53,6 +55,7 @@ def selective_brier(
     return weighted_mean((rows.score - rows.positive) ** 2, rows.weight)
 
 
+@metric(reads="scores", better="lower", label="log loss of the automatic cases")
 def selective_log_loss(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -89,6 +92,7 @@ def selective_log_loss(
     return float(log_loss(rows.positive, rows.score, sample_weight=rows.weight, labels=[False, True]))
 
 
+@metric(reads="scores", better="lower", label="calibration error (ECE) of the automatic cases")
 def expected_calibration_error(
     y_true: ArrayLike,
     y_score: ArrayLike,

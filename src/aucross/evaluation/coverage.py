@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import as_positive
 from aucross.evaluation.inputs import check_selected, row_weights, weighted_mean
+from aucross.evaluation.metrics import metric
 
 
 class ClassCounts(NamedTuple):
@@ -18,6 +19,7 @@ class ClassCounts(NamedTuple):
     n_negative: float
 
 
+@metric(reads="selection", better="higher", label="coverage reached")
 def achieved_coverage(selected: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
     """Coverage: the share of the weight that is selected.
 
@@ -47,6 +49,7 @@ def achieved_coverage(selected: ArrayLike, sample_weight: ArrayLike | None = Non
     return weighted_mean(mask, row_weights(sample_weight, len(mask)))
 
 
+@metric(reads="selection", better="zero", label="coverage reached minus coverage asked for")
 def coverage_error(selected: ArrayLike, target_coverage: float, sample_weight: ArrayLike | None = None) -> float:
     """Coverage reached minus coverage asked for; negative if too few rows are selected.
 
@@ -107,6 +110,7 @@ def selected_counts(
     return ClassCounts(float(weight[mask & positive].sum()), float(weight[mask & ~positive].sum()))
 
 
+@metric(reads="outcomes", better=None, label="rate of {positive} among the automatic cases")
 def positive_rate(
     y_true: ArrayLike, selected: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -141,6 +145,7 @@ def positive_rate(
     return counts.n_positive / total if total > 0 else float("nan")
 
 
+@metric(reads="outcomes", better="zero", label="rate of {positive}, automatic cases minus all cases")
 def base_rate_shift(
     y_true: ArrayLike, selected: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -174,6 +179,7 @@ def base_rate_shift(
     return positive_rate(y_true, selected, sample_weight=sample_weight) - overall
 
 
+@metric(reads="outcomes", better="lower", label="share of {positive} sent to review")
 def positives_deferred(
     y_true: ArrayLike, selected: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
 ) -> float:

@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.evaluation.inputs import answered_rows, weighted_mean
+from aucross.evaluation.metrics import metric
 
 
+@metric(reads="labels", better="higher", label="accuracy of the automatic cases")
 def selective_accuracy(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -54,6 +56,7 @@ def selective_accuracy(
     return weighted_mean(rows.correct[rows.selected], rows.weight[rows.selected])
 
 
+@metric(reads="labels", better="lower", label="share of errors among the automatic cases")
 def selective_risk(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -88,6 +91,7 @@ def selective_risk(
     return weighted_mean(~rows.correct[rows.selected], rows.weight[rows.selected])
 
 
+@metric(reads="labels", better="lower", label="mean cost of a case, reviews included")
 def expected_cost(
     y_true: ArrayLike,
     y_pred: ArrayLike,

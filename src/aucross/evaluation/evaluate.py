@@ -3,75 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, as_positive, check_scores, check_weights
-from aucross.evaluation.auc_metrics import (
-    auc_gain,
-    oracle_gap,
-    selective_average_precision,
-    selective_gini,
-    selective_ks,
-    selective_partial_auc,
-)
 from aucross.evaluation.bootstrap import RankedSelections, draw_counts
-from aucross.evaluation.calibration import expected_calibration_error, selective_brier, selective_log_loss
-from aucross.evaluation.coverage import base_rate_shift, positives_deferred
-from aucross.evaluation.decisions import (
-    selective_risk,
+from aucross.evaluation.catalogue import MetricLike, listed_metrics, measure_anew, metrics_on_request
+from aucross.evaluation.inputs import (
+    BoolArray,
+    EvaluationRows,
+    check_coverages,
+    check_masks,
+    check_probability,
+    check_replicates,
+    seed_from,
 )
-from aucross.evaluation.inputs import BoolArray, EvaluationRows, check_probability
+from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 
 # The paper's coverages.
 DEFAULT_COVERAGES = (0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
-
-# Read from prefix sums for all replicates at once; always part of an evaluation.
-STANDARD_METRICS = ("achieved_coverage", "coverage_error", "selective_auc", "selective_accuracy", "positive_rate")
-
-Metric = Callable[..., float]
-
-
-def _of_scores(metric: Metric) -> Metric:
-    return lambda rows, selected, weight: metric(rows.positive, rows.score, selected, sample_weight=weight)
-
-
-def _of_labels(metric: Metric) -> Metric:
-    return lambda rows, selected, weight: metric(rows.positive, rows.predicted, selected, sample_weight=weight)
-
-
-def _of_selection(metric: Metric) -> Metric:
-    return lambda rows, selected, weight: metric(rows.positive, selected, sample_weight=weight)
-
-
-# Each function with the way it is called; a function and its name are the same request.
-_MEASURES: Mapping[Metric, Metric] = {
-    **{
-        metric: _of_scores(metric)
-        for metric in (
-            auc_gain,
-            expected_calibration_error,
-            oracle_gap,
-            selective_average_precision,
-            selective_brier,
-            selective_gini,
-            selective_ks,
-            selective_log_loss,
-            selective_partial_auc,
-        )
-    },
-    **{metric: _of_labels(metric) for metric in (selective_risk,)},
-    **{metric: _of_selection(metric) for metric in (base_rate_shift, positives_deferred)},
-}
-
-# Metrics on request: computed anew in every replicate, hence slower than the standard ones.
-METRICS_ON_REQUEST: Mapping[str, Metric] = {metric.__name__: measure for metric, measure in _MEASURES.items()}
 
 
 def evaluate_selective(
@@ -80,7 +34,7 @@ def evaluate_selective(
     y: ArrayLike,
     coverages: Iterable[float] = DEFAULT_COVERAGES,
     *,
-    metrics: Iterable[str | Metric] = (),
+    metrics: Iterable[MetricLike] = (),
     sample_weight: ArrayLike | None = None,
     band_groups: Any = None,
     n_bootstrap: int = 1000,
@@ -100,9 +54,10 @@ def evaluate_selective(
     coverages : iterable of float in (0, 1], default=(.99, .95, .90, .85, .80, .75)
         Target coverages; add 1.0 for the classifier without abstention.
     metrics : iterable of str or callable, default=()
-        Metrics beyond coverage, AUC, accuracy and positive rate: names of functions in :mod:`aucross.evaluation`
-        such as ``"selective_gini"``, or functions ``metric(y_true, y_score, selected, sample_weight=...)``. The
-        names of the functions name the columns, so they must differ.
+        Metrics beyond coverage, AUC, accuracy and positive rate: names of metrics in :mod:`aucross.evaluation`
+        such as ``"selective_gini"``, functions of your own ``metric(y_true, y_score, selected, sample_weight=...)``, or
+        a :class:`~aucross.evaluation.Metric` that reads something else. The names of the functions name the columns,
+        so they must differ.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows; a row of weight 0 takes no part.
     band_groups : array-like of shape (n_samples,), optional
@@ -118,7 +73,7 @@ def evaluate_selective(
     -------
     SelectiveEvaluation
         ``to_frame()`` gives one row per target coverage. With more than two classes ``hand_till_m`` and ``auc_mu``
-        stand in the place of the AUC, and no `metrics` can be added.
+        stand in the place of the AUC, and `metrics` are functions of your own, whose `y_score` has a column per class.
 
     Examples
     --------
@@ -171,9 +126,6 @@ def _select_each(clf: Any, X: Any, coverages: list[float], band_groups: Any) -> 
 def _evaluate_multiclass(
     clf: Any, X: Any, y: ArrayLike, coverages: list[float], band_groups: Any, **options: Any
 ) -> SelectiveEvaluation:
-    # That module takes its checks from this one.
-    from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections  # noqa: PLC0415
-
     labels, score = _known_labels(clf, y), _scores_of(clf, X)
     if len(labels) != len(score):
         raise ValueError(f"y must hold one label per row of X, got {len(labels)} for {len(score)} rows")
@@ -187,7 +139,7 @@ def evaluate_selections(
     y_pred: ArrayLike,
     selections: Mapping[float, ArrayLike],
     *,
-    metrics: Iterable[str | Metric] = (),
+    metrics: Iterable[MetricLike] = (),
     sample_weight: ArrayLike | None = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
@@ -223,16 +175,20 @@ def evaluate_selections(
     target = np.array(check_coverages(selections))
     rows, masks = _with_weight(rows, check_masks(selections, len(rows.positive)))
     check_probability(confidence_level, "confidence_level", ends=False)
-    requested = _named_metrics(metrics)
+    requested = metrics_on_request(metrics, two_classes=True)
     check_replicates(n_bootstrap)
     seed = seed_from(random_state)
     n_rows = len(rows.positive)
     ranked = RankedSelections.of(rows, masks)
+    read = {"y_true": rows.positive, "y_score": rows.score, "y_pred": rows.predicted}
 
     def measure(counts: Callable[[], Iterator[NDArray[Any]]]) -> dict[str, FloatArray]:
         standard = _standard_metrics(ranked, target, counts())
+        if not requested:
+            return standard
         # Drawn a second time, from the same seed: keeping all counts would take n_bootstrap times the rows.
-        return standard | (_requested_metrics(rows, masks, requested, counts()) if requested else {})
+        weights = (_weight(rows, count) for count in counts())
+        return standard | measure_anew(requested, masks, weights, read)
 
     estimates = measure(lambda: iter([np.ones(n_rows, dtype=np.intp)]))
     return SelectiveEvaluation(
@@ -253,7 +209,7 @@ def compare_selective(
     y: ArrayLike,
     coverages: Iterable[float] = DEFAULT_COVERAGES,
     *,
-    metrics: Iterable[str | Metric] = (),
+    metrics: Iterable[MetricLike] = (),
     sample_weight: ArrayLike | None = None,
     band_groups: Any = None,
     n_bootstrap: int = 1000,
@@ -290,7 +246,7 @@ def compare_selective(
     [True]
     """
     # Read once: an iterator would be used up by the first evaluation.
-    coverages, metrics = check_coverages(coverages), _listed(metrics)
+    coverages, metrics = check_coverages(coverages), listed_metrics(metrics)
     seed = seed_from(random_state)
     one, other = (
         evaluate_selective(
@@ -324,66 +280,8 @@ def _standard_metrics(
     }
 
 
-def _requested_metrics(
-    rows: EvaluationRows, masks: BoolArray, requested: Mapping[str, Metric], counts: Iterator[NDArray[Any]]
-) -> dict[str, FloatArray]:
-    """The same for metrics that are computed anew from the rows of each weighting."""
-    values = np.array(
-        [
-            [[metric(rows, mask, _weight(rows, count)) for mask in masks] for metric in requested.values()]
-            for count in counts
-        ],
-        dtype=np.float64,
-    ).reshape(-1, len(requested), len(masks))
-    return {name: values[:, index] for index, name in enumerate(requested)}
-
-
 def _weight(rows: EvaluationRows, count: NDArray[Any]) -> FloatArray:
     return count.astype(np.float64) if rows.sample_weight is None else count * rows.sample_weight
-
-
-def _listed(metrics: Iterable[str | Metric] | str | Metric) -> list[str | Metric]:
-    return [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
-
-
-def _named_metrics(metrics: Iterable[str | Metric]) -> dict[str, Metric]:
-    named: dict[str, Metric] = {}
-    for metric in _listed(metrics):
-        if callable(metric):
-            name, measure = _measure_of(metric)
-            if name in STANDARD_METRICS or named.get(name, measure) is not measure:
-                raise ValueError(
-                    f"metrics must have names of their own, got a second metric called {name!r}; give the function "
-                    f"another name; {', '.join(STANDARD_METRICS)} are always there"
-                )
-            named[name] = measure
-        elif metric in METRICS_ON_REQUEST:
-            named[metric] = METRICS_ON_REQUEST[metric]
-        elif metric not in STANDARD_METRICS:
-            raise ValueError(
-                f"metrics must be functions or names from {sorted(METRICS_ON_REQUEST)}, got {metric!r}; "
-                f"{', '.join(STANDARD_METRICS)} are always there"
-            )
-    return named
-
-
-def _measure_of(metric: Metric) -> tuple[str, Metric]:
-    """Name of a function and the way to call it; our own know whether they read scores, labels or the selection."""
-    name = getattr(getattr(metric, "func", metric), "__name__", repr(metric))  # a partial is called like its function
-    # Compared one by one: a callable object need not be hashable.
-    return name, next((measure for ours, measure in _MEASURES.items() if ours is metric), _of_scores(metric))
-
-
-def check_coverages(coverages: Iterable[float]) -> list[float]:
-    """Target coverages as a list of checked numbers without repeats."""
-    if not isinstance(coverages, Iterable):
-        raise TypeError(f"coverages must be a list of target coverages, got {coverages!r}; pass [{coverages!r}]")
-    checked = [check_coverage(coverage, "each of coverages") for coverage in coverages]
-    if not checked:
-        raise ValueError("coverages must hold at least one target coverage, got none")
-    if len(set(checked)) < len(checked):
-        raise ValueError(f"coverages must not repeat, got {checked}")
-    return checked
 
 
 def _check_rows(
@@ -404,24 +302,6 @@ def _with_weight(rows: EvaluationRows, masks: BoolArray) -> tuple[EvaluationRows
     if rows.sample_weight is None or (used := rows.sample_weight > 0).all():
         return rows, masks
     return rows.take(used), masks[:, used]
-
-
-def check_replicates(n_bootstrap: int) -> None:
-    """Refuse a number of bootstrap replicates that is none."""
-    if not isinstance(n_bootstrap, Integral) or n_bootstrap < 0:
-        raise ValueError(f"n_bootstrap must be a whole number, 0 or more, got {n_bootstrap!r}")
-
-
-def check_masks(selections: Mapping[float, ArrayLike], n_rows: int) -> BoolArray:
-    """The selections as one array, a row for each."""
-    masks = [np.asarray(mask) for mask in selections.values()]
-    for coverage, mask in zip(selections, masks, strict=True):
-        if mask.dtype != np.bool_ or mask.shape != (n_rows,):
-            raise ValueError(
-                f"the selection for coverage {coverage:g} must be a boolean mask with one entry per row, got dtype "
-                f"{mask.dtype} and shape {mask.shape} for {n_rows} rows"
-            )
-    return np.array(masks)
 
 
 def check_selective(clf: Any) -> None:
@@ -463,18 +343,3 @@ def _scores_of(clf: Any, X: Any) -> FloatArray:
     if getattr(clf, "response_method_", "predict_proba") == "predict_proba" and hasattr(clf, "predict_proba"):
         return np.asarray(clf.predict_proba(X), dtype=np.float64)
     return np.asarray(clf.decision_function(X), dtype=np.float64)
-
-
-def seed_from(random_state: Any) -> int:
-    """One integer from whatever the caller uses for randomness."""
-    if isinstance(random_state, int | np.integer):
-        if random_state < 0:
-            raise ValueError(f"random_state must not be negative, got {random_state}")
-        return int(random_state)
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**32))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    raise ValueError(f"random_state must be an integer, a Generator, a RandomState or None, got {random_state!r}")

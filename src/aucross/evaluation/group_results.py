@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.ranking import FloatArray, IndexArray
+from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.group_column import ALL_ROWS
 from aucross.evaluation.results import SelectiveEvaluation, as_frame, bootstrap_spread, text_table
-
-GROUP_METRICS = ("achieved_coverage", "selective_auc", "selective_accuracy", "positive_rate", "positives_deferred")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -20,19 +20,17 @@ from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
 from aucross.evaluation.bootstrap import RankedSelections, draw_counts, share_of, statistics_of
+from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.evaluate import (
     DEFAULT_COVERAGES,
-    check_coverages,
-    check_masks,
     check_selective,
     evaluate_selections,
     positive_labels,
     positive_scores_of,
-    seed_from,
 )
 from aucross.evaluation.group_column import GroupColumn, group_column
-from aucross.evaluation.group_results import GROUP_METRICS, GroupEvaluation
-from aucross.evaluation.inputs import BoolArray, EvaluationRows
+from aucross.evaluation.group_results import GroupEvaluation
+from aucross.evaluation.inputs import BoolArray, EvaluationRows, check_coverages, check_masks, seed_from
 from aucross.evaluation.results import SelectiveEvaluation
 
 

@@ -5,11 +5,14 @@ Rows of weight 0 are dropped here, so that no metric meets a tie, a class or a b
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from numbers import Integral
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, RankedScores, as_positive, check_scores, check_weights
 
 BoolArray = NDArray[np.bool_]
@@ -84,6 +87,51 @@ def check_selected(selected: ArrayLike | None, n_rows: int | None = None) -> Boo
     if n_rows is not None and len(mask) != n_rows:
         raise ValueError(f"selected must hold one entry per row, got {len(mask)} for {n_rows} rows")
     return mask
+
+
+def check_coverages(coverages: Iterable[float]) -> list[float]:
+    """Target coverages as a list of checked numbers without repeats."""
+    if not isinstance(coverages, Iterable):
+        raise TypeError(f"coverages must be a list of target coverages, got {coverages!r}; pass [{coverages!r}]")
+    checked = [check_coverage(coverage, "each of coverages") for coverage in coverages]
+    if not checked:
+        raise ValueError("coverages must hold at least one target coverage, got none")
+    if len(set(checked)) < len(checked):
+        raise ValueError(f"coverages must not repeat, got {checked}")
+    return checked
+
+
+def check_replicates(n_bootstrap: int) -> None:
+    """Refuse a number of bootstrap replicates that is none."""
+    if not isinstance(n_bootstrap, Integral) or n_bootstrap < 0:
+        raise ValueError(f"n_bootstrap must be a whole number, 0 or more, got {n_bootstrap!r}")
+
+
+def check_masks(selections: Mapping[float, ArrayLike], n_rows: int) -> BoolArray:
+    """The selections as one array, a row for each."""
+    masks = [np.asarray(mask) for mask in selections.values()]
+    for coverage, mask in zip(selections, masks, strict=True):
+        if mask.dtype != np.bool_ or mask.shape != (n_rows,):
+            raise ValueError(
+                f"the selection for coverage {coverage:g} must be a boolean mask with one entry per row, got dtype "
+                f"{mask.dtype} and shape {mask.shape} for {n_rows} rows"
+            )
+    return np.array(masks)
+
+
+def seed_from(random_state: Any) -> int:
+    """One integer from whatever the caller uses for randomness."""
+    if isinstance(random_state, int | np.integer):
+        if random_state < 0:
+            raise ValueError(f"random_state must not be negative, got {random_state}")
+        return int(random_state)
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**32))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise ValueError(f"random_state must be an integer, a Generator, a RandomState or None, got {random_state!r}")
 
 
 def check_probability(value: float, name: str, *, ends: bool = True) -> float:

@@ -19,12 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.inputs import check_selected, row_weights
+from aucross.evaluation.metrics import metric
 
 # Differences of scores carry rounding: 0.3 - 0.1 and 0.2 - 0.0 should tie and do not as floats. Values closer than this
 # share of the largest score, sixteen units in its last place, count as equal.
 _ROUNDING = 2.0**-48
 
 
+@metric(reads="class_scores", better="higher", label="Hand-Till M of the automatic cases")
 def hand_till_m(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -81,6 +83,7 @@ def hand_till_m(
     return _mean_auc(aucs[~np.eye(len(aucs), dtype=bool)])
 
 
+@metric(reads="class_scores", better="higher", label="AUC-mu of the automatic cases")
 def auc_mu(
     y_true: ArrayLike,
     y_prob: ArrayLike,

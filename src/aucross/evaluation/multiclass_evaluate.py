@@ -14,15 +14,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucross.core.influence import Contest, PairwiseMetric
-from aucross.core.ranking import FloatArray, IndexArray, check_weights
+from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.bootstrap import draw_counts, share_of
-from aucross.evaluation.evaluate import check_coverages, check_masks, check_replicates, seed_from
-from aucross.evaluation.inputs import BoolArray, check_probability
-from aucross.evaluation.multiclass import auc_mu, hand_till_m
+from aucross.evaluation.catalogue import (
+    METRICS,
+    MULTICLASS_METRICS,
+    AnyMetric,
+    MetricLike,
+    measure_anew,
+    metrics_on_request,
+)
+from aucross.evaluation.inputs import (
+    BoolArray,
+    check_coverages,
+    check_masks,
+    check_probability,
+    check_replicates,
+    row_weights,
+    seed_from,
+)
+from aucross.evaluation.multiclass import check_columns, class_numbers
 from aucross.evaluation.results import SelectiveEvaluation
-
-# Always part of an evaluation of more than two classes.
-MULTICLASS_METRICS = ("achieved_coverage", "coverage_error", "hand_till_m", "auc_mu", "selective_accuracy")
 
 # What the search calls the two ranking metrics.
 _RANKING = {"hand_till_m": "auc", "auc_mu": "auc_mu"}
@@ -31,9 +43,10 @@ _RANKING = {"hand_till_m": "auc", "auc_mu": "auc_mu"}
 class MulticlassRows(NamedTuple):
     """Checked rows that carry weight."""
 
-    label: IndexArray  # number of the class
+    y_true: NDArray[Any]
+    y_pred: NDArray[Any]
+    label: IndexArray  # number of the true class
     score: FloatArray  # of shape (n, n_classes)
-    correct: BoolArray
     sample_weight: FloatArray | None
 
     def weight(self, count: NDArray[Any]) -> FloatArray:
@@ -48,7 +61,7 @@ def evaluate_multiclass_selections(
     selections: Mapping[float, ArrayLike],
     *,
     classes: ArrayLike,
-    metrics: Iterable[str] = (),
+    metrics: Iterable[MetricLike] = (),
     sample_weight: ArrayLike | None = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
@@ -66,17 +79,18 @@ def evaluate_multiclass_selections(
         For each target coverage the mask of selected rows.
     classes : array-like of shape (n_classes,)
         Label of each column, such as ``clf.classes_``.
-    metrics : iterable of str, default=()
-        Accepted so that a call fits any number of classes; the metrics are always those under Returns.
+    metrics : iterable of callable, default=()
+        Functions of your own ``metric(y_true, y_prob, selected, sample_weight=...)``, or a
+        :class:`~aucross.evaluation.Metric` that reads something else.
     sample_weight, n_bootstrap, confidence_level, random_state
         As in :func:`aucross.evaluate_selective`.
 
     Returns
     -------
     SelectiveEvaluation
-        With ``achieved_coverage``, ``coverage_error``, ``hand_till_m``, ``auc_mu`` and ``selective_accuracy``. The two
-        ranking metrics are NaN where a class has no selected row; ``n_rarest`` counts the selected rows of the class
-        that has the fewest.
+        With ``achieved_coverage``, ``coverage_error``, ``hand_till_m``, ``auc_mu``, ``selective_accuracy`` and
+        `metrics`. The two ranking metrics are NaN where a class has no selected row; ``n_rarest`` counts the selected
+        rows of the class that has the fewest.
 
     Examples
     --------
@@ -89,35 +103,27 @@ def evaluate_multiclass_selections(
     >>> result.estimates["hand_till_m"].round(4)
     array([0.8542, 1.    ])
     """
-    _refuse_other_metrics(metrics)
+    requested = metrics_on_request(metrics, two_classes=False)
     check_probability(confidence_level, "confidence_level", ends=False)
     check_replicates(n_bootstrap)
-    target = np.array(check_coverages(selections))
-    labels, names, score = np.asarray(y_true), np.asarray(classes), np.asarray(y_prob, dtype=np.float64)
-    masks = check_masks(selections, len(labels))
-    weight = None if sample_weight is None else check_weights(sample_weight, len(labels))
-    # The metrics check labels, classes and scores.
-    ranking = {
-        metric.__name__: np.array([metric(labels, score, mask, classes=names, sample_weight=weight) for mask in masks])
-        for metric in (hand_till_m, auc_mu)
-    }
-    used = slice(None) if weight is None else weight > 0
-    correct = _check_predicted(y_pred, labels) == labels
-    rows = MulticlassRows(
-        _class_numbers(labels[used], names), score[used], correct[used], None if weight is None else weight[used]
-    )
-    masks = masks[:, used]
+    target, names = np.array(check_coverages(selections)), np.asarray(classes)
+    rows, used = _checked_rows(y_true, y_prob, y_pred, names, sample_weight)
+    masks = check_masks(selections, len(used))[:, used]
     n_rows, seed = len(rows.label), seed_from(random_state)
-    if n_rows == 0:
-        raise ValueError("there must be at least one row to evaluate on, got none")
-    as_given = _measure(rows, masks, target, iter([np.ones(n_rows, dtype=np.intp)]), {})
-    counts = np.array([np.bincount(rows.label[mask], minlength=len(names)) for mask in masks])
-    estimates = {name: values[0] for name, values in as_given.items()} | ranking
+    # On the rows as given by definition, in replicates from columns that are sorted once: the same up to rounding.
+    ranking = {name: METRICS[name] for name in _RANKING}
     pairs = {name: _RankedPairs.of(rows, PairwiseMetric(len(names), kind)) for name, kind in _RANKING.items()}
+    as_given = np.ones((1, n_rows), dtype=np.intp)
+    estimates = _measure(rows, masks, target, iter(as_given), {})
+    estimates |= _requested_metrics(rows, masks, names, ranking | requested, iter(as_given))
+    replicates = _measure(rows, masks, target, draw_counts(n_rows, n_bootstrap, seed), pairs)
+    if requested:
+        replicates |= _requested_metrics(rows, masks, names, requested, draw_counts(n_rows, n_bootstrap, seed))
+    counts = np.array([np.bincount(rows.label[mask], minlength=len(names)) for mask in masks])
     return SelectiveEvaluation(
         target_coverage=target,
-        estimates={name: estimates[name] for name in MULTICLASS_METRICS},
-        replicates=_measure(rows, masks, target, draw_counts(n_rows, n_bootstrap, seed), pairs),
+        estimates={name: estimates[name][0] for name in (*MULTICLASS_METRICS, *requested)},
+        replicates=replicates,
         n_selected=counts.sum(axis=1),
         n_rarest=counts.min(axis=1),
         confidence_level=confidence_level,
@@ -125,27 +131,34 @@ def evaluate_multiclass_selections(
     )
 
 
-def _refuse_other_metrics(metrics: Iterable[Any]) -> None:
-    listed = [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
-    for metric in listed:
-        name = getattr(metric, "__name__", metric)
-        if name not in MULTICLASS_METRICS:
-            raise ValueError(
-                f"metrics for more than two classes are always {', '.join(MULTICLASS_METRICS)}, got {name!r}; leave it "
-                "out, or compute it on the rows of clf.select(X)"
-            )
-
-
-def _check_predicted(y_pred: ArrayLike, labels: NDArray[Any]) -> NDArray[Any]:
-    predicted = np.asarray(y_pred)
+def _checked_rows(
+    y_true: ArrayLike, y_prob: ArrayLike, y_pred: ArrayLike, classes: NDArray[Any], sample_weight: ArrayLike | None
+) -> tuple[MulticlassRows, BoolArray]:
+    """The rows that carry weight, and which these are."""
+    score, labels, predicted = check_columns(y_prob), np.asarray(y_true), np.asarray(y_pred)
+    number = class_numbers(labels, classes, score.shape[1])
+    if len(score) != len(number):
+        raise ValueError(f"y_prob must hold one row of scores per label, got {len(score)} for {len(number)} labels")
     if predicted.shape != labels.shape:
         raise ValueError(f"y_pred must hold one label per row, got shape {predicted.shape} for {len(labels)} rows")
-    return predicted
+    weight = row_weights(sample_weight, len(number))
+    used = weight > 0
+    if not used.any():
+        raise ValueError("there must be at least one row to evaluate on, got none")
+    kept = None if sample_weight is None else weight[used]
+    return MulticlassRows(labels[used], predicted[used], number[used], score[used], kept), used
 
 
-def _class_numbers(labels: NDArray[Any], names: NDArray[Any]) -> IndexArray:
-    order = np.argsort(names)
-    return np.asarray(order[np.searchsorted(names[order], labels)])
+def _requested_metrics(
+    rows: MulticlassRows,
+    masks: BoolArray,
+    classes: NDArray[Any],
+    requested: Mapping[str, AnyMetric],
+    counts: Iterator[NDArray[Any]],
+) -> dict[str, FloatArray]:
+    """Metrics that are computed anew from the rows of each weighting."""
+    read = {"y_true": rows.y_true, "y_score": rows.score, "y_pred": rows.y_pred, "classes": classes}
+    return measure_anew(requested, masks, (rows.weight(count) for count in counts), read)
 
 
 def _measure(
@@ -156,11 +169,11 @@ def _measure(
     pairs: Mapping[str, _RankedPairs],
 ) -> dict[str, FloatArray]:
     """Metrics under every weighting of the rows: arrays of shape (n_weightings, n_coverages)."""
-    sums, ranking = [], []
+    sums, ranking, is_correct = [], [], rows.y_true == rows.y_pred
     for count in counts:
         weights = rows.weight(count) * masks
         whole = rows.weight(count).sum()
-        sums.append([(weight.sum(), weight @ rows.correct, whole) for weight in weights])
+        sums.append([(weight.sum(), weight @ is_correct, whole) for weight in weights])
         ranking.append([[metric.value(weight) for weight in weights] for metric in pairs.values()])
     selected, correct, whole = np.array(sums, dtype=np.float64).reshape(len(sums), len(masks), 3).transpose(2, 0, 1)
     # All rows are all rows, whatever the order in which their weights are added up.

@@ -12,19 +12,15 @@ from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, as_positive, check_scores
-from aucross.evaluation.evaluate import (
-    check_replicates,
-    check_selective,
-    positive_labels,
-    positive_scores_of,
-    seed_from,
-)
+from aucross.evaluation.evaluate import check_selective, positive_labels, positive_scores_of
 from aucross.evaluation.inputs import (
     BoolArray,
     SelectedRows,
     check_probability,
+    check_replicates,
     check_selected,
     row_weights,
+    seed_from,
     weighted_mean,
 )
 from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights, replicate_below

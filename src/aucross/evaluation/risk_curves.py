@@ -39,6 +39,7 @@ from scipy.special import digamma, entr
 
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.inputs import loss_rows, weighted_mean
+from aucross.evaluation.metrics import metric
 
 Convention = Literal["grouped", "mean", "trapezoid", "trapezoid_origin"]
 Optimum = Literal["exact", "limit"]
@@ -126,6 +127,7 @@ def _accepted_and_lost(
     return np.cumsum(weight, dtype=np.float64), np.cumsum(loss_of_tie, dtype=np.float64), -negated
 
 
+@metric(reads="losses", better="lower", label="area under risk over coverage (AURC)")
 def aurc(
     loss: ArrayLike,
     confidence: ArrayLike,
@@ -234,6 +236,7 @@ def optimal_aurc(
     return float(losses @ np.diff(ends + entr(ends)))
 
 
+@metric(reads="losses", better="lower", label="AURC above the best confidence (E-AURC)")
 def excess_aurc(
     loss: ArrayLike,
     confidence: ArrayLike,
@@ -271,6 +274,7 @@ def excess_aurc(
     return area - optimal_aurc(loss, convention=convention, optimum=optimum, sample_weight=sample_weight)
 
 
+@metric(reads="losses", better="lower", label="normalised AURC (NAURC)")
 def normalized_aurc(
     loss: ArrayLike,
     confidence: ArrayLike,
@@ -311,6 +315,7 @@ def normalized_aurc(
     return (area - best) / (weighted_mean(rows.loss, rows.weight) - best)
 
 
+@metric(reads="losses", better="lower", label="area under generalised risk over coverage (AUGRC)")
 def augrc(
     loss: ArrayLike,
     confidence: ArrayLike,

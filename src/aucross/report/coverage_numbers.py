@@ -69,7 +69,7 @@ def _further_numbers(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
     return {
         "selective_ks": _of_scores(selective_ks, rows, mask),
         "positives_deferred": positives_deferred(rows.positive, mask, sample_weight=rows.weight),
-        **{f.__name__: _of_scores(f, rows, mask) if rows.is_probability else None for f in calibration},
+        **{metric.name: _of_scores(metric, rows, mask) if rows.is_probability else None for metric in calibration},
     }
 
 

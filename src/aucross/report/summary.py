@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from aucross.evaluation.coverage import positive_rate
 from aucross.evaluation.deciles import decile_rows
-from aucross.evaluation.evaluate import seed_from
-from aucross.evaluation.inputs import check_probability
+from aucross.evaluation.inputs import check_probability, seed_from
 from aucross.evaluation.promise import PromiseWarning, promise_selective
 from aucross.report import formats
 from aucross.report.coverage_numbers import base_rate, coverage_numbers

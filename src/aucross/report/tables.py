@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from aucross.evaluation.catalogue import words_for
 from aucross.report import formats
 from aucross.system.text import exact_percent
 
 Summary = Mapping[str, Any]
 Entry = Mapping[str, Any]
-
-_METRIC_NAMES = {
-    "achieved_coverage": "share answered",
-    "selective_auc": "AUC",
-    "selective_accuracy": "accuracy",
-    "positive_rate": "rate of {positive}",
-    "positives_deferred": "share of {positive} deferred",
-}
 
 
 class Table(NamedTuple):
@@ -67,37 +60,33 @@ def index_in_use(summary: Summary) -> int:
 
 def numbers(summary: Summary, entry: Entry) -> list[Number]:
     """The numbers at one coverage, in the order of reading."""
-    positive = positive_name(summary)
     total = entry["n_accepted"] + entry["n_deferred"]
     percent, area, change = formats.percent, formats.area, formats.change
+
+    def metric(key: str, form: Any) -> Number:
+        label = _capital(words_for(key, positive=positive_name(summary)))
+        return Number(key, label, form(entry[key]), formats.interval(entry, key, form))
+
     listed = [
         Number("target_coverage", "Coverage asked for", formats.target(entry["target_coverage"])),
-        _with_interval(entry, "achieved_coverage", "Coverage reached", percent),
+        metric("achieved_coverage", percent),
         Number("n_accepted", "Rows answered", f"{formats.count(entry['n_accepted'])} of {formats.count(total)}"),
         Number("n_deferred", "Rows deferred", formats.count(entry["n_deferred"])),
-        _with_interval(entry, "selective_auc", "AUC, answered rows", area),
+        metric("selective_auc", area),
         Number("all_auc", "AUC, all rows", area(all_rows(summary)["selective_auc"])),
-        _with_interval(entry, "auc_gain", "Gain in AUC", change),
-        Number("selective_gini", "Gini, answered rows", area(entry["selective_gini"])),
-        Number("selective_ks", "Kolmogorov-Smirnov", area(entry["selective_ks"])),
-        _with_interval(entry, "selective_accuracy", "Accuracy, answered rows", percent),
-        _with_interval(entry, "positive_rate", f"Rate of {positive}, answered rows", percent),
-        Number("positives_deferred", f"Share of {positive} deferred", percent(entry["positives_deferred"])),
+        metric("auc_gain", change),
+        metric("selective_gini", area),
+        metric("selective_ks", area),
+        metric("selective_accuracy", percent),
+        metric("positive_rate", percent),
+        metric("positives_deferred", percent),
         Number("oracle_auc", "AUC of the Oracle", area(entry["oracle_auc"])),
         Number("max_probability_auc", f"AUC by {rival(summary)}", area(entry["max_probability_auc"])),
         Number("band", "Band of scores deferred", band_text(summary, entry)),
     ]
     if summary["score"]["kind"] == "probability":
-        error = entry["expected_calibration_error"]
-        listed[-1:-1] = [
-            Number("selective_brier", "Brier score, answered rows", area(entry["selective_brier"])),
-            Number("expected_calibration_error", "Calibration error (ECE)", area(error)),
-        ]
+        listed[-1:-1] = [metric("selective_brier", area), metric("expected_calibration_error", area)]
     return listed
-
-
-def _with_interval(entry: Entry, key: str, label: str, form: Any) -> Number:
-    return Number(key, label, form(entry[key]), formats.interval(entry, key, form))
 
 
 def all_rows(summary: Summary) -> Entry:
@@ -225,7 +214,7 @@ def gap_table(summary: Summary, entry: Entry) -> Table:
         if gap["metric"] not in ("achieved_coverage", "selective_auc", "positives_deferred"):
             continue
         form = formats.area if gap["metric"] == "selective_auc" else formats.percent
-        name = _METRIC_NAMES[gap["metric"]].format(positive=positive_name(summary))
+        name = words_for(gap["metric"], positive=positive_name(summary))
         known = gap["gap"] is not None and gap["gap_by_chance"] is not None
         verdict = formats.UNKNOWN if not known else "yes" if gap["gap"] > gap["gap_by_chance"] else "no"
         names = (str(gap["lowest_group"]), str(gap["highest_group"]))

@@ -21,8 +21,9 @@ from numpy.typing import ArrayLike
 from aucross.core import ThresholdBands
 from aucross.core.ranking import FloatArray, RankedScores, as_positive, check_scores
 from aucross.evaluation.auc_metrics import oracle_curve
-from aucross.evaluation.evaluate import check_coverages, evaluate_selections, evaluate_selective
-from aucross.evaluation.inputs import confidence_of, looks_like_probability
+from aucross.evaluation.catalogue import words_for
+from aucross.evaluation.evaluate import evaluate_selections, evaluate_selective
+from aucross.evaluation.inputs import check_coverages, confidence_of, looks_like_probability
 from aucross.evaluation.plots.inputs import LabelledScores, labelled_scores, name_of
 from aucross.evaluation.plots.style import (
     DARK_GREY,
@@ -45,14 +46,6 @@ CURVE_COVERAGES = tuple(round(1.0 - 0.05 * step, 2) for step in range(11))
 ORACLE, MAXIMUM_PROBABILITY = "Oracle", "maximum probability"
 
 Curve = tuple[FloatArray, FloatArray]
-
-METRIC_LABELS = {
-    "selective_auc": "AUC of the selected rows",
-    "selective_accuracy": "accuracy of the selected rows",
-    "hand_till_m": "Hand-Till M of the selected rows",
-    "auc_mu": "AUC-mu of the selected rows",
-    "positive_rate": "share of positives among the selected rows",
-}
 
 _REFERENCE_STYLES = {
     ORACLE: {"color": GREY, "linewidth": 6, "alpha": 0.5, "solid_capstyle": "round"},
@@ -320,8 +313,7 @@ class CoverageCurveDisplay:
             for reference, points in self.references.items()
         }
         level = "" if self.interval_ is None else f"\n(shaded: {exact_percent(self.confidence_level)} interval)"
-        metric = METRIC_LABELS.get(self.metric, self.metric.replace("_", " "))
-        ax.set(xlabel="coverage reached: share of rows selected", ylabel=metric + level)
+        ax.set(xlabel="coverage reached: share of automatic cases", ylabel=words_for(self.metric) + level)
         ax.xaxis.set_inverted(True)
         draw_grid(ax)
         if ax.get_legend_handles_labels()[1]:

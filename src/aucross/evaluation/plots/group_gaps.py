@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray
+from aucross.evaluation.catalogue import GROUP_METRICS, words_for
 from aucross.evaluation.coverage import achieved_coverage
-from aucross.evaluation.group_results import GROUP_METRICS, GroupEvaluation
+from aucross.evaluation.group_results import GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.plots.inputs import coverage_in_force, name_of
 from aucross.evaluation.plots.style import (
@@ -36,13 +37,6 @@ from aucross.evaluation.results import bootstrap_spread
 
 DEFAULT_METRICS = ("achieved_coverage", "selective_auc")
 
-_METRIC_LABELS = {
-    "achieved_coverage": "coverage reached",
-    "selective_auc": "AUC of the selected rows",
-    "selective_accuracy": "accuracy of the selected rows",
-    "positive_rate": "share of positives selected",
-    "positives_deferred": "share of positives deferred",
-}
 # How far apart displays on the same axes are drawn, in lines.
 _DODGE = 0.22
 
@@ -339,7 +333,7 @@ class GroupGapDisplay:
                 fontsize="small",
                 color=DARK_GREY,
             )
-        ax.set_xlabel(_METRIC_LABELS.get(metric, metric.replace("_", " ")))
+        ax.set_xlabel(words_for(metric))
         draw_grid(ax, "x")
         if ax.get_legend_handles_labels()[1]:
             options = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "handletextpad": 0.3}

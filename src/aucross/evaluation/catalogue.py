@@ -1,0 +1,112 @@
+"""All metrics of the package by name, collected from the modules that define them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from aucross.core.ranking import FloatArray
+from aucross.evaluation import auc_metrics, calibration, coverage, decisions, multiclass, risk_curves
+from aucross.evaluation.auc_metrics import selective_auc
+from aucross.evaluation.coverage import achieved_coverage, coverage_error, positive_rate, positives_deferred
+from aucross.evaluation.decisions import selective_accuracy
+from aucross.evaluation.inputs import BoolArray
+from aucross.evaluation.metrics import Metric, as_metric
+from aucross.evaluation.multiclass import auc_mu, hand_till_m
+
+AnyMetric = Metric[...]
+MetricLike = str | Callable[..., float]
+
+
+def _metrics_in(module: ModuleType) -> dict[str, AnyMetric]:
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, Metric) and value.__module__ == module.__name__
+    }
+
+
+_MODULES = (coverage, auc_metrics, multiclass, decisions, calibration, risk_curves)
+
+METRICS: Mapping[str, AnyMetric] = MappingProxyType(
+    {name: value for module in _MODULES for name, value in _metrics_in(module).items()}
+)
+
+
+def _names(*metrics: AnyMetric) -> tuple[str, ...]:
+    return tuple(metric.name for metric in metrics)
+
+
+# Read from prefix sums for all replicates at once; always part of an evaluation of two classes, of more, of a group.
+STANDARD_METRICS = _names(achieved_coverage, coverage_error, selective_auc, selective_accuracy, positive_rate)
+MULTICLASS_METRICS = _names(achieved_coverage, coverage_error, hand_till_m, auc_mu, selective_accuracy)
+GROUP_METRICS = _names(achieved_coverage, selective_auc, selective_accuracy, positive_rate, positives_deferred)
+
+# What can be asked for beside them, with two classes; it is computed anew in every replicate, hence slower.
+METRICS_ON_REQUEST = tuple(
+    name
+    for name, metric in METRICS.items()
+    if metric.reads in ("scores", "labels", "outcomes") and not metric.needs and name not in STANDARD_METRICS
+)
+
+
+def words_for(name: str, *, positive: str = "positives") -> str:
+    """A column of an evaluation in words: the label of our metrics, the name of others."""
+    return METRICS[name].words(positive=positive) if name in METRICS else name.replace("_", " ")
+
+
+def listed_metrics(metrics: Iterable[MetricLike] | MetricLike) -> list[MetricLike]:
+    """One metric or several, as a list."""
+    return [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
+
+
+def metrics_on_request(metrics: Iterable[MetricLike], *, two_classes: bool) -> dict[str, AnyMetric]:
+    """Metrics by name beyond those of every evaluation; given by name, or as functions that the rows suit."""
+    standard, names = (STANDARD_METRICS, METRICS_ON_REQUEST) if two_classes else (MULTICLASS_METRICS, ())
+    found: dict[str, AnyMetric] = {}
+    for entry in listed_metrics(metrics):
+        metric = as_metric(entry) if callable(entry) else METRICS.get(entry)
+        is_ours = metric is not None and METRICS.get(metric.name) is metric
+        if metric is None or (metric.name not in (*standard, *names) if is_ours else not _suits(metric, two_classes)):
+            possible = f"functions or names from {sorted(names)}" if names else "functions of your own"
+            raise ValueError(
+                f"metrics must be {possible}, got {_described(metric, entry)}; {', '.join(standard)} are always there"
+            )
+        if is_ours and metric.name in standard:
+            continue
+        if metric.name in standard or found.get(metric.name, metric) != metric:
+            raise ValueError(
+                f"metrics must have names of their own, got a second metric called {metric.name!r}; give the function "
+                f"another name; {', '.join(standard)} are always there"
+            )
+        found[metric.name] = metric
+    return found
+
+
+def _suits(metric: AnyMetric, two_classes: bool) -> bool:
+    """Whether an evaluation has what the metric reads."""
+    return not metric.needs and metric.reads not in ("selection", "losses", *(("class_scores",) if two_classes else ()))
+
+
+def _described(metric: AnyMetric | None, entry: MetricLike) -> str:
+    """What was asked for, and why a metric does not fit."""
+    if metric is None:
+        return repr(entry)
+    if metric.needs:
+        return f"{metric.name!r} without {metric.needs[0]}, for which there is functools.partial"
+    return f"{metric.name!r}, which reads {metric.reads.replace('_', ' ')}"
+
+
+def measure_anew(
+    metrics: Mapping[str, AnyMetric], masks: BoolArray, weights: Iterator[FloatArray], rows: Mapping[str, Any]
+) -> dict[str, FloatArray]:
+    """Each metric of each selection under every weighting of the rows: arrays of shape (n_weightings, n_selections)."""
+    values = [
+        [[metric.of(mask, **rows, sample_weight=weight) for mask in masks] for metric in metrics.values()]
+        for weight in weights
+    ]
+    table = np.array(values, dtype=np.float64).reshape(-1, len(metrics), len(masks))
+    return {name: table[:, index] for index, name in enumerate(metrics)}
