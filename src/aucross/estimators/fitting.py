@@ -57,7 +57,7 @@ class Fitted:
     attributes: dict[str, Any]  # what only one method has, by name
 
 
-class Fitting(CallbackSupport, ABC):
+class Fitting(ABC, CallbackSupport):
     """The part of a selective classifier that learns."""
 
     # Constructor parameters that every method has.

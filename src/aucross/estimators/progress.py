@@ -9,23 +9,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 logger = logging.getLogger(__name__)
 
-try:
-    from sklearn.callback import CallbackSupportMixin as CallbackSupport
-    from sklearn.callback import with_callbacks
-except ModuleNotFoundError:  # scikit-learn below 1.9
-    if not TYPE_CHECKING:
-
-        class CallbackSupport:
-            """Stands in for what scikit-learn does not have yet."""
-
-        def with_callbacks(method):
-            """Leave a method as it is."""
-            return method
+CallbackSupport: Any = object
+with_callbacks: Any = lambda method: method  # noqa: E731  (a name with a type, not a function)
+if find_spec("sklearn.callback") is not None:  # since scikit-learn 1.9
+    pass
 
 
 # A step of a fit, by name, from its beginning to its end.
