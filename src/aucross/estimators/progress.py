@@ -18,7 +18,9 @@ logger = logging.getLogger(__name__)
 CallbackSupport: Any = object
 with_callbacks: Any = lambda method: method  # noqa: E731  (a name with a type, not a function)
 if find_spec("sklearn.callback") is not None:  # since scikit-learn 1.9
-    pass
+    from sklearn import callback
+
+    CallbackSupport, with_callbacks = callback.CallbackSupportMixin, callback.with_callbacks
 
 
 # A step of a fit, by name, from its beginning to its end.
