@@ -7,13 +7,23 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # The last switch lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
-.PHONY: demo test lint docs benchmarks paper networks clean
+.PHONY: demo test check lint docs benchmarks paper networks clean
 
 demo: .venv/installed-demo
 	$(BIN)/python examples/demo.py
 
 test: lint .venv/installed-test
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile
+
+# For every save: of each test one case with few examples, without the files that train most or start processes.
+SLOW := networks experiments cli/test_compare.py cli/test_fit.py cli/test_howto.py cli/test_processes.py \
+  datasets/test_credit.py datasets/test_download.py datasets/test_real_data.py deploy/test_log.py deploy/test_storage.py \
+  estimators/test_coverage_promise.py estimators/test_gate.py estimators/test_heavy_ties.py \
+  estimators/test_multiclass.py estimators/test_threads.py evaluation/test_plots_bands.py report/test_browser.py \
+  report/test_html.py report/test_summary.py report/test_variants.py
+check: lint
+	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q --one-case --hypothesis-profile=quick \
+	  $(SLOW:%=--ignore=tests/%) tests
 
 lint: .venv/installed-lint .venv/installed-test
 	$(BIN)/ruff check

@@ -1,4 +1,4 @@
-"""What tests of several parts share."""
+"""What tests of several parts share, and the settings that make property tests the same in every run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ import os
 from types import ModuleType
 
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+
+# The same examples in every run, however busy the machine is: a red test is a change of the code, never luck.
+same_examples = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("whole", same_examples, max_examples=60)
+settings.register_profile("quick", same_examples, max_examples=10)
+settings.load_profile("whole")
+
+# Hypothesis also tries the constants in all loaded modules, which are other ones after other tests. There is no setting
+# for it, and a version without this function takes no harm.
+providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.fixture(scope="session")

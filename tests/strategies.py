@@ -1,21 +1,15 @@
-"""Random rows for property tests, with ties and weights, and the settings that make every run the same."""
+"""Random rows for property tests, with ties and weights."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.internal.conjecture import providers
 from numpy.typing import NDArray
 
-# The same examples in every run, however busy the machine is: a red test is a change of the code, never luck.
-property_test = settings(derandomize=True, deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-
-# Hypothesis also tries the constants in all loaded modules, which are other ones after other tests. There is no setting
-# for it, and a version without this function takes no harm.
-providers._get_local_constants = lambda: providers._local_constants
+property_test = settings()  # those of tests/conftest.py
 
 coverages = st.floats(min_value=0.05, max_value=1.0)
 

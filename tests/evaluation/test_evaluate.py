@@ -148,7 +148,7 @@ def test_coverages_may_be_any_iterable(aucross_clf, coverages):
 
 @pytest.mark.parametrize("weight", [None, np.random.default_rng(0).random(800)], ids=["no weights", "weights"])
 def test_estimates_equal_direct_computation(clf, weight):
-    evaluation = evaluate_selective(clf, X_test, y_test, COVERAGES, sample_weight=weight, n_bootstrap=3)
+    evaluation = evaluate_selective(clf, X_test, y_test, COVERAGES, sample_weight=weight, n_bootstrap=3, random_state=0)
     weights = np.ones(len(y_test)) if weight is None else weight
     for row in evaluation.rows():
         selected = clf.select(X_test, coverage=row["target_coverage"])
@@ -325,7 +325,9 @@ def test_the_auc_is_that_of_the_scores_that_the_classifier_was_told_to_use(respo
 
 def test_one_class_in_y_gives_nan_for_the_auc_alone(aucross_clf):
     negatives = y_test == 0
-    evaluation = evaluate_selective(aucross_clf, X_test[negatives], y_test[negatives], [0.8], n_bootstrap=3)
+    evaluation = evaluate_selective(
+        aucross_clf, X_test[negatives], y_test[negatives], [0.8], n_bootstrap=3, random_state=0
+    )
     row = evaluation.rows()[0]
     assert np.isnan([row[f"selective_auc{end}"] for end in ("", "_sd", "_low", "_high")]).all()
     assert row["positive_rate"] == row["n_positive"] == 0
@@ -436,7 +438,7 @@ def test_no_bootstrap_gives_estimates_without_spreads(clf):
 
 
 def test_one_replicate_has_no_spread():
-    row = Arrays().evaluate(n_bootstrap=1).rows()[0]
+    row = Arrays().evaluate(n_bootstrap=1, random_state=0).rows()[0]
     assert np.isnan([row["selective_auc_sd"], row["selective_auc_low"]]).all()
 
 

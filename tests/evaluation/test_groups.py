@@ -175,7 +175,8 @@ def test_one_group_equals_the_evaluation_of_all_rows(clf):
 def test_full_coverage_defers_no_positive():
     arrays = Arrays()
     everything = np.ones(90, dtype=bool)
-    report = arrays.evaluate(selections={1.0: everything}, sample_weight=arrays.weight / 3 + 0.1, n_bootstrap=5)
+    weight = arrays.weight / 3 + 0.1
+    report = arrays.evaluate(selections={1.0: everything}, sample_weight=weight, n_bootstrap=5, random_state=0)
     for evaluation in (*report.evaluations, report.overall):
         assert (evaluation.estimates["positives_deferred"] == 0.0).all()
         assert (evaluation.replicates["positives_deferred"] == 0.0).all()

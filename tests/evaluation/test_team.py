@@ -123,7 +123,8 @@ def test_with_given_labels_the_score_is_the_metric_of_the_decisions_of_the_team(
 def test_perfect_reviewers_score_as_their_labels_do():
     rows = Rows(n=40)
     given = team_score(f1_score, rows.y, rows.pred, rows.selected, reviewer_labels=rows.y)
-    assert team_score(f1_score, rows.y, rows.pred, rows.selected, reviewer_accuracy=1.0, n_draws=3) == given
+    drawn = {"reviewer_accuracy": 1.0, "n_draws": 3, "random_state": 0}
+    assert team_score(f1_score, rows.y, rows.pred, rows.selected, **drawn) == given
 
 
 def test_scores_of_reviewers_may_replace_scores_of_the_classifier():
@@ -250,7 +251,8 @@ def test_without_deferred_rows_the_score_is_that_of_the_classifier():
     rows = Rows(n=20)
     everything = np.ones(20, dtype=bool)
     for metric in (accuracy_score, f1_score):
-        score = team_score(metric, rows.y, rows.pred, everything, reviewer_accuracy=0.5, n_draws=2)
+        drawn = {"reviewer_accuracy": 0.5, "n_draws": 2, "random_state": 0}
+        score = team_score(metric, rows.y, rows.pred, everything, **drawn)
         assert score == metric(rows.y, rows.pred)
 
 

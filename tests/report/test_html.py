@@ -46,6 +46,7 @@ def hostile():
         data_name="{{ 7 * 7 }}",
         command="echo `one` ```two``` </pre>",
         n_bootstrap=20,
+        random_state=0,
         date="2025-01-31",
     )
 
