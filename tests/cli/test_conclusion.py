@@ -17,7 +17,7 @@ Y = np.where(MIDDLE, SCORE % 2 == 0, SCORE > 200)
 def concluded(y, selected, *, asked=0.8, **options):
     masks = {1.0: np.ones(len(y), dtype=bool), asked: selected}
     evaluation = evaluate_selections(y, SCORE[: len(y)], y, masks, n_bootstrap=200, random_state=0, **options)
-    return conclusion(evaluation, asked)
+    return conclusion(evaluation, asked, is_weighted="sample_weight" in options)
 
 
 def test_deferring_rows_in_disorder_raises_the_auc():
@@ -58,6 +58,11 @@ def test_nine_rows_of_a_class_are_too_few_to_conclude_from_and_ten_are_not(kind)
     nine, ten = (~np.isin(SCORE, places[:number]) for number in (3, 2))
     assert concluded(y, nine).endswith(f" leaves 9 {kind} test rows, too few to tell what it does to the AUC.")
     assert "AUC of the rest from" in concluded(y, ten)
+
+
+def test_with_weights_their_share_is_told():
+    sentence = concluded(Y, ~MIDDLE, sample_weight=np.where(MIDDLE, 4.0, 1.0))
+    assert sentence.startswith("Sending 50 % of the weight to review raises the AUC of the rest")
 
 
 def test_no_row_and_a_single_class():

@@ -97,9 +97,8 @@ def _bases(asked: Sequence[Base], screen: Screen) -> list[Base]:
 
 def _gap_to_oracle(clf: Any, rows: LabelledRows) -> float:
     """How far the automatic rows stay behind those of the best band, which only the labels of the test rows show."""
-    is_probability = clf.response_method_ == "predict_proba"
-    score = clf.predict_proba(rows.X)[:, 1] if is_probability else clf.decision_function(rows.X)
-    return oracle_gap(rows.y, score, clf.select(rows.X), sample_weight=rows.weight)
+    scored = clf.scored(rows.X)
+    return oracle_gap(rows.y, scored.score, clf.select(scored), sample_weight=rows.weight)
 
 
 def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:

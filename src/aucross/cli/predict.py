@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aucross.cli.deciding import AUTOMATIC, Decider, Decisions, Ids
+from aucross.cli.deciding import Ids, TableDecisions
 from aucross.cli.errors import UsageError
 from aucross.cli.labels import output_labels
 from aucross.cli.output import check_writable, table_writer
@@ -18,6 +18,7 @@ from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
 from aucross.cli.tables import format_of, open_table
 from aucross.cli.training import check_coverage_option
+from aucross.core.decisions import AUTOMATIC
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,16 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
     clf, schema, _ = load_model(options.model)
     table = open_table(options.data)
     schema.check_columns(table, screen.note)
-    decisions = Decisions(
+    decisions = TableDecisions(
+        clf,
         table,
         schema,
-        Decider(clf, options.coverage, options.capacity, recalibrate=options.recalibrate, score_column=schema.score),
         Ids.of(table, options.id, schema.roles.id),
         # A CSV file keeps the spelling of the labels, Parquet has types.
         output_labels(schema.labels) if format_of(options.out) == "parquet" else pa.array(schema.labels),
+        options.coverage,
+        options.capacity,
+        options.recalibrate,
     )
     n_rows, n_automatic, n_without_score = _write(decisions, options.out, screen)
     if n_without_score:
@@ -95,7 +99,7 @@ def _check(options: PredictOptions) -> None:
         raise UsageError(f"--out: {options.out} is a file to read; name another one")
 
 
-def _write(decisions: Decisions, out: Path, screen: Screen) -> tuple[int, int, int]:
+def _write(decisions: TableDecisions, out: Path, screen: Screen) -> tuple[int, int, int]:
     """Write all decisions; return the numbers of rows, of automatic ones and of rows without a score."""
     n_rows = n_automatic = n_without_score = 0
     what = f"deciding on {decisions.table.path.name}"

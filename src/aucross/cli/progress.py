@@ -1,19 +1,12 @@
-"""Progress on the terminal: the models of a fit, the rows read so far, or that something is under way.
-
-All that a command knows of it is this module, so that it can follow what the library reports.
-"""
+"""Progress on the terminal: the steps of a fit, the rows read so far, or that something is under way."""
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-
-# Logs a line whenever the model of a fold is trained.
-_FOLD_LOGGER = "aucross.estimators.held_out"
 
 
 @dataclass(frozen=True)
@@ -29,8 +22,8 @@ class Progress:
     quiet: bool = False
 
     @contextmanager
-    def training(self, what: str, clf: Any, n_rows: int) -> Iterator[None]:
-        """Show which of the models that a fit trains is under way.
+    def training(self, what: str, clf: Any) -> Iterator[None]:
+        """Show which step of a fit is under way, where scikit-learn has callbacks to tell it (1.9 and later).
 
         Parameters
         ----------
@@ -38,25 +31,27 @@ class Progress:
             What is fitted.
         clf : SelectiveClassifier
             The classifier that will be fitted within.
-        n_rows : int
-            Number of rows that it will be fitted on.
         """
-        total = _n_models(clf, n_rows)
-        if total is None:
+        trains_nothing = getattr(clf.estimator, "trains_nothing", False) and not hasattr(clf, "gate")
+        if trains_nothing or not hasattr(clf, "set_callbacks"):
             with self.wait(what):
                 yield
             return
 
-        def started(number: int) -> None:
-            bar(number - 1)
+        def begun(number: int, total: int, step: str) -> None:
+            bar(number - 1, total)
             if not (self.quiet or _is_terminal()):
-                print(f"{what}: model {number} of {max(number, total)}", file=sys.stderr, flush=True)  # noqa: T201
+                print(f"{what}: step {number} of {total}, {step}", file=sys.stderr, flush=True)  # noqa: T201
 
-        with self._bar(what, "{task.completed} of {task.total}", total) as bar, _each_fold(started):
-            yield
+        with self._bar(what, "{task.completed} of {task.total}") as bar:
+            clf.set_callbacks(_Steps(begun))
+            try:
+                yield
+            finally:
+                clf.set_callbacks()  # none: they are no part of the model
 
     @contextmanager
-    def rows(self, what: str) -> Iterator[Callable[[int], None]]:
+    def rows(self, what: str) -> Iterator[Callable[..., None]]:
         """Show how many rows have been read."""
         with self._bar(what, "{task.completed:,} rows") as bar:
             yield bar
@@ -68,9 +63,10 @@ class Progress:
             yield
 
     @contextmanager
-    def _bar(self, what: str, count: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    def _bar(self, what: str, count: str) -> Iterator[Callable[..., None]]:
+        """Yield what shows the number done, and the number of all if it is known."""
         if self.quiet or not _is_terminal():
-            yield lambda _: None
+            yield lambda *_: None
             return
         from rich.console import Console  # noqa: PLC0415  (slow to import)
         from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
@@ -79,54 +75,35 @@ class Progress:
         texts = TextColumn("{task.description}"), BarColumn(), TextColumn(count)
         columns = (SpinnerColumn(), *texts, TimeElapsedColumn())
         with Bars(*columns, console=Console(file=sys.stderr), transient=True) as bars:
-            task = bars.add_task(what, total=total)
-            yield lambda done: bars.update(task, completed=done)
+            task = bars.add_task(what, total=None)
+            yield lambda done, total=None: bars.update(task, completed=done, total=total)
 
 
 def _is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
-def _n_models(clf: Any, n_rows: int) -> int | None:
-    """How many models a fit trains: those of the folds, of the fewer folds that correct the coverage, and the last.
+class _Steps:
+    """A callback of scikit-learn that tells when a step of a fit begins."""
 
-    None where they cannot be counted: a hold-out method trains one, a given score none, and folds in other processes do
-    not say which of them is under way.
-    """
-    from aucross.estimators.placing import MOST_ROWS_TO_CORRECT  # noqa: PLC0415  (slow to import)
+    def __init__(self, begun: Callable[[int, int, str], None]) -> None:
+        self._begun = begun
+        self._number = self._total = 0
 
-    trains_nothing = getattr(clf.estimator, "trains_nothing", False)
-    if trains_nothing or not hasattr(clf, "correct_coverage") or clf.n_jobs != 1:
-        return None
-    n_of_each = clf.cv + (2 if n_rows <= MOST_ROWS_TO_CORRECT else 0) + 1
-    return (2 if hasattr(clf, "gate") else 1) * n_of_each
+    # scikit-learn gives all arguments by name.
 
+    def setup(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+        """Learn how many steps there will be."""
+        self._number, self._total = 0, context.max_subtasks
 
-@contextmanager
-def _each_fold(started: Callable[[int], None]) -> Iterator[None]:
-    """Call with 1, 2, ... whenever the library logs that it trains the model of a fold."""
-    logger = logging.getLogger(_FOLD_LOGGER)
-    handler = _Counting(started)
-    level, propagates = logger.level, logger.propagate
-    logger.addHandler(handler)
-    logger.setLevel(logging.DEBUG)
-    logger.propagate = False
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-        logger.propagate = propagates
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing is left to do."""
 
+    def on_fit_task_begin(self, estimator: Any, context: Any, **_: Any) -> None:  # noqa: ARG002
+        """Tell of a step; the fit as a whole is none."""
+        if context.parent is not None:
+            self._number += 1
+            self._begun(self._number, self._total, context.task_name)
 
-class _Counting(logging.Handler):
-    def __init__(self, started: Callable[[int], None]) -> None:
-        super().__init__(logging.DEBUG)
-        self._started = started
-        self._count = 0
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Count the folds; other lines of the log are of no interest here."""
-        if "training on" in record.msg:
-            self._count += 1
-            self._started(self._count)
+    def on_fit_task_end(self, estimator: Any, context: Any, **_: Any) -> None:
+        """Nothing is shown of the end of a step but the beginning of the next."""

@@ -159,6 +159,6 @@ def train(
         weighted=rows.weight is not None,
     )
     started = time.perf_counter()
-    with screen.progress.training(what, clf, len(rows)):
+    with screen.progress.training(what, clf):
         fit_classifier(clf, rows)
     return clf, time.perf_counter() - started
