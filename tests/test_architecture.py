@@ -33,7 +33,7 @@ ABOVE = {"__init__", "__main__", "cli"}
 
 OPTIONAL = [
     *("torch", "dask", "matplotlib", "jinja2", "pandas", "polars", "lightgbm", "xgboost"),
-    *("skops", "pyarrow", "plotly", "typer"),  # rich is loaded by scikit-learn where it is installed
+    *("pyarrow", "plotly", "typer"),  # rich is loaded by scikit-learn where it is installed
     *("pooch", "PIL", "xlrd", "tqdm"),
 ]
 

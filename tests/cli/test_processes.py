@@ -42,7 +42,7 @@ try:
     main()
 except SystemExit as end:
     assert end.code == 0
-print("loaded:", *{name for name in ("lightgbm", "plotly", "skops", "aucross.cli.fit") if name in sys.modules})
+print("loaded:", *{name for name in ("lightgbm", "plotly", "aucross.cli.fit") if name in sys.modules})
 """
     run = process(code=code)
     assert run.returncode == 0, run.stderr

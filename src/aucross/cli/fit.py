@@ -14,7 +14,7 @@ from aucross.cli.reports import check_report, report_path, write_model_report
 from aucross.cli.results import conclusion, coverages_with, evaluate, show_evaluation, show_groups
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.cli.screen import Screen
-from aucross.cli.storage import save_model
+from aucross.cli.storage import save_model, signing_key
 from aucross.cli.training import TrainingOptions, read_rows, train
 
 
@@ -37,6 +37,7 @@ class FitOptions(TrainingOptions):
     def check(self) -> None:
         """Refuse, before anything is read, options that cannot work."""
         super().check()
+        signing_key()
         check_writable(self.out)
         if self.out.resolve() in (self.data.resolve(), self.test and self.test.resolve()):
             raise UsageError(f"--out: {self.out} is the table to read; name another file")

@@ -10,10 +10,9 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import check_coverage, sql_identifier, sql_literal
-from aucross.core.influence import InfluenceBands
 from aucross.core.rules import GroupBands
+from aucross.deploy.describe import Description
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
-from aucross.deploy.object_tree import ObjectTree, type_name, types_named_in
 from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.confidence import PlugIn, SCross
@@ -149,7 +148,9 @@ def _checked_coverages(clf: SelectiveClassifier, coverages: Iterable[float] | No
 def _score_in_words(clf: SelectiveClassifier) -> str:
     """How to compute the score that the bands lie on; refuses rules for which it takes the models."""
     by_confidence = isinstance(clf, SCross | PlugIn)
-    if type_name(InfluenceBands) in types_named_in(ObjectTree.of(clf.band_rule_).root) or not (
+    described = Description()
+    described.node(clf.band_rule_)
+    if any(entry.get("@object") == "aucross.InfluenceBands" for entry in described.entries) or not (
         by_confidence or isinstance(clf, AUCross | PlugInAUC)
     ):
         raise ValueError(
