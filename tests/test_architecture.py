@@ -36,7 +36,7 @@ ABOVE = {"__init__", "__main__", "cli"}
 
 OPTIONAL = [
     *("torch", "dask", "matplotlib", "jinja2", "pandas", "polars", "lightgbm", "xgboost"),
-    *("skops", "pyarrow", "plotly", "typer", "tqdm"),  # rich is loaded by scikit-learn where it is installed
+    *("pyarrow", "plotly", "typer", "tqdm"),  # rich is loaded by scikit-learn where it is installed
 ]
 
 

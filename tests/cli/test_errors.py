@@ -224,6 +224,36 @@ def test_a_model_that_is_not_there_or_broken(failure, folder, tmp_path):
     assert failure("predict", model, *arguments).startswith(f"error: {model} is not a whole file of aucross")
 
 
+def test_with_a_key_only_files_that_it_signed_are_read(failure, folder, table, tmp_path, monkeypatch):
+    for name in ("key", "other"):
+        (tmp_path / name).write_text(f"{name} of the credit department\n")
+    monkeypatch.setenv("AUCROSS_KEY_FILE", str(tmp_path / "key"))
+    assert failure("predict", folder / "model.aucross", folder / "new.csv", "--out", tmp_path / "d.csv") == (
+        f"error: {folder / 'model.aucross'} is refused: it is not signed, and a key is in use; take a signed file, or "
+        "save it with key=..."
+    )
+    path, signed = table(), tmp_path / "signed.aucross"
+    assert aucross("fit", path, *SMALL, "--out", signed).exit_code == 0
+    assert aucross("predict", signed, path, "--out", tmp_path / "d.csv").exit_code == 0
+    monkeypatch.setenv("AUCROSS_KEY_FILE", str(tmp_path / "other"))
+    assert "its signature is not by the key in use" in failure("predict", signed, path, "--out", tmp_path / "e.csv")
+
+
+def test_a_key_that_cannot_be_used_is_an_error_before_anything_is_trained(
+    failure, folder, table, tmp_path, monkeypatch
+):
+    path, short = table(), tmp_path / "short"
+    short.write_text("secret\n")
+    for name, line in (
+        (short, f"error: AUCROSS_KEY_FILE: {short} must hold a key of at least 16 bytes, got 6; make a longer one"),
+        (tmp_path / "none", f"error: AUCROSS_KEY_FILE: the key file {str(tmp_path / 'none')!r} cannot be read"),
+        ("", "error: AUCROSS_KEY_FILE: the key file '' cannot be read"),
+    ):
+        monkeypatch.setenv("AUCROSS_KEY_FILE", str(name))
+        assert failure("fit", path, *SMALL, "--out", tmp_path / "m.aucross").startswith(line)
+        assert failure("predict", folder / "model.aucross", path, "--out", tmp_path / "d.csv").startswith(line)
+
+
 def test_a_model_that_was_not_made_here(failure, folder, tmp_path):
     from aucross.deploy.storage import load, save  # noqa: PLC0415
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
 import subprocess
 import sys
 import zipfile
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -44,8 +44,12 @@ from aucross.core.cautious import CautiousBands
 from aucross.core.nested import NestedBands
 from aucross.core.targets import TargetBands
 from aucross.datasets import make_credit
+from aucross.deploy.archive import _header_digest
+from aucross.deploy.building import Builder
+from aucross.deploy.checking import Checker
+from aucross.deploy.describe import Description
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
-from aucross.deploy.object_tree import ObjectTree, TreeReader, listed_classes
+from aucross.deploy.listed import listed_classes
 from aucross.deploy.storage import load, read_header, read_metadata, save
 
 X, y = make_classification(700, n_features=8, n_informative=5, flip_y=0.2, random_state=0)
@@ -244,7 +248,7 @@ print(*clf.select(frame.drop(columns="issue_date"), 0.7).astype(int).tolist(), s
         assert run.stdout.strip() == "".join(str(int(chosen)) for chosen in clf.select(self.frame, 0.7))
 
 
-# ---- the tree of our own classes ----
+# ---- the description of our own classes ----
 
 
 def rank(seed):
@@ -264,13 +268,28 @@ RULES = {
 }
 
 
+def rebuilt(entries, arrays, **trusted):
+    """Send a description through the text of a file, check it and build it."""
+    entries = json.loads(json.dumps(entries, allow_nan=False))
+    arrays = [bytearray(array) for array in arrays]
+    checker = Checker(entries, arrays, 2**26)
+    checker.check_nodes()
+    checker.check_attributes(trusted)
+    return Builder(entries, arrays, trusted).build()
+
+
+def described(value):
+    description = Description()
+    description.node(value)
+    return description
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_every_rule_is_rebuilt_from_its_fields(name):
     rule = RULES[name]
-    tree = ObjectTree.of(rule)
-    root = json.loads(json.dumps(tree.root, allow_nan=False))
-    rebuilt = TreeReader(tree.leaves, listed_classes()).read(root)
-    rules = zip(rule.rules.values(), rebuilt.rules.values(), strict=True) if name == "groups" else [(rule, rebuilt)]
+    written = described(rule)
+    again = rebuilt(written.entries, written.arrays)
+    rules = zip(rule.rules.values(), again.rules.values(), strict=True) if name == "groups" else [(rule, again)]
     for before, after in rules:
         assert [after.band(coverage) for coverage in (1.0, 0.9, 0.5)] == [
             before.band(coverage) for coverage in (1.0, 0.9, 0.5)
@@ -279,35 +298,36 @@ def test_every_rule_is_rebuilt_from_its_fields(name):
 
 def test_what_an_object_has_cached_is_not_stored():
     clf = AUCGate(logistic, shallow, cv=3, random_state=0).fit(X, y)
-    before = ObjectTree.of(clf.band_rule_).root
+    before = described(clf.band_rule_).entries
     clf.select(X, 0.7)
     assert "InfluenceBands" in json.dumps(before)
-    assert ObjectTree.of(clf.band_rule_).root == before
+    assert described(clf.band_rule_).entries == before
 
 
 def test_a_field_that_the_file_does_not_know_takes_its_default():
-    root = ObjectTree.of(OptimalBands(rank(0))).root
-    del root["fields"]["width"]
-    leaves = ObjectTree.of(OptimalBands(rank(0))).leaves
-    assert TreeReader(leaves, listed_classes()).read(root).width == "full"
+    written = described(OptimalBands(rank(0)))
+    del written.entries[-1]["state"]["width"]
+    assert rebuilt(written.entries, written.arrays).width == "full"
 
 
 def test_a_field_that_this_version_does_not_know_is_an_error_that_names_it():
-    root = ObjectTree.of(OptimalBands(rank(0))).root
-    root["fields"]["curvature"] = 2
+    written = described(OptimalBands(rank(0)))
+    written.entries[-1]["state"]["curvature"] = 2
     with pytest.raises(ValueError, match=r"OptimalBands has no fields \['curvature'\]: .* newer aucross; update"):
-        TreeReader([], listed_classes()).read(root)
+        rebuilt(written.entries, written.arrays)
 
 
-@pytest.mark.parametrize("root", [{"@object": "os.system", "fields": {}}, {"@class": "x"}, {"plain": 1}])
-def test_a_tree_with_other_nodes_is_refused(root):
-    with pytest.raises(ValueError, match="a saved tree must"):
-        TreeReader([], listed_classes()).read(root)
+def test_a_parameter_that_the_file_does_not_know_takes_its_default(tmp_path):
+    clf = AUCross(logistic, random_state=0).fit(X, y)
+    del clf.nested, clf.estimator_.tol  # as if of an earlier version
+    loaded = round_trip(clf, tmp_path)
+    assert (loaded.nested, loaded.estimator_.tol) == (False, 1e-4)
 
 
-def test_only_classes_of_this_package_are_listed():
-    assert {name.partition(".")[0] for name in listed_classes()} == {"aucross"}
-    assert listed_classes()["aucross.estimators.auc.AUCross"] is AUCross
+def test_every_listed_class_is_found():
+    for name, listed in listed_classes().items():
+        assert isinstance(listed.cls, type), name
+    assert listed_classes()["aucross.AUCross"].cls is AUCross
 
 
 def test_a_frozen_model_is_stored_once_and_stays_one_object(tmp_path):
@@ -347,6 +367,14 @@ def change_header(path, **changes):
     rewrite(path, lambda members: {**members, "header.json": json.dumps(json.loads(members["header.json"]) | changes)})
 
 
+def reseal(path, **changes):
+    """Change the header as somebody would who means harm: the checksum fits."""
+    change_header(path, **changes)
+    with zipfile.ZipFile(path) as archive:
+        header = json.loads(archive.read("header.json"))
+    change_header(path, checksum=_header_digest(header))
+
+
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
 @pytest.mark.parametrize("read", [load, read_header, read_metadata])
 def test_a_truncated_file_is_an_error_that_names_the_file_and_the_remedy(saved, share, read):
@@ -374,7 +402,7 @@ def test_a_changed_byte_anywhere_is_found(saved):
     assert len(unnoticed) < 10
 
 
-@pytest.mark.parametrize("member", ["tree.json", "leaves.skops", "header.json"])
+@pytest.mark.parametrize("member", ["description.json", "arrays/6.npy", "header.json"])
 def test_a_member_that_was_exchanged_is_an_error(saved, member):
     other = saved.with_name("other.aucross")
     save(AUCross(logistic, coverage=0.5, random_state=1).fit(X, y), other)
@@ -393,7 +421,7 @@ def test_changed_metadata_are_found(saved):
 
 def test_further_members_are_an_error(saved):
     rewrite(saved, lambda members: {**members, "more": b""})
-    with pytest.raises(ValueError, match=r"it should hold header\.json, tree\.json and leaves\.skops"):
+    with pytest.raises(ValueError, match=r"it should hold header\.json, description\.json and numbered arrays"):
         load(saved)
 
 
@@ -410,10 +438,16 @@ def test_a_missing_file_is_a_file_not_found_error(tmp_path):
 
 
 def test_a_file_of_a_newer_format_names_the_version_that_wrote_it_and_says_to_update(saved):
-    change_header(saved, format_version=2, versions={"aucross": "7.1.0"})
+    change_header(saved, format_version=3, versions={"aucross": "7.1.0"})
     with pytest.raises(
-        ValueError, match=r"has format version 2, written by aucross 7\.1\.0; .* reads versions up to 1: update aucross"
+        ValueError, match=r"has format version 3, written by aucross 7\.1\.0, and version 2 is .*: update aucross"
     ):
+        load(saved)
+
+
+def test_a_file_of_the_format_before_the_first_release_is_refused(saved):
+    change_header(saved, format_version=1)
+    with pytest.raises(ValueError, match=r"clf\.aucross is refused: it has format version 1, .*; save the classifier"):
         load(saved)
 
 
@@ -506,41 +540,90 @@ def test_a_function_of_ones_own_needs_trust(scorecard, tmp_path):
     assert_same_answers(clf, load(tmp_path / "clf.aucross", trusted=["own_scorecard.double"]), X)
 
 
-def test_a_file_cannot_name_a_function_to_call(saved):
-    def exchange(members):
-        tree = json.loads(members["tree.json"])
-        tree["attributes"]["band_rule_"] = {"@object": "subprocess.Popen", "fields": {"args": ["true"]}}
-        return {**members, "tree.json": json.dumps(tree).encode()}
-
-    rewrite(saved, exchange)
-    with pytest.raises(ValueError, match="checksum"):
-        load(saved)
-    with zipfile.ZipFile(saved) as archive:
-        header, tree, leaves = (archive.read(name) for name in ("header.json", "tree.json", "leaves.skops"))
-    from aucross.deploy.storage import _checksum  # noqa: PLC0415 - as somebody would who means harm
-
-    change_header(saved, checksum=_checksum(json.loads(header), tree, leaves))
-    with pytest.raises(TypeError, match=r"types that are not listed: \['subprocess\.Popen'\]"):
-        load(saved)
-
-
 @pytest.mark.parametrize("trusted", [True, "own.Model", 3])
 def test_trusted_must_be_a_list(saved, trusted):
     with pytest.raises(TypeError, match="trusted must be a list of types or of their dotted names"):
         load(saved, trusted=trusted)
 
 
-def test_no_member_of_a_file_is_a_pickle(saved, tmp_path):
+def test_no_member_of_a_file_is_a_pickle(saved):
     import pickle  # noqa: PLC0415
 
     with zipfile.ZipFile(saved) as archive:
         contents = [archive.read(name) for name in archive.namelist()]
-        archive.extract("leaves.skops", tmp_path)
-    with zipfile.ZipFile(tmp_path / "leaves.skops") as archive:
-        contents += [archive.read(name) for name in archive.namelist()]
     for content in contents:
         with pytest.raises(Exception):  # noqa: B017, PT011 - whatever pickle says of other files
             pickle.loads(content)
+
+
+def test_every_array_of_a_file_is_a_plain_npy_file(saved):
+    with zipfile.ZipFile(saved) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".npy")]
+        arrays = [np.load(io.BytesIO(archive.read(name)), allow_pickle=False) for name in names]
+    assert any(np.array_equal(array, load(saved).held_out_.responses) for array in arrays)
+
+
+# ---- signatures ----
+
+KEY = b"a secret of the credit department"
+
+
+def test_a_signed_file_is_loaded_with_its_key_and_without_one(tmp_path):
+    clf, path = AUCross(logistic, random_state=0).fit(X, y), tmp_path / "clf.aucross"
+    save(clf, path, key=KEY, metadata={"target": "default"})
+    for key in (KEY, None):
+        assert_same_answers(clf, load(path, key=key), X)
+        assert read_metadata(path, key=key) == {"target": "default"}
+    assert len(read_header(path, key=KEY).signature) == 64
+
+
+@pytest.mark.parametrize("read", [load, read_header, read_metadata])
+def test_a_file_that_the_key_did_not_sign_is_refused(saved, read):
+    with pytest.raises(ValueError, match=r"clf\.aucross is refused: it is not signed, and a key is in use; take"):
+        read(saved, key=KEY)
+    save(load(saved), saved, key=b"a secret of somebody else")
+    with pytest.raises(ValueError, match=r"clf\.aucross is refused: its signature is not by the key in use; take"):
+        read(saved, key=KEY)
+    for signature in ("", "ä", None, 3, read_header(saved).signature[:-1]):
+        reseal(saved, signature=signature)
+        with pytest.raises(ValueError, match="is refused: it"):
+            read(saved, key=KEY)
+
+
+def test_whatever_is_changed_in_a_signed_file_is_found_though_the_checksums_fit(tmp_path):
+    clf, path = AUCross(logistic, random_state=0).fit(X, y), tmp_path / "clf.aucross"
+    save(clf, path, key=KEY)
+    signed = path.read_bytes()
+    other = tmp_path / "other.aucross"
+    save(AUCross(logistic, coverage=0.5, random_state=0).fit(X, y), other)
+    with zipfile.ZipFile(other) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    swapped = json.loads(members["header.json"]) | {"signature": read_header(path).signature}
+    rewrite(path, lambda _: {**members, "header.json": json.dumps(swapped)})
+    reseal(path)
+    assert load(path).coverage == 0.5  # whole by its checksums
+    with pytest.raises(ValueError, match="its signature is not by the key in use"):
+        load(path, key=KEY)
+    path.write_bytes(signed)
+    reseal(path, metadata={"approved": True})
+    assert read_metadata(path) == {"approved": True}
+    with pytest.raises(ValueError, match="its signature is not by the key in use"):
+        read_metadata(path, key=KEY)
+
+
+@pytest.mark.parametrize(
+    ("key", "error", "message"),
+    [
+        ("a secret of the credit department", TypeError, "key must be bytes, got str; pass"),
+        (b"short", ValueError, "key must have at least 16 bytes, got 5; make one"),
+    ],
+)
+def test_a_key_that_is_none_is_refused_by_saving_and_loading(saved, key, error, message):
+    before = saved.read_bytes()
+    for action in (lambda: save(load(saved), saved, key=key), lambda: load(saved, key=key)):
+        with pytest.raises(error, match=message):
+            action()
+    assert saved.read_bytes() == before
 
 
 # ---- what cannot be saved ----
@@ -559,11 +642,11 @@ def test_another_estimator_is_refused_with_a_remedy(tmp_path):
 
 def test_an_iterator_of_splits_is_refused_by_its_place(tmp_path):
     clf = AUCross(logistic, random_state=0).fit(X, y).set_params(cv=iter([1]))
-    with pytest.raises(TypeError, match=r"AUCross\.cv cannot be saved: got list_iterator, .* set_params\(cv=5\)"):
+    with pytest.raises(TypeError, match=r"AUCross\.cv cannot be saved: list_iterator .* set_params\(cv=5\)"):
         save(clf, tmp_path / "clf.aucross")
 
 
-def test_an_object_that_skops_cannot_store_is_refused_by_its_place(tmp_path):
+def test_an_object_without_a_stored_form_is_refused_by_its_place(tmp_path):
     clf = AUCross(logistic, random_state=0).fit(X, y)
     clf.view_ = memoryview(b"")
     with pytest.raises(TypeError, match=r"AUCross\.view_ cannot be saved: memoryview has no stored form: "):
@@ -572,7 +655,9 @@ def test_an_object_that_skops_cannot_store_is_refused_by_its_place(tmp_path):
 
 def test_a_lambda_is_refused_when_saving(tmp_path):
     clf = AUCross(make_pipeline(FunctionTransformer(lambda rows: rows), logistic), random_state=0).fit(X, y)
-    with pytest.raises(TypeError, match=r"a function without a name cannot be saved, .*<lambda>.*; define it with def"):
+    with pytest.raises(
+        TypeError, match=r"FunctionTransformer\.func cannot be saved: .*<lambda> has no name .*; define .* with def"
+    ):
         save(clf, tmp_path / "clf.aucross")
     assert list(tmp_path.iterdir()) == []
 
@@ -603,9 +688,9 @@ def test_metadata_come_back(tmp_path):
 def test_the_header_tells_class_versions_and_fingerprints(saved):
     header = read_header(saved)
     clf = load(saved)
-    assert (header.format_version, header.class_name, header.unlisted_types) == (1, "AUCross", [])
+    assert (header.format_version, header.class_name, header.unlisted_types) == (2, "AUCross", [])
     assert header.versions["sklearn"] == sklearn.__version__
-    assert {"python", "aucross", "numpy", "scipy", "skops"} <= header.versions.keys()
+    assert {"python", "aucross", "numpy", "scipy", "sklearn"} == header.versions.keys()
     assert header.model_fingerprint == model_fingerprint(clf)
     assert header.rule_fingerprint == rule_fingerprint(clf)
 
@@ -663,41 +748,73 @@ def test_equal_fits_have_equal_fingerprints_and_others_do_not():
 
 
 @pytest.mark.parametrize("name", ["SCross", "PlugIn", "AUCGate", "forest", "PlugInAUC"])
-def test_fingerprints_survive_use_and_storage(name, tmp_path, monkeypatch):
+def test_fingerprints_survive_use_and_storage(name, tmp_path):
     clf = METHODS[name].fit(X, y)
     before = model_fingerprint(clf), rule_fingerprint(clf)
     clf.select(X, 0.6)
     assert (model_fingerprint(clf), rule_fingerprint(clf)) == before
     loaded = round_trip(clf, tmp_path)
     assert (model_fingerprint(loaded), rule_fingerprint(loaded)) == before
-    monkeypatch.setattr("aucross.deploy.fingerprints._remembered", WeakKeyDictionary())  # as if of no file
-    assert model_fingerprint(loaded) == before[0]
 
 
-def test_a_loaded_classifier_keeps_the_fingerprint_of_its_file_until_it_is_fitted_again(saved, monkeypatch):
+def test_a_recalibrated_copy_has_the_same_model_and_another_rule(saved):
+    loaded, header = load(saved), read_header(saved)
+    again = loaded.recalibrate(X[:300])
+    assert model_fingerprint(again) == header.model_fingerprint
+    assert rule_fingerprint(again) != header.rule_fingerprint
+
+
+def test_a_model_that_is_fitted_in_place_has_another_fingerprint(saved):
     loaded = load(saved)
+    loaded.estimator_.set_params(C=0.01).fit(X[:300], y[:300])
+    assert model_fingerprint(loaded) != read_header(saved).model_fingerprint
+
+
+def test_after_an_update_of_a_library_a_loaded_model_keeps_the_fingerprint_of_its_file(saved, monkeypatch):
     kept = read_header(saved).model_fingerprint
-    monkeypatch.setattr("skops.io.dumps", None)  # nothing is computed anew
+    plain = Description._object
+
+    def written_by_another_version(self, value):
+        entry = plain(self, value)
+        if isinstance(value, LogisticRegression):
+            entry["state"]["new_in_this_version"] = 1
+        return entry
+
+    monkeypatch.setattr(Description, "_object", written_by_another_version)
+    monkeypatch.setattr(np, "__version__", "99.0")
+    loaded = load(saved)
     assert model_fingerprint(loaded) == kept
-    monkeypatch.undo()
-    assert model_fingerprint(loaded.recalibrate(X[:300])) == kept
-    assert rule_fingerprint(loaded.recalibrate(X[:300])) != read_header(saved).rule_fingerprint
-    loaded.set_params(estimator=LogisticRegression(C=0.01)).fit(X, y)
+    loaded.estimator_.fit(X[:300], y[:300])
     assert model_fingerprint(loaded) != kept
 
 
-def test_saving_without_skops_says_how_to_install_it(saved, monkeypatch):
-    monkeypatch.setitem(sys.modules, "skops.io", None)
-    monkeypatch.setitem(sys.modules, "skops", None)
-    with pytest.raises(
-        ModuleNotFoundError, match=r'needs skops, which is not installed; run: pip install "aucross\[deploy\]"'
-    ):
+@pytest.mark.parametrize("name", ["model_fingerprint", "rule_fingerprint"])
+def test_a_file_that_names_the_fingerprint_of_another_classifier_is_refused(saved, name):
+    reseal(saved, **{name: "0" * 64})
+    with pytest.raises(ValueError, match=r"clf\.aucross is refused: its header names the fingerprints of another"):
         load(saved)
+
+
+def test_saving_and_loading_take_no_optional_library(saved):
+    code = f"""
+import sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pandas", "pyarrow", "lightgbm", "torch", "skops"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, NotInstalled())
+from aucross import load, save
+save(load({str(saved)!r}), {str(saved)!r})
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
 
 
 def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch):
     save(METHODS["SCross"].fit(X, y), tmp_path / "clf.aucross")
     for name in [name for name in sys.modules if name.partition(".")[0] == "lightgbm"]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ModuleNotFoundError, match=r"the file needs lightgbm.*, which is not installed here"):
+    with pytest.raises(ModuleNotFoundError, match=r"clf\.aucross needs lightgbm.*, which is not installed here"):
         load(tmp_path / "clf.aucross")

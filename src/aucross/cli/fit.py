@@ -14,7 +14,7 @@ from aucross.cli.reports import check_report, report_path, write_model_report
 from aucross.cli.results import conclusion, coverages_with, evaluate, show_evaluation, show_groups
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.cli.screen import Screen
-from aucross.cli.storage import save_model
+from aucross.cli.storage import save_model, signing_key
 from aucross.cli.training import TrainingOptions, read_rows, train
 
 
@@ -44,6 +44,7 @@ class FitOptions(TrainingOptions):
         super().check()
         if self.score is not None and self.base is not None:
             raise UsageError("--score and --base both say what answers; give one of them")
+        signing_key()
         check_writable(self.out)
         if self.out.resolve() in (self.data.resolve(), self.test and self.test.resolve()):
             raise UsageError(f"--out: {self.out} is the table to read; name another file")

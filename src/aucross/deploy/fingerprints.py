@@ -1,33 +1,29 @@
 """Short names of content: a fingerprint is the same for equal models and rules, and another for all others.
 
-Saved files cannot be compared byte by byte, since skops numbers objects by their address. A fingerprint is taken of the
-values instead: plain values as JSON, arrays element by element, models of other libraries as skops writes them, without
-the addresses.
+It is taken of the description of an object (see describe), entry by entry, so that it does not matter in which order
+entries were written, nor which equal parts are one object.
 """
 
 from __future__ import annotations
 
-import io
 import json
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from operator import is_
 from typing import Any
 from weakref import WeakKeyDictionary
-from zipfile import ZipFile
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.deploy.object_tree import ObjectTree
-from aucross.deploy.skops_bytes import skops_bytes
+from aucross.deploy.describe import Description
 from aucross.estimators.base import SelectiveClassifier
 
 # What scores a row: a recalibrated classifier has the same model and another rule.
-_MODEL_PARTS = ("estimator_", "gate_", "reader_", "classes_", "response_method_")
+MODEL_PARTS = ("estimator_", "gate_", "reader_", "classes_", "response_method_")
+RULE = "band_rule_"
 
-# Fingerprints that loaded models had when they were saved, by the base model and with the other parts they describe.
-_remembered: WeakKeyDictionary[Any, tuple[list[Any], str]] = WeakKeyDictionary()
+# Of loaded models whose description libraries of another version write differently: what they have now, and what their
+# file has. It counts only as long as nothing about the model changes.
+_in_files: WeakKeyDictionary[Any, tuple[str, str]] = WeakKeyDictionary()
 
 
 def model_fingerprint(clf: SelectiveClassifier) -> str:
@@ -41,25 +37,13 @@ def model_fingerprint(clf: SelectiveClassifier) -> str:
     Returns
     -------
     str
-        64 hexadecimal digits. A loaded classifier has the fingerprint that its file names. Fingerprints taken with
-        different versions of scikit-learn or skops may differ for the same model.
+        64 hexadecimal digits, computed from the model as it is now. A loaded classifier has the fingerprint that its
+        file names, until it is fitted again.
     """
-    check_is_fitted(clf, "band_rule_")
-    model, *others = _model_parts(clf)
-    known, fingerprint = _remembered.get(model, ([], ""))
-    if fingerprint and len(known) == len(others) and all(map(is_, known, others)):
-        return fingerprint
-    return _fingerprint([model, *others])
-
-
-def remember_model_fingerprint(clf: SelectiveClassifier, fingerprint: str) -> None:
-    """Keep the fingerprint that a file names, so that decisions can be traced to it after libraries were updated."""
-    model, *others = _model_parts(clf)
-    _remembered[model] = (others, fingerprint)
-
-
-def _model_parts(clf: SelectiveClassifier) -> list[Any]:
-    return [getattr(clf, name) for name in _MODEL_PARTS if name in vars(clf)]
+    check_is_fitted(clf, RULE)
+    now = _described(clf, MODEL_PARTS)
+    at_load, in_file = _in_files.get(clf.estimator_, ("", ""))
+    return in_file if now == at_load else now
 
 
 def rule_fingerprint(clf: SelectiveClassifier) -> str:
@@ -73,60 +57,57 @@ def rule_fingerprint(clf: SelectiveClassifier) -> str:
     Returns
     -------
     str
-        64 hexadecimal digits.
+        64 hexadecimal digits, computed from the rule as it is now.
     """
-    check_is_fitted(clf, "band_rule_")
-    return _fingerprint(clf.band_rule_)
+    check_is_fitted(clf, RULE)
+    return _described(clf, (RULE,))
 
 
-def _fingerprint(value: Any) -> str:
-    tree = ObjectTree.of(value)
-    leaves = [_of_leaf(leaf) for leaf in tree.leaves]
-    return _of_json(_with_leaves(tree.root, leaves))
+def keep_fingerprint_of_file(clf: SelectiveClassifier, fingerprint: str) -> None:
+    """Let a model that was just loaded keep the name that its content has in its file."""
+    now = model_fingerprint(clf)
+    if now != fingerprint:
+        _in_files[clf.estimator_] = (now, fingerprint)
 
 
-def _with_leaves(node: Any, leaves: list[str]) -> Any:
-    """The tree with every leaf as its fingerprint: its number depends on which equal arrays are one object."""
+def fingerprints_in(entries: Sequence[Any], array_digests: Sequence[bytes]) -> tuple[str, str]:
+    """Fingerprints of model and rule of the classifier that a description is of."""
+    digests = _entry_digests(entries, array_digests)
+    state = entries[-1]["state"]
+    model, rule = (_of_parts(state, names, digests) for names in (MODEL_PARTS, (RULE,)))
+    return model, rule
+
+
+def _described(clf: SelectiveClassifier, names: Sequence[str]) -> str:
+    description = Description()
+    nodes = {name: description.node(vars(clf)[name]) for name in names if name in vars(clf)}
+    return _of_parts(nodes, names, _entry_digests(description.entries, description.digests))
+
+
+def _of_parts(nodes: Mapping[str, Any], names: Sequence[str], digests: Sequence[str]) -> str:
+    return _digest({name: nodes[name] for name in names if name in nodes}, digests, "")
+
+
+def _entry_digests(entries: Sequence[Any], array_digests: Sequence[bytes]) -> list[str]:
+    """A digest for each entry; references to others count as their digests."""
+    digests: list[str] = []
+    contents = iter(array_digests)
+    for entry in entries:
+        content = next(contents).hex() if "@array" in entry else ""
+        digests.append(_digest(entry, digests, content))
+    return digests
+
+
+def _digest(node: Any, digests: Sequence[str], content: str) -> str:
+    text = json.dumps([_resolved(node, digests), content], sort_keys=True)
+    return sha256(text.encode()).hexdigest()
+
+
+def _resolved(node: Any, digests: Sequence[str]) -> Any:
     if isinstance(node, list):
-        return [_with_leaves(item, leaves) for item in node]
+        return [_resolved(item, digests) for item in node]
     if isinstance(node, dict):
-        if "@leaf" in node:
-            return {"@leaf": leaves[node["@leaf"]]}
-        return {key: _with_leaves(value, leaves) for key, value in node.items()}
+        if "@ref" in node:
+            return {"@ref": digests[node["@ref"]]}
+        return {key: _resolved(value, digests) for key, value in node.items()}
     return node
-
-
-def _of_json(value: Any) -> str:
-    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def _of_leaf(leaf: Any) -> str:
-    if type(leaf) is np.ndarray and leaf.dtype != object:
-        return _of_array(leaf)
-    with ZipFile(io.BytesIO(skops_bytes(leaf))) as stored:
-        members = {name: _of_member(name, stored.read(name)) for name in stored.namelist() if name != "schema.json"}
-        schema = json.loads(stored.read("schema.json"))
-    return _of_json(_without_addresses(schema, members))
-
-
-def _of_member(name: str, content: bytes) -> str:
-    if name.endswith(".npy"):
-        return _of_array(np.load(io.BytesIO(content), allow_pickle=False))
-    return sha256(content).hexdigest()
-
-
-def _of_array(values: NDArray[Any]) -> str:
-    """By field, because the nodes of trees have gaps between their fields, which hold whatever was there before."""
-    digest = sha256(f"{values.shape} {values.dtype.descr}".encode())
-    for part in [values] if values.dtype.names is None else [values[name] for name in values.dtype.names]:
-        digest.update(np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()
-
-
-def _without_addresses(node: Any, members: dict[str, str]) -> Any:
-    if isinstance(node, list):
-        return [_without_addresses(item, members) for item in node]
-    if isinstance(node, dict):
-        left_out = ("__id__", "_skops_version", "protocol")
-        return {key: _without_addresses(value, members) for key, value in node.items() if key not in left_out}
-    return members.get(node, node) if isinstance(node, str) else node

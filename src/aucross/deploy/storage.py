@@ -1,47 +1,53 @@
-"""Fitted classifiers in files: no pickle, only listed types, a format version and a checksum.
+"""Fitted classifiers in files that cannot run anything: a description that is checked whole, then built step by step.
 
-A file is a zip archive of three members::
-
-    header.json    who wrote it, with which versions, fingerprints, the caller's metadata, the checksum of all
-    tree.json      the classifier as plain values (see object_tree)
-    leaves.skops   arrays and base models, to which the tree refers by number, as skops stores them
+The parts: `archive` is the file, `describe` takes a classifier apart, `listed`, `forms` and `roles` say what may be in
+a file, `checking` holds a description against them, and `building` puts the classifier together.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import logging
 import os
 import platform
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.deploy.fingerprints import model_fingerprint, remember_model_fingerprint, rule_fingerprint
-from aucross.deploy.object_tree import ObjectTree, TreeReader, listed_classes, types_named_in
-from aucross.deploy.skops_bytes import skops_bytes, skops_io
-from aucross.deploy.trusted_types import LISTED_TYPES, class_by_name, trusted_names
+from aucross.deploy.archive import (
+    FORMAT_NAME,
+    FORMAT_VERSION,
+    Content,
+    DamagedError,
+    NotSignedError,
+    OtherFormatError,
+    archive_bytes,
+    checked_key,
+    expansion_limit,
+    parsed_json,
+    read_archive,
+)
+from aucross.deploy.archive import read_header as read_archive_header
+from aucross.deploy.building import Builder
+from aucross.deploy.checking import Checker, RefusedError
+from aucross.deploy.describe import Description
+from aucross.deploy.fingerprints import fingerprints_in, keep_fingerprint_of_file
+from aucross.deploy.listed import full_name
 from aucross.estimators.base import SelectiveClassifier
 from aucross.system.files import write_whole
 
 logger = logging.getLogger(__name__)
 
-FORMAT_NAME = "aucross"
-FORMAT_VERSION = 1
-
-_HEADER, _TREE, _LEAVES = "header.json", "tree.json", "leaves.skops"
 # Libraries whose version a file always names; those of the base models are added.
-_LIBRARIES = ("aucross", "numpy", "scipy", "sklearn", "skops")
+_LIBRARIES = ("aucross", "numpy", "scipy", "sklearn")
 
 
 @dataclass(frozen=True)
@@ -59,11 +65,14 @@ class FileHeader:
     versions : dict
         Versions of Python and of the libraries at the time of saving, by name.
     model_fingerprint, rule_fingerprint : str
-        What scored the rows and what placed the bands, see :func:`model_fingerprint` and :func:`rule_fingerprint`.
+        What scored the rows and what placed the bands, see :func:`model_fingerprint` and :func:`rule_fingerprint`;
+        :func:`load` refuses a file whose content has others.
     unlisted_types : list of str
         Types that :func:`load` refuses unless they are named as trusted.
     metadata : dict
         What the caller gave to :func:`save`.
+    signature : str or None
+        Signature by a key, if the file was saved with one; only reading with the key checks it.
     """
 
     format_version: int
@@ -74,22 +83,20 @@ class FileHeader:
     rule_fingerprint: str
     unlisted_types: list[str] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Content:
-    """The members of a file, read and checked."""
-
-    header: FileHeader
-    tree: bytes
-    leaves: bytes
+    signature: str | None = None
 
 
 # ---- saving ----
 
 
-def save(clf: SelectiveClassifier, path: str | os.PathLike[str], *, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted classifier to a file, without pickle.
+def save(
+    clf: SelectiveClassifier,
+    path: str | os.PathLike[str],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    key: bytes | None = None,
+) -> None:
+    """Write a fitted classifier to a file that cannot run anything when it is loaded.
 
     Parameters
     ----------
@@ -100,6 +107,9 @@ def save(clf: SelectiveClassifier, path: str | os.PathLike[str], *, metadata: Ma
         The file; an existing one is replaced in one step.
     metadata : mapping, optional
         Anything that JSON can hold, such as the names of columns; :func:`read_metadata` returns it.
+    key : bytes, optional
+        A secret of at least 16 bytes to sign the file with (HMAC-SHA256). Whoever loads it with the same key knows that
+        an owner of the key wrote it.
 
     See Also
     --------
@@ -108,7 +118,7 @@ def save(clf: SelectiveClassifier, path: str | os.PathLike[str], *, metadata: Ma
     Notes
     -----
     The file holds the held-out scores and labels of the training rows, which place the bands, and not their features
-    (unless the base model keeps them, as nearest neighbours do).
+    (unless the base model keeps them, as nearest neighbours do). Folders of caches and checkpoints are not kept.
 
     Examples
     --------
@@ -132,65 +142,41 @@ def save(clf: SelectiveClassifier, path: str | os.PathLike[str], *, metadata: Ma
             "AUCross(pipeline)"
         )
     check_is_fitted(clf, "band_rule_")
-    path = Path(path)
-    tree = ObjectTree.of(clf)
-    leaves = _dump_leaves(tree)
-    unlisted = _unlisted_types(tree.root, leaves)
-    _refuse_functions_without_a_name(unlisted)
+    path, key = Path(path), checked_key(key)
+    described = Description()
+    described.node(clf)
+    _check_can_be_loaded(described)
+    model, rule = fingerprints_in(described.entries, described.digests)
     header = FileHeader(
         format_version=FORMAT_VERSION,
         class_name=type(clf).__name__,
         saved_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=_versions(tree, leaves),
-        model_fingerprint=model_fingerprint(clf),
-        rule_fingerprint=rule_fingerprint(clf),
-        unlisted_types=unlisted,
+        versions=_versions(described.libraries),
+        model_fingerprint=model,
+        rule_fingerprint=rule,
+        unlisted_types=sorted(described.unlisted),
         metadata=_checked_metadata(metadata),
     )
-    write_whole(path, _archive(header, json.dumps(tree.root).encode(), leaves))
-    if unlisted:
-        logger.warning("%s holds types that load refuses unless they are named: load(path, trusted=%s)", path, unlisted)
-
-
-def _dump_leaves(tree: ObjectTree) -> bytes:
-    for leaf, place in zip(tree.leaves, tree.places, strict=True):
-        if isinstance(leaf, Iterator):
-            raise TypeError(
-                f"{place} cannot be saved: got {type(leaf).__name__}, which can be read only once; pass a list, or "
-                "for splits that are no longer needed set_params(cv=5), and save again"
-            )
-    try:
-        return skops_bytes(tree.leaves, compression=ZIP_DEFLATED)
-    except Exception as error:
-        for leaf, place in zip(tree.leaves, tree.places, strict=True):
-            if (reason := _reason_not_stored(leaf)) is not None:
-                raise TypeError(
-                    f"{place} cannot be saved: {type(leaf).__name__} has no stored form: {reason}"
-                ) from error
-        raise
-
-
-def _reason_not_stored(leaf: Any) -> str | None:
-    try:
-        skops_bytes(leaf)
-    except Exception as error:  # whatever skops or the object itself raises
-        return str(error)
-    return None
-
-
-def _unlisted_types(root: Any, leaves: bytes) -> list[str]:
-    named = set(types_named_in(root)) - set(listed_classes())
-    stored = set(skops_io().get_untrusted_types(data=leaves))
-    return sorted((named | stored) - LISTED_TYPES)
-
-
-def _refuse_functions_without_a_name(types: Iterable[str]) -> None:
-    nameless = [name for name in types if "<lambda>" in name]
-    if nameless:
-        raise TypeError(
-            f"a function without a name cannot be saved, got {nameless}; define it with def in a module that can be "
-            "imported where the file is loaded"
+    about = {"format": FORMAT_NAME, **asdict(header)}
+    del about["signature"]  # the archive signs
+    text = json.dumps(described.entries, separators=(",", ":")).encode()
+    write_whole(path, archive_bytes(about, text, described.arrays, described.digests, key))
+    if described.unlisted:
+        logger.warning(
+            "%s holds types that load refuses unless they are named: load(path, trusted=%s)",
+            path,
+            header.unlisted_types,
         )
+
+
+def _check_can_be_loaded(described: Description) -> None:
+    """Refuse now what loading would refuse later."""
+    checker = Checker(described.entries, described.arrays, expansion_limit(sum(map(len, described.arrays))))
+    try:
+        checker.check_nodes()
+        checker.check_attributes(described.unlisted)
+    except ValueError as error:
+        raise TypeError(f"the classifier cannot be saved: {error}") from error
 
 
 def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -204,11 +190,10 @@ def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         raise ValueError(f"metadata must hold only what JSON can hold: {error}; convert it first") from error
 
 
-def _versions(tree: ObjectTree, leaves: bytes) -> dict[str, str]:
+def _versions(libraries: Iterable[str]) -> dict[str, str]:
     """Versions of this package, of those it stands on and of those that the saved types come from."""
-    types = [*types_named_in(tree.root), *skops_io().get_untrusted_types(data=leaves)]
-    libraries = dict.fromkeys([*_LIBRARIES, *sorted(name.partition(".")[0] for name in types)])
-    versions = {name: _version_of(name) for name in libraries}
+    names = dict.fromkeys([*_LIBRARIES, *sorted(libraries)])
+    versions = {name: _version_of(name) for name in names}
     return {"python": platform.python_version(), **{name: version for name, version in versions.items() if version}}
 
 
@@ -216,34 +201,14 @@ def _version_of(library: str) -> str | None:
     return getattr(sys.modules.get(library), "__version__", None)
 
 
-def _archive(header: FileHeader, tree: bytes, leaves: bytes) -> bytes:
-    about = {"format": FORMAT_NAME, **asdict(header)}
-    about["checksum"] = _checksum(about, tree, leaves)
-    buffer = io.BytesIO()
-    with ZipFile(buffer, "w", compression=ZIP_DEFLATED) as archive:
-        archive.writestr(_HEADER, json.dumps(about, indent=1))
-        archive.writestr(_TREE, tree)
-        archive.writestr(_LEAVES, leaves, compress_type=ZIP_STORED)  # compressed inside
-    return buffer.getvalue()
-
-
-def _checksum(about: Mapping[str, Any], tree: bytes, leaves: bytes) -> str:
-    """Of everything in the file but the checksum itself."""
-    rest = {key: value for key, value in about.items() if key != "checksum"}
-    digest = sha256()
-    for content in (json.dumps(rest, sort_keys=True).encode(), tree, leaves):
-        digest.update(sha256(content).digest())  # of digests, so that nothing can move from one part to the next
-    return digest.hexdigest()
-
-
 # ---- loading ----
 
 
-def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> Any:
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), key: bytes | None = None) -> Any:
     """Read a classifier that :func:`save` wrote.
 
-    Load only files that you trust. No file can make this function run code of its own or import a module that is not
-    listed, but trees and boosters are read by compiled code that was not written to withstand made-up content.
+    No file can make this function run, import, open or write anything that is not on the list of aucross or named in
+    `trusted`. What that means exactly is said in the guide to storage.
 
     Parameters
     ----------
@@ -251,7 +216,9 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
         The file.
     trusted : iterable of str or type, default=()
         Further types that the file may hold, or their dotted names, such as the class of your own base model. Their
-        modules are imported and their code is run.
+        modules are imported; objects get their attributes without a call of their class.
+    key : bytes, optional
+        A secret: only a file that was saved with the same key is loaded.
 
     Returns
     -------
@@ -266,120 +233,144 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) ->
     Notes
     -----
     The checksum finds damage and careless edits. It is no signature: whoever can write the file can write a fitting
-    checksum.
+    checksum, and only a key tells who wrote it.
     """
-    names = trusted_names(trusted)
-    content = _read_content(path)
-    root = json.loads(content.tree)
-    refused = sorted(set(_unlisted_types(root, content.leaves)) - set(names))
-    if refused:
+    name, trust, key = os.fspath(path), _trusted(trusted), checked_key(key)
+    with _naming(name):
+        about, content = read_archive(path, key)
+        header = _checked_header(about)
+        entries = parsed_json(content.description)
+        checker = Checker(entries, content.arrays, content.limit)
+        checker.check_nodes()
+    further = checker.further_classes | checker.further_functions
+    if refused := sorted(further - trust.keys()):
         raise TypeError(
-            f"{os.fspath(path)} holds types that are not listed: {refused}; if you know them and trust the file, pass "
+            f"{name} holds types that are not listed: {refused}; if you know them and trust the file, pass "
             f"load(path, trusted={refused})"
         )
-    _warn_of_other_version(path, content.header)
-    own = {name: class_by_name(name) for name in set(types_named_in(root)) - set(listed_classes())}
-    leaves = _load_leaves(content.leaves, [*LISTED_TYPES, *names])
-    clf = TreeReader(leaves, {**listed_classes(), **own}).read(root)
-    remember_model_fingerprint(clf, content.header.model_fingerprint)
+    _warn_of_other_version(name, header)
+    with _naming(name):
+        known = {further_name: _found(further_name, trust[further_name]) for further_name in further}
+        checker.check_attributes(known)
+        _check_fingerprints(header, entries, content)
+        clf = Builder(entries, content.arrays, known).build()
+        if type(clf).__name__ != header.class_name or not isinstance(clf, SelectiveClassifier):
+            raise RefusedError(
+                f"it must hold a {header.class_name}, as its header says, and holds a {type(clf).__name__}"
+            )
+        if header.versions != {**header.versions, **_versions(header.versions)}:
+            keep_fingerprint_of_file(clf, header.model_fingerprint)
     return clf
 
 
-def read_header(path: str | os.PathLike[str]) -> FileHeader:
-    """Read what a file says about itself, without loading the classifier.
+def read_header(path: str | os.PathLike[str], *, key: bytes | None = None) -> FileHeader:
+    """Read what a file says about itself, without loading the classifier or unpacking anything else.
 
     Parameters
     ----------
     path : path-like
         A file that :func:`save` wrote.
+    key : bytes, optional
+        A secret: only the header of a file that was saved with the same key is returned.
 
     Returns
     -------
     FileHeader
     """
-    return _read_content(path).header
+    key = checked_key(key)
+    with _naming(os.fspath(path)):
+        return _checked_header(read_archive_header(path, key))
 
 
-def read_metadata(path: str | os.PathLike[str]) -> dict[str, Any]:
+def read_metadata(path: str | os.PathLike[str], *, key: bytes | None = None) -> dict[str, Any]:
     """Read the metadata that was given to :func:`save`, without loading the classifier.
 
     Parameters
     ----------
     path : path-like
         A file that :func:`save` wrote.
+    key : bytes, optional
+        A secret: only the metadata of a file that was saved with the same key is returned.
 
     Returns
     -------
     dict
     """
-    return read_header(path).metadata
+    return read_header(path, key=key).metadata
 
 
-def _read_content(path: str | os.PathLike[str]) -> _Content:
-    name = os.fspath(path)
-    with open(path, "rb") as file:
-        content = io.BytesIO(file.read())
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """One sentence with the name of the file, whatever is wrong with it."""
     try:
-        about, tree, leaves = _read_members(content)
-        header = json.loads(about)
-    except Exception as error:  # a damaged archive fails in many ways
-        raise _damaged(name, f"{type(error).__name__}: {error}") from error
-    _check_format(name, header)
-    if header.get("checksum") != _checksum(header, tree, leaves):
-        raise _damaged(name, "its checksum does not fit its content")
-    known = {key: value for key, value in header.items() if key in FileHeader.__dataclass_fields__}
-    return _Content(FileHeader(**known), tree, leaves)
-
-
-def _read_members(content: io.BytesIO) -> list[bytes]:
-    with ZipFile(content) as archive:
-        # Repeated names would hide one content behind another.
-        if sorted(archive.namelist()) != sorted((_HEADER, _TREE, _LEAVES)):
-            raise BadZipFile(f"it should hold {_HEADER}, {_TREE} and {_LEAVES}, and holds {archive.namelist()}")
-        return [archive.read(member) for member in (_HEADER, _TREE, _LEAVES)]
-
-
-def _check_format(name: str, header: Any) -> None:
-    if not isinstance(header, dict) or header.get("format") != FORMAT_NAME:
-        raise _damaged(name, "its header does not say that aucross wrote it")
-    version = header.get("format_version")
-    if not isinstance(version, int) or version < 1:
-        raise _damaged(name, f"its format version is {version!r}")
-    if version > FORMAT_VERSION:
-        versions = header.get("versions")
-        written_by = versions.get("aucross", "?") if isinstance(versions, dict) else "?"
+        yield
+    except (OSError, MemoryError):
+        raise
+    except ModuleNotFoundError as error:
+        if "pip install" in str(error):  # it says itself what to do
+            raise
+        raise ModuleNotFoundError(
+            f"{name} needs {error.name}, which is not installed here: install it to load the file", name=error.name
+        ) from error
+    except DamagedError as error:
         raise ValueError(
-            f"{name} has format version {version}, written by aucross {written_by}; aucross {_version_of('aucross')} "
-            f"reads versions up to {FORMAT_VERSION}: update aucross, or save the classifier with this version"
-        )
+            f"{name} is not a whole file of aucross.deploy.save: {error}; it was cut off or changed after saving, so "
+            "take it from a backup or save the classifier again"
+        ) from error
+    except (OtherFormatError, NotSignedError, RefusedError) as error:
+        raise ValueError(f"{name} is refused: {error}") from error
+    except Exception as error:
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        raise ValueError(f"{name} is refused: its content makes no classifier: {reason[0]}") from error
 
 
-def _damaged(name: str, reason: str) -> ValueError:
-    return ValueError(
-        f"{name} is not a whole file of aucross.deploy.save: {reason}; it was cut off or changed after saving, so take "
-        "it from a backup or save the classifier again"
-    )
+def _checked_header(about: Mapping[str, Any]) -> FileHeader:
+    known = {name: value for name, value in about.items() if name in FileHeader.__dataclass_fields__}
+    header = FileHeader(**known)
+    if not isinstance(header.versions, dict) or not isinstance(header.metadata, dict):
+        raise DamagedError("its header lacks the versions or the metadata")
+    return header
 
 
-def _warn_of_other_version(path: str | os.PathLike[str], header: FileHeader) -> None:
+def _check_fingerprints(header: FileHeader, entries: Sequence[Any], content: Content) -> None:
+    """The fingerprints that a file names must be those of what it holds: the log of decisions relies on them."""
+    if (header.model_fingerprint, header.rule_fingerprint) != fingerprints_in(entries, content.digests):
+        raise RefusedError("its header names the fingerprints of another classifier")
+
+
+def _warn_of_other_version(name: str, header: FileHeader) -> None:
     saved, present = header.versions.get("sklearn"), _version_of("sklearn")
     if saved != present:
         warnings.warn(
-            f"{os.fspath(path)} was saved with scikit-learn {saved} and is loaded with {present}: its models may fail "
+            f"{name} was saved with scikit-learn {saved} and is loaded with {present}: its models may fail "
             "or answer differently; install the version of the file, or fit and save again",
             UserWarning,
             stacklevel=3,
         )
 
 
-def _load_leaves(leaves: bytes, trusted: list[str]) -> Any:
-    with warnings.catch_warnings():
-        # One warning per estimator inside would follow ours.
-        warnings.simplefilter("ignore", InconsistentVersionWarning)
-        try:
-            return skops_io().loads(leaves, trusted=trusted)
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                f"the file needs {error.name}, which is not installed here: install it to load the file",
-                name=error.name,
-            ) from error
+# ---- trust ----
+
+
+def _trusted(trusted: Any) -> dict[str, Any]:
+    """What a caller trusts, by name: the types themselves, or None where only the name is given."""
+    if isinstance(trusted, str | bool) or not isinstance(trusted, Iterable):
+        raise TypeError(
+            f"trusted must be a list of types or of their dotted names, got {trusted!r}; pass for example "
+            'trusted=["my_package.models.Scorecard"]'
+        )
+    return {
+        value if isinstance(value, str) else full_name(value): None if isinstance(value, str) else value
+        for value in trusted
+    }
+
+
+def _found(name: str, given: Any) -> Any:
+    """A trusted class or function; only what a file uses is imported."""
+    if given is not None:
+        return given
+    module, _, attribute = name.rpartition(".")
+    found = getattr(import_module(module), attribute, None)
+    if found is None:
+        raise RefusedError(f"{module} has no {attribute}, which the file needs")
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -88,6 +89,38 @@ class FittedNetwork:
         network = network.to(dtype)
         if reader.images is not None:
             network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return cls(network, reader, body, method, options, n_classes)
+
+    @classmethod
+    def of_weights(
+        cls,
+        weights: Mapping[str, NDArray[Any]],
+        *,
+        reader: Reader,
+        body: Body,
+        method: Method,
+        options: TrainingOptions,
+        n_classes: int,
+    ) -> FittedNetwork:
+        """A network with a body of this package and given weights, from a file that may say anything.
+
+        The network is first laid out without memory, so that none is taken that the weights do not fill.
+        """
+        parts = ((reader, Reader), (method, Method), (options, TrainingOptions), (n_classes, int))
+        sizes = [getattr(body, "keywords", {}).get("n_blocks", 1), len(getattr(method, "head_sizes", ()))]
+        if not all(isinstance(part, kind) for part, kind in parts) or max(sizes) > len(weights):
+            raise ValueError("a network must have a reader, a method, options, and weights for all its layers")
+        with torch.device("meta"):
+            fitted = cls.untrained(reader, body, method, options, n_classes=n_classes)
+        if _shapes(fitted.network) != {name: torch.Size(values.shape) for name, values in weights.items()}:
+            raise ValueError("the weights of a network must have the shapes of its layers")
+        network = fitted.network.to_empty(device="cpu")
+        with own_random_state(0, torch.device("cpu")):  # nobody else's random numbers must change by it
+            network.front = reader.front()[0].to(tensor_type(options.precision))
+        network.load_state_dict({name: torch.tensor(values) for name, values in weights.items()})
+        if reader.images is not None:
+            network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        network.eval()
         return cls(network, reader, body, method, options, n_classes)
 
     def answers(self, X: Any) -> tuple[FloatArray, FloatArray]:

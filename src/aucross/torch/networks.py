@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
+from itertools import accumulate
 from math import log
 from typing import Any
 
@@ -88,13 +89,13 @@ class TableFront(nn.Module):
     def __init__(self, *, n_numbers: int, n_codes: Sequence[int]) -> None:
         super().__init__()
         self.n_outputs = n_numbers + EMBEDDING_WIDTH * len(n_codes)
-        starts = torch.tensor([0, *n_codes], dtype=torch.int64).cumsum(0)
+        *starts, n_vectors = accumulate(n_codes, initial=0)
         self.starts: Tensor
-        self.register_buffer("starts", starts[:-1], persistent=False)
-        self.vectors = nn.Embedding(int(starts[-1]), EMBEDDING_WIDTH) if len(n_codes) else None
+        self.register_buffer("starts", torch.tensor(starts, dtype=torch.int64), persistent=False)
+        self.vectors = nn.Embedding(n_vectors, EMBEDDING_WIDTH) if len(n_codes) else None
         if self.vectors is not None:
             with torch.no_grad():
-                self.vectors.weight[starts[:-1]] = 0.0
+                self.vectors.weight[starts] = 0.0
 
     def forward(self, numbers: Tensor, codes: Tensor) -> Tensor:
         """Return one row of numbers and vectors for each row of the table."""

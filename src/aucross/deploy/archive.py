@@ -1,0 +1,263 @@
+"""The file itself: a zip archive, read within limits, with a checksum against damage and a signature if there is a key.
+
+::
+
+    header.json         what the file says about itself; stored as it is, so that reading it unpacks nothing else
+    description.json    what is to be built, stored as it is (see describe)
+    arrays/0.npy ...    the arrays that the description refers to, each a plain .npy file, lightly compressed
+
+Nothing is read before the sizes that the archive declares are known to be within the limits, and nothing is used before
+the checksum fits.
+"""
+
+from __future__ import annotations
+
+import hmac
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, BinaryIO
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+FORMAT_NAME = "aucross"
+FORMAT_VERSION = 2
+
+HEADER, DESCRIPTION = "header.json", "description.json"
+
+LARGEST_HEADER = 4 * 2**20
+LARGEST_DESCRIPTION = 256 * 2**20
+
+# What a file may become in memory: arrays of zeros pack a thousand to one, but no real model is made of them alone.
+_ALWAYS_ALLOWED = 64 * 2**20
+_MOST_EXPANSION = 32
+
+# Fast, and within 5 % of the size that slower levels reach on scores.
+_LEVEL = 1
+_SHORTEST_KEY = 16
+
+
+@dataclass(frozen=True)
+class Content:
+    """What an archive holds beside its header.
+
+    Attributes
+    ----------
+    description : bytes
+        JSON.
+    arrays : list of bytearray
+        The .npy files.
+    digests : list of bytes
+        SHA-256 of each array.
+    limit : int
+        Bytes that may be taken to build what is described.
+    """
+
+    description: bytes
+    arrays: list[bytearray]
+    digests: list[bytes]
+    limit: int
+
+
+class DamagedError(ValueError):
+    """An archive that is not as it was written."""
+
+
+class NotSignedError(ValueError):
+    """An archive without a signature by the key in use."""
+
+
+class OtherFormatError(ValueError):
+    """An archive of another version of the format."""
+
+
+def expansion_limit(size: int) -> int:
+    """Bytes that a file of a size may become in memory."""
+    return _ALWAYS_ALLOWED + _MOST_EXPANSION * size
+
+
+# ---- writing ----
+
+
+def archive_bytes(
+    header: Mapping[str, Any], description: bytes, arrays: Sequence[bytes], digests: Sequence[bytes], key: bytes | None
+) -> bytes:
+    """The bytes of an archive; `header` gets its checksums and, with a key, its signature."""
+    sealed = {**header, "content": _content_digest(description, digests)}
+    if key is not None:
+        sealed["signature"] = _signature(sealed, key)
+    sealed["checksum"] = _header_digest(sealed)
+    about = json.dumps(sealed, indent=1).encode()
+    if len(about) > LARGEST_HEADER:
+        raise ValueError(
+            f"metadata must be small enough for a header of {LARGEST_HEADER // 2**20} MiB, got {len(about):,} bytes; "
+            "keep large tables in a file of their own"
+        )
+    for compression in (ZIP_DEFLATED, ZIP_STORED):
+        packed = _packed(about, description, arrays, compression)
+        if sum(map(len, arrays)) + len(description) <= expansion_limit(len(packed)):
+            break
+    return packed
+
+
+def _packed(about: bytes, description: bytes, arrays: Sequence[bytes], compression: int) -> bytes:
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w", compresslevel=_LEVEL) as archive:
+        archive.writestr(HEADER, about, compress_type=ZIP_STORED)
+        archive.writestr(DESCRIPTION, description, compress_type=ZIP_STORED)
+        for number, array in enumerate(arrays):
+            archive.writestr(_array_name(number), array, compress_type=compression)
+    return buffer.getvalue()
+
+
+def _array_name(number: int) -> str:
+    return f"arrays/{number}.npy"
+
+
+# ---- reading ----
+
+
+def read_header(path: str | os.PathLike[str], key: bytes | None) -> dict[str, Any]:
+    """The header of an archive, checked against its checksum and the key; nothing else is read."""
+    with open(path, "rb") as file:
+        return _in_archive(file, lambda archive: _header(archive, key))
+
+
+def read_archive(path: str | os.PathLike[str], key: bytes | None) -> tuple[dict[str, Any], Content]:
+    """Header and content, checked against the limits, the checksums and the key."""
+
+    def read(archive: ZipFile) -> tuple[dict[str, Any], Content]:
+        header = _header(archive, key)
+        content = _content(archive, os.fstat(file.fileno()).st_size)
+        if header.get("content") != _content_digest(content.description, content.digests):
+            raise DamagedError("its checksum does not fit its content")
+        return header, content
+
+    with open(path, "rb") as file:
+        return _in_archive(file, read)
+
+
+def _in_archive(file: BinaryIO, read: Any) -> Any:
+    try:
+        with ZipFile(file) as archive:
+            return read(archive)
+    except (DamagedError, NotSignedError, OtherFormatError):
+        raise
+    except Exception as error:  # a damaged archive fails in many ways
+        raise DamagedError(f"{type(error).__name__}: {error}") from error
+
+
+def _header(archive: ZipFile, key: bytes | None) -> dict[str, Any]:
+    member = archive.getinfo(HEADER)
+    _check_stored(member, LARGEST_HEADER)
+    header = parsed_json(archive.read(member))
+    _check_format(header)
+    if header.get("checksum") != _header_digest(header):
+        raise DamagedError("its checksum does not fit its header")
+    if key is not None:
+        _check_signature(header, key)
+    return header
+
+
+def _check_format(header: Any) -> None:
+    if not isinstance(header, dict) or header.get("format") != FORMAT_NAME:
+        raise DamagedError("its header does not say that aucross wrote it")
+    version, versions = header.get("format_version"), header.get("versions")
+    if type(version) is not int or version < 1:
+        raise DamagedError(f"its format version is {version!r}")
+    written_by = versions.get("aucross", "?") if isinstance(versions, dict) else "?"
+    if version > FORMAT_VERSION:
+        raise OtherFormatError(
+            f"it has format version {version}, written by aucross {written_by}, and version {FORMAT_VERSION} is the "
+            "latest that can be read here: update aucross, or save the classifier with this version"
+        )
+    if version < FORMAT_VERSION:
+        raise OtherFormatError(
+            f"it has format version {version}, which was never released and is not read any more; save the classifier "
+            "again"
+        )
+
+
+def _content(archive: ZipFile, size: int) -> Content:
+    members = archive.infolist()
+    expected = [HEADER, DESCRIPTION, *map(_array_name, range(len(members) - 2))]
+    if [member.filename for member in members] != expected:
+        raise BadZipFile(f"it should hold {HEADER}, {DESCRIPTION} and numbered arrays, in this order")
+    _, description, *arrays = members
+    _check_stored(description, LARGEST_DESCRIPTION)
+    limit = expansion_limit(size)
+    # Members that overlap would be read once each.
+    if sum(member.compress_size for member in members) > size or sum(member.file_size for member in members) > limit:
+        raise DamagedError(f"it would unpack to more than the {limit:,} bytes that a file of its size may")
+    contents = [_unpacked(archive, member) for member in arrays]
+    digests = [sha256(content).digest() for content in contents]
+    return Content(archive.read(description), contents, digests, limit)
+
+
+def _check_stored(member: ZipInfo, largest: int) -> None:
+    if member.compress_type != ZIP_STORED or member.file_size != member.compress_size or member.file_size > largest:
+        raise DamagedError(f"{member.filename} must be stored as it is, in at most {largest:,} bytes")
+
+
+def _unpacked(archive: ZipFile, member: ZipInfo) -> bytearray:
+    if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+        raise DamagedError(f"{member.filename} is compressed in a way that is not used here")
+    with archive.open(member) as file:
+        content = bytearray(file.read(member.file_size))  # no more than is declared, whatever is packed
+    if len(content) != member.file_size:
+        raise DamagedError(f"{member.filename} does not have the size that is declared")
+    return content
+
+
+def parsed_json(text: bytes) -> Any:
+    """JSON without the words for infinity and NaN, which JSON does not have."""
+    return json.loads(text.decode(), parse_constant=_refuse_constant)
+
+
+def _refuse_constant(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON")
+
+
+# ---- checksums and signatures ----
+
+
+def _content_digest(description: bytes, arrays: Sequence[bytes]) -> str:
+    """Of digests, so that nothing can move from one member to the next."""
+    return sha256(sha256(description).digest() + b"".join(arrays)).hexdigest()
+
+
+def _header_digest(header: Mapping[str, Any]) -> str:
+    return sha256(_sealed(header, "checksum")).hexdigest()
+
+
+def _signature(header: Mapping[str, Any], key: bytes) -> str:
+    """Of the header, which names the digest of all other members."""
+    return hmac.new(key, _sealed(header, "checksum", "signature"), sha256).hexdigest()
+
+
+def _sealed(header: Mapping[str, Any], *left_out: str) -> bytes:
+    rest = {name: value for name, value in header.items() if name not in left_out}
+    return json.dumps(rest, sort_keys=True).encode()
+
+
+def _check_signature(header: Mapping[str, Any], key: bytes) -> None:
+    signature = header.get("signature")
+    if signature is None:
+        raise NotSignedError("it is not signed, and a key is in use; take a signed file, or save it with key=...")
+    if not isinstance(signature, str) or not hmac.compare_digest(signature.encode(), _signature(header, key).encode()):
+        raise NotSignedError("its signature is not by the key in use; take the file from its owner, or another key")
+
+
+def checked_key(key: Any) -> bytes | None:
+    """A key as bytes, or None."""
+    if key is None:
+        return None
+    if not isinstance(key, bytes):
+        raise TypeError(f"key must be bytes, got {type(key).__name__}; pass for example Path(name).read_bytes()")
+    if len(key) < _SHORTEST_KEY:
+        raise ValueError(
+            f"key must have at least {_SHORTEST_KEY} bytes, got {len(key)}; make one with secrets.token_bytes(32)"
+        )
+    return key

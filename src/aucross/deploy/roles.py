@@ -1,0 +1,108 @@
+"""What may stand where: attributes that hold objects, words or nothing at all.
+
+An attribute holds plain values and arrays, unless it is named here. The names are those that scikit-learn and this
+package use throughout: what is called `estimator_` holds a model, in whatever class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+_MODELS_IN = (
+    *("estimator", "estimator_", "estimators", "estimators_", "best_estimator_", "final_estimator", "final_estimator_"),
+    *("steps", "transformers", "transformers_", "transformer_list", "remainder", "_remainder"),
+    *("init", "init_", "indicator_", "calibrators", "gate", "gate_", "le_"),
+    *("_encoder", "_label_binarizer", "_label_encoder", "_le", "_preprocessor", "_scaler"),
+)
+_RANDOM_IN = ("random_state", "_random_state", "_rng", "_feature_subsample_rng")
+_TYPES_IN = ("dtype", "_fit_dtype", "_fill_dtype", "dtype_include", "dtype_exclude")
+
+_HOLDS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(_MODELS_IN, frozenset({"model"})),
+    **dict.fromkeys(_RANDOM_IN, frozenset({"random"})),
+    **dict.fromkeys(_TYPES_IN, frozenset({"type"})),
+    **dict.fromkeys(("func", "inverse_func", "score_func"), frozenset({"function"})),
+    **dict.fromkeys(("cv", "_checked_cv_orig"), frozenset({"splitter"})),
+    # Searches over parameters may have tried anything that a parameter may be.
+    **dict.fromkeys(
+        ("param_grid", "param_distributions", "best_params_", "cv_results_"),
+        frozenset({"model", "value", "splitter", "random", "type"}),
+    ),
+    "_Booster": frozenset({"booster"}),
+    "_bin_mapper": frozenset({"bins"}),
+    "_loss": frozenset({"loss"}),
+    "_metadata_request": frozenset({"request"}),
+    "_optimizer": frozenset({"optimizer"}),
+    "_predictors": frozenset({"predictor"}),
+    "body": frozenset({"body"}),
+    "bsplines_": frozenset({"spline"}),
+    "calibrated_classifiers_": frozenset({"calibrated"}),
+    "calibrators": frozenset({"calibrator", "model"}),
+    "named_estimators_": frozenset({"model", "bunch"}),
+    "network_": frozenset({"network"}),
+    "start": frozenset({"network"}),
+    "transformers": frozenset({"model", "selector"}),
+    "tree_": frozenset({"tree"}),
+}
+
+# Classes of this package may hold each other, and models, in any attribute.
+_IN_OWN_CLASSES = frozenset({"model", "value"})
+
+# Roles that plain values may have anywhere.
+ALWAYS = frozenset({"matrix"})
+
+# Attributes that code here or in scikit-learn takes as the name of a method to call, or for a place to write to.
+_WORDS_OF_METHODS = frozenset(
+    {
+        *("auto", "predict_proba", "decision_function", "predict", "transform"),
+        *("sigmoid", "isotonic", "temperature", "kd_tree", "ball_tree", "brute"),
+        *("yeo-johnson", "box-cox", "quantile", "uniform", "kmeans", "inverted_cdf", "averaged_inverted_cdf"),
+        *("closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "linear", "median_unbiased"),
+        *("normal_unbiased", "lower", "higher", "midpoint", "nearest", "gbtree", "uniform", "gradient_based"),
+        "warn",
+    }
+)
+_ONLY: dict[str, frozenset[Any]] = {
+    "memory": frozenset({None}),
+    "callbacks": frozenset({None}),
+    "checkpoint_folder": frozenset({None}),
+    "importance_getter": frozenset({"auto"}),
+}
+
+_THREADS = frozenset({"n_jobs", "n_threads", "nthread", "num_threads"})
+_MOST_THREADS = 4096
+
+# Attributes that are not stored: they belong to the machine that trained, and loading takes them for None.
+NOT_STORED = frozenset({"memory", "checkpoint_folder"})
+# Attributes that are not stored at all: who watches a fit is no part of the model.
+LEFT_OUT = frozenset({"_skl_callbacks", "_skl_callbacks_to_teardown", "_sklearn_version"})
+
+
+def roles_in(attribute: str, *, is_own: bool) -> frozenset[str]:
+    """Roles of the objects that an attribute may hold."""
+    return _HOLDS.get(attribute, frozenset()) | ALWAYS | (_IN_OWN_CLASSES if is_own else frozenset())
+
+
+def check_plain_value(attribute: str, node: Any) -> None:
+    """Refuse words that could name a method or a file where only some have a meaning, and thousands of threads."""
+    if attribute in _ONLY and (isinstance(node, list | dict) or node not in _ONLY[attribute]):
+        raise ValueError(f"{attribute} must be one of {sorted(map(str, _ONLY[attribute]))}")
+    if attribute in _THREADS and not (node is None or (type(node) is int and abs(node) <= _MOST_THREADS)):
+        raise ValueError(f"{attribute} must be None or a whole number up to {_MOST_THREADS}")
+    if "method" in attribute:
+        wrong = [word for word in words_of(node) if word not in _WORDS_OF_METHODS]
+        if wrong:
+            raise ValueError(f"{attribute} must be the name of a known method, got {wrong[0]!r}")
+
+
+def words_of(node: Any) -> Iterator[str]:
+    """All text in a node."""
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, list):
+        for item in node:
+            yield from words_of(item)
+    elif isinstance(node, dict):
+        for item in node.values():
+            yield from words_of(item)
