@@ -25,8 +25,8 @@ from aucross.torch import VGG16
 from aucross.torch.images import ImageRows, ImageScale
 from aucross.torch.methods import CrossEntropy
 from aucross.torch.networks import Network
-from aucross.torch.options import TrainingOptions
-from aucross.torch.training import LabelledRows, Training
+from aucross.torch.options import NetworkOptions
+from aucross.torch.training import NetworkRows, Training
 
 BATCH = 128
 N_BATCHES = 4
@@ -67,11 +67,11 @@ def our_epoch(size: int, *, half_size: bool = False) -> Callable[[], None]:
     method = CrossEntropy()
     network = Network(front=nn.Identity(), body=VGG16(width=WIDTH), heads=method.heads(round(512 * WIDTH), 2))
     network = network.to(memory_format=torch.channels_last)
-    options = TrainingOptions(
+    options = NetworkOptions(
         max_epochs=1000, batch_size=BATCH, lr=0.01, augment="flip", half_size_epochs=999 if half_size else 0
     )
     training = Training(
-        network, LabelledRows(rows, torch.tensor(labels)), method, options, n_classes=2, seed=0, validation=None
+        network, NetworkRows(rows, torch.tensor(labels)), method, options, n_classes=2, seed=0, validation=None
     )
 
     class Silent:

@@ -9,9 +9,9 @@ from torch import nn
 
 from aucross.torch.methods import CrossEntropy, GamblersMethod, SelectiveNetMethod, SelfAdaptiveMethod
 from aucross.torch.networks import Network
-from aucross.torch.options import TrainingOptions
+from aucross.torch.options import NetworkOptions
 from aucross.torch.tables import TableRows
-from aucross.torch.training import LabelledRows, Training
+from aucross.torch.training import NetworkRows, Training
 
 N_ROWS = 12
 
@@ -21,8 +21,8 @@ def training(method, *, seed=3, **options):
     network = Network(front=First(), body=nn.Identity(), heads=method.heads(2, 2)).double()
     rng = np.random.default_rng(1)
     inputs = TableRows.of((rng.normal(size=(N_ROWS, 2)), np.zeros((N_ROWS, 0), dtype=np.int64)), "float64")
-    rows = LabelledRows(inputs, torch.tensor(np.arange(N_ROWS) % 2))
-    options = TrainingOptions(**{"max_epochs": 4, "batch_size": 5, "precision": "float64", **options})
+    rows = NetworkRows(inputs, torch.tensor(np.arange(N_ROWS) % 2))
+    options = NetworkOptions(**{"max_epochs": 4, "batch_size": 5, "precision": "float64", **options})
     return Training(network, rows, method, options, n_classes=2, seed=seed)
 
 

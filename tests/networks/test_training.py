@@ -31,7 +31,7 @@ from aucross.torch import (
 from aucross.torch.checkpoints import Checkpoint
 from aucross.torch.devices import find_device, low_precision, threads
 from aucross.torch.networks import RowNorm, weighted_rows
-from aucross.torch.options import TrainingOptions
+from aucross.torch.options import NetworkOptions
 from aucross.torch.tables import TableRows
 from aucross.torch.training import Training, batches_of, check_batches
 
@@ -134,13 +134,13 @@ def test_rows_that_fit_into_one_batch_hold_every_class():
 
 
 def test_the_step_schedule_halves_the_rate_every_25_epochs():
-    options = TrainingOptions(lr=0.1)
+    options = NetworkOptions(lr=0.1)
     rates = [options.learning_rate(epoch, 3, 10) for epoch in (0, 24, 25, 49, 50, 299)]
     assert rates == pytest.approx([0.1, 0.1, 0.05, 0.05, 0.025, 0.1 / 2**11])
 
 
 def test_the_one_cycle_schedule_rises_and_falls():
-    options = TrainingOptions(lr=0.1, schedule="one-cycle", max_epochs=10)
+    options = NetworkOptions(lr=0.1, schedule="one-cycle", max_epochs=10)
     rates = [options.learning_rate(epoch, step, 10) for epoch in range(10) for step in range(10)]
     top = int(np.argmax(rates))
     assert 28 <= top <= 31
@@ -152,7 +152,7 @@ def test_the_one_cycle_schedule_rises_and_falls():
 
 
 def test_without_a_schedule_the_rate_stays():
-    assert TrainingOptions(lr=0.3, schedule=None).learning_rate(100, 0, 1) == 0.3
+    assert NetworkOptions(lr=0.3, schedule=None).learning_rate(100, 0, 1) == 0.3
 
 
 # ---- stopping ----

@@ -277,7 +277,7 @@ def _networks() -> Iterator[Listed]:
         yield Listed(f"aucross.{name}", "aucross.torch.classifiers")
     yield Listed("aucross.SelectiveNetwork", "aucross.torch.network_classifier")
     for module, names in (
-        ("fitted", "Reader"),
+        ("fitted", "RowReader"),
         ("images", "ImageScale"),
         ("methods", "CrossEntropy GamblersMethod SelectiveNetMethod SelfAdaptiveMethod"),
         ("tables", "TableEncoder"),
@@ -285,7 +285,7 @@ def _networks() -> Iterator[Listed]:
         for name in names.split():
             yield Listed(f"aucross.{name}", f"aucross.torch.{module}", "value", ByFields())
     options = ByFields({"checkpoint_folder": None})
-    yield Listed("aucross.TrainingOptions", "aucross.torch.options", "value", options)
+    yield Listed("aucross.NetworkOptions", "aucross.torch.options", "value", options)
     network = BySteps(_words("reader body method options n_classes weights"), _take_network, _put_network)
     yield Listed("aucross.FittedNetwork", "aucross.torch.fitted", "network", network)
 

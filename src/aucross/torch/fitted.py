@@ -15,17 +15,17 @@ from torch import Tensor, nn
 from aucross.estimators.training_rows import take_rows
 from aucross.torch.devices import find_device, own_random_state, tensor_type, threads
 from aucross.torch.images import ImageRows, ImageScale, is_images
-from aucross.torch.methods import Method
+from aucross.torch.methods import NetworkMethod
 from aucross.torch.networks import Body, Network, TableFront, build_body, build_network
-from aucross.torch.options import TrainingOptions
+from aucross.torch.options import NetworkOptions
 from aucross.torch.tables import TableEncoder, TableRows
-from aucross.torch.training import History, LabelledRows, RowSource, Training, check_batches, score
+from aucross.torch.training import History, NetworkRows, RowSource, Training, check_batches, score
 
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Reader:
+class RowReader:
     """How rows become tensors: as a table, or as images of one size."""
 
     table: TableEncoder | None = None
@@ -36,7 +36,7 @@ class Reader:
         """Learn from training rows."""
         return cls(images=ImageScale.fit(X)) if is_images(X) else cls(table=TableEncoder.fit(X, weight))
 
-    def read(self, X: Any, options: TrainingOptions) -> RowSource:
+    def read(self, X: Any, options: NetworkOptions) -> RowSource:
         """Rows from which batches can be taken."""
         if self.images is not None:
             return ImageRows.of(X, self.images, augment=options.augment, precision=options.precision)
@@ -67,15 +67,15 @@ class FittedNetwork:
     """
 
     network: Network
-    reader: Reader
+    reader: RowReader
     body: Body
-    method: Method
-    options: TrainingOptions
+    method: NetworkMethod
+    options: NetworkOptions
     n_classes: int
 
     @classmethod
     def untrained(
-        cls, reader: Reader, body: Body, method: Method, options: TrainingOptions, *, n_classes: int
+        cls, reader: RowReader, body: Body, method: NetworkMethod, options: NetworkOptions, *, n_classes: int
     ) -> FittedNetwork:
         """A new network for rows as `reader` reads them."""
         dtype = tensor_type(options.precision)
@@ -96,17 +96,17 @@ class FittedNetwork:
         cls,
         weights: Mapping[str, NDArray[Any]],
         *,
-        reader: Reader,
+        reader: RowReader,
         body: Body,
-        method: Method,
-        options: TrainingOptions,
+        method: NetworkMethod,
+        options: NetworkOptions,
         n_classes: int,
     ) -> FittedNetwork:
         """A network with a body of this package and given weights, from a file that may say anything.
 
         The network is first laid out without memory, so that none is taken that the weights do not fill.
         """
-        parts = ((reader, Reader), (method, Method), (options, TrainingOptions), (n_classes, int))
+        parts = ((reader, RowReader), (method, NetworkMethod), (options, NetworkOptions), (n_classes, int))
         sizes = [getattr(body, "keywords", {}).get("n_blocks", 1), len(getattr(method, "head_sizes", ()))]
         if not all(isinstance(part, kind) for part, kind in parts) or max(sizes) > len(weights):
             raise ValueError("a network must have a reader, a method, options, and weights for all its layers")
@@ -149,19 +149,19 @@ class NetworkRecipe:
 
     Attributes
     ----------
-    method : Method
+    method : NetworkMethod
         Heads and loss.
     body : Body
         What stands between input and heads.
-    options : TrainingOptions
+    options : NetworkOptions
         How to train.
     start : FittedNetwork, optional
         A network to go on from instead of a new one.
     """
 
-    method: Method
+    method: NetworkMethod
     body: Body
-    options: TrainingOptions
+    options: NetworkOptions
     start: FittedNetwork | None = None
 
     def train(
@@ -174,7 +174,7 @@ class NetworkRecipe:
         device = find_device(self.options.device)
         with threads(self.options.n_threads), own_random_state(seed, device):
             fitted = self._network(X, weight, n_classes=len(classes))
-            rows = LabelledRows(
+            rows = NetworkRows(
                 fitted.reader.read(X, self.options),
                 torch.tensor(np.searchsorted(classes, y)),
                 None if weight is None else torch.tensor(weight, dtype=tensor_type(self.options.precision)),
@@ -194,7 +194,7 @@ class NetworkRecipe:
         return fitted, history
 
     def _network(self, X: Any, weight: FloatArray | None, *, n_classes: int) -> FittedNetwork:
-        reader = Reader.fit(X, weight) if self.start is None else self.start.reader
+        reader = RowReader.fit(X, weight) if self.start is None else self.start.reader
         self._check_half_size(reader)
         if self.start is None:
             return FittedNetwork.untrained(reader, self.body, self.method, self.options, n_classes=n_classes)
@@ -210,14 +210,14 @@ class NetworkRecipe:
         fitted.network.load_state_dict(self.start.network.state_dict())
         return fitted
 
-    def _check_half_size(self, reader: Reader) -> None:
+    def _check_half_size(self, reader: RowReader) -> None:
         images = reader.images
         if self.options.half_size_epochs and images is not None and min(images.height, images.width) < 2:
             raise ValueError(
                 f"half_size_epochs needs images of at least 2 x 2, got {images.height} x {images.width}; pass 0"
             )
 
-    def _split(self, rows: LabelledRows, classes: NDArray[Any], seed: int) -> tuple[LabelledRows, LabelledRows | None]:
+    def _split(self, rows: NetworkRows, classes: NDArray[Any], seed: int) -> tuple[NetworkRows, NetworkRows | None]:
         """Keep some rows to see when to stop."""
         share = self.options.validation_size
         if share is None:

@@ -57,13 +57,13 @@ class Objective:
 
     Attributes
     ----------
-    method : Method
+    method : NetworkMethod
         The method that is trained.
     targets : Tensor of shape (n, n_classes), optional
         Moving targets of the training rows, for self-adaptive training.
     """
 
-    method: Method
+    method: NetworkMethod
     targets: Tensor | None = None
 
     def loss(self, outputs: Outputs, batch: Batch, epoch: int) -> Tensor:
@@ -71,7 +71,7 @@ class Objective:
         return self.method.training_loss(outputs, batch, epoch, self)
 
 
-class Method(ABC):
+class NetworkMethod(ABC):
     """A way to train a network and to read its outputs."""
 
     pretrain_epochs: int = 0
@@ -106,7 +106,7 @@ class Method(ABC):
 
 
 @dataclass(frozen=True)
-class CrossEntropy(Method):
+class CrossEntropy(NetworkMethod):
     """A plain classifier."""
 
     def heads(self, n_features: int, n_classes: int) -> dict[str, nn.Module]:
@@ -130,7 +130,7 @@ class CrossEntropy(Method):
 
 
 @dataclass(frozen=True)
-class SelectiveNetMethod(Method):
+class SelectiveNetMethod(NetworkMethod):
     """Three heads, trained for one coverage (Geifman and El-Yaniv 2019)."""
 
     target_coverage: float = 0.9
@@ -166,7 +166,7 @@ class SelectiveNetMethod(Method):
         return Answers(functional.softmax(outputs["prediction"].double(), dim=1), outputs["selection"].double())
 
 
-class _WithAbstention(Method):
+class _WithAbstention(NetworkMethod):
     """What the methods with one output more than classes share."""
 
     def heads(self, n_features: int, n_classes: int) -> dict[str, nn.Module]:

@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.torch.fitted import FittedNetwork, NetworkRecipe
 from aucross.torch.images import check_images, is_images
-from aucross.torch.methods import Method
+from aucross.torch.methods import NetworkMethod
 from aucross.torch.networks import Body
-from aucross.torch.options import TrainingOptions
+from aucross.torch.options import NetworkOptions
 
 
 class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -94,7 +94,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
                 f"got {classes.tolist()}; pass warm_start=False"
             )
 
-    def _seed(self, options: TrainingOptions) -> int:
+    def _seed(self, options: NetworkOptions) -> int:
         if options.checkpoint_folder is not None and not isinstance(self.random_state, Integral):
             raise ValueError(
                 "random_state must be an integer with checkpoint_folder, because a training is found again by its "
@@ -223,11 +223,11 @@ class SelectiveNetwork(NetworkClassifier):
 
     Parameters
     ----------
-    method : Method
+    method : NetworkMethod
         Heads and loss.
     body : Body
         What stands between input and heads; None chooses by the kind of rows.
-    options : TrainingOptions
+    options : NetworkOptions
         How to train.
     start : FittedNetwork, optional
         A network to go on from.
@@ -238,7 +238,7 @@ class SelectiveNetwork(NetworkClassifier):
     warm_start = False
 
     def __init__(
-        self, *, method: Method, body: Body, options: TrainingOptions, start: Any = None, random_state: Any = None
+        self, *, method: NetworkMethod, body: Body, options: NetworkOptions, start: Any = None, random_state: Any = None
     ) -> None:
         self.method = method
         self.body = body
@@ -249,7 +249,7 @@ class SelectiveNetwork(NetworkClassifier):
     def _recipe(self, X: Any) -> NetworkRecipe:
         return NetworkRecipe(self.method, body_for(self.body, X), self.options, self.start)
 
-    def _seed(self, options: TrainingOptions) -> int:  # noqa: ARG002
+    def _seed(self, options: NetworkOptions) -> int:  # noqa: ARG002
         # The selective classifier, which owns the seed, has checked it.
         return int(self.random_state.randint(np.iinfo(np.int32).max))
 

@@ -27,7 +27,7 @@ _WITHOUT_EFFECT = ("n_threads", "checkpoint_folder", "verbose")
 
 
 @dataclass(frozen=True)
-class TrainingOptions:
+class NetworkOptions:
     """What every network estimator lets one choose about its training; see there for what each means."""
 
     max_epochs: int = 300

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from aucross.torch.options import TrainingOptions
+from aucross.torch.options import NetworkOptions
 
 
 class _Silent:
@@ -34,7 +34,7 @@ class _Bar:
 
 
 @contextmanager
-def progress_bar(options: TrainingOptions, n_steps: int, *, done: int) -> Iterator[_Silent | _Bar]:
+def progress_bar(options: NetworkOptions, n_steps: int, *, done: int) -> Iterator[_Silent | _Bar]:
     """A bar over all steps of a training, of which `done` epochs are done."""
     if not options.verbose:
         yield _Silent()

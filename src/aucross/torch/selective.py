@@ -27,7 +27,7 @@ from aucross.estimators.review import ReviewFacts, label_text, percent
 from aucross.estimators.splits import Split
 from aucross.estimators.training_rows import TrainingRows, take_rows
 from aucross.estimators.warn import warn_user
-from aucross.torch.methods import Method
+from aucross.torch.methods import NetworkMethod
 from aucross.torch.network_classifier import SelectiveNetwork
 from aucross.torch.networks import Body
 from aucross.torch.shared_parameters import options_of
@@ -50,7 +50,7 @@ class NetworkSelection(SelectiveClassifier):
     response_method = "predict_proba"
 
     @abstractmethod
-    def _method(self) -> Method:
+    def _method(self) -> NetworkMethod:
         """Heads and loss, from the parameters."""
 
     @property

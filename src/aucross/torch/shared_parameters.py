@@ -6,7 +6,7 @@ from dataclasses import fields
 from inspect import signature
 from typing import Any, TypeVar
 
-from aucross.torch.options import TrainingOptions
+from aucross.torch.options import NetworkOptions
 
 Documented = TypeVar("Documented", bound=type)
 
@@ -62,9 +62,9 @@ def with_shared_parameters(cls: Documented) -> Documented:
     return cls
 
 
-def options_of(estimator: Any) -> TrainingOptions:
+def options_of(estimator: Any) -> NetworkOptions:
     """The options that an estimator's parameters mean."""
     parameters = estimator.get_params(deep=False)
-    return TrainingOptions(
-        **{part.name: parameters[part.name] for part in fields(TrainingOptions) if part.name in parameters}
+    return NetworkOptions(
+        **{part.name: parameters[part.name] for part in fields(NetworkOptions) if part.name in parameters}
     )

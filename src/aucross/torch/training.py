@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from aucross.system.text import percent
 from aucross.torch.checkpoints import Checkpoint
 from aucross.torch.devices import autocast, find_device, low_precision, tensor_type
-from aucross.torch.methods import Answers, Batch, Method
+from aucross.torch.methods import Answers, Batch, NetworkMethod
 from aucross.torch.networks import Network, weighted_rows
-from aucross.torch.options import TrainingOptions
+from aucross.torch.options import NetworkOptions
 from aucross.torch.progress import progress_bar
 
 logger = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class RowSource(Protocol):
 
 
 @dataclass(frozen=True)
-class LabelledRows:
+class NetworkRows:
     """Rows with the number of their class and, if there are any, weights."""
 
     inputs: RowSource
@@ -62,9 +62,9 @@ class LabelledRows:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def take(self, rows: Tensor) -> LabelledRows:
+    def take(self, rows: Tensor) -> NetworkRows:
         """Some of the rows."""
-        return LabelledRows(
+        return NetworkRows(
             self.inputs.take(rows), self.labels[rows], None if self.weight is None else self.weight[rows]
         )
 
@@ -134,30 +134,30 @@ class Training:
     ----------
     network : Network
         Trained in place.
-    rows : LabelledRows
+    rows : NetworkRows
         Training rows.
-    method : Method
+    method : NetworkMethod
         Loss and outputs.
-    options : TrainingOptions
+    options : NetworkOptions
         How to train.
     n_classes : int
         Number of classes.
     seed : int
         Seed of the order of rows and of augmentation. Dropout draws from torch's own generator, which the caller seeds.
-    validation : LabelledRows, optional
+    validation : NetworkRows, optional
         Rows that say when to stop.
     """
 
     def __init__(
         self,
         network: Network,
-        rows: LabelledRows,
-        method: Method,
-        options: TrainingOptions,
+        rows: NetworkRows,
+        method: NetworkMethod,
+        options: NetworkOptions,
         *,
         n_classes: int,
         seed: int,
-        validation: LabelledRows | None = None,
+        validation: NetworkRows | None = None,
     ) -> None:
         self.device = find_device(options.device)
         self.network = network.to(self.device)
@@ -339,7 +339,7 @@ class Training:
 
 @torch.no_grad()
 def score(
-    network: Network, rows: RowSource, method: Method, options: TrainingOptions
+    network: Network, rows: RowSource, method: NetworkMethod, options: NetworkOptions
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Probabilities and selection scores of rows, by a trained network."""
     device = _device_for_scoring(options.device)

@@ -1,0 +1,143 @@
+"""Every row passes each model exactly once, whatever is asked about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
+
+from aucross import (
+    AUCGate,
+    AUCross,
+    CoverageMonitor,
+    DecisionLog,
+    PlugIn,
+    PlugInAUC,
+    SCross,
+    compare_selective,
+    evaluate_groups,
+    evaluate_selective,
+    promise_selective,
+)
+from aucross.evaluation import BandDisplay, CoverageCurveDisplay
+from aucross.report import build_summary
+
+X, y = make_classification(1600, weights=[0.7], flip_y=0.2, random_state=1)
+X_train, y_train, X_test, y_test = X[:1000], y[:1000], X[1000:], y[1000:]
+REGION = np.where(X_test[:, 1] > 0, "north", "south")
+
+
+class Watched(LogisticRegression):
+    """Counts how often each row comes by, through whichever method."""
+
+    passes: ClassVar[Counter] = Counter()
+    name = "model"
+
+    def _count(self, X):
+        Watched.passes.update((self.name, row) for row in X[:, 0].tolist())
+
+    def predict_proba(self, X):
+        self._count(X)
+        return super().predict_proba(X)
+
+    def predict(self, X):
+        self._count(X)
+        return super().predict(X)
+
+
+class WatchedGate(Watched):
+    """The same under another name."""
+
+    name = "gate"
+
+
+METHODS = {
+    "AUCross": AUCross(Watched(), random_state=0),
+    "PlugInAUC": PlugInAUC(Watched(), holdout_size=0.3, random_state=0),
+    "SCross": SCross(Watched(), random_state=0),
+    "PlugIn": PlugIn(Watched(), holdout_size=0.3, random_state=0),
+    "AUCGate": AUCGate(Watched(), WatchedGate(), random_state=0),
+}
+
+
+@pytest.fixture(params=METHODS.values(), ids=METHODS.keys())
+def clf(request):
+    fitted = request.param.fit(X_train, y_train)
+    Watched.passes.clear()
+    return fitted
+
+
+def assert_each_row_once(clf, times=1):
+    models = ["model", "gate"] if isinstance(clf, AUCGate) else ["model"]
+    assert Watched.passes == Counter({(name, row): times for name in models for row in X_test[:, 0].tolist()})
+
+
+CALLS = {
+    "scored": lambda clf: clf.scored(X_test),
+    "decide": lambda clf: clf.decide(X_test),
+    "decide by capacity": lambda clf: clf.decide(X_test, capacity=20),
+    "select_each": lambda clf: clf.select_each(X_test, [0.9, 0.8, 0.7]),
+    "predict_selective": lambda clf: clf.predict_selective(X_test),
+    "review_queue": lambda clf: clf.review_queue(X_test, capacity=20),
+    "recalibrate": lambda clf: clf.recalibrate(X_test),
+    "evaluate_selective": lambda clf: evaluate_selective(clf, X_test, y_test, n_bootstrap=3),
+    "evaluate_groups": lambda clf: evaluate_groups(clf, X_test, y_test, by=REGION, n_bootstrap=3),
+    "promise_selective": lambda clf: promise_selective(clf, X_test, y_test),
+    "monitor": lambda clf: CoverageMonitor(clf).update(X_test),
+    "labels of the monitor": lambda clf: CoverageMonitor(clf).update_labels(X_test, y_test),
+    "report": lambda clf: build_summary(clf, X_test, y_test),
+    "coverage curve": lambda clf: CoverageCurveDisplay.from_estimator(clf, X_test, y_test),
+    "band": lambda clf: BandDisplay.from_estimator(clf, X_test, y_test),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS.keys())
+def test_each_row_passes_each_model_once(call, clf):
+    call(clf)
+    assert_each_row_once(clf)
+
+
+def test_queue_and_log_share_one_pass(clf, tmp_path):
+    scored = clf.scored(X_test)
+    queue = clf.review_queue(scored, capacity=20)
+    with DecisionLog(tmp_path / "log.csv", clf) as log:
+        log.append(range(600), clf.decide(scored, capacity=20))
+    assert len(queue) == 20
+    assert_each_row_once(clf)
+
+
+def test_scored_rows_stand_for_rows_everywhere(clf):
+    scored = clf.scored(X_test)
+    evaluate_selective(clf, scored, y_test, n_bootstrap=0)
+    evaluate_groups(clf, scored, y_test, by=REGION, n_bootstrap=0)
+    promise_selective(clf, scored, y_test)
+    CoverageMonitor(clf).update(scored)
+    build_summary(clf, scored, y_test)
+    clf.recalibrate(scored).select(scored)
+    assert_each_row_once(clf)
+
+
+def test_a_comparison_scores_each_classifier_once():
+    ours, usual = (METHODS[name].fit(X_train, y_train) for name in ("AUCross", "SCross"))
+    Watched.passes.clear()
+    compare_selective(ours, usual, X_test, y_test, n_bootstrap=3)
+    assert_each_row_once(ours, times=2)
+
+
+def test_scored_rows_of_another_classifier_are_refused():
+    ours, usual = (METHODS[name].fit(X_train, y_train) for name in ("AUCross", "SCross"))
+    with pytest.raises(ValueError, match="scored rows must come from this classifier"):
+        usual.select(ours.scored(X_test))
+
+
+def test_a_model_with_a_threshold_of_its_own_is_asked_for_its_labels():
+    own = FixedThresholdClassifier(LogisticRegression(), threshold=0.3)
+    clf = AUCross(own, random_state=0).fit(X_train, y_train)
+    assert not clf.answers_by_score_
+    assert np.array_equal(clf.scored(X_test).predicted, clf.predict(X_test))
+    assert not np.array_equal(clf.scored(X_test).predicted, clf.predict_proba(X_test)[:, 1] > 0.5)
