@@ -1,23 +1,32 @@
-"""What a decision costs beside the model: one row, one coverage for an AUC, the start of the command line.
+"""What a decision costs beside the model: one row, one coverage for an AUC, and `aucross fit` outside of its training.
 
     python -m benchmarks.corridor
+    python -m benchmarks.corridor one-row coverage-for outside-training      # or some of the three
+    AUCROSS_BEFORE=/checkout/of/another/commit python -m benchmarks.corridor outside-training
 
-Ratios of medians, measured side by side in one run.
+Ratios, measured side by side in one run; with AUCROSS_BEFORE also against another commit of this repository.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import statistics
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from lightgbm import LGBMClassifier
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCGate, AUCross
+from benchmarks.paper_data import FOLDER
 
 
 def draw(n_rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -70,8 +79,82 @@ def coverage_for() -> None:
     )
 
 
+def outside_training() -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        tables = {"200,000 synthetic rows": folder / "loans.csv"}
+        X, y = draw(200_000)
+        np.savetxt(
+            tables["200,000 synthetic rows"],
+            np.column_stack((X.round(4), y)),
+            delimiter=",",
+            fmt="%g",
+            header=",".join([*(f"x{number}" for number in range(10)), "target"]),
+            comments="",
+        )
+        if (FOLDER / "giveme.parquet").exists():
+            tables["GiveMe"] = folder / "giveme.csv"
+            pd.read_parquet(FOLDER / "giveme.parquet").to_csv(tables["GiveMe"], index=False)
+        for what, table in tables.items():
+            training, outside = time_of_fit(table, folder, HERE)
+            print(
+                f"aucross fit with report, {what}, LightGBM: {outside / training:.2f} x the training is spent outside "
+                f"({outside:.1f} against {training:.1f} s; target at most 0.33)"
+            )
+            if before := os.environ.get("AUCROSS_BEFORE"):
+                _, outside_before = time_of_fit(table, folder, Path(before))
+                print(f"  {outside / outside_before:.2f} x what {before} spends outside ({outside_before:.1f} s)")
+
+
+HERE = Path(__file__).resolve().parents[1]
+
+# A process that fits from the command line and says how long the classifier itself took.
+TIMED_FIT = """
+import sys, time
+start = time.perf_counter()
+from aucross.cli.models import fit_classifier
+import aucross.cli.training as training
+seconds = []
+def timed(clf, rows):
+    begin = time.perf_counter()
+    fit_classifier(clf, rows)
+    seconds.append(time.perf_counter() - begin)
+training.fit_classifier = timed
+from aucross.cli import main
+sys.argv[0] = "aucross"
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print("SECONDS", sum(seconds), time.perf_counter() - start, file=sys.stderr)
+"""
+
+
+def time_of_fit(table: Path, folder: Path, checkout: Path, repeats: int = 3) -> tuple[float, float]:
+    """Seconds of training and seconds outside of it, the fastest of several runs."""
+    command = ["fit", table, "--target", "target", "--base", "lightgbm", "--out", folder / "model.aucross", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "OMP_NUM_THREADS": "1"}
+    found = []
+    for _ in range(repeats):
+        done = subprocess.run(
+            [sys.executable, "-c", TIMED_FIT, *map(str, command)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        )
+        json.loads(done.stdout)
+        _, training, whole = next(line for line in done.stderr.splitlines() if line.startswith("SECONDS")).split()
+        found.append((float(training), float(whole) - float(training)))
+    return min(training for training, _ in found), min(outside for _, outside in found)
+
+
 def main() -> None:
-    parts: dict[str, Callable[[], None]] = {"one-row": one_row, "coverage-for": coverage_for}
+    parts: dict[str, Callable[[], None]] = {
+        "one-row": one_row,
+        "coverage-for": coverage_for,
+        "outside-training": outside_training,
+    }
     for name in sys.argv[1:] or parts:
         parts[name]()
 
