@@ -53,7 +53,6 @@ class Deciding(ABC):
     estimator_: Classifier
     classes_: Labels
     response_method_: str
-    answers_by_score_: bool
     reader_: Reader
     held_out_: HeldOutScores
     band_rule_: BandRule
@@ -107,7 +106,7 @@ class Deciding(ABC):
             rows = X
         else:
             score, second = self._run_models(X)
-            rows = self._scored_rows(score, second, None if self.answers_by_score_ else self.predict(X))
+            rows = self._scored_rows(score, second, None if self.held_out_.answers_by_score else self.predict(X))
         if sample_weight is None and band_groups is None:
             return rows
         return rows.with_rows(

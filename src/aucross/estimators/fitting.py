@@ -15,15 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.utils import check_random_state
 
 from aucross.core.band_rule import BandRule
-from aucross.core.scored_rows import confidence_of
 from aucross.estimators.band_groups import check_groups_held_out
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import HeldOutScores, HeldOutSource, ModelToFit
-from aucross.estimators.models import answers_by_score
 from aucross.estimators.placing import (
     CorrectCoverage,
     Draws,
@@ -39,11 +36,8 @@ from aucross.estimators.progress import CallbackSupport, fit_progress, with_call
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import rows_scored
 from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
-from aucross.estimators.training_rows import TrainingRows, take_rows
+from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Generator, Labels, Table
-
-# Rows near the decision boundary on which `fit` finds out whether labels follow from scores.
-_ROWS_TO_PROBE = 256
 
 
 @dataclass(frozen=True)
@@ -147,7 +141,6 @@ class Fitting(ABC, CallbackSupport):
             band_rule_=fitted.rule,
             classes_=training.classes,
             response_method_=response_method,
-            answers_by_score_=_probe_answers(fitted.models[0], fitted.held_out, training, response_method),
             **fitted.attributes,
         )
         return self
@@ -187,10 +180,3 @@ class Fitting(ABC, CallbackSupport):
 
     def _check_training_rows(self, X: Table, y: Column, **others: Any) -> TrainingRows:
         return check_training_rows(self, X, y, **others)
-
-
-def _probe_answers(model: Classifier, held_out: HeldOutScores, training: TrainingRows, response_method: str) -> bool:
-    """Whether the labels of a model follow from its scores, tried where it would show."""
-    is_probability = response_method == "predict_proba"
-    near = np.argsort(confidence_of(held_out.responses, is_probability=is_probability), kind="stable")[:_ROWS_TO_PROBE]
-    return answers_by_score(model, take_rows(training.X, held_out.rows[near]), response_method, training.classes)

@@ -183,7 +183,7 @@ class AUCGate(CrossFitted):
         refuse_columns_that_abort(gate, training.X)
         return [
             ModelToFit(self.estimator, training, response_method),
-            ModelToFit(gate, training.for_gate(), _gate_response_method(gate)),
+            ModelToFit(gate, training.for_gate(), _gate_response_method(gate), answers=False),
         ]
 
     def _fitted_models(self) -> list[tuple[Any, str]]:

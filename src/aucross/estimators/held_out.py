@@ -18,7 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
 from aucross.core.scored_rows import Rows, RuleInput, predicted_class
-from aucross.estimators.models import class_scores
+from aucross.estimators.models import answers_by_score, class_scores
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, hold_out_split, rows_scored
@@ -45,6 +45,8 @@ class HeldOutScores:
         What a second model says of the rows: the score of a gate, or the selection score of a network.
     band_groups : ndarray of shape (n,) or None
         Groups of the rows, if each has a band of its own.
+    answers_by_score : bool
+        Whether the model predicts the class of its highest score, tried on the rows nearest to the boundary.
     """
 
     rows: IndexArray
@@ -53,6 +55,7 @@ class HeldOutScores:
     sample_weight: FloatArray | None = None
     second: FloatArray | None = None
     band_groups: Labels | None = None
+    answers_by_score: bool = True
 
     @property
     def positive(self) -> NDArray[np.bool_]:
@@ -91,7 +94,10 @@ class HeldOutScores:
     def take(self, indices: Rows) -> HeldOutScores:
         """The scores at the given positions; a slice copies nothing."""
         parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
-        return replace(self, **{name: values[indices] for name, values in parts.items() if values is not None})
+        taken: dict[str, Any] = {
+            name: values[indices] for name, values in parts.items() if isinstance(values, np.ndarray)
+        }
+        return replace(self, **taken)
 
     def with_weights_as_rows(self) -> HeldOutScores:
         """The same with weights that add up to the number of rows."""
@@ -119,12 +125,20 @@ class HeldOutScores:
         return replace(self, sample_weight=weight)
 
 
+class ModelScores(NamedTuple):
+    """Scores of rows by one model, or by one for each fold, and whether its labels follow from them."""
+
+    scores: FloatArray
+    answers_by_score: bool
+
+
 class ModelToFit(NamedTuple):
     """A model, the rows it is trained on and the method that gives its scores."""
 
     estimator: Classifier
     training: TrainingRows
     response_method: str
+    answers: bool = True  # a gate does not
 
 
 class HeldOutSource(Protocol):
@@ -180,20 +194,21 @@ class CrossFit:
         """Score the folds alone."""
         return _held_out(models[0].training, splits, [self._fold_scores(model, splits, step) for model in models])
 
-    def _fold_scores(self, model: ModelToFit, splits: Sequence[Split], step: Step) -> FloatArray:
+    def _fold_scores(self, model: ModelToFit, splits: Sequence[Split], step: Step) -> ModelScores:
         model = model._replace(estimator=_trained_as_on_all_rows(model.estimator, len(model.training.y)))
         fit_and_score = delayed(_fit_and_score)
         # As they come, so that each fold can be told when it is done.
         results = Parallel(n_jobs=self.n_jobs, return_as="generator")(fit_and_score(model, split) for split in splits)
-        scores = []
+        folds: list[ModelScores] = []
         for number, (train, _) in enumerate(splits, start=1):
             with step(f"fold {number} of {len(splits)}, training on {len(train)} rows"):
-                scores.append(next(results))
+                folds.append(next(results))
+        scores = [fold.scores for fold in folds]
         if all((fold == fold[0]).all() for fold in scores if len(fold)):
             # Each fold has its own constant, which tells rows of different folds apart and nothing else.
             constant = np.mean([fold[0] for fold in scores if len(fold)], axis=0)
             scores = [np.full(fold.shape, constant) for fold in scores]
-        return np.concatenate(scores)
+        return ModelScores(np.concatenate(scores), all(fold.answers_by_score for fold in folds))
 
 
 @dataclass(frozen=True)
@@ -250,28 +265,31 @@ def _trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
     return clone(estimator).set_params(**dict.fromkeys(undecided, n_rows > 10_000)) if undecided else estimator
 
 
-def _fit_and_score(model: ModelToFit, split: Split) -> FloatArray:
+def _fit_and_score(model: ModelToFit, split: Split) -> ModelScores:
     train, test = split
     return _scores_of(model, model.training.train(model.estimator, train), test)
 
 
-def _scores_of(model: ModelToFit, fitted: Classifier, rows: IndexArray) -> FloatArray:
-    return class_scores(fitted, take_rows(model.training.X, rows), model.response_method, model.training.classes)
+def _scores_of(model: ModelToFit, fitted: Classifier, rows: IndexArray) -> ModelScores:
+    X, classes, method = take_rows(model.training.X, rows), model.training.classes, model.response_method
+    scores = class_scores(fitted, X, method, classes)
+    return ModelScores(scores, model.answers and answers_by_score(fitted, X, scores, method, classes))
 
 
-def _held_out(training: TrainingRows, splits: Sequence[Split], scores: Sequence[FloatArray]) -> HeldOutScores:
+def _held_out(training: TrainingRows, splits: Sequence[Split], scores: Sequence[ModelScores]) -> HeldOutScores:
     """The scores of one or two models with what belongs to their rows."""
     rows = rows_scored(splits)
     weight = None if training.sample_weight is None else training.sample_weight[rows]
     times_scored = np.bincount(rows, minlength=len(training.y))[rows]
     if (times_scored > 1).any():
         weight = (1.0 if weight is None else weight) / times_scored
-    for score in scores:
-        _refuse_infinite(score, rows)
-    first, second = (*scores, None)[:2]
-    assert first is not None
+    for one in scores:
+        _refuse_infinite(one.scores, rows)
+    second = scores[1].scores if len(scores) > 1 else None
     groups = None if training.band_groups is None else training.band_groups[rows]
-    return HeldOutScores(rows, training.labels[rows], first, weight, second, groups)
+    return HeldOutScores(
+        rows, training.labels[rows], scores[0].scores, weight, second, groups, scores[0].answers_by_score
+    )
 
 
 def _refuse_infinite(scores: FloatArray, rows: IndexArray) -> None:

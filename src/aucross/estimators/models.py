@@ -6,11 +6,15 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from aucross.core.ranking import FloatArray, check_scores
-from aucross.core.scored_rows import predicted_class
+from aucross.core.scored_rows import confidence_of, predicted_class
 from aucross.estimators.frames import refuse_columns_that_abort
+from aucross.estimators.training_rows import take_rows
 from aucross.estimators.types import Classifier, Labels, Table
 
 RESPONSE_METHODS = ("predict_proba", "decision_function")
+
+# Rows near the decision boundary on which it shows whether labels follow from scores.
+_ROWS_TO_TRY = 256
 
 
 def checked_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
@@ -23,15 +27,18 @@ def checked_scores(estimator: Classifier, X: Table, response_method: str, classe
     return scores
 
 
-def answers_by_score(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> bool:
-    """Whether a model predicts the class of its highest score, on rows near the boundary where it would show.
+def answers_by_score(
+    estimator: Classifier, X: Table, scores: FloatArray, response_method: str, classes: Labels
+) -> bool:
+    """Whether a model predicts the class of its highest score, tried on the rows nearest to the boundary.
 
     Most do, and then one pass gives score and label. A model with a threshold of its own, or with probabilities beside
     its decision, does not, and is asked for its labels too.
     """
-    scores = class_scores(estimator, X, response_method, classes)
-    by_score = classes[predicted_class(scores, is_probability=response_method == "predict_proba")]
-    return np.array_equal(by_score, np.asarray(estimator.predict(X)))
+    is_probability = response_method == "predict_proba"
+    near = np.argsort(confidence_of(scores, is_probability=is_probability), kind="stable")[:_ROWS_TO_TRY]
+    by_score = classes[predicted_class(scores[near], is_probability=is_probability)]
+    return len(near) == 0 or np.array_equal(by_score, np.asarray(estimator.predict(take_rows(X, near))))
 
 
 def class_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
