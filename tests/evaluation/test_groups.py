@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -595,45 +594,17 @@ def test_string_labels(clf, report):
     assert_same_report(same, report)
 
 
-class BandPerGroup(BaseEstimator):
-    """A classifier of the contract whose selection also reads a column that is no feature."""
-
-    classes_ = np.array([0, 1])
-    n_features_in_ = 6
-
-    def __init__(self):
-        self.seen = []
-
-    def fit(self, X, y):
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-    def predict_proba(self, X):
-        score = 1 / (1 + np.exp(-X[:, 0]))
-        return np.column_stack((1 - score, score))
-
-    def predict(self, X):
-        return (X[:, 0] > 0).astype(int)
-
-    def select_each(self, X, coverages, **options):
-        self.seen.append(options)
-        return np.ones((len(coverages), len(X)), dtype=bool)
-
-
-def test_band_groups_reach_the_selection_only_where_given():
-    clf = BandPerGroup()
-    evaluate_groups(clf, X_test, y_test, REGION, [0.8], n_bootstrap=0)
-    evaluate_groups(clf, X_test, y_test, REGION, [0.8], band_groups=REGION, n_bootstrap=0)
-    assert clf.seen[0] == {}
-    assert list(clf.seen[1]) == ["band_groups"]
-    assert clf.seen[1]["band_groups"] is REGION
+def test_bands_per_group_reach_the_selection():
+    clf = AUCross(LogisticRegression(), random_state=0).fit(X_train, y_train, band_groups=X_train[:, 0] > 0)
+    groups = X_test[:, 0] > 0
+    report = evaluate_groups(clf, X_test, y_test, groups, [0.8], band_groups=groups, n_bootstrap=0)
+    selected = clf.select(X_test, 0.8, groups)
+    for group in (False, True):
+        assert report.of(group).estimates["achieved_coverage"][0] == selected[groups == group].mean()
 
 
 def test_more_than_two_classes_are_refused():
-    clf = BandPerGroup()
-    clf.classes_ = np.arange(3)
+    clf = AUCross(LogisticRegression(), random_state=0).fit(X_train, np.digitize(X_train[:, 0], [-1, 1]))
     sentence = "clf must have two classes, got 3; for one class against the others pass masks to "
     with pytest.raises(ValueError, match=f"^{sentence}evaluate_group_selections$"):
         evaluate_groups(clf, X_test, y_test, REGION)

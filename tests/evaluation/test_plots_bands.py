@@ -96,7 +96,7 @@ def test_classes_are_named_after_their_labels_or_as_told(clf):
 def test_band_of_a_confidence_rule_lies_on_the_confidence(by_confidence):
     display = BandDisplay.from_estimator(by_confidence, X_test, y_test)
     assert display.edges[0] >= 0.5
-    assert display.ax_.get_xlabel() == "selection score"
+    assert display.ax_.get_xlabel() == "confidence in the answer"
     assert display.description.startswith("rejected\nup to ")
     assert np.isfinite(display.span_.get_x())
 

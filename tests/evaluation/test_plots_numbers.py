@@ -10,8 +10,7 @@ import strategies
 from aucross.core import RankedScores, RejectionBand, oracle_band
 from aucross.evaluation import selective_auc
 from aucross.evaluation.plots import CAPDisplay, auc_surface, cap_curve
-from aucross.evaluation.plots.coverage_curve import MAXIMUM_PROBABILITY, ORACLE, reference_curves
-from aucross.evaluation.plots.inputs import LabelledScores
+from aucross.evaluation.plots.coverage_curve import MAXIMUM_PROBABILITY, ORACLE, LabelledScores, reference_curves
 from strategies import property_test
 
 # 20 rows by falling score, 7 of them positive, as in the paper's Figure 1.

@@ -3,48 +3,34 @@
 from __future__ import annotations
 
 from datetime import date
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator
 
-from aucross.core import RejectionBand
-from aucross.report import build_summary
+from aucross.core.scored_rows import RuleInput, ScoredRows
+from aucross.evaluation.judged_rows import JudgedRows
 from aucross.report.columns import MAX_LEVELS, traits_of
 from aucross.report.deferral import feature_differences
 from aucross.report.rows import read_rows
 
 
-class AroundOneHalf(BaseEstimator):
-    """Reads the score from a column and defers what is nearest to one half; knows only what a report needs."""
+def around_one_half(score, coverage):
+    """Selects all but the scores nearest to one half."""
+    distance = np.abs(score - 0.5)
+    return distance >= np.quantile(distance, 1 - coverage)
 
-    classes_ = np.array([0, 1])
-    coverage = 0.8
 
-    def fit(self, X, y):
-        return self
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-    def predict_proba(self, X):
-        score = np.asarray(X["score"], dtype=float)
-        return np.column_stack((1 - score, score))
-
-    def predict(self, X):
-        return (self.predict_proba(X)[:, 1] > 0.5).astype(int)
-
-    def select_each(self, X, coverages):
-        distance = np.abs(self.predict_proba(X)[:, 1] - 0.5)
-        return np.array([distance >= np.quantile(distance, 1 - coverage) for coverage in coverages])
-
-    def select(self, X, coverage):
-        return self.select_each(X, [coverage])[0]
-
-    def band(self, coverage):
-        return RejectionBand()
+def judged_rows(X, y, decide=around_one_half, sample_weight=None):
+    """Rows whose score is a column, decided on by a function of score and coverage."""
+    score = np.asarray(X["score"], dtype=float)
+    scored = ScoredRows(
+        score, (score > 0.5).astype(int), np.array([0, 1]), True, RuleInput.of_score(score, sample_weight)
+    )
+    clf = SimpleNamespace(decide=lambda rows, coverage: SimpleNamespace(selected=decide(rows.score, coverage)))
+    return JudgedRows(clf, scored, y)
 
 
 def make_columns(n_rows=400):
@@ -75,7 +61,7 @@ def as_table(columns, library):
 
 def differences(X, y, coverage=0.7, **options):
     """Differences at one coverage by column and kind."""
-    rows = read_rows(AroundOneHalf(), X, y, coverage, **options)
+    rows = read_rows(judged_rows(X, y, **options), coverage)
     found = feature_differences(rows, X)[rows.coverages.index(coverage)]
     return {(feature["feature"], feature["kind"]): feature for feature in found}
 
@@ -165,24 +151,19 @@ def test_a_constant_column_tells_nothing():
 def test_weights_count_in_the_means():
     columns, y = make_columns()
     frame, weight = pd.DataFrame(columns), np.arange(400) % 3.0
-    deferred = ~AroundOneHalf().select(frame, 0.7)
+    deferred = ~around_one_half(columns["score"], 0.7)
     found = differences(frame, y, sample_weight=weight)["flag", "category"]
     assert found["accepted"] == pytest.approx(np.average(columns["flag"][~deferred], weights=weight[~deferred]))
 
 
-def test_any_classifier_with_the_methods_can_be_reported():
+def test_without_columns_nothing_is_compared():
     columns, y = make_columns()
-    made = build_summary(AroundOneHalf(), pd.DataFrame(columns), y, n_bootstrap=0)
-    assert made["score"]["band_lies_on"] == "other"
-    assert made["method"]["classifier"] == "AroundOneHalf"
-    assert made["method"]["held_out_rows"] is None
+    rows = read_rows(judged_rows(columns, y), 0.7)
+    assert feature_differences(rows, None) == [[]] * len(rows.coverages)
 
 
 def test_a_classifier_that_defers_at_coverage_one_is_refused():
-    class Deferring(AroundOneHalf):
-        def select_each(self, X, coverages):
-            return np.zeros((len(coverages), len(X)), dtype=bool)
-
     columns, y = make_columns()
+    nothing = judged_rows(columns, y, lambda score, coverage: np.zeros(len(score), dtype=bool))
     with pytest.raises(ValueError, match="clf must answer every row at coverage 1, got 400 deferred"):
-        build_summary(Deferring(), pd.DataFrame(columns), y)
+        read_rows(nothing, 0.7)

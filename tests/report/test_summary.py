@@ -382,7 +382,7 @@ def test_few_rows_and_weights_are_named_among_the_limits():
 def test_more_than_two_classes_are_refused():
     X, y = make_classification(600, n_classes=3, n_informative=6, random_state=0)
     clf = AUCross(LogisticRegression(), random_state=0).fit(X[:300], y[:300])
-    with pytest.raises(ValueError, match="clf must have two classes for a report, got 3"):
+    with pytest.raises(ValueError, match="clf must have two classes, got 3; ROC and CAP curves of a report know two"):
         quick((clf, X[300:], y[300:]))
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.ranking import FloatArray, as_positive, check_scores, check_weights
 from aucross.evaluation.bootstrap import RankedSelections, draw_counts
@@ -21,6 +20,7 @@ from aucross.evaluation.inputs import (
     check_replicates,
     seed_from,
 )
+from aucross.evaluation.judged_rows import judge
 from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 
@@ -47,8 +47,8 @@ def evaluate_selective(
     ----------
     clf : SelectiveClassifier
         Fitted classifier, for instance :class:`aucross.AUCross`.
-    X : array-like or frame of shape (n_samples, n_features)
-        Test rows.
+    X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+        Test rows, or what ``clf.scored`` made of them; each model sees a row once.
     y : array-like of shape (n_samples,)
         Their labels, as in training.
     coverages : iterable of float in (0, 1], default=(.99, .95, .90, .85, .80, .75)
@@ -59,7 +59,7 @@ def evaluate_selective(
         a :class:`~aucross.evaluation.Metric` that reads something else. The names of the functions name the columns,
         so they must differ.
     sample_weight : array-like of shape (n_samples,), optional
-        Weights of the rows; a row of weight 0 takes no part.
+        Weights of the rows; a row of weight 0 takes no part. Scored rows bring their own.
     band_groups : array-like of shape (n_samples,), optional
         Group of each row, for a classifier whose bands were fitted per group.
     n_bootstrap : int, default=1000
@@ -88,49 +88,20 @@ def evaluate_selective(
     0.80             ...
     """
     coverages = check_coverages(coverages)
-    check_selective(clf)
-    if len(clf.classes_) > 2:
-        return _evaluate_multiclass(
-            clf,
-            X,
-            y,
-            coverages,
-            band_groups,
-            metrics=metrics,
-            sample_weight=sample_weight,
-            n_bootstrap=n_bootstrap,
-            confidence_level=confidence_level,
-            random_state=random_state,
-        )
-    positive, score = positive_labels(clf, y), positive_scores_of(clf, X)
-    if len(positive) != len(score):
-        raise ValueError(f"y must hold one label per row of X, got {len(positive)} for {len(score)} rows")
-    return evaluate_selections(
-        positive,
-        score,
-        np.asarray(clf.predict(X)) == clf.classes_[1],
-        dict(zip(coverages, _select_each(clf, X, coverages, band_groups), strict=True)),
-        metrics=metrics,
-        sample_weight=sample_weight,
-        n_bootstrap=n_bootstrap,
-        confidence_level=confidence_level,
-        random_state=random_state,
+    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
+    options: dict[str, Any] = {
+        "metrics": metrics,
+        "sample_weight": rows.sample_weight,
+        "n_bootstrap": n_bootstrap,
+        "confidence_level": confidence_level,
+        "random_state": random_state,
+    }
+    selections = rows.selections(coverages)
+    if len(clf.classes_) == 2:
+        return evaluate_selections(rows.positive, rows.score, rows.predicted, selections, **options)
+    return evaluate_multiclass_selections(
+        rows.labels, rows.score, rows.scored.predicted, selections, classes=clf.classes_, **options
     )
-
-
-def _select_each(clf: Any, X: Any, coverages: list[float], band_groups: Any) -> BoolArray:
-    selected: BoolArray = clf.select_each(X, coverages, *(() if band_groups is None else (band_groups,)))
-    return selected
-
-
-def _evaluate_multiclass(
-    clf: Any, X: Any, y: ArrayLike, coverages: list[float], band_groups: Any, **options: Any
-) -> SelectiveEvaluation:
-    labels, score = _known_labels(clf, y), _scores_of(clf, X)
-    if len(labels) != len(score):
-        raise ValueError(f"y must hold one label per row of X, got {len(labels)} for {len(score)} rows")
-    selections = dict(zip(coverages, _select_each(clf, X, coverages, band_groups), strict=True))
-    return evaluate_multiclass_selections(labels, score, clf.predict(X), selections, classes=clf.classes_, **options)
 
 
 def evaluate_selections(
@@ -266,6 +237,11 @@ def compare_selective(
     return one.minus(other)
 
 
+def _has_groups(clf: Any) -> bool:
+    """Whether a classifier has a band for each group; what is no classifier is refused later."""
+    return getattr(getattr(clf, "band_rule_", None), "group_labels", None) is not None
+
+
 def _standard_metrics(
     ranked: RankedSelections, target: FloatArray, counts: Iterator[NDArray[Any]]
 ) -> dict[str, FloatArray]:
@@ -302,44 +278,3 @@ def _with_weight(rows: EvaluationRows, masks: BoolArray) -> tuple[EvaluationRows
     if rows.sample_weight is None or (used := rows.sample_weight > 0).all():
         return rows, masks
     return rows.take(used), masks[:, used]
-
-
-def check_selective(clf: Any) -> None:
-    """Refuse what is no selective classifier, or not a fitted one."""
-    if not hasattr(clf, "select_each"):
-        raise TypeError(
-            f"clf must be a selective classifier such as AUCross, got {type(clf).__name__}; wrap the model, with its "
-            "preprocessing, as in AUCross(model), and of a search pass best_estimator_"
-        )
-    check_is_fitted(clf)
-
-
-def positive_labels(clf: Any, y: ArrayLike) -> BoolArray:
-    """Whether each row is of the positive class; labels that the classifier does not know are refused."""
-    return np.asarray(_known_labels(clf, y) == clf.classes_[1])
-
-
-def _known_labels(clf: Any, y: ArrayLike) -> NDArray[Any]:
-    """The labels as an array; those that the classifier does not know are refused."""
-    labels = np.asarray(y)
-    if labels.ndim != 1:
-        raise ValueError(f"y must be 1-d, got shape {labels.shape}; pass np.ravel(y) for a single column")
-    known = np.isin(labels, clf.classes_)
-    if not known.all():
-        unknown = list(dict.fromkeys(labels[~known].tolist()))  # np.unique cannot sort None among numbers
-        raise ValueError(
-            f"y must hold the classes of the training rows {clf.classes_.tolist()}, got also {unknown[:5]}"
-        )
-    return labels
-
-
-def positive_scores_of(clf: Any, X: Any) -> FloatArray:
-    """Scores whose AUC is reported: those of the classifier that answers, by the method it was told to use."""
-    scores = _scores_of(clf, X)
-    return scores if scores.ndim == 1 else scores[:, 1]
-
-
-def _scores_of(clf: Any, X: Any) -> FloatArray:
-    if getattr(clf, "response_method_", "predict_proba") == "predict_proba" and hasattr(clf, "predict_proba"):
-        return np.asarray(clf.predict_proba(X), dtype=np.float64)
-    return np.asarray(clf.decision_function(X), dtype=np.float64)

@@ -21,16 +21,11 @@ from numpy.typing import ArrayLike
 from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
 from aucross.evaluation.bootstrap import RankedSelections, draw_counts, share_of, statistics_of
 from aucross.evaluation.catalogue import GROUP_METRICS
-from aucross.evaluation.evaluate import (
-    DEFAULT_COVERAGES,
-    check_selective,
-    evaluate_selections,
-    positive_labels,
-    positive_scores_of,
-)
+from aucross.evaluation.evaluate import DEFAULT_COVERAGES, evaluate_selections
 from aucross.evaluation.group_column import GroupColumn, group_column
 from aucross.evaluation.group_results import GroupEvaluation
 from aucross.evaluation.inputs import BoolArray, EvaluationRows, check_coverages, check_masks, seed_from
+from aucross.evaluation.judged_rows import check_two_classes, judge
 from aucross.evaluation.results import SelectiveEvaluation
 
 
@@ -53,7 +48,7 @@ def evaluate_groups(
     ----------
     clf : SelectiveClassifier
         Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
-    X : array-like or frame of shape (n_samples, n_features)
+    X : array-like or frame of shape (n_samples, n_features), or ScoredRows
         Test rows.
     y : array-like of shape (n_samples,)
         Their labels, as in training.
@@ -63,7 +58,7 @@ def evaluate_groups(
     coverages : iterable of float in (0, 1], default=(.99, .95, .90, .85, .80, .75)
         Target coverages.
     band_groups : array-like of shape (n_samples,), optional
-        Handed to ``clf.select_each``, for a classifier fitted with a band for each group.
+        Group of each row, for a classifier whose bands were fitted per group.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows; a row of weight 0 takes no part.
     n_bootstrap : int, default=1000
@@ -102,24 +97,15 @@ def evaluate_groups(
     [('north', 500), ('south', 500), ('(all rows)', 1000)]
     """
     coverages = check_coverages(coverages)
-    check_selective(clf)
-    if len(clf.classes_) != 2:
-        raise ValueError(
-            f"clf must have two classes, got {len(clf.classes_)}; for one class against the others pass masks to "
-            "evaluate_group_selections"
-        )
-    positive, score = positive_labels(clf, y), positive_scores_of(clf, X)
-    if len(positive) != len(score):
-        raise ValueError(f"y must hold one label per row of X, got {len(positive)} for {len(score)} rows")
-    # Only where given: a classifier of another library need not know the argument.
-    bands = {} if band_groups is None else {"band_groups": band_groups}
+    check_two_classes(clf, "for one class against the others pass masks to evaluate_group_selections")
+    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
     return evaluate_group_selections(
-        positive,
-        score,
-        np.asarray(clf.predict(X)) == clf.classes_[1],
-        dict(zip(coverages, clf.select_each(X, coverages, **bands), strict=True)),
+        rows.positive,
+        rows.score,
+        rows.predicted,
+        rows.selections(coverages),
         by,
-        sample_weight=sample_weight,
+        sample_weight=rows.sample_weight,
         n_bootstrap=n_bootstrap,
         confidence_level=confidence_level,
         random_state=random_state,

@@ -205,11 +205,6 @@ def check_both_classes(ranked: RankedScores, purpose: str) -> RankedScores:
     return ranked
 
 
-def confidence_of(score: FloatArray, *, is_probability: bool) -> FloatArray:
-    """Maximum probability of two classes, or the distance of decision values from the boundary at 0."""
-    return np.maximum(score, 1.0 - score) if is_probability else np.abs(score)
-
-
 def looks_like_probability(score: FloatArray) -> bool:
     """Whether all scores lie in [0, 1]."""
     return bool(((score >= 0) & (score <= 1)).all())

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, as_positive, check_scores
-from aucross.evaluation.evaluate import check_selective, positive_labels, positive_scores_of
 from aucross.evaluation.inputs import (
     BoolArray,
     SelectedRows,
@@ -23,6 +22,7 @@ from aucross.evaluation.inputs import (
     seed_from,
     weighted_mean,
 )
+from aucross.evaluation.judged_rows import check_two_classes, judge
 from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights, replicate_below
 from aucross.system.text import exact_percent, json_ready, percent
 
@@ -155,7 +155,7 @@ def promise_selective(
     ----------
     clf : SelectiveClassifier
         Fitted classifier for two classes, for instance :class:`aucross.AUCross`.
-    X : array-like or frame of shape (n_samples, n_features)
+    X : array-like or frame of shape (n_samples, n_features), or ScoredRows
         Test rows: independent of each other, like those to come, and used neither to train nor to place the band.
     y : array-like of shape (n_samples,)
         Their labels, as in training.
@@ -222,36 +222,32 @@ def promise_selective(
     >>> promise.holds(coverage=0.8, auc=0.8)
     True
     """
-    check_selective(clf)
-    if len(clf.classes_) > 2:
-        raise ValueError(
-            f"clf must have two classes, got {len(clf.classes_)}; for one class against the rest call "
-            "promise_selection(y == clf.classes_[k], clf.predict_proba(X)[:, k], clf.select(X))"
-        )
-    positive, score = positive_labels(clf, y), positive_scores_of(clf, X)
-    if len(positive) != len(score):
-        raise ValueError(f"y must hold one label per row of X, got {len(positive)} for {len(score)} rows")
-    if _are_rows_of_fit(getattr(clf, "held_out_", None), positive, score):
+    check_two_classes(
+        clf,
+        "for one class against the rest call promise_selection(y == clf.classes_[k], clf.predict_proba(X)[:, k], "
+        "clf.select(X))",
+    )
+    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
+    if _are_rows_of_fit(getattr(clf, "held_out_", None), rows.positive, rows.score):
         warnings.warn(
             "X and y look like the rows that clf was fitted on: on rows that trained the model or placed the band no "
             "bound holds; pass test rows",
             PromiseWarning,
             stacklevel=2,
         )
-    target = check_coverage(clf.coverage if coverage is None else coverage)
-    bands = {} if band_groups is None else {"band_groups": band_groups}
+    decisions = clf.decide(rows.scored, coverage)
     promise = promise_selection(
-        positive,
-        score,
-        clf.select(X, target, **bands),
+        rows.positive,
+        rows.score,
+        decisions.selected,
         promised_coverage=promised_coverage,
         confidence=confidence,
         method=method,
-        sample_weight=sample_weight,
+        sample_weight=rows.sample_weight,
         n_bootstrap=n_bootstrap,
         random_state=random_state,
     )
-    return replace(promise, target_coverage=target)
+    return replace(promise, target_coverage=decisions.coverage)
 
 
 def promise_selection(

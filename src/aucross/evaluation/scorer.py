@@ -16,7 +16,8 @@ from aucross.evaluation.catalogue import (
     AnyMetric,
     MetricLike,
 )
-from aucross.evaluation.evaluate import check_selective, evaluate_selective
+from aucross.evaluation.evaluate import evaluate_selective
+from aucross.evaluation.judged_rows import check_selective
 from aucross.evaluation.metrics import as_metric
 
 

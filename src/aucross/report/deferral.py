@@ -50,6 +50,8 @@ def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
     deferred rows miss it more or less often.
     """
     found: list[list[dict[str, Any]]] = [[] for _ in rows.coverages]
+    if X is None:
+        return found
     traits = (trait._replace(values=trait.values[rows.used]) for trait in traits_of(X))
     while part := list(islice(traits, _TRAITS_AT_A_TIME)):
         for means in _means(part, rows):

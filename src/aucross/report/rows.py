@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from aucross.evaluation.evaluate import check_selective, positive_labels, positive_scores_of
-from aucross.evaluation.inputs import confidence_of, row_weights
+from aucross.evaluation.inputs import row_weights
+from aucross.evaluation.judged_rows import JudgedRows
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -29,6 +28,8 @@ class ReportRows:
         True label and answer.
     score : ndarray of shape (n,)
         Score of the positive class.
+    confidence : ndarray of shape (n,)
+        Probability of the predicted class, or the distance of a decision value from the boundary.
     weight : ndarray of shape (n,) or None
         Weights, if any were given.
     coverages : tuple of float
@@ -44,6 +45,7 @@ class ReportRows:
     positive: BoolArray
     predicted: BoolArray
     score: FloatArray
+    confidence: FloatArray
     weight: FloatArray | None
     coverages: tuple[float, ...]
     selected: BoolArray
@@ -54,11 +56,6 @@ class ReportRows:
     def weights(self) -> FloatArray:
         """The weights, 1 for each row where none were given."""
         return row_weights(self.weight, len(self.positive))
-
-    @cached_property
-    def confidence(self) -> FloatArray:
-        """Probability of the predicted class, or the distance of a decision value from the boundary."""
-        return confidence_of(self.score, is_probability=self.is_probability)
 
     @cached_property
     def least_confident_first(self) -> NDArray[np.intp]:
@@ -83,33 +80,23 @@ class ReportRows:
             positive=self.positive[self.order],
             predicted=self.predicted[self.order],
             score=self.score[self.order],
+            confidence=self.confidence[self.order],
             weight=None if self.weight is None else self.weight[self.order],
             selected=self.selected[:, self.order],
             used=np.flatnonzero(self.used)[self.order],
         )
 
 
-def read_rows(
-    clf: Any, X: Any, y: ArrayLike, coverage: float, *, sample_weight: ArrayLike | None = None, band_groups: Any = None
-) -> ReportRows:
-    """Score the rows once, select at every coverage of the grid, and check what a report needs."""
-    check_selective(clf)
-    if len(clf.classes_) != 2:
-        raise ValueError(
-            f"clf must have two classes for a report, got {len(clf.classes_)}: ROC and CAP curves know two; "
-            "evaluate_selective tabulates more"
-        )
-    positive, score = positive_labels(clf, y), positive_scores_of(clf, X)
-    if len(positive) != len(score):
-        raise ValueError(f"y must hold one label per row of X, got {len(positive)} for {len(score)} rows")
-    used = row_weights(sample_weight, len(positive)) > 0
+def read_rows(judged: JudgedRows, coverage: float) -> ReportRows:
+    """Select at every coverage of the grid, and check what a report needs."""
+    positive = judged.positive
+    weight = row_weights(judged.sample_weight, len(positive))
+    used = weight > 0
     if positive[used].all() or not positive[used].any():
-        found = clf.classes_[int(positive[used].any())]
+        found = judged.scored.classes[int(positive[used].any())]
         raise ValueError(f"y must hold both classes for a report, got {found!r} alone; take more rows")
     coverages = tuple(sorted({*GRID, coverage}))
-    # Only where given: a classifier of another library need not know the argument.
-    bands = {} if band_groups is None else {"band_groups": band_groups}
-    selected = np.asarray(clf.select_each(X, coverages, **bands))[:, used]
+    selected = np.array(list(judged.selections(coverages).values()))[:, used]
     if not selected[-1].all():
         raise ValueError(
             f"clf must answer every row at coverage 1, got {int((~selected[-1]).sum())} deferred: gains are "
@@ -117,12 +104,12 @@ def read_rows(
         )
     return ReportRows(
         positive=positive[used],
-        predicted=(np.asarray(clf.predict(X)) == clf.classes_[1])[used],
-        score=score[used],
-        weight=None if sample_weight is None else row_weights(sample_weight, len(positive))[used],
+        predicted=judged.predicted[used],
+        score=judged.score[used],
+        confidence=judged.scored.confidence[used],
+        weight=None if judged.sample_weight is None else weight[used],
         coverages=coverages,
         selected=selected,
         used=used,
-        is_probability=getattr(clf, "response_method_", "predict_proba") == "predict_proba"
-        and hasattr(clf, "predict_proba"),
+        is_probability=judged.scored.is_probability,
     )

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from aucross.evaluation.coverage import positive_rate
 from aucross.evaluation.deciles import decile_rows
 from aucross.evaluation.inputs import check_probability, seed_from
+from aucross.evaluation.judged_rows import check_two_classes, judge
 from aucross.evaluation.promise import PromiseWarning, promise_selective
 from aucross.report import formats
 from aucross.report.coverage_numbers import base_rate, coverage_numbers
@@ -41,6 +42,7 @@ def build_summary(
     *,
     coverage: float | None = None,
     by: Any = None,
+    features: Any = None,
     sample_weight: ArrayLike | None = None,
     band_groups: Any = None,
     class_names: Sequence[str] | None = None,
@@ -58,7 +60,7 @@ def build_summary(
     ----------
     clf : SelectiveClassifier
         Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
-    X : array-like or frame of shape (n_samples, n_features)
+    X : array-like or frame of shape (n_samples, n_features), or ScoredRows
         Labelled rows that the classifier was not fitted on.
     y : array-like of shape (n_samples,)
         Their labels, as in training.
@@ -66,6 +68,8 @@ def build_summary(
         Coverage in use, for which the report makes its promise; that of the classifier by default.
     by : array-like or series of shape (n_samples,), optional
         Group of each row, for the tables by group; it need not be a feature.
+    features : array-like or frame of shape (n_samples, n_columns), optional
+        Columns in which automatic cases and reviews are compared; `X` by default, none where that is scored rows.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows; a row of weight 0 takes no part.
     band_groups : array-like of shape (n_samples,), optional
@@ -104,17 +108,19 @@ def build_summary(
     >>> summary["coverage"], len(summary["coverages"]), summary["data"]["n"]
     (0.8, 51, 1000)
     """
+    check_two_classes(clf, "ROC and CAP curves of a report know two; evaluate_selective tabulates more")
     coverage = _on_grid(check_probability(clf.coverage if coverage is None else coverage, "coverage"))
     confidence = check_probability(confidence, "confidence", ends=False)
-    weights_and_groups = {"sample_weight": sample_weight, "band_groups": band_groups}
-    rows = read_rows(clf, X, y, coverage, **weights_and_groups)
+    judged = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
+    rows = read_rows(judged, coverage)
     names = _class_names(clf, class_names)
-    promise = _promise(clf, X, y, coverage, confidence=confidence, **weights_and_groups)
+    promise = _promise(clf, judged.scored, y, coverage, confidence=confidence)
     bootstrap = {"n_bootstrap": n_bootstrap, "random_state": seed_from(random_state)}
     by_group = group_tables(rows, by, confidence_level=confidence, **bootstrap)
-    lies_on, bands = score_bands(clf, rows, band_groups)
+    lies_on, bands = score_bands(judged, rows)
     score = _score(rows, lies_on)
-    entries = _entries(rows, X, score["bin_edges"], confidence=confidence, **bootstrap)
+    compared = judged.features if features is None else features
+    entries = _entries(rows, compared, score["bin_edges"], confidence=confidence, **bootstrap)
     for entry, band, tables in zip(entries, bands, by_group, strict=True):
         entry |= {"bands": band, **tables}
     at = rows.coverages.index(coverage)
@@ -155,9 +161,9 @@ def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
     return str(names[0]), str(names[1])
 
 
-def _entries(rows: ReportRows, X: Any, edges: Any, **options: Any) -> list[dict[str, Any]]:
+def _entries(rows: ReportRows, features: Any, edges: Any, **options: Any) -> list[dict[str, Any]]:
     """What the page shows at each coverage, groups and bands aside."""
-    numbers, features = coverage_numbers(rows, **options), feature_differences(rows, X)
+    numbers, differences = coverage_numbers(rows, **options), feature_differences(rows, features)
     rows = rows.by_score
     return [
         {
@@ -167,7 +173,7 @@ def _entries(rows: ReportRows, X: Any, edges: Any, **options: Any) -> list[dict[
             "curve": roc_and_cap(rows, mask),
             "deciles": decile_rows(rows.positive[mask], rows.score[mask], rows.weights[mask], options["confidence"]),
             "scores": {"accepted": score_summary(rows, mask), "deferred": score_summary(rows, ~mask)},
-            "features": features[index],
+            "features": differences[index],
         }
         for index, mask in enumerate(rows.selected)
     ]
@@ -210,11 +216,11 @@ def _sentence(entry: Mapping[str, Any], everyone: Mapping[str, Any], confidence:
     )
 
 
-def _promise(clf: Any, X: Any, y: ArrayLike, coverage: float, **options: Any) -> dict[str, Any]:
+def _promise(clf: Any, scored: Any, y: ArrayLike, coverage: float, *, confidence: float) -> dict[str, Any]:
     """The bounds that can be promised, with their sentence and with the warning if there is one."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        promise = promise_selective(clf, X, y, coverage, **options).to_dict()
+        promise = promise_selective(clf, scored, y, coverage, confidence=confidence).to_dict()
     for warning in caught:
         warnings.warn(str(warning.message), warning.category, stacklevel=3)
     # The report must say it too: whoever reads it was not there when it was made.

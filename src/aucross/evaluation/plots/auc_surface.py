@@ -20,8 +20,18 @@ from numpy.typing import ArrayLike
 from aucross.core import best_band
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray, RankedScores
-from aucross.evaluation.plots.inputs import coverage_in_force, labelled_scores, name_of
-from aucross.evaluation.plots.style import GREY, LEGEND, LIGHT_GREY, ORANGE, VERMILLION, axes_for, draw_grid, pyplot
+from aucross.evaluation.judged_rows import judge_to_draw
+from aucross.evaluation.plots.style import (
+    GREY,
+    LEGEND,
+    LIGHT_GREY,
+    ORANGE,
+    VERMILLION,
+    axes_for,
+    draw_grid,
+    name_of,
+    pyplot,
+)
 from aucross.evaluation.plots.surfaces import AUCSurface, auc_surface, check_below_one
 
 Scale = Literal["rank", "score"]
@@ -104,7 +114,7 @@ class AUCSurfaceDisplay:
         ----------
         clf : SelectiveClassifier
             Fitted classifier whose band lies on its own score, such as :class:`aucross.AUCross`.
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Test rows.
         y : array-like of shape (n_samples,)
             Their labels, as in training; both classes must occur.
@@ -128,20 +138,21 @@ class AUCSurfaceDisplay:
         AUCSurfaceDisplay
         """
         pyplot()
-        rows = labelled_scores(clf, X, y)
-        coverage = check_below_one(coverage_in_force(clf, coverage))
-        if not np.array_equal(np.asarray(clf.selection_score(X, coverage)), rows.score):
+        rows = judge_to_draw(clf, X, y, sample_weight=sample_weight)
+        coverage = check_below_one(clf.coverage if coverage is None else coverage)
+        if clf.band_rule_.axis != "score":
             raise ValueError(
                 f"clf must place its band on its own score, as AUCross does, got {type(clf).__name__}, whose band lies "
                 "on another; draw it with BandDisplay"
             )
         return cls.from_predictions(
-            *rows,
+            rows.positive,
+            rows.score,
             coverage,
             bands={name_of(clf, name): clf.band(coverage), **(bands or {})},
             oracle=oracle,
             n_bins=n_bins,
-            sample_weight=sample_weight,
+            sample_weight=rows.sample_weight,
             ax=ax,
             **kwargs,
         )

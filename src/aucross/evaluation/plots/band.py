@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.inputs import selected_rows
-from aucross.evaluation.plots.inputs import coverage_in_force, labelled_scores, name_of
+from aucross.evaluation.judged_rows import judge_to_draw
 from aucross.evaluation.plots.style import (
     BLUE,
     DARK_GREY,
@@ -29,6 +29,7 @@ from aucross.evaluation.plots.style import (
     as_floats,
     axes_for,
     draw_grid,
+    name_of,
     pyplot,
 )
 from aucross.system.text import percent
@@ -120,7 +121,7 @@ class BandDisplay:
             Fitted classifier of two classes. The histogram is that of its selection score, on which the band lies: the
             score of the positive class for :class:`aucross.AUCross`, the confidence for :class:`aucross.SCross`, the
             influence for :class:`aucross.AUCGate`.
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Test rows.
         y : array-like of shape (n_samples,)
             Their labels, as in training.
@@ -146,21 +147,19 @@ class BandDisplay:
         BandDisplay
         """
         pyplot()
-        positive, score = labelled_scores(clf, X, y)
-        coverage = coverage_in_force(clf, coverage)
-        bands = {} if band_group is None else {"band_groups": [band_group] * len(score)}
-        band = clf.band(coverage, **({} if band_group is None else {"band_group": band_group}))
-        selection_score = np.asarray(clf.selection_score(X, coverage, **bands))
+        rows = judge_to_draw(clf, X, y, sample_weight=sample_weight)
+        groups = None if band_group is None else [band_group] * len(rows)
+        decisions = clf.decide(rows.scored, coverage, groups)
         negative_name, positive_name = class_names or tuple(f"class {label}" for label in clf.classes_)
-        on_score = np.array_equal(selection_score, score)
+        names = {"score": f"score of {positive_name}", "confidence": "confidence in the answer"}
         return cls.from_predictions(
-            positive,
-            selection_score,
-            band,
+            rows.positive,
+            decisions.selection_score,
+            clf.band(decisions.coverage, band_group),
             bins=bins,
-            sample_weight=sample_weight,
+            sample_weight=rows.sample_weight,
             class_names=(negative_name, positive_name),
-            score_name=f"score of {positive_name}" if on_score else "selection score",
+            score_name=names.get(clf.band_rule_.axis, "selection score"),
             ax=ax,
             name=name_of(clf, name),
             **kwargs,

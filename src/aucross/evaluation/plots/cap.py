@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucross.evaluation.inputs import SelectedRows, check_both_classes, check_selected, row_weights, selected_rows
-from aucross.evaluation.plots.inputs import labelled_scores, name_of, selection_of
+from aucross.evaluation.judged_rows import judge_to_draw
 from aucross.evaluation.plots.style import (
     BLUE,
     DARK_GREY,
@@ -29,6 +29,7 @@ from aucross.evaluation.plots.style import (
     VERMILLION,
     axes_for,
     draw_grid,
+    name_of,
     panels_for,
     pyplot,
     with_defaults,
@@ -113,7 +114,7 @@ class CAPDisplay:
         ----------
         clf : SelectiveClassifier
             Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Test rows.
         y : array-like of shape (n_samples,)
             Their labels, as in training; both classes must occur.
@@ -137,13 +138,12 @@ class CAPDisplay:
         CAPDisplay
         """
         pyplot()
-        positive, score = labelled_scores(clf, X, y)
-        selected = selection_of(clf, X, coverage, band_groups)
+        rows = judge_to_draw(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
         return cls.from_predictions(
-            positive,
-            score,
-            selected,
-            sample_weight=sample_weight,
+            rows.positive,
+            rows.score,
+            clf.decide(rows.scored, coverage).selected,
+            sample_weight=rows.sample_weight,
             removal=removal,
             ax=ax,
             name=name_of(clf, name),

@@ -13,18 +13,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core import ThresholdBands
 from aucross.core.ranking import FloatArray, RankedScores, as_positive, check_scores
+from aucross.core.scored_rows import confidence_of
 from aucross.evaluation.auc_metrics import oracle_curve
 from aucross.evaluation.catalogue import words_for
 from aucross.evaluation.evaluate import evaluate_selections, evaluate_selective
-from aucross.evaluation.inputs import check_coverages, confidence_of, looks_like_probability
-from aucross.evaluation.plots.inputs import LabelledScores, labelled_scores, name_of
+from aucross.evaluation.inputs import BoolArray, check_coverages, looks_like_probability
+from aucross.evaluation.judged_rows import judge, judge_to_draw
 from aucross.evaluation.plots.style import (
     DARK_GREY,
     GREY,
@@ -35,6 +36,7 @@ from aucross.evaluation.plots.style import (
     draw_grid,
     draw_level,
     interval_of,
+    name_of,
     pyplot,
 )
 from aucross.evaluation.results import SelectiveEvaluation, bootstrap_spread
@@ -46,6 +48,14 @@ CURVE_COVERAGES = tuple(round(1.0 - 0.05 * step, 2) for step in range(11))
 ORACLE, MAXIMUM_PROBABILITY = "Oracle", "maximum probability"
 
 Curve = tuple[FloatArray, FloatArray]
+
+
+class LabelledScores(NamedTuple):
+    """Whether each row is positive, and its score."""
+
+    positive: BoolArray
+    score: FloatArray
+
 
 _REFERENCE_STYLES = {
     ORACLE: {"color": GREY, "linewidth": 6, "alpha": 0.5, "solid_capstyle": "round"},
@@ -151,7 +161,7 @@ class CoverageCurveDisplay:
         clf : SelectiveClassifier
             Fitted classifier, for instance :class:`aucross.AUCross`. With more than two classes the metric is
             Hand and Till's M.
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Test rows.
         y : array-like of shape (n_samples,)
             Their labels, as in training.
@@ -176,20 +186,19 @@ class CoverageCurveDisplay:
         CoverageCurveDisplay
         """
         pyplot()
-        coverages = check_coverages(coverages)
-        references = {}
+        coverages, references = check_coverages(coverages), {}
+        judged = judge if not (oracle or maximum_probability) else judge_to_draw
+        rows = judged(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
         if oracle or maximum_probability:
-            rows = labelled_scores(clf, X, y)
-            is_probability = getattr(clf, "response_method_", "predict_proba") == "predict_proba"
-            confidence = confidence_of(rows.score, is_probability=is_probability) if maximum_probability else None
-            references = reference_curves(rows, coverages, oracle, confidence, sample_weight)
+            confidence = rows.scored.confidence if maximum_probability else None
+            references = reference_curves(
+                LabelledScores(rows.positive, rows.score), coverages, oracle, confidence, rows.sample_weight
+            )
         evaluation = evaluate_selective(
             clf,
-            X,
+            rows.scored,
             y,
             coverages,
-            sample_weight=sample_weight,
-            band_groups=band_groups,
             n_bootstrap=n_bootstrap,
             confidence_level=confidence_level,
             random_state=random_state,

@@ -22,13 +22,14 @@ from aucross.evaluation.catalogue import GROUP_METRICS, words_for
 from aucross.evaluation.coverage import achieved_coverage
 from aucross.evaluation.group_results import GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
-from aucross.evaluation.plots.inputs import coverage_in_force, name_of
+from aucross.evaluation.judged_rows import check_selective
 from aucross.evaluation.plots.style import (
     CURVE_STYLES,
     DARK_GREY,
     LEGEND,
     as_floats,
     draw_grid,
+    name_of,
     panels_for,
     pyplot,
     with_defaults,
@@ -132,7 +133,7 @@ class GroupGapDisplay:
         ----------
         clf : SelectiveClassifier
             Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Test rows.
         y : array-like of shape (n_samples,)
             Their labels, as in training.
@@ -156,12 +157,13 @@ class GroupGapDisplay:
         GroupGapDisplay
         """
         pyplot()
+        check_selective(clf)
         evaluation = evaluate_groups(
             clf,
             X,
             y,
             by,
-            [coverage_in_force(clf, coverage)],
+            [clf.coverage if coverage is None else coverage],
             band_groups=band_groups,
             sample_weight=sample_weight,
             n_bootstrap=n_bootstrap,

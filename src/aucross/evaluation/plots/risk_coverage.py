@@ -20,7 +20,6 @@ from aucross.core.ranking import FloatArray
 from aucross.evaluation.evaluate import evaluate_selective
 from aucross.evaluation.inputs import loss_rows
 from aucross.evaluation.plots.coverage_curve import CURVE_COVERAGES
-from aucross.evaluation.plots.inputs import name_of
 from aucross.evaluation.plots.style import (
     LEGEND,
     LIGHT_GREY,
@@ -29,6 +28,7 @@ from aucross.evaluation.plots.style import (
     draw_curve,
     draw_grid,
     interval_of,
+    name_of,
     pyplot,
 )
 from aucross.evaluation.results import SelectiveEvaluation, bootstrap_spread
@@ -138,7 +138,7 @@ class RiskCoverageDisplay:
         ----------
         clf : SelectiveClassifier
             Fitted classifier of two or more classes. Its own selections are judged, whatever they are based on.
-        X : array-like or frame of shape (n_samples, n_features)
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Test rows.
         y : array-like of shape (n_samples,)
             Their labels, as in training.

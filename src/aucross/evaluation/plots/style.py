@@ -111,6 +111,11 @@ def draw_level(ax: Any, value: float, text: str) -> Any:
     return line
 
 
+def name_of(clf: Any, name: str | None) -> str:
+    """The name given, or the class of the classifier."""
+    return type(clf).__name__ if name is None else name
+
+
 def draw_grid(ax: Any, axis: str = "both") -> None:
     """A light grid behind everything."""
     ax.grid(axis=axis, alpha=0.3)

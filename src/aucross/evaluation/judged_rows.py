@@ -1,0 +1,119 @@
+"""Labelled rows that a classifier has scored, once: what every evaluation of a classifier starts from.
+
+::
+
+    clf, X, y ──► judge ──► JudgedRows ──┬──► labels, scores, answers, weights
+                  scored(X), once        └──► selections at any coverage, without a model
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from aucross.core.ranking import FloatArray
+from aucross.core.scored_rows import ScoredRows
+from aucross.evaluation.inputs import BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Rows that each model of a classifier has seen once, and their labels.
+
+    Attributes
+    ----------
+    clf : SelectiveClassifier
+        The classifier.
+    scored : ScoredRows
+        The rows, with their weights and groups.
+    labels : ndarray of shape (n,)
+        Labels as in training.
+    features : array-like or frame of shape (n, n_features) or None
+        The rows before they were scored, if they were given.
+    """
+
+    clf: Any
+    scored: ScoredRows
+    labels: NDArray[Any]
+    features: Any = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def positive(self) -> BoolArray:
+        """Whether each row is of the positive class."""
+        return np.asarray(self.labels == self.scored.classes[1])
+
+    @property
+    def score(self) -> FloatArray:
+        """Scores of the model that answers."""
+        return self.scored.score
+
+    @property
+    def predicted(self) -> BoolArray:
+        """Whether each row is answered with the positive class."""
+        return np.asarray(self.scored.predicted == self.scored.classes[1])
+
+    @property
+    def sample_weight(self) -> FloatArray | None:
+        """Weights of the rows, if they have any."""
+        return self.scored.sample_weight
+
+    def selections(self, coverages: Iterable[float]) -> dict[float, BoolArray]:
+        """The rows that the classifier selects at each coverage."""
+        return {coverage: self.clf.decide(self.scored, coverage).selected for coverage in coverages}
+
+
+def judge(
+    clf: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, band_groups: Any = None
+) -> JudgedRows:
+    """Score labelled rows, or take scored ones as they are; labels that the classifier does not know are refused."""
+    check_selective(clf)
+    labels = _known_labels(clf, y)
+    scored = clf.scored(X, sample_weight=sample_weight, band_groups=band_groups)
+    if len(labels) != len(scored):
+        raise ValueError(f"y must hold one label per row of X, got {len(labels)} for {len(scored)} rows")
+    return JudgedRows(clf, scored, labels, None if isinstance(X, ScoredRows) else X)
+
+
+def judge_to_draw(clf: Any, X: Any, y: ArrayLike, **options: Any) -> JudgedRows:
+    """The same for a display of two classes."""
+    check_two_classes(clf, "draw one class against the others with from_predictions")
+    return judge(clf, X, y, **options)
+
+
+def check_selective(clf: Any) -> None:
+    """Refuse what is no selective classifier, or not a fitted one."""
+    if not hasattr(clf, "scored"):
+        raise TypeError(
+            f"clf must be a selective classifier such as AUCross, got {type(clf).__name__}; wrap the model, with its "
+            "preprocessing, as in AUCross(model), and of a search pass best_estimator_"
+        )
+    check_is_fitted(clf)
+
+
+def check_two_classes(clf: Any, remedy: str) -> None:
+    """Refuse a classifier of more than two classes, which `remedy` says what to do with."""
+    check_selective(clf)
+    if len(clf.classes_) != 2:
+        raise ValueError(f"clf must have two classes, got {len(clf.classes_)}; {remedy}")
+
+
+def _known_labels(clf: Any, y: ArrayLike) -> NDArray[Any]:
+    """The labels as an array; those that the classifier does not know are refused."""
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"y must be 1-d, got shape {labels.shape}; pass np.ravel(y) for a single column")
+    known = np.isin(labels, clf.classes_)
+    if not known.all():
+        unknown = list(dict.fromkeys(labels[~known].tolist()))  # np.unique cannot sort None among numbers
+        raise ValueError(
+            f"y must hold the classes of the training rows {clf.classes_.tolist()}, got also {unknown[:5]}"
+        )
+    return labels
