@@ -138,6 +138,6 @@ def test_scored_rows_of_another_classifier_are_refused():
 def test_a_model_with_a_threshold_of_its_own_is_asked_for_its_labels():
     own = FixedThresholdClassifier(LogisticRegression(), threshold=0.3)
     clf = AUCross(own, random_state=0).fit(X_train, y_train)
-    assert not clf.answers_by_score_
+    assert not clf.held_out_.answers_by_score
     assert np.array_equal(clf.scored(X_test).predicted, clf.predict(X_test))
     assert not np.array_equal(clf.scored(X_test).predicted, clf.predict_proba(X_test)[:, 1] > 0.5)
