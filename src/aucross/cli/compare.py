@@ -64,8 +64,9 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
     for number, (answer, method) in enumerate(pairs, start=1):
         what = f"{number} of {len(pairs)}: {method} with {answer}"
         clf, seconds = train(options, method, answer, schema, fitted_on, screen=screen, what=what)
-        evaluation = evaluate(clf, test, sorted({1.0, options.coverage}, reverse=True), options.seed)
-        contestants.append(Contestant(method, answer, evaluation, _gap_to_oracle(clf, test), seconds))
+        seen = test.scored_by(clf)
+        evaluation = evaluate(clf, seen, sorted({1.0, options.coverage}, reverse=True), options.seed)
+        contestants.append(Contestant(method, answer, evaluation, _gap_to_oracle(clf, seen), seconds))
     rows = _rows(contestants)
     _show(screen, rows, options, len(test))
     sentence = _conclusion(contestants, rows)
@@ -97,8 +98,8 @@ def _bases(asked: Sequence[Base], screen: Screen) -> list[Base]:
 
 def _gap_to_oracle(clf: Any, rows: LabelledRows) -> float:
     """How far the automatic rows stay behind those of the best band, which only the labels of the test rows show."""
-    scored = clf.scored(rows.X)
-    return oracle_gap(rows.y, scored.score, clf.select(scored), sample_weight=rows.weight)
+    assert rows.scored is not None
+    return oracle_gap(rows.y, rows.scored.score, clf.select(rows.scored), sample_weight=rows.weight)
 
 
 def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:

@@ -74,5 +74,5 @@ def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
 def _read(options: EvaluateOptions, screen: Screen) -> tuple[Any, Schema, LabelledRows, float]:
     check_coverage_option(options.coverage)
     clf, schema, _ = load_model(options.model)
-    rows = read_test_rows(options.data, schema, screen, by=options.by)
+    rows = read_test_rows(options.data, schema, screen, by=options.by).scored_by(clf)
     return clf, schema, rows, clf.coverage if options.coverage is None else options.coverage

@@ -62,6 +62,7 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     schema, fitted_on, test = read_rows(options, screen)
     what = f"fitting {options.method} with {options.answer} on {len(fitted_on):,} rows"
     clf, seconds = train(options, options.method, options.answer, schema, fitted_on, screen=screen, what=what)
+    test = test.scored_by(clf)
     evaluation = evaluate(clf, test, coverages_with([options.coverage]), options.seed)
     facts: dict[str, Any] = {
         "method": str(options.method),

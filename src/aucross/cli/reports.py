@@ -61,8 +61,9 @@ def write_model_report(
     with screen.progress.wait("writing the report"):
         summary = build_summary(
             clf,
-            rows.X,
+            rows.scored,
             rows.y,
+            features=rows.X,
             by=rows.by,
             sample_weight=rows.weight,
             class_names=schema.labels,

@@ -38,7 +38,7 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float], seed: int
     """Metrics of labelled rows at each coverage, with intervals."""
     return evaluate_selective(
         clf,
-        rows.X,
+        rows.scored,
         rows.y,
         coverages,
         sample_weight=rows.weight,
@@ -131,7 +131,7 @@ def show_groups(
         return None
     evaluation = evaluate_groups(
         clf,
-        rows.X,
+        rows.scored,
         rows.y,
         rows.by,
         [coverage],

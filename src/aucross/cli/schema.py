@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,8 @@ from aucross.cli.tables import TableFile
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from aucross.core.scored_rows import ScoredRows
 
 Note = Callable[[str], None]
 
@@ -179,15 +181,21 @@ class LabelledRows:
     groups: NDArray[Any] | None = None
     times: NDArray[np.float64] | None = None
     by: NDArray[Any] | None = None
+    scored: ScoredRows | None = None  # after the model has seen them, once
 
     def __len__(self) -> int:
         return len(self.y)
 
+    def scored_by(self, clf: Any) -> LabelledRows:
+        """The same rows after the models of a classifier have seen them; nothing after this runs a model again."""
+        return replace(self, scored=clf.scored(self.X))
+
     def take(self, positions: NDArray[np.intp]) -> LabelledRows:
         """The rows at the given positions."""
         parts = (self.weight, self.groups, self.times, self.by)
-        cut = (None if part is None else part[positions] for part in parts)
-        return LabelledRows(self.X.iloc[positions].reset_index(drop=True), self.y[positions], *cut)
+        weight, groups, times, by = (None if part is None else part[positions] for part in parts)
+        X = self.X.iloc[positions].reset_index(drop=True)
+        return LabelledRows(X, self.y[positions], weight, groups, times, by)
 
 
 def labelled_rows(
