@@ -70,7 +70,7 @@ def test_drift_gives_an_alarm_that_names_side_and_start(clf):
     assert abs(report.drift_since - 9) <= 1
     assert 9 <= report.alarm_batch <= 12
     assert report.message.split("ALARM since batch ")[1].startswith(
-        f"{report.alarm_batch}: the accepted share is below"
+        f"{report.alarm_batch}: the automatic share is below"
     )
 
 

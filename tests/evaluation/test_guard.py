@@ -132,7 +132,7 @@ def test_a_selection_that_keeps_the_mix_is_silent():
     assert check.ok
     assert check.exceeded == ()
     assert check.message == (
-        "25 % of 1000 rows and 25 % of the positives are deferred, and the positive rate goes from 0.100 to 0.100"
+        "25 % of 1000 rows and 25 % of the positives go to review, and the positive rate goes from 0.100 to 0.100"
     )
 
 
@@ -161,8 +161,8 @@ def test_the_rarer_class_may_be_the_negative_one():
     assert check.rarer_class == "negative"
     assert check.deferral_ratio == pytest.approx(10.0)
     assert check.relative_shift == pytest.approx((50 / 950 - 0.1) / 0.1)
-    assert "50 % of the negatives are deferred" in check.message
-    assert "negatives deferred 10.0 times as often as any row (limit 2)" in check.message
+    assert "50 % of the negatives go to review" in check.message
+    assert "negatives go to review 10.0 times as often as any row (limit 2)" in check.message
 
 
 def test_limits_can_be_set():
@@ -210,8 +210,8 @@ def test_random_deferral_is_seldom_beyond_the_limits():
 def test_the_warning_says_the_numbers_and_the_limits():
     y = make_rows()
     sentence = (
-        "5 % of 1000 rows and 50 % of the positives are deferred, and the positive rate goes from 0.100 to 0.053: "
-        "a share of positives changed by 47.4 % (limit 20 %); positives deferred 10.0 times as often as any row "
+        "5 % of 1000 rows and 50 % of the positives go to review, and the positive rate goes from 0.100 to 0.053: "
+        "a share of positives changed by 47.4 % (limit 20 %); positives go to review 10.0 times as often as any row "
         "(limit 2)"
     )
     with pytest.warns(BaseRateWarning, match=f"^{re.escape(sentence)}$") as caught:

@@ -368,7 +368,8 @@ PROMISE = SelectivePromise(
 )
 
 
-ROWS = "(1,234 test rows; 1 positive and 999 negatives accepted)."
+ROWS = "(1,234 test rows; 1 positive and 999 negatives automatic)."
+NOT_80 = "not the 80 % that were to be promised"
 NO_AUC = "and so no AUC is promised"
 FEW = "but too few rows of a class to promise an AUC"
 
@@ -376,19 +377,19 @@ FEW = "but too few rows of a class to promise an AUC"
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({}, "78.4 % of cases accepted, and an AUC of at least .812 among them, with 95 % confidence"),
+        ({}, "78.4 % of cases decided automatically, and an AUC of at least .812 among them, with 95 % confidence"),
         (
             {"confidence": 0.999, "is_weighted": True, "coverage_at_least": 0.8},
-            "80 % of the weight accepted, and an AUC of at least .812 among them, with approximately 99.9 % confidence",
+            "80 % of the weight decided automatically, and an AUC of at least .812 among them, with approximately 99.9 % confidence",
         ),
-        ({"auc_at_least": nan}, f"78.4 % of cases accepted, with 95 % confidence, {FEW}"),
+        ({"auc_at_least": nan}, f"78.4 % of cases decided automatically, with 95 % confidence, {FEW}"),
         (
             {"auc_at_least": nan, "promised_coverage": 0.8},
-            f"78.4 % of cases accepted, with 95 % confidence, not the 80 % that were to be promised, {NO_AUC}",
+            f"78.4 % of cases decided automatically, with 95 % confidence, {NOT_80}, {NO_AUC}",
         ),
         (
             {"auc_at_least": nan, "promised_coverage": 0.79, "coverage_at_least": 0.79},
-            f"79 % of cases accepted, with 95 % confidence, {FEW}",
+            f"79 % of cases decided automatically, with 95 % confidence, {FEW}",
         ),
     ],
 )
@@ -443,7 +444,7 @@ def test_nothing_accepted():
     promise = promise_selection([0, 1, 1], [0.1, 0.2, 0.3], np.zeros(3, dtype=bool))
     assert bounds_of(promise)[0::2] == (0, 0)
     assert isnan(promise.selective_auc)
-    assert str(promise).startswith("At least 0 % of cases accepted, ")
+    assert str(promise).startswith("At least 0 % of cases decided automatically, ")
 
 
 def test_a_single_positive_promises_little():

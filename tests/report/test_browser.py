@@ -132,8 +132,8 @@ def test_the_numbers_at_every_coverage_are_those_of_the_library(page, credit):
         expected = {
             "target_coverage": f"{100 * row['target_coverage']:.0f} %",
             "achieved_coverage": f"{100 * selected.mean():.1f} %",
-            "n_accepted": f"{selected.sum():,} of 2,000",
-            "n_deferred": f"{(~selected).sum():,}",
+            "n_automatic": f"{selected.sum():,} of 2,000",
+            "n_review": f"{(~selected).sum():,}",
             "selective_auc": f"{row['selective_auc']:.4f}",
             "selective_auc_interval": f"{low:.4f} to {high:.4f}",
             "all_auc": f"{rows[-1]['selective_auc']:.4f}",
@@ -364,7 +364,7 @@ def test_a_gate_is_shown_without_a_band(browser, gate, tmp_path):
     page = opened(browser, write_report(made, tmp_path / "gate.html").as_uri())
     move(page, 0.6)
     selected = gate.clf.select(gate.X, 0.6)
-    assert text(page, "n_deferred") == f"{(~selected).sum():,}"
+    assert text(page, "n_review") == f"{(~selected).sum():,}"
     assert text(page, "band") == "no single band"
     assert chart(page, "distribution", "layout.shapes") == []
     hatched = [sum(chart(page, "distribution", f"data[{number}].y")) for number in (1, 3)]

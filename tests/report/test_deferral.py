@@ -70,12 +70,12 @@ def differences(X, y, coverage=0.7, **options):
 def test_columns_of_every_kind_are_compared(library):
     columns, y = make_columns()
     found = differences(as_table(columns, library), y)
-    assert (found["flag", "category"]["level"], found["flag", "category"]["deferred"]) == ("True", pytest.approx(1))
-    assert found["town", "category"]["deferred"] in (pytest.approx(0, abs=1e-9), pytest.approx(1))
-    assert found["count", "number"]["deferred"] == pytest.approx(5)
-    assert found["day", "date"]["deferred"] == "2024-01-31"
-    assert found["code", "missing"]["deferred"] == pytest.approx(0, abs=1e-9)
-    assert found["code", "missing"]["accepted"] > 0.2
+    assert (found["flag", "category"]["level"], found["flag", "category"]["review"]) == ("True", pytest.approx(1))
+    assert found["town", "category"]["review"] in (pytest.approx(0, abs=1e-9), pytest.approx(1))
+    assert found["count", "number"]["review"] == pytest.approx(5)
+    assert found["day", "date"]["review"] == "2024-01-31"
+    assert found["code", "missing"]["review"] == pytest.approx(0, abs=1e-9)
+    assert found["code", "missing"]["automatic"] > 0.2
     assert not any(feature == "empty" for feature, _ in found)
 
 
@@ -153,7 +153,7 @@ def test_weights_count_in_the_means():
     frame, weight = pd.DataFrame(columns), np.arange(400) % 3.0
     deferred = ~around_one_half(columns["score"], 0.7)
     found = differences(frame, y, sample_weight=weight)["flag", "category"]
-    assert found["accepted"] == pytest.approx(np.average(columns["flag"][~deferred], weights=weight[~deferred]))
+    assert found["automatic"] == pytest.approx(np.average(columns["flag"][~deferred], weights=weight[~deferred]))
 
 
 def test_without_columns_nothing_is_compared():
@@ -165,5 +165,5 @@ def test_without_columns_nothing_is_compared():
 def test_a_classifier_that_defers_at_coverage_one_is_refused():
     columns, y = make_columns()
     nothing = judged_rows(columns, y, lambda score, coverage: np.zeros(len(score), dtype=bool))
-    with pytest.raises(ValueError, match="clf must answer every row at coverage 1, got 400 deferred"):
+    with pytest.raises(ValueError, match="clf must answer every row at coverage 1, got 400 rejected"):
         read_rows(nothing, 0.7)

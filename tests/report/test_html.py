@@ -250,7 +250,7 @@ def test_no_two_lines_of_a_chart_differ_by_colour_alone(summary):
 def test_the_model_card_holds_what_the_page_holds(summary):
     card = render_markdown(summary)
     entry = summary["coverages"][35]
-    for heading in ("Summary", "Method", "Coverages", "Who is deferred", "Base-rate guard", "Limits", "Groups"):
+    for heading in ("Summary", "Method", "Coverages", "Who goes to review", "Base-rate guard", "Limits", "Groups"):
         assert re.search(rf"^##+ .*{heading}", card, re.MULTILINE)
     assert f"{entry['selective_auc']:.4f}" in card
     assert "python make_report.py --seed 0" in card
@@ -327,3 +327,8 @@ print(aucross.report.render_json({"a": 1}))
 def test_template_style_and_script_lie_in_the_package():
     folder = Path(figures.__file__).parent
     assert {"template.html", "style.css", "script.js"} <= {path.name for path in folder.iterdir()}
+
+
+def test_the_page_calls_a_decision_automatic_or_review_and_nothing_else(page):
+    shown = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
+    assert re.findall(r"\b(?:accept|defer|answered)\w*", shown) == []

@@ -59,13 +59,13 @@ def test_a_coverage_between_two_steps_becomes_a_step():
     made = quick((clf, X, y))
     assert made["coverage"] == 0.975
     assert len(made["coverages"]) == 52
-    assert entry_at(made, 0.975)["n_accepted"] == clf.select(X).sum()
+    assert entry_at(made, 0.975)["n_automatic"] == clf.select(X).sum()
 
 
 def test_a_coverage_below_one_half_becomes_the_first_step():
     made = quick(make_linear(), coverage=0.3)
     assert made["coverages"][0]["target_coverage"] == 0.3
-    assert made["sentence"].startswith("Asked to answer 30")
+    assert made["sentence"].startswith("Asked to decide 30")
 
 
 def test_the_same_arguments_give_the_same_summary(linear):
@@ -109,8 +109,8 @@ def test_estimates_and_intervals_are_those_of_evaluate_selective(credit, summary
 def test_further_numbers_are_those_of_the_metrics(coverage, credit, summary):
     entry, selected = entry_at(summary, coverage), credit.clf.select(credit.X, coverage)
     arguments = (credit.positive, credit.score, selected)
-    assert entry["n_accepted"] == selected.sum()
-    assert entry["n_deferred"] == (~selected).sum()
+    assert entry["n_automatic"] == selected.sum()
+    assert entry["n_review"] == (~selected).sum()
     assert entry["selective_gini"] == pytest.approx(2 * selective_auc(*arguments) - 1, abs=1e-12)
     assert entry["selective_ks"] == selective_ks(*arguments)
     assert entry["selective_brier"] == pytest.approx(selective_brier(*arguments), abs=1e-12)
@@ -152,7 +152,7 @@ def test_the_oracle_is_the_best_band_at_the_coverage_reached(coverage, credit, s
 @pytest.mark.parametrize("coverage", COVERAGES)
 def test_maximum_probability_answers_as_many_rows(coverage, credit, summary):
     entry, score = entry_at(summary, coverage), credit.score
-    least_confident = np.argsort(np.maximum(score, 1 - score), kind="stable")[: entry["n_deferred"]]
+    least_confident = np.argsort(np.maximum(score, 1 - score), kind="stable")[: entry["n_review"]]
     kept = np.delete(np.arange(len(score)), least_confident)
     assert entry["max_probability_auc"] == pytest.approx(roc_auc_score(credit.positive[kept], score[kept]))
 
@@ -182,7 +182,7 @@ def test_a_doubt_about_the_rows_is_written_down():
 def test_the_sentence_says_what_was_asked_reached_and_ranked(summary):
     entry = entry_at(summary, 0.85)
     words = summary["sentence"].replace("\N{NO-BREAK SPACE}", " ")
-    assert words.startswith("Asked to answer 85 % of the rows, the classifier answers ")
+    assert words.startswith("Asked to decide 85 % of the rows, the classifier decides ")
     assert f"{100 * entry['achieved_coverage']:.1f} % of 2,000 test rows" in words
     assert f"AUC is {entry['selective_auc']:.4f} (95 % interval {entry['selective_auc_low']:.4f} to " in words
     assert words.endswith(f"over all rows it is {summary['coverages'][-1]['selective_auc']:.4f}.")
@@ -279,7 +279,7 @@ def test_equal_scores_share_a_decile():
 
 def test_scores_of_answered_and_deferred_rows(credit, summary):
     selected = credit.clf.select(credit.X, 0.85)
-    for name, chosen in (("accepted", selected), ("deferred", ~selected)):
+    for name, chosen in (("automatic", selected), ("review", ~selected)):
         part = entry_at(summary, 0.85)["scores"][name]
         assert part["n"] == chosen.sum()
         assert part["mean"] == pytest.approx(credit.score[chosen].mean())
@@ -289,7 +289,7 @@ def test_scores_of_answered_and_deferred_rows(credit, summary):
 def test_where_nobody_is_deferred_nothing_is_compared(summary):
     last = summary["coverages"][-1]
     assert last["features"] == []
-    assert last["scores"]["deferred"] == {"n": 0, "mean": None, "quantiles": None}
+    assert last["scores"]["review"] == {"n": 0, "mean": None, "quantiles": None}
 
 
 def trait_of(column, feature):
@@ -304,7 +304,7 @@ def test_differences_of_numbers_and_categories_are_in_standard_deviations(credit
     for feature in entry_at(summary, 0.85)["features"]:
         values = trait_of(credit.X[feature["feature"]], feature)
         means = [np.nanmean(values[chosen]) for chosen in (~deferred, deferred)]
-        assert [feature["accepted"], feature["deferred"]] == pytest.approx(means)
+        assert [feature["automatic"], feature["review"]] == pytest.approx(means)
         assert feature["standardised_difference"] == pytest.approx((means[1] - means[0]) / np.nanstd(values))
 
 
@@ -371,7 +371,7 @@ def test_few_rows_and_weights_are_named_among_the_limits():
     clf, X, y = make_linear()
     made = quick((clf, X[:60], y[:60]), sample_weight=np.ones(60), by=["a"] * 50 + ["b"] * 10)
     limits = " ".join(made["method"]["limits"])
-    assert "answered rows are of the smaller class" in limits
+    assert "automatic rows are of the smaller class" in limits
     assert "Rows carry weights" in limits
     assert "The smallest group has 10 rows" in limits
 

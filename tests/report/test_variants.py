@@ -17,7 +17,7 @@ def test_a_gate_has_no_band_of_scores(gate):
     made = quick(gate)
     assert made["score"]["band_lies_on"] == "other"
     assert all(entry["bands"] == [] for entry in made["coverages"])
-    assert entry_at(made, 0.7)["n_accepted"] == gate.clf.select(gate.X).sum()
+    assert entry_at(made, 0.7)["n_automatic"] == gate.clf.select(gate.X).sum()
 
 
 def test_a_confidence_threshold_is_a_band_around_one_half():

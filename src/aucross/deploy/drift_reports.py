@@ -141,14 +141,14 @@ class CoverageReport(_Verdict):
         if not self.n:
             return f"No rows: nothing changed. {self._judged(self._what())}"
         shares = (
-            f"Batch {self.batch}: {self.accepted} of {self.n} rows accepted ({percent(self.share)}), in the run "
+            f"Batch {self.batch}: {self.accepted} of {self.n} rows automatic ({percent(self.share)}), in the run "
             f"{percent(self.run_share)} of {self.run_n}; target {percent(self.target)}, without drift "
             f"{percent(self.low)} to {percent(self.high)}."
         )
         return " ".join([shares, self._judged(self._what()), *map(_stability_sentence, self.stability.items())])
 
     def _what(self) -> str:
-        return f"the accepted share is {self.direction} what it should be"
+        return f"the automatic share is {self.direction} what it should be"
 
 
 @dataclass(frozen=True)

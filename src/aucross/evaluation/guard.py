@@ -81,15 +81,15 @@ class BaseRateCheck:
             return f"none of {self.n} rows is selected: nothing to compare"
         sentence = (
             f"{percent(self.deferred)} of {self.n} rows and {percent(self.rarer_deferred)} of the "
-            f"{self.rarer_class}s are deferred, and the positive rate goes from {self.positive_rate:.3f} to "
+            f"{self.rarer_class}s go to review, and the positive rate goes from {self.positive_rate:.3f} to "
             f"{self.selected_positive_rate:.3f}"
         )
         limits = {
             "max_shift": f"a shift of {abs(self.shift):.3f} (limit {self.guard.max_shift:g})",
             "max_relative_shift": f"a share of {self.rarer_class}s changed by {percent(abs(self.relative_shift))} "
             f"(limit {exact_percent(self.guard.max_relative_shift)})",
-            "max_deferral_ratio": f"{self.rarer_class}s deferred {self.deferral_ratio:.1f} times as often as any row "
-            f"(limit {self.guard.max_deferral_ratio:g})",
+            "max_deferral_ratio": f"{self.rarer_class}s go to review {self.deferral_ratio:.1f} times as often as any "
+            f"row (limit {self.guard.max_deferral_ratio:g})",
         }
         exceeded = "; ".join(limits[name] for name in self.exceeded)
         return f"{sentence}: {exceeded}" if exceeded else sentence

@@ -117,13 +117,13 @@ class SelectivePromise:
 
     def __str__(self) -> str:
         share = "the weight" if self.is_weighted else "cases"
-        accepted = f"At least {_percent_down(self.coverage_at_least)} of {share} accepted"
+        accepted = f"At least {_percent_down(self.coverage_at_least)} of {share} decided automatically"
         about = "approximately " if self.is_weighted else ""
         confidence = f"with {about}{exact_percent(self.confidence)} confidence"
         rows = (
             f"({self.n_rows:,} test {_plural('row', self.n_rows)}; "
             f"{self.n_positive:,} {_plural('positive', self.n_positive)} and "
-            f"{self.n_negative:,} {_plural('negative', self.n_negative)} accepted)"
+            f"{self.n_negative:,} {_plural('negative', self.n_negative)} automatic)"
         )
         if not isnan(self.auc_at_least):
             return f"{accepted}, and an AUC of at least {_auc(self.auc_at_least)} among them, {confidence} {rows}."

@@ -61,7 +61,7 @@ def coverage_numbers(
 
 def _counts(mask: BoolArray) -> dict[str, int]:
     accepted = int(mask.sum())
-    return {"n_accepted": accepted, "n_deferred": len(mask) - accepted}
+    return {"n_automatic": accepted, "n_review": len(mask) - accepted}
 
 
 def _further_numbers(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who is deferred: their scores, and the columns in which they differ most from the rows that are answered."""
+"""Who goes to review: their scores, and the columns in which they differ most from the rows that are answered."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def score_summary(rows: ReportRows, chosen: BoolArray) -> dict[str, Any]:
 
 
 def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
-    """For each coverage the columns in which deferred and answered rows differ most, the largest difference first.
+    """For each coverage the columns in which deferred and automatic rows differ most, the largest difference first.
 
     The difference is that of the means (of a category: of the share of one level), divided by the standard deviation
     over all rows, so that columns of any unit compare. A column enters with its most telling level, and once more if
@@ -94,8 +94,8 @@ def _entry(trait: Trait, accepted: float, deferred: float, difference: float) ->
         "feature": trait.column,
         "kind": trait.kind,
         "level": trait.level,
-        "accepted": _shown(trait, accepted),
-        "deferred": _shown(trait, deferred),
+        "automatic": _shown(trait, accepted),
+        "review": _shown(trait, deferred),
         "standardised_difference": float(difference),
     }
 

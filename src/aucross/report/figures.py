@@ -96,7 +96,7 @@ def position(score: float, scale: str) -> float:
 
 
 def distribution_chart(summary: Summary) -> Chart:
-    """Scores of each class, answered rows filled and deferred rows hatched, with the band over both."""
+    """Scores of each class, automatic rows filled and deferred rows hatched, with the band over both."""
     score = summary["score"]
     edges = [position(edge, score["scale"]) for edge in score["bin_edges"]]
     bars = {
@@ -106,7 +106,7 @@ def distribution_chart(summary: Summary) -> Chart:
     traces = []
     for axis, name, color in (("y", positive_name(summary), VERMILION), ("y2", negative_name(summary), BLUE)):
         for deferred in (False, True):
-            state = "deferred" if deferred else "answered"
+            state = "review" if deferred else "automatic"
             hover = f"%{{y:.1%}} of {_safe(name)} {state}<extra></extra>"
             marker = {"color": color, "line": {"color": color, "width": 0.8 if deferred else 0}}
             if deferred:
@@ -176,7 +176,7 @@ def _band_marks(entry: Entry, scale: str, shown: list[float]) -> tuple[list[Any]
     area = {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "fillcolor": _BAND, "line": {"width": 0}}
     middle = (sum(ends) / 2 - shown[0]) / (shown[1] - shown[0])
     label = {
-        "text": f"deferred: {one_band_text(band)}",
+        "text": f"review: {one_band_text(band)}",
         "x": min(1.0, max(0.0, middle)),
         "xref": "paper",
         "xanchor": "left" if middle < 0.3 else "right" if middle > 0.7 else "center",
@@ -195,7 +195,7 @@ def _band_marks(entry: Entry, scale: str, shown: list[float]) -> tuple[list[Any]
 
 
 def roc_chart(summary: Summary) -> Chart:
-    """ROC curve of the answered rows against that of all rows."""
+    """ROC curve of the automatic rows against that of all rows."""
     everyone = all_rows(summary)["curve"]
     traces = [
         _line([0, 1], [0, 1], GREY, "dot", 1),
@@ -215,7 +215,7 @@ def roc_chart(summary: Summary) -> Chart:
 
 
 def cap_chart(summary: Summary) -> Chart:
-    """CAP curve (cumulative accuracy profile) of the answered rows against that of all rows."""
+    """CAP curve (cumulative accuracy profile) of the automatic rows against that of all rows."""
     everyone = all_rows(summary)["curve"]
     traces = [
         _line([0, 1], [0, 1], GREY, "dot", 1),
@@ -301,7 +301,7 @@ def _interval_area(entries: list[Entry]) -> list[dict[str, Any]]:
 
 
 def calibration_chart(summary: Summary) -> Chart:
-    """Mean score and observed rate of each decile of the answered rows."""
+    """Mean score and observed rate of each decile of the automatic rows."""
     level = exact_percent(summary["method"]["confidence"])
     hover = f"mean score %{{x:.4f}}<br>observed %{{y:.4f}}<br>interval {level}<extra></extra>"
     highest = max(

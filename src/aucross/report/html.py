@@ -80,7 +80,7 @@ def page_data(summary: Mapping[str, Any]) -> dict[str, Any]:
             "tables": {name: table.rows for name, table in moving_tables(summary, entry).items()},
             "bars": bars[index],
             "guard_ok": entry["base_rate"]["ok"],
-            "someone_deferred": entry["n_deferred"] > 0,
+            "someone_reviewed": entry["n_review"] > 0,
         }
         for index, entry in enumerate(entries)
     ]

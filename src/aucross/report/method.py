@@ -24,10 +24,10 @@ _ALWAYS = (
         "coverage on the slider and quotes its numbers is too optimistic: confirm that choice on fresh rows."
     ),
     (
-        "The AUC of the answered rows is measured on fewer rows than the AUC of all rows. Compare it with other "
+        "The AUC of the automatic rows is measured on fewer rows than the AUC of all rows. Compare it with other "
         "classifiers at equal coverage only."
     ),
-    "Deferred rows still need a decision. How good the review is, and what it costs, is not part of this report.",
+    "Rows for review still need a decision. How good the review is, and what it costs, is not part of this report.",
     "The Oracle has seen the labels of these very rows. It is a limit for comparison, not a method to use.",
 )
 
@@ -80,7 +80,7 @@ def limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[st
     if rows.weight is not None:
         said.append("Rows carry weights: shares, rates and areas count weight, numbers of rows count rows.")
     if smaller < _FEW_ROWS:
-        said.append(f"Only {smaller} answered rows are of the smaller class: read its numbers as rough.")
+        said.append(f"Only {smaller} automatic rows are of the smaller class: read its numbers as rough.")
     if group_sizes and min(group_sizes) < _FEW_ROWS:
         said.append(f"The smallest group has {min(group_sizes)} rows: a gap between groups may be chance.")
     return said

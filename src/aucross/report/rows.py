@@ -99,7 +99,7 @@ def read_rows(judged: JudgedRows, coverage: float) -> ReportRows:
     selected = np.array(list(judged.selections(coverages).values()))[:, used]
     if not selected[-1].all():
         raise ValueError(
-            f"clf must answer every row at coverage 1, got {int((~selected[-1]).sum())} deferred: gains are "
+            f"clf must answer every row at coverage 1, got {int((~selected[-1]).sum())} rejected: gains are "
             "differences from all rows"
         )
     return ReportRows(

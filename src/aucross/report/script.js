@@ -61,7 +61,7 @@
     });
     Object.entries(step.tables).forEach(([name, rows]) => fillTable(name, rows, name === "features" && step.bars));
     document.getElementById("guard").className = "verdict " + (step.guard_ok ? "ok" : "alarm");
-    document.getElementById("nobody").hidden = step.someone_deferred;
+    document.getElementById("nobody").hidden = step.someone_reviewed;
     slider.setAttribute("aria-valuetext", `${step.fields.target_coverage}, AUC ${step.fields.selective_auc}`);
     less.disabled = index === 0;
     more.disabled = index === page.coverages.length - 1;

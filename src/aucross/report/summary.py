@@ -172,7 +172,7 @@ def _entries(rows: ReportRows, features: Any, edges: Any, **options: Any) -> lis
             "deferred_shares": class_shares(rows, edges, ~mask),
             "curve": roc_and_cap(rows, mask),
             "deciles": decile_rows(rows.positive[mask], rows.score[mask], rows.weights[mask], options["confidence"]),
-            "scores": {"accepted": score_summary(rows, mask), "deferred": score_summary(rows, ~mask)},
+            "scores": {"automatic": score_summary(rows, mask), "review": score_summary(rows, ~mask)},
             "features": differences[index],
         }
         for index, mask in enumerate(rows.selected)
@@ -208,9 +208,9 @@ def _sentence(entry: Mapping[str, Any], everyone: Mapping[str, Any], confidence:
     reached, asked = entry["achieved_coverage"], entry["target_coverage"]
     ends = formats.interval(entry, "selective_auc", formats.area)
     return (
-        f"Asked to answer {formats.target(asked)} of the rows, the classifier answers {formats.percent(reached)} of "
-        f"{formats.count(entry['n_accepted'] + entry['n_deferred'])} test rows and defers "
-        f"{formats.percent(1 - reached)} to review. Among the rows that it answers the AUC is "
+        f"Asked to decide {formats.target(asked)} of the rows, the classifier decides {formats.percent(reached)} of "
+        f"{formats.count(entry['n_automatic'] + entry['n_review'])} test rows "
+        f"automatically and sends {formats.percent(1 - reached)} to review. Among the automatic rows the AUC is "
         f"{formats.area(entry['selective_auc'])}{f' ({exact_percent(confidence)} interval {ends})' if ends else ''}; "
         f"over all rows it is {formats.area(everyone['selective_auc'])}."
     )

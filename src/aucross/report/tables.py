@@ -60,7 +60,7 @@ def index_in_use(summary: Summary) -> int:
 
 def numbers(summary: Summary, entry: Entry) -> list[Number]:
     """The numbers at one coverage, in the order of reading."""
-    total = entry["n_accepted"] + entry["n_deferred"]
+    total = entry["n_automatic"] + entry["n_review"]
     percent, area, change = formats.percent, formats.area, formats.change
 
     def metric(key: str, form: Any) -> Number:
@@ -70,8 +70,8 @@ def numbers(summary: Summary, entry: Entry) -> list[Number]:
     listed = [
         Number("target_coverage", "Coverage asked for", formats.target(entry["target_coverage"])),
         metric("achieved_coverage", percent),
-        Number("n_accepted", "Rows answered", f"{formats.count(entry['n_accepted'])} of {formats.count(total)}"),
-        Number("n_deferred", "Rows deferred", formats.count(entry["n_deferred"])),
+        Number("n_automatic", "Automatic rows", f"{formats.count(entry['n_automatic'])} of {formats.count(total)}"),
+        Number("n_review", "Rows for review", formats.count(entry["n_review"])),
         metric("selective_auc", area),
         Number("all_auc", "AUC, all rows", area(all_rows(summary)["selective_auc"])),
         metric("auc_gain", change),
@@ -82,7 +82,7 @@ def numbers(summary: Summary, entry: Entry) -> list[Number]:
         metric("positives_deferred", percent),
         Number("oracle_auc", "AUC of the Oracle", area(entry["oracle_auc"])),
         Number("max_probability_auc", f"AUC by {rival(summary)}", area(entry["max_probability_auc"])),
-        Number("band", "Band of scores deferred", band_text(summary, entry)),
+        Number("band", "Band of scores for review", band_text(summary, entry)),
     ]
     if summary["score"]["kind"] == "probability":
         listed[-1:-1] = [metric("selective_brier", area), metric("expected_calibration_error", area)]
@@ -102,7 +102,7 @@ def rival(summary: Summary) -> str:
 
 def band_text(summary: Summary, entry: Entry) -> str:
     """The band in words."""
-    if not entry["n_deferred"] and all(band["empty"] for band in entry["bands"]):
+    if not entry["n_review"] and all(band["empty"] for band in entry["bands"]):
         return "none"
     if summary["score"]["band_lies_on"] == "other":
         return "no single band"
@@ -122,11 +122,11 @@ def one_band_text(band: Mapping[str, Any]) -> str:
 def band_table(entry: Entry) -> Table:
     """The band of each group, where bands were fitted per group."""
     rows = [(band["group"], one_band_text(band)) for band in entry["bands"] if band["group"] is not None]
-    return Table(("Group", "Scores deferred"), rows)
+    return Table(("Group", "Scores for review"), rows)
 
 
 def decile_table(summary: Summary, entry: Entry) -> Table:
-    """Deciles of the answered rows, the highest scores first."""
+    """Deciles of the automatic rows, the highest scores first."""
     positive = positive_name(summary)
     columns = ("Decile", "Scores", "Rows", f"Rows of {positive}", "Mean score", f"Rate of {positive}")
     rows = [
@@ -147,8 +147,8 @@ def decile_table(summary: Summary, entry: Entry) -> Table:
 
 def score_table(entry: Entry) -> Table:
     """Scores of answered and of deferred rows."""
-    parts = {"Answered": entry["scores"]["accepted"], "Deferred": entry["scores"]["deferred"]}
-    shares = list((parts["Answered"]["quantiles"] or parts["Deferred"]["quantiles"]).items())
+    parts = {"Automatic": entry["scores"]["automatic"], "Review": entry["scores"]["review"]}
+    shares = list((parts["Automatic"]["quantiles"] or parts["Review"]["quantiles"]).items())
     columns = ("Rows", "Number", "Mean score", *(f"{exact_percent(float(share))} below" for share, _ in shares))
     rows = [
         (
@@ -163,13 +163,13 @@ def score_table(entry: Entry) -> Table:
 
 
 def feature_table(entry: Entry) -> Table:
-    """Columns in which deferred and answered rows differ most."""
+    """Columns in which deferred and automatic rows differ most."""
     rows = []
     for feature in entry["features"]:
         form = formats.percent if feature["kind"] in ("category", "missing") else formats.quantity
         difference = formats.difference(feature["standardised_difference"])
-        rows.append((_feature_name(feature), form(feature["accepted"]), form(feature["deferred"]), difference))
-    return Table(("Feature", "Answered", "Deferred", "Difference"), rows)
+        rows.append((_feature_name(feature), form(feature["automatic"]), form(feature["review"]), difference))
+    return Table(("Feature", "Automatic", "Review", "Difference"), rows)
 
 
 def _capital(text: str) -> str:
@@ -198,7 +198,15 @@ def group_table(summary: Summary, entry: Entry) -> Table:
         )
         for group in entry["groups"]
     ]
-    columns = ("Group", "Rows", "Answered", "AUC", f"Rate of {positive}", f"Share of {positive} deferred", "Base rate")
+    columns = (
+        "Group",
+        "Rows",
+        "Automatic",
+        "AUC",
+        f"Rate of {positive}",
+        f"Share of {positive} for review",
+        "Base rate",
+    )
     return Table(columns, rows)
 
 
@@ -232,7 +240,7 @@ def guard_table(summary: Summary, entry: Entry) -> Table:
     }
     rows = [
         (
-            f"Rate of {positive_name(summary)}, answered rows minus all rows",
+            f"Rate of {positive_name(summary)}, automatic rows minus all rows",
             formats.change(rate["shift"]),
             f"\N{PLUS-MINUS SIGN}{rate['max_shift']:g}",
             verdict["max_shift"],
@@ -244,7 +252,7 @@ def guard_table(summary: Summary, entry: Entry) -> Table:
             verdict["max_relative_shift"],
         ),
         (
-            f"How often {rarer} is deferred, as a multiple of any row",
+            f"How often {rarer} goes to review, as a multiple of any row",
             formats.times(rate["deferral_ratio"]),
             f"up to {formats.times(rate['max_deferral_ratio'])}",
             verdict["max_deferral_ratio"],
@@ -273,7 +281,7 @@ def coverage_table(summary: Summary) -> Table:
         for entry in summary["coverages"]
         if round(100 * entry["target_coverage"], 6) % 5 == 0 or entry["target_coverage"] == summary["coverage"]
     ]
-    return Table((*columns, f"Rate of {positive}", _capital(f"{positive} deferred"), "Scores deferred"), rows)
+    return Table((*columns, f"Rate of {positive}", _capital(f"{positive} for review"), "Scores for review"), rows)
 
 
 def _classes(summary: Summary) -> str:
