@@ -65,7 +65,7 @@ def main() -> None:
 
 def print_side_by_side(ours: SelectiveEvaluation, usual: SelectiveEvaluation) -> None:
     print("\n            AUCross                                 max probability")
-    print("asked for   accepted   AUC   95 % interval          accepted   AUC   95 % interval")
+    print("asked for  automatic   AUC   95 % interval         automatic   AUC   95 % interval")
     for mine, theirs in zip(ours.rows(), usual.rows(), strict=True):
         cells = [
             f"{row['achieved_coverage']:8.1%} {row['selective_auc']:7.4f} "
@@ -129,7 +129,7 @@ def draw_curves(axes: Any, evaluations: list[SelectiveEvaluation]) -> None:
         axes.fill_between(coverage, low, high, color=color, alpha=0.15, linewidth=0)
     axes.axhline(evaluations[0].estimates["selective_auc"][0], color=GREY, linewidth=1, label="no abstention")
     axes.invert_xaxis()
-    axes.set(xlabel="share of loans accepted (coverage)", ylabel="AUC on accepted loans", title="What it is worth")
+    axes.set(xlabel="share of loans decided automatically (coverage)", ylabel="AUC on these loans", title="What it is worth")
     axes.legend(frameon=False, loc="upper left")
 
 
