@@ -129,7 +129,7 @@ def draw_curves(axes: Any, evaluations: list[SelectiveEvaluation]) -> None:
         axes.fill_between(coverage, low, high, color=color, alpha=0.15, linewidth=0)
     axes.axhline(evaluations[0].estimates["selective_auc"][0], color=GREY, linewidth=1, label="no abstention")
     axes.invert_xaxis()
-    axes.set(xlabel="share of loans decided automatically (coverage)", ylabel="AUC on these loans", title="What it is worth")
+    axes.set(xlabel="share decided automatically (coverage)", ylabel="AUC on these loans", title="What it is worth")
     axes.legend(frameon=False, loc="upper left")
 
 

@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, CoverageMonitor, DecisionLog, PlugInAUC, evaluate_selective, promise_selective
-from aucross.core import RankedRule, RankedScores, RejectionBand, RuleInput
+from aucross.core import OptimalBands, RankedRule, RejectionBand, RuleInput
 from aucross.deploy import read_decisions, rule_to_json, rule_to_sql
 from aucross.report import build_summary, render_html
 
@@ -31,9 +31,8 @@ class AroundTheMedian(RankedRule):
         return RejectionBand(self.ranked.score_at(middle - half + 1), self.ranked.score_at(middle + half - 1))
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> AroundTheMedian:
-        return AroundTheMedian(
-            RankedScores.from_probabilities(self.ranked.probability_at(rows.score), rows.score, rows.sample_weight)
-        )
+        # As the optimal bands do it, with the shares of the classes corrected if they may have changed.
+        return AroundTheMedian(OptimalBands(self.ranked).placed_on(rows, label_shift=label_shift).ranking)
 
 
 @pytest.fixture(scope="module", params=[AUCross, PlugInAUC])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 
@@ -131,8 +133,25 @@ def test_a_comparison_scores_each_classifier_once():
 
 def test_scored_rows_of_another_classifier_are_refused():
     ours, usual = (METHODS[name].fit(X_train, y_train) for name in ("AUCross", "SCross"))
-    with pytest.raises(ValueError, match="scored rows must come from this classifier"):
-        usual.select(ours.scored(X_test))
+    for rows in (ours.scored(X_test), pickle.loads(pickle.dumps(ours.scored(X_test)))):
+        with pytest.raises(ValueError, match="scored rows must come from this classifier"):
+            usual.select(rows)
+        assert np.array_equal(ours.select(rows), ours.select(X_test))
+
+
+def test_scored_rows_of_another_classifier_with_the_same_frozen_model_are_refused():
+    frozen = FrozenEstimator(LogisticRegression().fit(X_train, y_train))
+    ours, usual = (method(frozen, random_state=0).fit(X_test, y_test) for method in (AUCross, SCross))
+    one, other = (AUCGate(frozen, WatchedGate(C=c), random_state=0).fit(X_test, y_test) for c in (1.0, 0.001))
+    for taker, giver in ((usual, ours), (ours, usual), (one, ours), (one, other)):
+        with pytest.raises(ValueError, match="scored rows must come from this classifier"):
+            taker.select(giver.scored(X_test))
+
+
+def test_no_rows_make_an_empty_queue():
+    clf = METHODS["AUCross"].fit(X_train, y_train, band_groups=np.where(X_train[:, 1] > 0, "north", "south"))
+    nobody = clf.scored(X_test, band_groups=REGION).take(np.array([], dtype=int))
+    assert len(clf.decide(nobody, capacity=3)) == len(clf.review_queue(nobody, capacity=3)) == 0
 
 
 def test_a_model_with_a_threshold_of_its_own_is_asked_for_its_labels():

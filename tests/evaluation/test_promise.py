@@ -369,6 +369,7 @@ PROMISE = SelectivePromise(
 
 
 ROWS = "(1,234 test rows; 1 positive and 999 negatives automatic)."
+AUC_812 = "and an AUC of at least .812 among them"
 NOT_80 = "not the 80 % that were to be promised"
 NO_AUC = "and so no AUC is promised"
 FEW = "but too few rows of a class to promise an AUC"
@@ -380,7 +381,7 @@ FEW = "but too few rows of a class to promise an AUC"
         ({}, "78.4 % of cases decided automatically, and an AUC of at least .812 among them, with 95 % confidence"),
         (
             {"confidence": 0.999, "is_weighted": True, "coverage_at_least": 0.8},
-            "80 % of the weight decided automatically, and an AUC of at least .812 among them, with approximately 99.9 % confidence",
+            f"80 % of the weight decided automatically, {AUC_812}, with approximately 99.9 % confidence",
         ),
         ({"auc_at_least": nan}, f"78.4 % of cases decided automatically, with 95 % confidence, {FEW}"),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,10 @@ class Decisions:
                 "selected must hold one boolean for each selection score, got shape "
                 f"{self.selected.shape} of {self.selected.dtype} for {self.selection_score.shape}"
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A rule must not travel with its decisions.
+        return {**self.__dict__, "decided_by": None}
 
     def __len__(self) -> int:
         return len(self.selected)

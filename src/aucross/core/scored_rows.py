@@ -108,8 +108,8 @@ class ScoredRows:
     classes: NDArray[Any]
     is_probability: bool
     rule_input: RuleInput
-    # The model, so that no other classifier takes these rows for its own. A copy in another process has lost it.
-    scored_by: object = field(default=None, repr=False)
+    # Names what scored and read the rows, so that no other classifier takes them for its own.
+    scored_by: str = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.score)
@@ -129,7 +129,7 @@ class ScoredRows:
 
     @property
     def confidence(self) -> FloatArray:
-        """Probability of the predicted class, or the margin of its decision value."""
+        """Probability of the class of the highest score, or the margin of its decision value."""
         return confidence_of(self.score, is_probability=self.is_probability)
 
     def take(self, rows: Rows) -> ScoredRows:
@@ -150,7 +150,7 @@ class ScoredRows:
         first = batches[0]
         if len(batches) == 1:
             return first
-        if any(batch.scored_by is not first.scored_by for batch in batches):
+        if any(batch.scored_by != first.scored_by for batch in batches):
             raise ValueError("batches must be scored by one classifier, got several; score them again with one")
         columns, probabilities, sample_weight, groups = (
             _joined([getattr(batch.rule_input, name) for batch in batches], name)
@@ -163,10 +163,6 @@ class ScoredRows:
             predicted=np.concatenate([batch.predicted for batch in batches]),
             rule_input=RuleInput(columns, probabilities, sample_weight, groups),
         )
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A model must not travel with its scores.
-        return {**self.__dict__, "scored_by": None}
 
 
 def confidence_of(score: FloatArray, *, is_probability: bool) -> FloatArray:

@@ -134,7 +134,8 @@ class _AUCBands(SelectiveClassifier):
         worth = worth_of_review(read.columns, read.probabilities, self._metric().contests)
         of_deferred = read.probabilities[deferred]
         most = of_deferred.max(axis=1, initial=0.0)
-        return ReviewFacts(most, worth[deferred], most, class_reasons(of_deferred, self.classes_.tolist()))
+        score = rows.score[deferred].max(axis=1, initial=-np.inf)
+        return ReviewFacts(score, worth[deferred], most, class_reasons(of_deferred, self.classes_.tolist()))
 
 
 def _checked_rule(rule: Any) -> BandRule:

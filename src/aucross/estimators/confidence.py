@@ -10,7 +10,7 @@ import numpy as np
 from aucross.core.band_rule import BandRule
 from aucross.core.ranking import IndexArray
 from aucross.core.rules import ThresholdBands
-from aucross.core.scored_rows import Rows, ScoredRows
+from aucross.core.scored_rows import Rows, ScoredRows, predicted_class
 from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
 from aucross.estimators.placing import CorrectCoverage, PlacingRows
@@ -48,7 +48,9 @@ class _ConfidenceThreshold(SelectiveClassifier):
         # A margin says nothing about a probability.
         probability = of_class if rows.is_probability else np.full(len(rows), np.nan)
         worth = 1.0 - confidence if rows.is_probability else -confidence
-        reasons = confidence_reasons(confidence, rows.predicted.tolist(), is_probability=rows.is_probability)
+        # A model with a threshold of its own may answer another class than the one it is surer of.
+        surest = self.classes_[predicted_class(rows.score, is_probability=rows.is_probability)]
+        reasons = confidence_reasons(confidence, surest.tolist(), is_probability=rows.is_probability)
         return ReviewFacts(of_class, worth, probability, reasons)
 
 

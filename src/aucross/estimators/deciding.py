@@ -124,11 +124,14 @@ class Deciding(ABC):
         if predicted is None:
             predicted = self.classes_[predicted_class(score, is_probability=is_probability)]
         rule_input = RuleInput(*self.reader_.read(score, second))
-        return ScoredRows(score, np.asarray(predicted), self.classes_, is_probability, rule_input, self.estimator_)
+        return ScoredRows(score, np.asarray(predicted), self.classes_, is_probability, rule_input, self._scorer_name())
+
+    def _scorer_name(self) -> str:
+        """The same for this classifier and all copies of it, recalibrated ones too; another for others."""
+        return f"{type(self.reader_).__name__} {self.held_out_.fingerprint}"
 
     def _check_own(self, rows: ScoredRows) -> None:
-        is_foreign = rows.scored_by is not None and rows.scored_by is not self.estimator_
-        if is_foreign or not np.array_equal(rows.classes, self.classes_):
+        if rows.scored_by != self._scorer_name() or not np.array_equal(rows.classes, self.classes_):
             raise ValueError(
                 "scored rows must come from this classifier or a recalibrated copy of it, got rows that another model "
                 "scored; call scored(X) of this one"
@@ -140,7 +143,8 @@ class Deciding(ABC):
         Returns
         -------
         ScoredRows
-            With the weights and groups of the fit; ``held_out_.labels`` are their classes.
+            With the weights and groups of the fit; ``held_out_.labels`` are their classes. ``predicted`` is the class
+            of the highest score, also for a model with a threshold of its own.
         """
         self._check_fitted()
         held_out = self.held_out_
@@ -218,6 +222,9 @@ class Deciding(ABC):
         unweighted = replace(rows.rule_input, sample_weight=None)
         is_deferred = np.zeros(len(rows), dtype=bool)
         is_deferred[self.band_rule_.rows_to_defer(unweighted, capacity, order)] = True
+        if not len(rows):
+            nothing = np.empty(0)
+            return ReviewQueue(np.empty(0, dtype=np.intp), nothing, nothing, nothing, (), id=names)
         positions, facts = [], []
         for part, rule in self.band_rule_.parts(unweighted):
             deferred = np.flatnonzero(is_deferred[part])

@@ -153,7 +153,7 @@ class Fitting(ABC, CallbackSupport):
         with fit_progress(self, n_steps=len(models) * n_trainings + 1) as step:
             fitted_models, held_out = source.score(models, draws.splits, step)
             reader = self._reader(held_out, training.classes, models)
-            fewer_folds = score_again(models, draws.fewer_splits, reader, step, source)
+            fewer_folds = score_again(models, draws, reader, step, source)
             with step("placing the bands"):
                 placing = PlacingRows(held_out, held_out.read_by(reader), reader, fewer_folds=fewer_folds)
                 rule = rule_in_force(placing, draws.halves, self._place, self.coverage_confidence)

@@ -1,6 +1,6 @@
 """Scores from models that have not seen the row, and who makes them.
 
-`CrossFit` and `HoldOut` are the two sources. Another one (a cluster, out-of-bag scores) is a class with the same three
+`CrossFit` and `HoldOut` are the two sources. Another one (a cluster, out-of-bag scores) is a class with the same four
 methods; nothing else knows where held-out scores come from.
 """
 
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -56,6 +58,13 @@ class HeldOutScores:
     second: FloatArray | None = None
     band_groups: Labels | None = None
     answers_by_score: bool = True
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A name of the scores: another one for other models or other rows."""
+        digest = blake2b(self.responses.tobytes(), digest_size=16)
+        digest.update(b"" if self.second is None else self.second.tobytes())
+        return digest.hexdigest()
 
     @property
     def positive(self) -> NDArray[np.bool_]:
@@ -150,6 +159,9 @@ class HeldOutSource(Protocol):
     def n_trainings(self, splits: Sequence[Split]) -> int:
         """How often each model is trained."""
 
+    def held_out(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
+        """Score the rows alone, by models that are then let go."""
+
     def score(
         self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
     ) -> tuple[list[Any], HeldOutScores]:
@@ -233,6 +245,10 @@ class HoldOut:
     def n_trainings(self, splits: Sequence[Split]) -> int:  # noqa: ARG002
         """Once."""
         return 1
+
+    def held_out(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
+        """Score the part that is held out."""
+        return self.score(models, splits, step)[1]
 
     def score(
         self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step

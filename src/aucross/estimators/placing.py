@@ -16,7 +16,7 @@ from aucross.core.cautious import CautiousBands
 from aucross.core.correction import CorrectedBands, extrapolation_factor
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import Rows, RuleInput
-from aucross.estimators.held_out import CrossFit, HeldOutScores, HeldOutSource, ModelToFit
+from aucross.estimators.held_out import HeldOutScores, HeldOutSource, ModelToFit
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, halves_of
@@ -227,11 +227,10 @@ def _most_folds(training: TrainingRows) -> int:
 
 
 def score_again(
-    models: Sequence[ModelToFit], splits: Sequence[Split], reader: Reader, step: Step, source: HeldOutSource
+    models: Sequence[ModelToFit], draws: Draws, reader: Reader, step: Step, source: HeldOutSource
 ) -> FewerFolds | None:
     """Score the rows once more with fewer folds, if there is to be a correction."""
-    if not splits:
+    if not draws.fewer_splits:
         return None
-    assert isinstance(source, CrossFit)
-    rows = source.held_out(models, splits, step).read_by(reader)
-    return FewerFolds(rows, extrapolation_factor(int(source.cv), len(splits)))
+    rows = source.held_out(models, draws.fewer_splits, step).read_by(reader)
+    return FewerFolds(rows, extrapolation_factor(len(draws.splits), len(draws.fewer_splits)))
