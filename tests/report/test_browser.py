@@ -158,7 +158,7 @@ def test_the_slider_moves_the_band(coverage, page, credit):
     assert (area["x0"], area["x1"]) == (band.lower, band.upper)
     assert plain(text(page, "band")) == f"{band.lower:.4f} to {band.upper:.4f}"
     label = chart(page, "distribution", "querySelector('.annotation:last-of-type').textContent")
-    assert label == f"deferred: {band.lower:.4f} to {band.upper:.4f}"
+    assert label == f"review: {band.lower:.4f} to {band.upper:.4f}"
 
 
 def test_the_band_is_painted_where_the_axis_says(page, credit):
