@@ -109,7 +109,7 @@ class ScoredRows:
     is_probability: bool
     rule_input: RuleInput
     # Names what scored and read the rows, so that no other classifier takes them for its own.
-    scored_by: str = field(repr=False)
+    scored_by: str = field(default="", repr=False)
 
     def __len__(self) -> int:
         return len(self.score)

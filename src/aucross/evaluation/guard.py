@@ -131,7 +131,7 @@ class BaseRateGuard:
     >>> even, starving = np.arange(1000) % 3 > 0, ~y | (np.arange(1000) % 4 > 0)
     >>> guard = BaseRateGuard()
     >>> print(guard.check(y, even).message)
-    33.4 % of 1000 rows and 34 % of the positives are deferred, and the positive rate goes from 0.100 to 0.099
+    33.4 % of 1000 rows and 34 % of the positives go to review, and the positive rate goes from 0.100 to 0.099
     >>> guard.check(y, starving, warn=False).exceeded
     ('max_relative_shift', 'max_deferral_ratio')
     """
