@@ -163,6 +163,6 @@ def test_a_comparison_hands_groups_to_the_classifier_that_has_bands_for_them():
 
 
 def test_rows_that_another_model_scored_are_refused():
-    one, other = (AUCross(LogisticRegression(), random_state=0).fit(X_train, y_train) for _ in range(2))
+    one, other = (AUCross(LogisticRegression(C=c), random_state=0).fit(X_train, y_train) for c in (1.0, 0.01))
     with pytest.raises(ValueError, match="scored rows must come from this classifier"):
         evaluate_selective(one, other.scored(X_test), y_test)
