@@ -218,7 +218,7 @@ def promise_selective(
     >>> clf = AUCross(LogisticRegression(), coverage=0.83, random_state=0).fit(X[:3000], y[:3000])
     >>> promise = promise_selective(clf, X[3000:], y[3000:], promised_coverage=0.8)
     >>> print(promise)
-    At least 80 % of cases decided automatically, and an AUC of at least ... among them, with 95 % confidence (3,000 test rows; ...
+    At least 80 % of cases decided automatically, and an AUC of at least ... among them, with 95 % confidence (3,000 ...
     >>> promise.holds(coverage=0.8, auc=0.8)
     True
     """
@@ -305,8 +305,8 @@ def promise_selection(
     >>> y = rng.random(1000) < 0.3
     >>> score = rng.normal(size=1000) + 1.5 * y
     >>> print(promise_selection(y, score, np.abs(score - 0.8) > 0.3))
-    At least 79.2 % of cases decided automatically, and an AUC of at least .862 among them, with 95 % confidence (1,000 test rows;
-    227 positives and 591 negatives automatic).
+    At least 79.2 % of cases decided automatically, and an AUC of at least .862 among them, with 95 % confidence
+    (1,000 test rows; 227 positives and 591 negatives automatic).
     """
     rows, mask = _checked_rows(y_true, y_score, selected, sample_weight)
     level = _check_confidence(confidence)
