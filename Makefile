@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # The last switch lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
-.PHONY: demo test check lint docs benchmarks paper networks clean
+.PHONY: demo test check attacks lint docs benchmarks paper networks clean
 
 demo: .venv/installed-demo
 	$(BIN)/python examples/demo.py
@@ -24,6 +24,10 @@ SLOW := networks experiments cli/test_compare.py cli/test_fit.py cli/test_howto.
 check: lint
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q --one-case --hypothesis-profile=quick \
 	  $(SLOW:%=--ignore=tests/%) tests
+
+# Every attack at full size, and the table of what was tried and what went wrong; about ten minutes.
+attacks: .venv/installed-test
+	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q -m attack --attack-table tests
 
 lint: .venv/installed-lint .venv/installed-test
 	$(BIN)/ruff check
