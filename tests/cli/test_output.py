@@ -10,6 +10,7 @@ import pytest
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.output import check_writable, table_writer
 from aucross.system.files import whole_file
+from aucross.system.spreadsheets import without_formula
 
 COLUMNS = pa.schema([("id", pa.string()), ("score", pa.float64())])
 
@@ -38,6 +39,40 @@ def test_plain_values_have_no_quotes(tmp_path):
     with table_writer(tmp_path / "t.csv", COLUMNS) as writer:
         writer.write(batch(["007", None], [0.5, 2.0]))
     assert (tmp_path / "t.csv").read_text() == "id,score\n007,0.5\n,2\n"
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "+1", "@SUM(A1)", "\t=1", "\r=1", " =1", "'=1", "-1", "a;=1", "-", "A17"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
+def test_ids_that_a_spreadsheet_would_run_come_after_an_apostrophe(tmp_path, name):
+    with table_writer(tmp_path / name, COLUMNS) as writer:
+        writer.write(batch(FORMULAS, range(len(FORMULAS))))
+    read_back = pd.read_csv(tmp_path / name, dtype=str, sep="\t" if "tsv" in name else ",", keep_default_na=False)
+    assert read_back["id"].tolist() == [without_formula(text) for text in FORMULAS]
+    assert read_back["id"].str.startswith("'").sum() == 7
+
+
+def test_a_spreadsheet_that_parts_at_another_separator_finds_no_formula(tmp_path):
+    with table_writer(tmp_path / "t.csv", COLUMNS) as writer:
+        writer.write(batch(["a;=1+1"], [0.5]))
+    assert (tmp_path / "t.csv").read_text() == 'id,score\n"a;=1+1",0.5\n'
+
+
+def test_the_name_of_a_column_is_no_formula_either(tmp_path):
+    with table_writer(tmp_path / "t.csv", pa.schema([("=1+1", pa.string())])):
+        pass
+    assert (tmp_path / "t.csv").read_text() == "'=1+1\n"
+
+
+def test_parquet_and_numbers_keep_ids_as_they_are(tmp_path):
+    with table_writer(tmp_path / "t.parquet", COLUMNS) as writer:
+        writer.write(batch(FORMULAS, range(len(FORMULAS))))
+    assert pd.read_parquet(tmp_path / "t.parquet")["id"].tolist() == FORMULAS
+    columns = pa.schema([("id", pa.int64())])
+    with table_writer(tmp_path / "t.csv", columns) as writer:
+        writer.write(pa.record_batch([pa.array([-1])], schema=columns))
+    assert (tmp_path / "t.csv").read_text() == "id\n-1\n"
 
 
 def write_and_fail(path, error):

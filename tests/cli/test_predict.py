@@ -172,3 +172,17 @@ def test_a_table_without_rows_gives_decisions_without_rows(run, folder, loans, t
         assert result.exit_code == 0, result.stderr
         assert (tmp_path / "d.csv").read_text() == "loan,score,prediction,decision\n"
         assert "note: new.csv has no rows below its header" in result.stderr
+
+
+def test_ids_that_are_formulas_are_neutralised_in_csv_with_a_note_and_kept_in_parquet(run, folder, loans, tmp_path):
+    ids = ["=1+1", "+1", "@SUM(A1)", *loans["loan"].iloc[3:300]]
+    loans.iloc[:300].assign(loan=ids).to_csv(tmp_path / "new.csv", index=False)
+    arguments = ("predict", folder / "model.aucross", tmp_path / "new.csv", "--out")
+    result = run(*arguments, tmp_path / "d.csv")
+    assert (
+        "note: 3 values of 'loan' start like a formula of a spreadsheet and are written after an apostrophe; .parquet "
+        "keeps them as they are\n"
+    ) in result.stderr
+    assert decisions(tmp_path / "d.csv")["loan"].tolist() == ["'=1+1", "'+1", "'@SUM(A1)", *ids[3:]]
+    assert "formula" not in run(*arguments, tmp_path / "d.parquet").stderr
+    assert decisions(tmp_path / "d.parquet")["loan"].tolist() == ids

@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from aucross.cli.columns import is_text
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.tables import format_of
+from aucross.cli.tables import DELIMITERS, format_of
 from aucross.system.files import whole_file
+from aucross.system.spreadsheets import FORMULA, MARK, NEGATIVE_NUMBER
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
@@ -74,24 +76,51 @@ class _KeptOpen:
 
 
 class _CsvWriter:
-    """Lines with quotes only where a value needs them."""
+    """Lines with quotes only where a value needs them, and no text that a spreadsheet would run."""
 
     def __init__(self, stream: Any, schema: pa.Schema, delimiter: str) -> None:
         self._stream = stream
         self._delimiter = delimiter
-        names = self._quoted(pa.array(schema.names, pa.string())).to_pylist()
+        names = _quoted(_without_formulas(pa.array(schema.names, pa.string()))).to_pylist()
         stream.write((delimiter.join(names) + "\n").encode())
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
-        columns = [self._quoted(pc.fill_null(column.cast(pa.string()), "")) for column in batch.columns]
+        columns = [_quoted(_as_csv(column)) for column in batch.columns]
         last = pc.binary_join_element_wise(columns.pop(), "\n", "")
         lines = pc.binary_join_element_wise(*columns, last, self._delimiter)
         self._stream.write("".join(lines.to_pylist()).encode())
 
-    def _quoted(self, text: pa.Array) -> pa.Array:
-        needs_quotes = pc.match_substring_regex(text, f'[{self._delimiter}"\r\n]')
-        if not pc.any(needs_quotes).as_py():
-            return text
-        doubled = pc.replace_substring(text, '"', '""')
-        return pc.if_else(needs_quotes, pc.binary_join_element_wise('"', doubled, '"', ""), text)
+
+def n_marked(column: pa.Array, path: Path) -> int:
+    """How many values of a column come after an apostrophe in a file, because a spreadsheet would run them."""
+    if format_of(path) == "parquet" or not is_text(column.type):
+        return 0
+    return pc.sum(_are_formulas(pc.fill_null(column.cast(pa.string()), ""))).as_py() or 0
+
+
+def _as_csv(column: pa.Array) -> pa.Array:
+    text = pc.fill_null(column.cast(pa.string()), "")
+    return _without_formulas(text) if is_text(column.type) else text
+
+
+def _without_formulas(text: pa.Array) -> pa.Array:
+    """As :func:`aucross.system.spreadsheets.without_formula`, for a whole column."""
+    is_formula = _are_formulas(text)
+    if not pc.any(is_formula).as_py():
+        return text
+    return pc.if_else(is_formula, pc.binary_join_element_wise(MARK, text, ""), text)
+
+
+def _are_formulas(text: pa.Array) -> pa.Array:
+    is_number = pc.match_substring_regex(text, rf"\A{NEGATIVE_NUMBER}\z")
+    return pc.and_not(pc.match_substring_regex(text, FORMULA), is_number)
+
+
+def _quoted(text: pa.Array) -> pa.Array:
+    # A spreadsheet may part the values at another separator than ours, and would find formulas behind it.
+    needs_quotes = pc.match_substring_regex(text, f'[{DELIMITERS}"\r\n]')
+    if not pc.any(needs_quotes).as_py():
+        return text
+    doubled = pc.replace_substring(text, '"', '""')
+    return pc.if_else(needs_quotes, pc.binary_join_element_wise('"', doubled, '"', ""), text)

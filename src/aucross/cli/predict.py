@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from aucross.cli.deciding import Ids, TableDecisions
 from aucross.cli.errors import UsageError
 from aucross.cli.labels import output_labels
-from aucross.cli.output import check_writable, table_writer
+from aucross.cli.output import check_writable, n_marked, table_writer
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
 from aucross.cli.tables import format_of, open_table
@@ -52,7 +52,12 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         options.capacity,
         options.recalibrate,
     )
-    n_rows, n_automatic, n_without_score = _write(decisions, options.out, screen)
+    n_rows, n_automatic, n_without_score, n_formulas = _write(decisions, options.out, screen)
+    if n_formulas:
+        screen.note(
+            f"{n_formulas:,} values of {decisions.ids.name!r} start like a formula of a spreadsheet and are written "
+            "after an apostrophe; .parquet keeps them as they are"
+        )
     if n_without_score:
         screen.note(f"{n_without_score:,} rows have no value of {schema.score!r} and go to review without a prediction")
     if not n_rows:
@@ -99,9 +104,9 @@ def _check(options: PredictOptions) -> None:
         raise UsageError(f"--out: {options.out} is a file to read; name another one")
 
 
-def _write(decisions: TableDecisions, out: Path, screen: Screen) -> tuple[int, int, int]:
-    """Write all decisions; return the numbers of rows, of automatic ones and of rows without a score."""
-    n_rows = n_automatic = n_without_score = 0
+def _write(decisions: TableDecisions, out: Path, screen: Screen) -> tuple[int, int, int, int]:
+    """Write all decisions; return the numbers of rows, of automatic ones, of those without a score and of formulas."""
+    n_rows = n_automatic = n_without_score = n_formulas = 0
     what = f"deciding on {decisions.table.path.name}"
     with screen.progress.rows(what) as progress, table_writer(out, decisions.columns) as writer:
         for batch in decisions.batches():
@@ -109,5 +114,6 @@ def _write(decisions: TableDecisions, out: Path, screen: Screen) -> tuple[int, i
             n_rows += batch.num_rows
             n_automatic += pc.sum(pc.equal(batch["decision"], AUTOMATIC)).as_py()
             n_without_score += batch["score"].null_count
+            n_formulas += n_marked(batch[decisions.ids.name], out)
             progress(n_rows)
-    return n_rows, n_automatic, n_without_score
+    return n_rows, n_automatic, n_without_score, n_formulas
