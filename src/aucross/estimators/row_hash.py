@@ -1,0 +1,147 @@
+"""A number for each row that depends on its values alone: equal rows have the same, in any table and in any batch.
+
+Where a choice must look random and yet be the same each time (which of several models judges a row), it is made by
+this number::
+
+    row ──► every value, mixed with the place of its column ──► sum ──► 64 bits
+
+Numbers count by their value: 1, 1.0 and True are the same, in an array, a sparse matrix or a frame of any library.
+Everything else counts by its text. All columns count, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from math import prod
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from aucross.core.missing import is_missing
+from aucross.estimators.types import Table
+
+Hashes = NDArray[np.uint64]
+
+# Values mixed at a time: whole rows of an array, so that memory does not grow with the table.
+_BLOCK = 1 << 20
+
+# Odd constants of the mixer splitmix64 (Steele, Lea and Flood, 2014), whose outputs pass for random bits.
+_STEP, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def hash_rows(X: Table) -> Hashes:
+    """Return 64 bits for each row.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features), or sequence
+        Rows of any kind: numbers, text, categories, dates, images, one text each.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), uint64
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross.estimators.row_hash import hash_rows
+    >>> first, second, third = hash_rows([[1, 2], [2, 1], [1, 2]])
+    >>> bool(first == third), bool(first == second)
+    (True, False)
+    """
+    if issparse(X):
+        return _mixed(_sums_of_sparse(X))
+    sums: Hashes | None = None
+    for place, column in _columns(X):
+        part = _sums(_bits(column), place)
+        sums = part if sums is None else sums + part
+    return _mixed(np.empty(0, dtype=np.uint64) if sums is None else sums)
+
+
+def _columns(X: Table) -> Iterator[tuple[int, Any]]:
+    """Columns, or arrays of several, each with the place of its first one."""
+    if hasattr(X, "iloc"):  # pandas
+        return enumerate(X.iloc[:, place] for place in range(X.shape[1])) if X.ndim == 2 else iter([(0, X)])
+    for columns in ("get_columns", "itercolumns"):  # polars, pyarrow
+        if hasattr(X, columns):
+            return enumerate(column.to_numpy() for column in getattr(X, columns)())
+    return iter([(0, _as_array(X))])
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    try:
+        values = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        values = np.empty(len(X), dtype=object)
+        values[:] = [str(row) for row in X]
+    return values.reshape(len(values), prod(values.shape[1:]))
+
+
+def _bits(column: Any) -> Hashes:
+    """The bits of each value; those of 0 are 0, as of what a sparse matrix leaves out."""
+    values = np.asarray(column)
+    if values.dtype.kind in "mM":
+        return values.astype(values.dtype.kind + "8[ns]").view(np.uint64)
+    if values.dtype.kind in "biuf":
+        # Adding 0 turns -0 into 0, which is equal to it.
+        numbers = values.astype(np.float64) + 0.0
+        return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
+    known: dict[Any, int] = {}
+    bits = [_bits_of_object(value, known) for value in values.ravel().tolist()]
+    return np.array(bits, dtype=np.uint64).reshape(values.shape)
+
+
+def _bits_of_object(value: Any, known: dict[Any, int]) -> int:
+    try:
+        if value in known:
+            return known[value]
+    except TypeError:  # cannot be a key
+        return _bits_of_text(str(value))
+    if is_missing(value):
+        bits = int(np.float64(np.nan).view(np.uint64))
+    elif isinstance(value, Real):
+        bits = int(np.float64(float(value) + 0.0).view(np.uint64))
+    else:
+        bits = _bits_of_text(value if isinstance(value, str) else str(value))
+    known[value] = bits
+    return bits
+
+
+def _bits_of_text(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _sums(bits: Hashes, first_place: int) -> Hashes:
+    """For each row the sum of its values, each mixed with the place of its column."""
+    if bits.ndim == 1:
+        bits = bits[:, None]
+    steps = _steps(np.arange(first_place, first_place + bits.shape[1]))
+    n_rows = max(1, _BLOCK // max(1, bits.shape[1]))
+    sums = np.empty(len(bits), dtype=np.uint64)
+    for start in range(0, len(bits), n_rows):
+        block = bits[start : start + n_rows]
+        sums[start : start + n_rows] = np.where(block == 0, np.uint64(0), _mixed(block + steps)).sum(axis=1)
+    return sums
+
+
+def _sums_of_sparse(X: Any) -> Hashes:
+    rows = X.tocsr().tocoo()  # adds up what stands twice
+    bits = _bits(rows.data)
+    values = np.where(bits == 0, np.uint64(0), _mixed(bits + _steps(rows.coords[1])))
+    sums = np.zeros(X.shape[0], dtype=np.uint64)
+    np.add.at(sums, rows.coords[0], values)
+    return sums
+
+
+def _steps(places: NDArray[Any]) -> Hashes:
+    return (places.astype(np.uint64) + np.uint64(1)) * _STEP
+
+
+def _mixed(bits: Hashes) -> Hashes:
+    bits = (bits ^ (bits >> np.uint64(30))) * _FIRST
+    bits = (bits ^ (bits >> np.uint64(27))) * _SECOND
+    return bits ^ (bits >> np.uint64(31))
