@@ -4,6 +4,7 @@ from aucross.deploy.band_text import band_from_json, band_to_json, band_to_sql
 from aucross.deploy.drift_reports import AUCReport, CoverageReport
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.deploy.log import DecisionLog, read_decisions
+from aucross.deploy.log_rows import LogDamageWarning
 from aucross.deploy.monitor import CoverageMonitor
 from aucross.deploy.rule_text import rule_to_json, rule_to_sql
 from aucross.deploy.sequential import SequentialMeanTest
@@ -16,6 +17,7 @@ __all__ = [
     "CoverageReport",
     "DecisionLog",
     "FileHeader",
+    "LogDamageWarning",
     "ScoreStability",
     "SequentialMeanTest",
     "band_from_json",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
+import textwrap
+import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,20 +18,16 @@ from sklearn.utils.validation import check_is_fitted
 from aucross.core.decisions import AUTOMATIC, REVIEW, Decisions
 from aucross.core.missing import is_missing
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
-from aucross.deploy.log_files import (
-    COLUMNS,
-    NUMBER_COLUMNS,
-    TEXT_COLUMNS,
-    CsvStore,
-    ParquetStore,
-    RowStore,
-    arrow_schema,
-    end_of_last_line,
-    log_library,
-)
+from aucross.deploy.fitted_parts import fitted_parts, same_parts
+from aucross.deploy.log_csv import CsvStore, read_csv_log
+from aucross.deploy.log_parquet import ParquetStore, read_parquet_log
+from aucross.deploy.log_rows import TEXT_COLUMNS, LogDamageWarning, RowStore, damage_message
 from aucross.estimators.base import SelectiveClassifier
 
 LogFormat = Literal["csv", "parquet"]
+
+# Readers of CSV files take no field of any length.
+_LONGEST_ID = 10_000
 
 
 class DecisionLog:
@@ -76,7 +72,14 @@ class DecisionLog:
     =====================  ==========================================================================================
 
     When a call returns, its rows are on the disk. A call that is killed loses no row of an earlier one; of its own rows
-    a CSV file may hold the first few, a Parquet folder holds all or none.
+    a CSV file may hold the first few, a Parquet folder holds all or none. A call raises an error and writes nothing if
+    the file, the folder or a part was removed, cut or replaced since the call before, or if the classifier was fitted
+    again. The fingerprints are computed from the classifier when the log is opened.
+
+    A CSV file has two more columns, ``number`` (of the row) and ``checksum`` (CRC-32 of what stands before it in the
+    line); the name of a Parquet part has its number and a checksum. In a CSV file an id that a spreadsheet would run as
+    a formula (``=1+1``) stands after an apostrophe; :func:`read_decisions` gives it back as it was. Parquet keeps every
+    id as it is.
 
     CSV takes one writer at a time and needs no further library. Parquet (extra ``deploy``) takes any number of
     processes, but every call makes a file: log batches, not single cases. One log may be used by many threads.
@@ -109,10 +112,10 @@ class DecisionLog:
         check_is_fitted(clf, "band_rule_")
         self.path = Path(path)
         self.format = _format_of(self.path, format)
+        self._parts = fitted_parts(clf)
         self.rule_fingerprint = rule_fingerprint(clf)
         self.model_fingerprint = model_fingerprint(clf)
         self._clf = clf
-        self._model, self._rule = clf.estimator_, clf.band_rule_
         self._lock = Lock()
         self._store: RowStore | None = (CsvStore if self.format == "csv" else ParquetStore)(self.path)
 
@@ -169,9 +172,8 @@ class DecisionLog:
         """
         if not isinstance(decisions, Decisions):
             raise TypeError(f"decisions must be what clf.decide(X) gave, got {type(decisions).__name__}")
-        if self._clf.estimator_ is not self._model or self._clf.band_rule_ is not self._rule:
-            raise ValueError("clf was fitted again after the log was opened; close the log and open it again")
-        if decisions.decided_by is not self._rule:
+        self._check_fingerprints()
+        if decisions.decided_by is not self._clf.band_rule_:
             raise ValueError("decisions must be made by the classifier of this log, got those of another; decide again")
         n_rows = len(decisions)
         nothing = np.full(n_rows, np.nan)
@@ -199,6 +201,17 @@ class DecisionLog:
                 self._store.close()
             self._store = None
 
+    def _check_fingerprints(self) -> None:
+        """Refuse rows of a classifier that is no longer the one which the log names."""
+        parts = fitted_parts(self._clf)
+        # Fingerprints take long, and the objects that a model consists of are others after a fit.
+        if same_parts(parts, self._parts):
+            return
+        now = rule_fingerprint(self._clf), model_fingerprint(self._clf)
+        if now != (self.rule_fingerprint, self.model_fingerprint):
+            raise ValueError("clf was fitted again after the log was opened; close the log and open it again")
+        self._parts = parts
+
     def __enter__(self) -> Self:
         return self
 
@@ -206,55 +219,40 @@ class DecisionLog:
         self.close()
 
 
-def read_decisions(path: str | os.PathLike[str]) -> Any:
-    """Read a log of decisions.
+def read_decisions(path: str | os.PathLike[str], *, on_damage: Literal["warn", "raise"] = "warn") -> Any:
+    """Read a log of decisions: all that is whole of it.
 
     Parameters
     ----------
     path : path-like
-        The CSV file or the folder of a :class:`DecisionLog`; it may be written at the same time. A torn last line and
-        temporary files are left out.
+        The CSV file or the folder of a :class:`DecisionLog`; it may be written at the same time. Temporary files are
+        left out.
+    on_damage : {"warn", "raise"}, default="warn"
+        What to do if a line or a part is not as it was written, or missing. ``"warn"`` leaves it out and names it in a
+        :class:`LogDamageWarning`, ``"raise"`` names it in a ``ValueError``.
 
     Returns
     -------
     pandas.DataFrame
         One row for each decision in the order of writing, with the columns that :class:`DecisionLog` lists: text,
-        float64 and, for ``time``, UTC timestamps.
+        float64 and, for ``time``, UTC timestamps. Ids are those that were logged.
+
+    Warns
+    -----
+    LogDamageWarning
+        If the log is damaged. Rows missing at the end leave no trace, unless the last line is torn.
     """
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no decision log at {path}")
-    table = _read_folder(path) if path.is_dir() else _read_csv(path)
+    if on_damage not in ("warn", "raise"):
+        raise ValueError(f'on_damage must be "warn" or "raise", got {on_damage!r}')
+    table, damages = read_parquet_log(path) if path.is_dir() else read_csv_log(path)
+    if damages and on_damage == "raise":
+        raise ValueError(damage_message(path, damages))
+    if damages:
+        warnings.warn(LogDamageWarning(path, damages), stacklevel=2)
     return table.astype({**dict.fromkeys(TEXT_COLUMNS, "str"), "time": "datetime64[us, UTC]"})
-
-
-def _read_folder(path: Path) -> Any:
-    arrow, parquet = log_library("pyarrow"), log_library("pyarrow.parquet")
-    parts = [parquet.ParquetFile(part).read() for part in sorted(path.glob("part-*.parquet"))]
-    return arrow.concat_tables([arrow_schema().empty_table(), *parts]).to_pandas()
-
-
-def _read_csv(path: Path) -> Any:
-    pandas = log_library("pandas")
-    with open(path, "rb") as file:
-        whole = end_of_last_line(file, os.fstat(file.fileno()).st_size)
-        file.seek(0)
-        lines = csv.reader(io.StringIO(file.read(whole).decode(), newline=""))
-    if next(lines, None) != list(COLUMNS):
-        raise ValueError(f"{path} is not a decision log: its first line must be {','.join(COLUMNS)!r}")
-    rows = list(lines)
-    for number, row in enumerate(rows):
-        if len(row) != len(COLUMNS):
-            raise ValueError(
-                f"{path} must have {len(COLUMNS)} fields in each line, got {len(row)} in line {number + 2}"
-            )
-    columns: dict[str, Any] = dict(zip(COLUMNS, zip(*rows, strict=True) if rows else [()] * len(COLUMNS), strict=True))
-    for name in NUMBER_COLUMNS:
-        # By float, which reads back what repr wrote; parsers of CSV files may be wrong in the last digit.
-        columns[name] = np.array([float(text) if text else np.nan for text in columns[name]], dtype=np.float64)
-    moments = np.array([text.removesuffix("Z") for text in columns["time"]], dtype="datetime64[us]")
-    columns["time"] = pandas.Series(moments).dt.tz_localize("UTC")
-    return pandas.DataFrame(columns)
 
 
 def _format_of(path: Path, asked: str | None) -> LogFormat:
@@ -273,12 +271,23 @@ def _checked_ids(ids: Any, n_rows: int | None) -> NDArray[Any]:
         raise ValueError(f"ids must hold one name per row, got {len(values)} for {n_rows} rows; pass a list")
     texts = np.empty(n_rows, dtype=object)
     for row, value in enumerate(values):
-        text = "" if is_missing(value) else str(value)
-        # One line a row is what makes a torn line recognisable.
-        if not text or any(character in text for character in "\r\n\0"):
-            raise ValueError(f"ids must be neither missing nor empty nor hold line breaks, got {value!r} in row {row}")
-        texts[row] = text
+        texts[row] = "" if is_missing(value) else str(value)
+        if fault := _id_fault(texts[row]):
+            raise ValueError(f"ids must {fault}, got {textwrap.shorten(repr(value), 80)} in row {row}")
     return texts
+
+
+def _id_fault(text: str) -> str | None:
+    # One line a row is what makes a torn line recognisable.
+    if not text or any(character in text for character in "\r\n\0"):
+        return "be neither missing nor empty nor hold line breaks"
+    if len(text) > _LONGEST_ID:
+        return f"have at most {_LONGEST_ID:,} characters"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "be text that UTF-8 can write"
+    return None
 
 
 def _checked_times(time: Any, n_rows: int) -> NDArray[np.datetime64]:
