@@ -132,10 +132,10 @@ def plain_bound(rows: Rows, selected: np.ndarray, method: str, seed: int) -> flo
         ).lower
     if len(rows.score) > SIZES[0]:
         return np.nan
-    accepted = selected_rows(rows.positive, rows.score, selected, rows.weight)
-    if accepted.positive.all() or not accepted.positive.any():
+    kept = selected_rows(rows.positive, rows.score, selected, rows.weight)
+    if kept.positive.all() or not kept.positive.any():
         return np.nan
-    replicates = auc_under_exponential_weights(accepted, N_BOOTSTRAP, seed)
+    replicates = auc_under_exponential_weights(kept, N_BOOTSTRAP, seed)
     return float(np.sort(replicates)[replicate_below(N_BOOTSTRAP, 1 - ALONE) - 1])
 
 

@@ -1,9 +1,9 @@
-"""What deferring does to the share of positives: the figures behind the limits of the base-rate guard.
+"""What rejecting does to the share of positives: the figures behind the limits of the base-rate guard.
 
     python -m benchmarks.base_rate
 
 For AUCross and SCross on LightGBM, per data set and coverage: shift of the positive rate, absolute and relative, how
-many times as often as any row a positive is deferred, and which limits are exceeded.
+many times as often as any row a positive is rejected, and which limits are exceeded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def main() -> None:
                 check = guard.check(rows.y_test, selected, warn=False)
                 print(
                     f"{name:12}{method.__name__:10}{coverage:9.2f}{check.shift:9.4f}{check.relative_shift:10.3f}"
-                    f"{check.deferral_ratio:7.2f}  {', '.join(check.exceeded)}".rstrip(),
+                    f"{check.review_ratio:7.2f}  {', '.join(check.exceeded)}".rstrip(),
                     flush=True,
                 )
 

@@ -3,7 +3,7 @@
     python -m benchmarks.drift_alarm
 
 All streams are simulated, with a stated false-alarm probability of .05. The first, third and fourth part simulate what
-the sequential test reads, accepted or not and the outcomes of pairs; the second fits a classifier for each stream and
+the sequential test reads, selected or not and the outcomes of pairs; the second fits a classifier for each stream and
 goes through `CoverageMonitor`. Seeds are fixed. Rows come in batches, and an alarm can be given after a batch only.
 """
 
@@ -28,7 +28,7 @@ LEVEL = 0.05
 STREAMS = 1000
 HELD_OUT = 10_000  # rows that the automatic tolerance is taken from
 QUIET = 100  # batches before a late drift
-POSITIVES, NEGATIVES = 50, 450  # accepted rows with labels in each batch
+POSITIVES, NEGATIVES = 50, 450  # selected rows with labels in each batch
 DROPS = (0.02, 0.05, 0.10)
 
 Growth = Callable[[int], NDArray[np.float64]]  # batch -> growth of each stream's bets
@@ -49,7 +49,7 @@ def first_alarms(bets: Bets, level: float, growth: Growth, n_streams: int, n_bat
 def share_streams(
     limits: Limits, share: Callable[[int], Any], size: int, n_batches: int, *, n_streams: int = STREAMS, seed: int = 0
 ) -> NDArray[np.intp]:
-    """First alarms of streams whose rows are accepted with probability share(batch)."""
+    """First alarms of streams whose rows are selected with probability share(batch)."""
     rng, bets = np.random.default_rng(seed), Bets.against(*limits[:2])
 
     def growth(batch: int) -> NDArray[np.float64]:
@@ -59,7 +59,7 @@ def share_streams(
 
 
 def auc_streams(limits: Limits, auc: Callable[[int], float], n_batches: int, *, n_streams: int) -> NDArray[np.intp]:
-    """First alarms of streams of labelled accepted rows with normal scores; each positive meets its own negatives."""
+    """First alarms of streams of labelled selected rows with normal scores; each positive meets its own negatives."""
     rng, bets = np.random.default_rng(0), Bets.against(*limits[:2])
 
     def growth(batch: int) -> NDArray[np.float64]:
@@ -87,7 +87,7 @@ def verdict(alarms: NDArray[np.bool_]) -> str:
 
 
 def false_alarms() -> None:
-    print(f"1. False alarms of the accepted share: {STREAMS} streams without drift, stated level {LEVEL}")
+    print(f"1. False alarms of the selected share: {STREAMS} streams without drift, stated level {LEVEL}")
     print(f"   {'coverage':>8} {'batch':>6} {'batches':>8}  true share and tolerance: share of streams with an alarm")
     placed = np.random.default_rng(1)
     for coverage in (0.8, 0.95):
@@ -97,7 +97,7 @@ def false_alarms() -> None:
                 ("target - .01, tolerance .01", (coverage - 0.01, coverage + 0.01, LEVEL), coverage - 0.01),
             ]
             for n_rows in (2000, HELD_OUT):
-                # What a threshold placed on so many rows accepts, for each stream.
+                # What a threshold placed on so many rows selects, for each stream.
                 shares = placed.beta(coverage * n_rows, (1 - coverage) * n_rows + 1, STREAMS)
                 cases.append((f'placed on {n_rows} rows, "auto"', automatic(coverage, n_rows), shares))
             for name, limits, share in cases[: 4 if n_batches == 300 else 1]:
@@ -129,7 +129,7 @@ def false_alarms_of_classifiers(n_streams: int = 200, n_batches: int = 60, size:
                 monitor.update_selected(selected[rows])
                 monitor.update_labels_selected(y[rows], selected[rows], scores[rows])
             alarms.append((monitor.coverage_alarm, monitor.auc_alarm))
-        for name, column in zip(("accepted share", "selective AUC"), np.array(alarms).T, strict=True):
+        for name, column in zip(("selected share", "selective AUC"), np.array(alarms).T, strict=True):
             print(f"   {type(estimator).__name__:10} {name:15} {verdict(column)}", flush=True)
 
 
@@ -153,7 +153,7 @@ def print_delays(name: str, size: int, alarms: Callable[[float, int], NDArray[np
 
 def delays() -> None:
     print(
-        f"\n3. Rows until the alarm when the accepted share falls: median (10 to 90 %) of {STREAMS // 2} streams; "
+        f"\n3. Rows until the alarm when the selected share falls: median (10 to 90 %) of {STREAMS // 2} streams; "
         f'tolerance "auto" is that of {HELD_OUT:,} held-out rows\n'
         f"   {'coverage batch tolerance':38} {'from the start':30} after {QUIET} quiet batches"
     )
@@ -182,12 +182,12 @@ def auc_alarms(auc: float = 0.8) -> None:
     tolerance = float(ndtri(1 - PLACEMENT_SHARE * LEVEL)) * error
     exact, auto = (auc, 1.0, LEVEL), (auc - tolerance, 1.0, (1 - PLACEMENT_SHARE) * LEVEL)
     print(
-        f"\n4. Selective AUC of {auc}: batches of {size} accepted rows with labels, {POSITIVES} of them positive; "
+        f"\n4. Selective AUC of {auc}: batches of {size} selected rows with labels, {POSITIVES} of them positive; "
         f'tolerance "auto" is {tolerance:.3f}, from {HELD_OUT:,} held-out rows'
     )
     false = auc_streams(exact, lambda _: auc, 300, n_streams=STREAMS) > 0
     print(f"   false alarms of {STREAMS} streams of 300 batches without drift, tolerance 0: {verdict(false)}")
-    print(f"   accepted rows until the alarm, {STREAMS // 5} streams of at most 400 batches:")
+    print(f"   selected rows until the alarm, {STREAMS // 5} streams of at most 400 batches:")
     for name, limits in (("auto", auto), ("0", exact)):
 
         def alarms(drop: float, quiet: int, *, limits: Limits = limits) -> NDArray[np.intp]:

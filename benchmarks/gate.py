@@ -63,7 +63,7 @@ def gain(name: str) -> None:
         oracle = ranked.auc(oracle_band(data.y_test, score, coverage))
         auc = RankedScores.from_labels(data.y_test[selected], score[selected]).auc()
         print(
-            f"  {coverage:.2f}  accepted {selected.mean():.4f}  AUC {auc:.4f}  score-bounded Oracle {oracle:.4f}",
+            f"  {coverage:.2f}  selected {selected.mean():.4f}  AUC {auc:.4f}  score-bounded Oracle {oracle:.4f}",
             flush=True,
         )
 

@@ -54,7 +54,7 @@ def main() -> None:
         ours,
         X_test,
         y_test,
-        title="Deferring loan applications",
+        title="Loan applications for review",
         data_name="make_credit, a quarter of 20,000 synthetic loans",
         class_names=("repaid", "default"),
         command="make demo",

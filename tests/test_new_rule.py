@@ -98,7 +98,7 @@ def test_log_and_monitor(clf, tmp_path):
         selected = log.decide(range(1000), X[TEST])
     assert ((read_decisions(tmp_path / "log.csv")["decision"] == "automatic") == selected).all()
     report = CoverageMonitor(clf).update(X[TEST])
-    assert report.accepted == selected.sum()
+    assert report.selected == selected.sum()
     assert list(CoverageMonitor(clf).reference.bins) == ["score"]
 
 

@@ -46,7 +46,7 @@ reports["one band for all"].to_frame()[["group", "n", "n_positive", "achieved_co
 metrics = {
     "achieved_coverage": "coverage reached (target 0.80)",
     "selective_auc": "AUC of selected rows",
-    "positives_deferred": "share of defaults deferred",
+    "positives_for_review": "share of defaults deferred",
 }
 figure, panels = plt.subplots(1, 3, figsize=(10, 3.8), sharey=True, layout="constrained")
 for (label, report), color, marker, offset in zip(

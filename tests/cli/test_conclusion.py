@@ -20,7 +20,7 @@ def concluded(y, selected, *, asked=0.8, **options):
     return conclusion(evaluation, asked, is_weighted="sample_weight" in options)
 
 
-def test_deferring_rows_in_disorder_raises_the_auc():
+def test_rejecting_rows_in_disorder_raises_the_auc():
     sentence = concluded(Y, ~MIDDLE)
     assert sentence.startswith(
         "Sending 20 % of cases to review raises the AUC of the rest from .980 to 1.000 (95 % inter"
@@ -28,7 +28,7 @@ def test_deferring_rows_in_disorder_raises_the_auc():
     assert "of the rise .0" in sentence
 
 
-def test_deferring_rows_in_order_lowers_the_auc():
+def test_rejecting_rows_in_order_lowers_the_auc():
     sentence = concluded(Y, (SCORE >= 40) & (SCORE < 360))
     assert sentence.startswith(
         "Sending 20 % of cases to review lowers the AUC of the rest from .980 to .968 (95 % inter"
@@ -36,7 +36,7 @@ def test_deferring_rows_in_order_lowers_the_auc():
     assert "of the fall .0" in sentence
 
 
-def test_deferring_rows_of_all_kinds_is_no_clear_rise():
+def test_rejecting_rows_of_all_kinds_is_no_clear_rise():
     sentence = concluded(Y, SCORE % 5 > 0)
     assert sentence.startswith("Sending 20 % of cases to review moves the AUC of the rest from .980 to .9")
     assert "which is no clear rise (95 % interval of the change -.0" in sentence

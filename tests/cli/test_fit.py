@@ -39,11 +39,11 @@ def assert_the_conclusion_says_what_was_measured(printed, model, coverage):
         r"^Sending (\S+) % of cases to review raises the AUC of the rest from (\S+) to (\S+) "
         r"\(95 % interval of the rise (\S+) to (\S+)\)\.$"
     )
-    deferred, before, after, low, high = (
+    rejected, before, after, low, high = (
         float(number) for number in re.search(sentence, printed, re.MULTILINE).groups()
     )
     measured = {row["target_coverage"]: row for row in read_metadata(model)["evaluation"]}
-    assert deferred / 100 == pytest.approx(1 - measured[coverage]["achieved_coverage"], abs=0.0005)
+    assert rejected / 100 == pytest.approx(1 - measured[coverage]["achieved_coverage"], abs=0.0005)
     assert before == pytest.approx(measured[1.0]["selective_auc"], abs=0.0005)
     assert after == pytest.approx(measured[coverage]["selective_auc"], abs=0.0005)
     assert 0 < low < after - before < high

@@ -46,9 +46,10 @@ def test_results_say_automatic_and_review(command, how, folder, tmp_path):
     assert other_words(result.stdout + result.stderr) == []
 
 
-def test_decisions_are_automatic_or_review(folder, tmp_path):
+@pytest.mark.parametrize("how_many", [(), ("--capacity", 40)], ids=["coverage", "capacity with reasons"])
+def test_decisions_are_automatic_or_review(how_many, folder, tmp_path):
     out = tmp_path / "decisions.csv"
-    assert aucross("predict", folder / "model.aucross", folder / "new.csv", "--out", out).exit_code == 0
+    assert aucross("predict", folder / "model.aucross", folder / "new.csv", *how_many, "--out", out).exit_code == 0
     assert set(pd.read_csv(out)["decision"]) == {"automatic", "review"}
     assert other_words(out.read_text()) == []
 

@@ -29,18 +29,18 @@ def logistic(score: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(2 - 4 * score))
 
 
-def expected_auc(score: np.ndarray, probability: np.ndarray, accepted: np.ndarray) -> float:
-    """Share of expected pairs in the right order, ties half, from all pairs of accepted rows."""
-    score, probability = score[accepted], probability[accepted]
+def expected_auc(score: np.ndarray, probability: np.ndarray, selected: np.ndarray) -> float:
+    """Share of expected pairs in the right order, ties half, from all pairs of selected rows."""
+    score, probability = score[selected], probability[selected]
     pairs = np.outer(probability, 1 - probability)
     right = np.greater.outer(score, score) + np.equal.outer(score, score) / 2
     return (pairs * right).sum() / pairs.sum() if pairs.sum() > 0 else -np.inf
 
 
 def without(n_rows: int, rows: np.ndarray) -> np.ndarray:
-    accepted = np.ones(n_rows, dtype=bool)
-    accepted[rows] = False
-    return accepted
+    selected = np.ones(n_rows, dtype=bool)
+    selected[rows] = False
+    return selected
 
 
 def best_expected_auc(score: np.ndarray, probability: np.ndarray, capacity: int) -> float:
@@ -69,7 +69,7 @@ def test_whole_numbers_are_capacities(capacity):
         (0.1, "pass coverage=0.9 instead"),
         (2.5, "pass an int such as 300"),
         (float("nan"), "pass an int such as 300"),
-        (float("inf"), "pass the number of rows to defer them all"),
+        (float("inf"), "pass the number of rows to reject them all"),
         (True, "pass an int such as 300"),
         (np.True_, "pass an int such as 300"),
         ("300", "pass an int such as 300"),
@@ -83,7 +83,7 @@ def test_anything_else_is_refused_with_a_remedy(capacity, remedy):
 
 
 def test_a_negative_capacity_is_refused_with_a_remedy():
-    with pytest.raises(ValueError, match="capacity must not be negative, got -5; pass 0 to defer no row"):
+    with pytest.raises(ValueError, match="capacity must not be negative, got -5; pass 0 to reject no row"):
         check_capacity(-5)
 
 
@@ -92,7 +92,7 @@ def test_a_negative_capacity_is_refused_with_a_remedy():
 
 @property_test
 @given(tied_scores, capacities)
-def test_exactly_the_capacity_is_deferred_or_all_rows(score, capacity):
+def test_exactly_the_capacity_is_rejected_or_all_rows(score, capacity):
     rows = best_rows(score, logistic(score), capacity)
     assert len(rows) == min(capacity, len(score))
     assert np.array_equal(rows, np.unique(rows))
@@ -103,9 +103,9 @@ def test_exactly_the_capacity_is_deferred_or_all_rows(score, capacity):
 def test_no_other_block_leaves_a_higher_expected_auc(score, capacity):
     capacity = min(capacity, len(score))
     probability = logistic(score)
-    accepted = without(len(score), best_rows(score, probability, capacity))
+    selected = without(len(score), best_rows(score, probability, capacity))
     expected = best_expected_auc(score, probability, capacity)
-    assert expected_auc(score, probability, accepted) == pytest.approx(expected, abs=1e-9)
+    assert expected_auc(score, probability, selected) == pytest.approx(expected, abs=1e-9)
 
 
 @property_test
@@ -120,32 +120,32 @@ def test_with_an_order_the_choice_does_not_depend_on_where_rows_stand(score, cap
 
 @property_test
 @given(tied_scores, capacities, st.randoms(use_true_random=False))
-def test_of_rows_with_one_score_those_first_in_order_are_deferred(score, capacity, random):
+def test_of_rows_with_one_score_those_first_in_order_are_rejected(score, capacity, random):
     order = np.array(random.sample(range(len(score)), len(score)))
-    deferred = ~without(len(score), best_rows(score, logistic(score), capacity, order))
+    rejected = ~without(len(score), best_rows(score, logistic(score), capacity, order))
     for value in np.unique(score):
         of_tie = np.flatnonzero(score == value)
         in_order = of_tie[np.argsort(order[of_tie])]
-        assert not (np.diff(deferred[in_order].astype(int)) > 0).any()
+        assert not (np.diff(rejected[in_order].astype(int)) > 0).any()
 
 
-def test_without_an_order_the_first_of_equal_rows_is_deferred():
+def test_without_an_order_the_first_of_equal_rows_is_rejected():
     score = np.full(5, 0.4)
     assert best_rows(score, logistic(score), 2).tolist() == [0, 1]
 
 
-def test_of_equal_blocks_the_middle_one_is_deferred():
+def test_of_equal_blocks_the_middle_one_is_rejected():
     score = np.arange(11.0)
     assert best_rows(score, (score >= 5).astype(float), 3).tolist() == [4, 5, 6]
 
 
 @pytest.mark.parametrize("probability", [0.0, 1.0])
-def test_rows_of_one_class_are_deferred_around_the_middle(probability):
+def test_rows_of_one_class_are_rejected_around_the_middle(probability):
     assert best_rows(np.arange(5.0), np.full(5, probability), 1).tolist() == [2]
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 4])
-def test_no_capacity_defers_nothing_and_too_much_defers_all(n_rows):
+def test_no_capacity_rejects_nothing_and_too_much_rejects_all(n_rows):
     score = np.arange(n_rows) / 4
     assert best_rows(score, logistic(score), 0).tolist() == []
     assert best_rows(score, logistic(score), 9).tolist() == list(range(n_rows))
@@ -280,16 +280,16 @@ def test_worth_is_the_rise_of_the_expected_auc_without_the_row():
 def test_the_best_block_holds_the_rows_of_most_worth():
     score = np.linspace(0, 1, 400)
     worth = worth_of_review(score[:, None], two_classes(logistic(score)), BINARY)
-    deferred = best_rows(score, logistic(score), 40)
-    assert set(np.argsort(-worth)[:20].tolist()) <= set(deferred.tolist())
+    rejected = best_rows(score, logistic(score), 40)
+    assert set(np.argsort(-worth)[:20].tolist()) <= set(rejected.tolist())
 
 
 def test_stopping_early_by_worth_leaves_nearly_the_auc_of_the_best_smaller_block():
     score = np.linspace(-1, 1.5, 300)
     probability = logistic(score)
-    deferred = best_rows(score, probability, 100)
-    worth = worth_of_review(score[:, None], two_classes(probability), BINARY)[deferred]
-    half = deferred[np.argsort(-worth)[:50]]
+    rejected = best_rows(score, probability, 100)
+    worth = worth_of_review(score[:, None], two_classes(probability), BINARY)[rejected]
+    half = rejected[np.argsort(-worth)[:50]]
     reached = expected_auc(score, probability, without(300, half))
     assert best_expected_auc(score, probability, 50) - reached < 1e-4
 

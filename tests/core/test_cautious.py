@@ -389,11 +389,11 @@ def test_a_promise_is_not_placed_on_weighted_rows():
         promised.placed_on(RuleInput.of_score(np.arange(3.0), np.ones(3)))
 
 
-def test_a_number_of_rows_to_defer_needs_no_promise():
+def test_a_number_of_rows_to_reject_needs_no_promise():
     rule = ThresholdBands(RankedScores.from_labels([0, 1], [1, 2]))
     scores, order = RuleInput.of_score(np.array([3.0, 1.0, 2.0])), np.arange(3)
-    deferred = cautious(rule, 2, 0.95).rows_to_defer(scores, 2, order)
-    assert sorted(deferred) == sorted(rule.rows_to_defer(scores, 2, order)) == [1, 2]
+    rejected = cautious(rule, 2, 0.95).rows_to_reject(scores, 2, order)
+    assert sorted(rejected) == sorted(rule.rows_to_reject(scores, 2, order)) == [1, 2]
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,7 @@ def test_new_rows_are_scored_by_the_model_in_use_and_need_no_correction():
 
 def test_a_capacity_is_a_number_of_rows_and_needs_no_correction():
     rule, order = corrected(UNIFORM, UNIFORM + 0.1, 1 / 3), np.arange(N_ROWS)
-    assert rule.rows_to_defer(RuleInput.of_score(UNIFORM), 7, order).tolist() == list(range(7))
+    assert rule.rows_to_reject(RuleInput.of_score(UNIFORM), 7, order).tolist() == list(range(7))
 
 
 def test_the_selection_score_is_that_of_the_coverage_asked():

@@ -101,11 +101,11 @@ def score_bands(objective: ExpectedAUC) -> BandRule:
     return estimate_auc_bands(positive + negative)
 
 
-def value_of(objective: ExpectedAUC, accepted) -> float:
-    return objective.table(objective.histograms(accepted)).value
+def value_of(objective: ExpectedAUC, selected) -> float:
+    return objective.table(objective.histograms(selected)).value
 
 
-def accepted_by(rule: InfluenceBands, coverage: float, objective: ExpectedAUC | None = None) -> np.ndarray:
+def selected_by(rule: InfluenceBands, coverage: float, objective: ExpectedAUC | None = None) -> np.ndarray:
     objective = rule.objective if objective is None else objective
     scores = rule.selection_score(RuleInput(objective.columns, objective.probabilities), coverage)
     return rule.band(coverage).selects(scores)
@@ -115,8 +115,8 @@ def budget_of(objective: ExpectedAUC, coverage: float) -> float:
     return float(objective.weight.sum()) * (1 - coverage)
 
 
-def coverage_of(objective: ExpectedAUC, accepted) -> float:
-    return float(objective.weight[accepted].sum() / objective.weight.sum())
+def coverage_of(objective: ExpectedAUC, selected) -> float:
+    return float(objective.weight[selected].sum() / objective.weight.sum())
 
 
 # ---- the expected AUC ----
@@ -128,9 +128,9 @@ def coverage_of(objective: ExpectedAUC, accepted) -> float:
 def test_the_value_is_the_expected_share_of_pairs_won(data, n_classes):
     objective = data.draw(objectives(n_classes, weights=fractional_weights))
     n_rows = len(objective.columns)
-    accepted = np.array(data.draw(st.lists(st.booleans(), min_size=n_rows, max_size=n_rows)))
-    expected = expected_auc(objective.columns, objective.probabilities, objective.contests, objective.weight * accepted)
-    assert value_of(objective, accepted) == pytest.approx(expected, rel=0, abs=1e-12, nan_ok=True)
+    selected = np.array(data.draw(st.lists(st.booleans(), min_size=n_rows, max_size=n_rows)))
+    expected = expected_auc(objective.columns, objective.probabilities, objective.contests, objective.weight * selected)
+    assert value_of(objective, selected) == pytest.approx(expected, rel=0, abs=1e-12, nan_ok=True)
 
 
 @property_test
@@ -168,8 +168,8 @@ def test_a_class_is_never_rejected_as_a_whole():
     columns[labels == 2] -= [0, 0, 1]  # ranked upside down: without this class the others would do better
     objective = ExpectedAUC(columns, np.eye(3)[labels], HAND_TILL)
     placed = place_by_influence(objective, 25, np.ones(60, dtype=bool))
-    accepted = objective.influence(placed.table) > placed.threshold
-    assert set(labels[accepted]) == {0, 1, 2}
+    selected = objective.influence(placed.table) > placed.threshold
+    assert set(labels[selected]) == {0, 1, 2}
 
 
 def test_without_any_contest_the_value_is_nan_and_no_row_has_influence():
@@ -190,13 +190,13 @@ def test_the_influence_is_the_derivative_of_the_value_with_respect_to_the_weight
     n_rows = len(objective.columns)
     shares = np.array(data.draw(st.lists(st.floats(0.2, 1.0), min_size=n_rows, max_size=n_rows)))
     influence = objective.influence(objective.table(objective.histograms(shares)))
-    accepted_weight = objective.weight * shares
+    selected_weight = objective.weight * shares
     step = 1e-5
     for row in range(len(influence)):
         nudge = np.zeros(len(influence))
         nudge[row] = step
         up, down = (
-            expected_auc(objective.columns, objective.probabilities, objective.contests, accepted_weight + sign * nudge)
+            expected_auc(objective.columns, objective.probabilities, objective.contests, selected_weight + sign * nudge)
             for sign in (1, -1)
         )
         assert influence[row] == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-8)
@@ -204,7 +204,7 @@ def test_the_influence_is_the_derivative_of_the_value_with_respect_to_the_weight
 
 @property_test
 @given(objectives(weights=fractional_weights))
-def test_influences_balance_over_the_accepted_weight(objective):
+def test_influences_balance_over_the_selected_weight(objective):
     # The AUC does not change if all weights grow alike.
     influence = objective.influence(objective.table(objective.histograms(np.ones(len(objective.columns)))))
     assert influence @ objective.weight == pytest.approx(0.0, abs=1e-9)
@@ -276,7 +276,7 @@ def test_rows_of_weight_zero_make_no_bins():
 
 @property_test
 @given(objectives(n_classes=3), st.data())
-def test_histograms_are_linear_in_the_acceptance(objective, data):
+def test_histograms_are_linear_in_the_selection(objective, data):
     shares = st.lists(st.floats(0, 1), min_size=len(objective.columns), max_size=len(objective.columns))
     first, second = np.array(data.draw(shares)), np.array(data.draw(shares))
     part = data.draw(st.floats(0, 1))
@@ -350,11 +350,11 @@ def test_the_rule_found_is_better_in_expectation_than_its_start_and_within_the_b
     start = score_bands(objective).band(coverage).selects(objective.columns[:, 0])
     placed = place_by_influence(objective, budget_of(objective, coverage), start)
     assert isinstance(placed, InfluenceThreshold)
-    accepted = objective.influence(placed.table) > placed.threshold
-    assert value_of(objective, accepted) > value_of(objective, start) + LEAST_GAIN
-    assert coverage_of(objective, accepted) >= coverage - 1e-12
+    selected = objective.influence(placed.table) > placed.threshold
+    assert value_of(objective, selected) > value_of(objective, start) + LEAST_GAIN
+    assert coverage_of(objective, selected) >= coverage - 1e-12
     # The budget is used up but for the row that comes next.
-    assert coverage_of(objective, accepted) <= coverage + objective.weight.max() / objective.weight.sum() + 1e-12
+    assert coverage_of(objective, selected) <= coverage + objective.weight.max() / objective.weight.sum() + 1e-12
 
 
 @property_test
@@ -363,20 +363,20 @@ def test_no_rule_is_ever_worse_in_expectation_than_its_start(objective, coverage
     start = score_bands(objective).band(coverage).selects(objective.columns[:, 0])
     placed = place_by_influence(objective, budget_of(objective, coverage), start)
     if placed is not None:
-        accepted = objective.influence(placed.table) > placed.threshold
-        assert value_of(objective, accepted) >= value_of(objective, start) + LEAST_GAIN
-        assert coverage_of(objective, accepted) >= coverage - TOLERANCE
+        selected = objective.influence(placed.table) > placed.threshold
+        assert value_of(objective, selected) >= value_of(objective, start) + LEAST_GAIN
+        assert coverage_of(objective, selected) >= coverage - TOLERANCE
 
 
 @property_test
 @given(objectives(n_classes=3, weights=fractional_weights, max_size=20), coverages)
-def test_no_rule_over_three_classes_is_ever_worse_in_expectation_than_accepting_all(objective, coverage):
+def test_no_rule_over_three_classes_is_ever_worse_in_expectation_than_selecting_all(objective, coverage):
     everything = np.ones(len(objective.columns), dtype=bool)
     placed = place_by_influence(objective, budget_of(objective, coverage), everything)
     if placed is not None:
-        accepted = objective.influence(placed.table) > placed.threshold
-        assert value_of(objective, accepted) >= value_of(objective, everything) + LEAST_GAIN
-        assert coverage_of(objective, accepted) >= coverage - TOLERANCE
+        selected = objective.influence(placed.table) > placed.threshold
+        assert value_of(objective, selected) >= value_of(objective, everything) + LEAST_GAIN
+        assert coverage_of(objective, selected) >= coverage - TOLERANCE
 
 
 @pytest.mark.parametrize("coverage", COVERAGES)
@@ -392,9 +392,9 @@ def test_no_score_band_is_better_in_expectation_by_more_than_the_margin(coverage
     objective = simulated(knows=0.0)
     everything = np.ones(len(objective.columns), dtype=bool)
     placed = place_by_influence(objective, budget_of(objective, coverage), everything)
-    accepted = everything if placed is None else objective.influence(placed.table) > placed.threshold
+    selected = everything if placed is None else objective.influence(placed.table) > placed.threshold
     band = score_bands(objective).band(coverage).selects(objective.columns[:, 0])
-    assert value_of(objective, accepted) == pytest.approx(value_of(objective, band), abs=LEAST_GAIN)
+    assert value_of(objective, selected) == pytest.approx(value_of(objective, band), abs=LEAST_GAIN)
 
 
 def test_damped_steps_do_not_cycle():
@@ -462,13 +462,13 @@ def assert_bands_fit_selection_scores(rule: InfluenceBands, coverage: float) -> 
     assert scores.shape == (1500,)
     assert np.isfinite(scores).all()
     assert band.lower == -inf
-    accepted = band.selects(scores)
-    assert np.array_equal(accepted, scores > band.upper)
-    assert coverage_of(objective, accepted) >= coverage - 1e-12
-    assert coverage_of(objective, accepted) <= coverage + objective.weight.max() / objective.weight.sum() + 1e-12
+    selected = band.selects(scores)
+    assert np.array_equal(selected, scores > band.upper)
+    assert coverage_of(objective, selected) >= coverage - 1e-12
+    assert coverage_of(objective, selected) <= coverage + objective.weight.max() / objective.weight.sum() + 1e-12
     if rule.score_bands is not None:
         start = rule.score_bands.band(coverage).selects(objective.columns[:, 0])
-        assert value_of(objective, accepted) >= value_of(objective, start) - 1e-12
+        assert value_of(objective, selected) >= value_of(objective, start) - 1e-12
 
 
 @pytest.mark.parametrize("coverage", COVERAGES)
@@ -490,7 +490,7 @@ def test_without_steps_the_score_band_decides(coverage):
     objective = simulated()
     rule = InfluenceBands(objective, score_bands(objective), steps=0)
     band = score_bands(objective).band(coverage)
-    assert np.array_equal(accepted_by(rule, coverage), band.selects(objective.columns[:, 0]))
+    assert np.array_equal(selected_by(rule, coverage), band.selects(objective.columns[:, 0]))
 
 
 def test_coverage_1_rejects_nothing(rule):
@@ -506,13 +506,13 @@ def test_constant_scores_reject_nothing(coverage):
     objective = ExpectedAUC(np.full((100, 1), 0.3), np.column_stack((1 - chance, chance)), BINARY)
     for rule in (InfluenceBands(objective), InfluenceBands(objective, score_bands(objective))):
         assert rule.band(coverage).is_empty
-        assert accepted_by(rule, coverage).all()
+        assert selected_by(rule, coverage).all()
 
 
 def test_a_budget_below_one_row_rejects_nothing():
     rule = InfluenceBands(simulated(50))
     assert rule.band(0.99).is_empty
-    assert accepted_by(rule, 0.99).all()
+    assert selected_by(rule, 0.99).all()
 
 
 @pytest.mark.parametrize("rejected", range(1, 20))
@@ -520,7 +520,7 @@ def test_a_coverage_of_whole_twentieths_rejects_that_many_of_twenty_rows_in_spit
     rng = np.random.default_rng(1)
     objective = ExpectedAUC(rng.random((20, 1)), rng.dirichlet(np.ones(2), 20), BINARY)
     for weighted in (objective, ExpectedAUC(objective.columns, objective.probabilities, BINARY, np.full(20, 0.1))):
-        assert (~accepted_by(InfluenceBands(weighted), 1 - rejected / 20)).sum() == rejected
+        assert (~selected_by(InfluenceBands(weighted), 1 - rejected / 20)).sum() == rejected
 
 
 @pytest.mark.parametrize("coverage", [0, 90, nan])
@@ -540,7 +540,7 @@ def test_a_placement_is_searched_once_and_kept(monkeypatch):
         raise AssertionError("searched twice")
 
     monkeypatch.setattr("aucross.core.influence.place_by_influence", not_again)
-    assert accepted_by(rule, 0.8).any()
+    assert selected_by(rule, 0.8).any()
     with pytest.raises(AssertionError):
         rule.band(0.7)
 
@@ -560,7 +560,7 @@ def test_weight_k_is_the_row_k_times(n_rows):
         first, second = (InfluenceBands(part, score_bands(part) if with_bands else None) for part in (weighted, copied))
         for coverage in (0.9, 0.6):
             assert first.band(coverage).upper == pytest.approx(second.band(coverage).upper, abs=1e-12)
-            assert np.array_equal(accepted_by(first, coverage)[repeated], accepted_by(second, coverage))
+            assert np.array_equal(selected_by(first, coverage)[repeated], selected_by(second, coverage))
 
 
 def test_rows_of_weight_zero_place_nothing():
@@ -571,7 +571,7 @@ def test_rows_of_weight_zero_place_nothing():
     for coverage in (0.9, 0.6):
         assert weighted.band(coverage).upper == pytest.approx(left_out.band(coverage).upper, abs=1e-12)
         assert np.array_equal(
-            accepted_by(weighted, coverage, weighted.objective)[counted], accepted_by(left_out, coverage)
+            selected_by(weighted, coverage, weighted.objective)[counted], selected_by(left_out, coverage)
         )
 
 
@@ -583,7 +583,7 @@ def test_the_unit_of_weights_does_not_matter(unit):
         InfluenceBands(ExpectedAUC(score[:, None], probabilities, BINARY, weight * scale)) for scale in (1.0, unit)
     )
     for coverage in COVERAGES:
-        assert np.array_equal(accepted_by(first, coverage), accepted_by(second, coverage))
+        assert np.array_equal(selected_by(first, coverage), selected_by(second, coverage))
 
 
 # ---- copies and threads ----
@@ -602,7 +602,7 @@ def test_a_pickled_rule_answers_alike_and_carries_no_cached_arrays(asked_before)
     assert len(pickle.dumps(objective)) < plain
     for coverage in COVERAGES:
         assert copy.band(coverage) == rule.band(coverage)
-        assert np.array_equal(accepted_by(copy, coverage), accepted_by(rule, coverage))
+        assert np.array_equal(selected_by(copy, coverage), selected_by(rule, coverage))
 
 
 def test_rules_can_be_compared_and_hashed():
@@ -618,6 +618,6 @@ def test_many_threads_get_the_same_answer():
     objective = simulated(1000)
     rule, alone = (InfluenceBands(objective, score_bands(objective)) for _ in range(2))
     with ThreadPoolExecutor(16) as pool:
-        answers = list(pool.map(lambda turn: accepted_by(rule, COVERAGES[turn % len(COVERAGES)]), range(48)))
+        answers = list(pool.map(lambda turn: selected_by(rule, COVERAGES[turn % len(COVERAGES)]), range(48)))
     for turn, answer in enumerate(answers):
-        assert np.array_equal(answer, accepted_by(alone, COVERAGES[turn % len(COVERAGES)]))
+        assert np.array_equal(answer, selected_by(alone, COVERAGES[turn % len(COVERAGES)]))

@@ -69,10 +69,10 @@ def splits_of(given_rows: Rows, data) -> np.ndarray:
 @pytest.mark.parametrize("rule", [OptimalBands, lambda ranked: CenteredBands(ranked, 2.0), ThresholdBands])
 @property_test
 @given(given_rows=rows(weights=st.just(1.0)), capacity=st.integers(0, 14))
-def test_every_rule_defers_as_many_rows_as_there_is_capacity_for_and_none_twice(rule, given_rows, capacity):
+def test_every_rule_rejects_as_many_rows_as_there_is_capacity_for_and_none_twice(rule, given_rows, capacity):
     n_rows = len(given_rows.scores)
-    deferred = rule(rank(given_rows)).rows_to_defer(RuleInput.of_score(given_rows.scores), capacity, np.arange(n_rows))
-    assert len(deferred) == len(set(deferred.tolist())) == min(capacity, n_rows)
+    rejected = rule(rank(given_rows)).rows_to_reject(RuleInput.of_score(given_rows.scores), capacity, np.arange(n_rows))
+    assert len(rejected) == len(set(rejected.tolist())) == min(capacity, n_rows)
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_each_row_has_the_band_of_its_group(path):
     np.testing.assert_array_equal(read_decisions(path)["lower"], [*lower, *lower])
 
 
-def test_the_empty_band_accepts_and_is_logged_as_such(path):
+def test_the_empty_band_selects_and_is_logged_as_such(path):
     with DecisionLog(path, clf) as log:
         assert log.decide([1, 2], X[:2], 1.0).all()
     rows = read_decisions(path)

@@ -37,7 +37,7 @@ def shrunk(rows):
     return 0.6 * rows
 
 
-# ---- the accepted share ----
+# ---- the selected share ----
 
 
 def test_a_stream_without_drift_gives_no_alarm(clf):
@@ -53,7 +53,7 @@ def test_a_stream_without_drift_gives_no_alarm(clf):
 def test_reports_count_what_select_says(clf):
     report = CoverageMonitor(clf, coverage=0.6).update(X_new[:500])
     selected = clf.select(X_new[:500], coverage=0.6)
-    assert (report.n, report.accepted, report.share) == (500, selected.sum(), selected.mean())
+    assert (report.n, report.selected, report.share) == (500, selected.sum(), selected.mean())
     assert report.target == 0.6
 
 
@@ -209,7 +209,7 @@ def test_bands_per_group_need_the_groups_of_the_batch():
     grouped.fit(X_train, y_train, band_groups=groups[:6000])
     monitor = CoverageMonitor(grouped)
     report = monitor.update(X_new[:500], band_groups=groups[6000:6500])
-    assert report.accepted == grouped.select(X_new[:500], band_groups=groups[6000:6500]).sum()
+    assert report.selected == grouped.select(X_new[:500], band_groups=groups[6000:6500]).sum()
     assert not monitor.update_labels(X_new[:500], y_new[:500], band_groups=groups[6000:6500]).alarm
     with pytest.raises(ValueError, match="band_groups must be given"):
         monitor.update(X_new[:500])
@@ -230,7 +230,7 @@ def test_methods_with_a_selection_score_of_their_own_show_both_scores(estimator)
     clf = estimator.fit(X_train[:3000], y_train[:3000])
     report = CoverageMonitor(clf).update(X_new[:1000])
     assert list(report.stability) == ["score", "selection_score"]
-    assert report.accepted == clf.select(X_new[:1000]).sum()
+    assert report.selected == clf.select(X_new[:1000]).sum()
     assert report.psi == report.stability["score"].psi < 0.05
     bins = CoverageMonitor(clf).reference.bins["score"]
     assert bins.counts(clf.held_out_.scores).tolist() == [300] * 10
@@ -243,7 +243,7 @@ def test_more_than_two_classes_are_watched_by_their_coverage(three_classes):
     monitor = CoverageMonitor(clf)
     report = monitor.update(rows[:300])
     assert list(report.stability) == ["selection_score"]
-    assert report.accepted == clf.select(rows[:300]).sum()
+    assert report.selected == clf.select(rows[:300]).sum()
     with pytest.raises(ValueError, match="the AUC is watched for two classes only, got a classifier with 3"):
         monitor.update_labels(rows[:300], np.zeros(300))
     restored = CoverageMonitor.from_json(monitor.to_json(), clf)

@@ -1,4 +1,4 @@
-"""A second model decides when to defer: what the gate sees, when it helps, and that it never costs anything."""
+"""A second model decides when to reject: what the gate sees, when it helps, and that it never costs anything."""
 
 from __future__ import annotations
 

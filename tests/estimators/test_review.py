@@ -70,7 +70,7 @@ def fitted():
     return get
 
 
-def deferred(clf, capacity: int, X=X_NEW, **others) -> set[int]:
+def rejected(clf, capacity: int, X=X_NEW, **others) -> set[int]:
     return set(np.flatnonzero(~clf.select(X, capacity=capacity, **others)).tolist())
 
 
@@ -79,12 +79,12 @@ def deferred(clf, capacity: int, X=X_NEW, **others) -> set[int]:
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("capacity", [1, 7, 300, N_NEW - 1])
-def test_exactly_the_capacity_is_deferred(fitted, name, capacity):
-    assert len(deferred(fitted(name), capacity)) == capacity
+def test_exactly_the_capacity_is_rejected(fitted, name, capacity):
+    assert len(rejected(fitted(name), capacity)) == capacity
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_no_capacity_defers_nothing_and_too_much_defers_every_row(fitted, name):
+def test_no_capacity_rejects_nothing_and_too_much_rejects_every_row(fitted, name):
     clf = fitted(name)
     assert clf.select(X_NEW, capacity=0).all()
     assert len(clf.review_queue(X_NEW, 0)) == 0
@@ -127,7 +127,7 @@ def test_ids_without_a_capacity_are_refused(fitted):
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_queue_holds_the_rows_that_select_rejects(fitted, name):
     queue = fitted(name).review_queue(X_NEW, 50, ids=IDS)
-    assert set(queue.row.tolist()) == deferred(fitted(name), 50, ids=IDS)
+    assert set(queue.row.tolist()) == rejected(fitted(name), 50, ids=IDS)
     assert np.array_equal(queue.id, IDS[queue.row])
 
 
@@ -140,7 +140,7 @@ def test_with_ids_the_queue_does_not_depend_on_where_rows_stand(fitted, name):
     assert again.reason == queue.reason
 
 
-def test_of_rows_with_one_score_the_lowest_ids_are_deferred(fitted):
+def test_of_rows_with_one_score_the_lowest_ids_are_rejected(fitted):
     clf = fitted("AUCross, tied scores")
     scores = clf.predict_proba(X_NEW)[:, 1]
     rejected = ~clf.select(X_NEW, capacity=60, ids=IDS)
@@ -153,12 +153,12 @@ def test_of_rows_with_one_score_the_lowest_ids_are_deferred(fitted):
 
 def test_rows_that_are_the_same_are_interchangeable_without_ids(fitted):
     same = np.tile(X_NEW[:1], (6, 1))
-    assert deferred(fitted("AUCross"), 2, same) == {0, 1}
-    assert deferred(fitted("AUCross"), 2, same, ids=list("fedcba")) == {4, 5}
+    assert rejected(fitted("AUCross"), 2, same) == {0, 1}
+    assert rejected(fitted("AUCross"), 2, same, ids=list("fedcba")) == {4, 5}
 
 
 @pytest.mark.parametrize("name", ["AUCross", "PlugInAUC", "AUCross, nested"])
-def test_deferring_by_capacity_raises_the_auc_of_the_rest(fitted, name):
+def test_rejecting_by_capacity_raises_the_auc_of_the_rest(fitted, name):
     clf = fitted(name)
     score, selected = clf.predict_proba(X_NEW)[:, 1], clf.select(X_NEW, capacity=150)
     everyone = RankedScores.from_labels(Y_NEW, score).auc()
@@ -166,24 +166,24 @@ def test_deferring_by_capacity_raises_the_auc_of_the_rest(fitted, name):
 
 
 @pytest.mark.parametrize("name", ["AUCross", "AUCross, nested", "AUCross, centred", "PlugInAUC"])
-def test_rows_deferred_for_the_auc_are_neighbours_by_score(fitted, name):
+def test_rows_rejected_for_the_auc_are_neighbours_by_score(fitted, name):
     score, selected = fitted(name).predict_proba(X_NEW)[:, 1], fitted(name).select(X_NEW, capacity=80)
     lower, upper = score[~selected].min(), score[~selected].max()
     assert ((score < lower) | (score > upper))[selected].all()
 
 
-def test_the_least_confident_rows_are_deferred_for_accuracy(fitted):
+def test_the_least_confident_rows_are_rejected_for_accuracy(fitted):
     confidence = fitted("SCross").selection_score(X_NEW)
     rejected = ~fitted("SCross").select(X_NEW, capacity=80)
     assert confidence[rejected].max() <= confidence[~rejected].min()
 
 
-def test_a_gate_that_adds_nothing_defers_what_the_score_alone_would():
+def test_a_gate_that_adds_nothing_rejects_what_the_score_alone_would():
     tree = DecisionTreeClassifier(max_depth=2, random_state=0)
     gate = AUCGate(tree, DecisionTreeClassifier(max_depth=1), random_state=0).fit(X[TRAINING], Y[TRAINING])
     assert gate.probability_model_.columns == (0,)
     alone = AUCross(tree, random_state=0).fit(X[TRAINING], Y[TRAINING])
-    assert deferred(gate, 60, ids=IDS) == deferred(alone, 60, ids=IDS)
+    assert rejected(gate, 60, ids=IDS) == rejected(alone, 60, ids=IDS)
 
 
 # ---- nested ----
@@ -191,7 +191,7 @@ def test_a_gate_that_adds_nothing_defers_what_the_score_alone_would():
 
 @pytest.mark.parametrize("name", NESTED)
 def test_a_larger_capacity_only_adds_rows(fitted, name):
-    rows = [deferred(fitted(name), capacity, ids=IDS) for capacity in (0, 1, 2, 5, 20, 21, 90, 300, 599, 600)]
+    rows = [rejected(fitted(name), capacity, ids=IDS) for capacity in (0, 1, 2, 5, 20, 21, 90, 300, 599, 600)]
     assert all(smaller < larger for smaller, larger in pairwise(rows))
 
 
@@ -241,7 +241,7 @@ def test_groups_share_a_capacity_by_their_size(by_group, capacity):
 
 def test_nested_groups_only_add_rows(by_group):
     clf, groups = by_group
-    rows = [deferred(clf, capacity, band_groups=groups) for capacity in range(0, 100, 7)]
+    rows = [rejected(clf, capacity, band_groups=groups) for capacity in range(0, 100, 7)]
     assert all(smaller < larger for smaller, larger in pairwise(rows))
 
 
@@ -285,14 +285,14 @@ def test_with_more_classes_the_queue_names_the_two_most_probable(three_classes):
     assert all(reason.startswith("between '") and " and '" in reason for reason in queue.reason)
 
 
-def test_with_more_classes_exactly_the_capacity_is_deferred(three_classes):
+def test_with_more_classes_exactly_the_capacity_is_rejected(three_classes):
     clf, X_new = three_classes
-    assert [len(deferred(clf, capacity, X_new)) for capacity in (0, 1, 33, 400, 999)] == [0, 1, 33, 400, 400]
+    assert [len(rejected(clf, capacity, X_new)) for capacity in (0, 1, 33, 400, 999)] == [0, 1, 33, 400, 400]
 
 
 def test_nested_with_more_classes_only_adds_rows(three_classes):
     clf, X_new = three_classes
-    rows = [deferred(clf, capacity, X_new) for capacity in (1, 5, 40, 200, 399)]
+    rows = [rejected(clf, capacity, X_new) for capacity in (1, 5, 40, 200, 399)]
     assert not clf.nested or all(smaller < larger for smaller, larger in pairwise(rows))
 
 
@@ -325,7 +325,7 @@ def test_every_row_has_a_reason_for_a_person(fitted, name):
 def test_the_reason_of_a_score_band_says_where_the_score_lies(fitted):
     queue = fitted("AUCross").review_queue(X_NEW, 100)
     ends = f"{queue.score.min():.3f} to {queue.score.max():.3f}"
-    assert all(f"lies in the deferred range {ends}" in reason for reason in queue.reason)
+    assert all(f"lies in the review range {ends}" in reason for reason in queue.reason)
     assert f"score {queue.score[0]:.3f} lies" in queue.reason[0]
     assert f"about {percent(queue.probability[0])} of cases" in queue.reason[0]
 
@@ -477,25 +477,25 @@ def test_estimators_refuse_bad_ids(fitted):
 def test_a_score_reason_names_range_and_share():
     reasons = score_reasons(np.array([0.287, 0.312, 0.355]), np.array([0.25, 0.31, 0.4]), "default")
     assert reasons[1] == (
-        "score 0.312 lies in the deferred range 0.287 to 0.355; about 31 % of cases with such a score belong to "
-        "'default'"
+        "score 0.312 lies in the review range 0.287 to 0.355; about 31 % of cases with such a score belong to 'default'"
     )
 
 
 def test_scores_of_a_narrow_range_get_more_digits():
     reasons = score_reasons(np.array([0.312345, 0.312349]), np.array([0.3, 0.3]), 1)
-    assert reasons[0].startswith("score 0.3123450 lies in the deferred range 0.3123450 to 0.3123490; about 30 %")
+    assert reasons[0].startswith("score 0.3123450 lies in the review range 0.3123450 to 0.3123490; about 30 %")
 
 
 def test_scores_of_a_wide_range_get_fewer_digits():
     reasons = score_reasons(np.array([-120.0, 45.21]), np.array([0.3, 0.3]), 1)
-    assert reasons[1].startswith("score 45 lies in the deferred range -120 to 45;")
+    assert reasons[1].startswith("score 45 lies in the review range -120 to 45;")
 
 
 def test_a_single_score_has_no_range():
     assert (
         score_reasons(np.array([0.4, 0.4]), np.array([0.3, 0.3]), np.int64(1))
-        == ["score 0.400 is shared by all deferred cases; about 30 % of cases with such a score belong to class 1"] * 2
+        == ["score 0.400 is shared by all cases for review; about 30 % of cases with such a score belong to class 1"]
+        * 2
     )
     assert score_reasons(np.array([]), np.array([]), 1) == []
 

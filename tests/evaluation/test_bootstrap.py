@@ -73,7 +73,7 @@ def bands(given_rows, half_widths=(0.02, 0.05, 0.1, 0.2, 0.4), center=0.6):
 
 
 def half_of_each_tie(given_rows):
-    """Accept every second row of each score."""
+    """Select every second row of each score."""
     order = np.argsort(given_rows.score, kind="stable")
     mask = np.zeros(len(order), dtype=bool)
     mask[order[::2]] = True
@@ -222,13 +222,13 @@ def test_the_scores_are_sorted_once(monkeypatch, n_bootstrap):
 
 
 @pytest.mark.parametrize("positive", [True, False])
-@pytest.mark.parametrize("accepted", [True, False])
-def test_one_row(positive, accepted):
+@pytest.mark.parametrize("is_selected", [True, False])
+def test_one_row(positive, is_selected):
     given_rows = judged_rows(np.array([positive]), np.array([0.3]), np.array([True]))
-    statistics = selection_statistics(given_rows, np.array([[accepted]]), draw_counts(1, 2, seed=0))
-    assert statistics.achieved_coverage.tolist() == [[float(accepted)]] * 2
+    statistics = selection_statistics(given_rows, np.array([[is_selected]]), draw_counts(1, 2, seed=0))
+    assert statistics.achieved_coverage.tolist() == [[float(is_selected)]] * 2
     assert np.isnan(statistics.selective_auc).all()
-    if accepted:
+    if is_selected:
         assert statistics.selective_accuracy.tolist() == [[1.0]] * 2
         assert statistics.positive_rate.tolist() == [[float(positive)]] * 2
     else:
@@ -386,15 +386,15 @@ def test_the_spread_of_the_bootstrap_is_near_that_of_new_samples():
         positive = rng.random(500) < 0.4
         return positive, rng.normal(positive, 1.0)
 
-    def accept(score):
+    def outside(score):
         return np.abs(score - 0.5) > 0.4
 
     aucs = []
     for _ in range(400):
         positive, score = sample()
-        aucs.append(selective_auc(positive, score, accept(score)))
+        aucs.append(selective_auc(positive, score, outside(score)))
     positive, score = sample()
     evaluation = evaluate_selections(
-        positive, score, score > 0.5, {0.7: accept(score)}, n_bootstrap=500, random_state=0
+        positive, score, score > 0.5, {0.7: outside(score)}, n_bootstrap=500, random_state=0
     )
     assert evaluation.rows()[0]["selective_auc_sd"] == pytest.approx(np.std(aucs), rel=0.25)

@@ -38,7 +38,7 @@ OF_SCORES = {
     "selective_partial_auc",
 }
 OF_LABELS = {"selective_risk"}
-OF_SELECTION = {"base_rate_shift", "positives_deferred"}
+OF_SELECTION = {"base_rate_shift", "positives_for_review"}
 
 
 def make_data():

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 
 import strategies
 from aucross import AUCross, PlugIn, evaluate_selections, evaluate_selective
-from aucross.evaluation import positives_deferred, selective_accuracy, selective_auc
+from aucross.evaluation import positives_for_review, selective_accuracy, selective_auc
 from aucross.evaluation.bootstrap import draw_counts
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
@@ -137,7 +137,7 @@ def test_numbers_of_a_group_equal_direct_computation_on_its_rows_and_on_every_re
                     "selective_auc": selective_auc(labels, score, kept, **weights),
                     "selective_accuracy": selective_accuracy(labels, arrays.pred[own], kept, **weights),
                     "positive_rate": np.average(labels[kept], weights=weights["sample_weight"][kept]),
-                    "positives_deferred": positives_deferred(labels, kept, **weights),
+                    "positives_for_review": positives_for_review(labels, kept, **weights),
                 }
                 for name in GROUP_METRICS:
                     value = table[name][index] if number == 0 else table[name][number - 1, index]
@@ -155,7 +155,7 @@ def test_counts_are_of_selected_rows_and_n_is_of_all(report, clf):
 
 def test_the_line_of_all_rows_is_the_plain_evaluation(report, clf):
     plain = evaluate_selective(
-        clf, X_test, y_test, [0.9, 0.7], metrics=["positives_deferred"], n_bootstrap=40, random_state=0
+        clf, X_test, y_test, [0.9, 0.7], metrics=["positives_for_review"], n_bootstrap=40, random_state=0
     )
     for name in GROUP_METRICS:
         np.testing.assert_allclose(report.overall.estimates[name], plain.estimates[name], rtol=0, atol=1e-12)
@@ -171,14 +171,14 @@ def test_one_group_equals_the_evaluation_of_all_rows(clf):
         assert (row["ratio"], row["ratio_low"], row["ratio_high"], row["n_groups"]) == (1.0, 1.0, 1.0, 1)
 
 
-def test_full_coverage_defers_no_positive():
+def test_full_coverage_rejects_no_positive():
     arrays = Arrays()
     everything = np.ones(90, dtype=bool)
     weight = arrays.weight / 3 + 0.1
     report = arrays.evaluate(selections={1.0: everything}, sample_weight=weight, n_bootstrap=5, random_state=0)
     for evaluation in (*report.evaluations, report.overall):
-        assert (evaluation.estimates["positives_deferred"] == 0.0).all()
-        assert (evaluation.replicates["positives_deferred"] == 0.0).all()
+        assert (evaluation.estimates["positives_for_review"] == 0.0).all()
+        assert (evaluation.replicates["positives_for_review"] == 0.0).all()
 
 
 # ---- laws ----
@@ -219,9 +219,9 @@ def test_the_mean_of_the_groups_by_weight_is_the_number_of_all_rows(drawn):
     assert np.average(coverages, weights=total_weights(rows, groups, report.groups)) == pytest.approx(overall)
     positives = total_weights(rows, groups, report.groups, of_positives=True)
     if positives.sum() > 0:
-        deferred = np.array([part.estimates["positives_deferred"][0] for part in report.evaluations])
-        mean = np.average(deferred[positives > 0], weights=positives[positives > 0])
-        assert mean == pytest.approx(report.overall.estimates["positives_deferred"][0], abs=1e-12)
+        rejected = np.array([part.estimates["positives_for_review"][0] for part in report.evaluations])
+        mean = np.average(rejected[positives > 0], weights=positives[positives > 0])
+        assert mean == pytest.approx(report.overall.estimates["positives_for_review"][0], abs=1e-12)
 
 
 @given(grouped_rows(), st.randoms(use_true_random=False))
@@ -284,11 +284,11 @@ def test_a_row_of_weight_0_takes_no_part_and_a_group_of_such_rows_is_none():
 def test_all_groups_and_all_rows_share_the_resamples(random_state):
     arrays = Arrays()
     report = arrays.evaluate(n_bootstrap=12, random_state=random_state)
-    deferred = [part.replicates["positives_deferred"] for part in report.evaluations]
+    rejected = [part.replicates["positives_for_review"] for part in report.evaluations]
     # Between the lowest and the highest group in every resample: not so if the resamples were not the same.
-    overall = report.overall.replicates["positives_deferred"]
-    assert (np.nanmin(deferred, axis=0) <= overall + 1e-12).all()
-    assert (overall <= np.nanmax(deferred, axis=0) + 1e-12).all()
+    overall = report.overall.replicates["positives_for_review"]
+    assert (np.nanmin(rejected, axis=0) <= overall + 1e-12).all()
+    assert (overall <= np.nanmax(rejected, axis=0) + 1e-12).all()
     assert np.ptp(overall, axis=0).min() > 0
 
 
@@ -304,7 +304,7 @@ def test_a_group_without_a_class_has_no_auc_and_is_kept():
     row = next(row for row in report.rows() if row["group"] == "lonely")
     assert (row["n"], row["n_positive"], row["n_negative"]) == (1, 0, 1)
     assert (row["achieved_coverage"], row["positive_rate"]) == (1.0, 0.0)
-    for name in ("selective_auc", "positives_deferred"):
+    for name in ("selective_auc", "positives_for_review"):
         assert all(isnan(row[f"{name}{end}"]) for end in ("", "_sd", "_low", "_high"))
     # Some resamples lack the only row; its coverage is 1 in the others.
     assert np.isnan(report.of("lonely").replicates["achieved_coverage"]).any()
@@ -316,7 +316,7 @@ def test_a_group_of_which_nothing_is_selected():
     report = arrays.evaluate(selections={0.6: arrays.groups != "b"}, n_bootstrap=5, random_state=0)
     row = next(row for row in report.rows() if row["group"] == "b")
     assert (row["n_positive"], row["n_negative"], row["achieved_coverage"]) == (0, 0, 0.0)
-    assert (row["positives_deferred"], row["positives_deferred_low"]) == (1.0, 1.0)
+    assert (row["positives_for_review"], row["positives_for_review_low"]) == (1.0, 1.0)
     assert all(isnan(row[name]) for name in ("selective_auc", "selective_accuracy", "positive_rate"))
 
 

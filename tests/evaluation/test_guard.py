@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
-from aucross.evaluation import base_rate_shift, positive_rate, positives_deferred
+from aucross.evaluation import base_rate_shift, positive_rate, positives_for_review
 from aucross.evaluation.group_column import MISSING
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
 from strategies import property_test
 
-NUMBERS = ("positive_rate", "selected_positive_rate", "shift", "relative_shift", "deferred", "rarer_deferred")
+NUMBERS = ("positive_rate", "selected_positive_rate", "shift", "relative_shift", "for_review", "rarer_for_review")
 
 
 def make_rows(n=1000, prevalence=0.1):
@@ -26,7 +26,7 @@ def make_rows(n=1000, prevalence=0.1):
     return np.arange(n) % round(1 / prevalence) == 0
 
 
-def deferring(positive, positives=0, negatives=0):
+def rejecting(positive, positives=0, negatives=0):
     """A selection that rejects so many of the first positives and negatives."""
     selected = np.ones(len(positive), dtype=bool)
     selected[np.flatnonzero(positive)[:positives]] = False
@@ -43,14 +43,14 @@ def quiet_check(positive, selected, guard=None, **options):
 
 def test_numbers_of_a_selection():
     y = make_rows()
-    check = quiet_check(y, deferring(y, positives=30, negatives=70))
+    check = quiet_check(y, rejecting(y, positives=30, negatives=70))
     assert check.n == 1000
-    assert (check.positive_rate, check.deferred) == pytest.approx((0.1, 0.1))
+    assert (check.positive_rate, check.for_review) == pytest.approx((0.1, 0.1))
     assert check.selected_positive_rate == pytest.approx(70 / 900)
     assert check.shift == pytest.approx(70 / 900 - 0.1)
     assert check.relative_shift == pytest.approx((70 / 900 - 0.1) / 0.1)
-    assert (check.rarer_class, check.rarer_deferred) == ("positive", 0.3)
-    assert check.deferral_ratio == pytest.approx(3.0)
+    assert (check.rarer_class, check.rarer_for_review) == ("positive", 0.3)
+    assert check.review_ratio == pytest.approx(3.0)
     assert 0 < check.chance < 1e-6
 
 
@@ -62,7 +62,7 @@ def selections(draw):
 
 
 def assert_same_numbers(first: BaseRateCheck, second: BaseRateCheck):
-    for name in (*NUMBERS, "deferral_ratio"):
+    for name in (*NUMBERS, "review_ratio"):
         assert getattr(first, name) == pytest.approx(getattr(second, name), abs=1e-12, nan_ok=True), name
 
 
@@ -75,8 +75,8 @@ def test_numbers_are_those_of_the_metrics(drawn):
     assert check.positive_rate == pytest.approx(positive_rate(rows.labels, **weight))
     assert check.shift == pytest.approx(base_rate_shift(rows.labels, selected, **weight), abs=1e-12, nan_ok=True)
     if check.rarer_class == "positive":
-        expected = positives_deferred(rows.labels, selected, **weight)
-        assert check.rarer_deferred == pytest.approx(expected, nan_ok=True)
+        expected = positives_for_review(rows.labels, selected, **weight)
+        assert check.rarer_for_review == pytest.approx(expected, nan_ok=True)
 
 
 @given(selections())
@@ -117,7 +117,7 @@ def test_the_order_of_the_rows_does_not_matter(drawn, random):
 
 def test_chance_is_the_share_of_random_selections_at_least_as_unusual():
     y = make_rows(60, 0.2)
-    check = quiet_check(y, deferring(y, positives=5, negatives=10))
+    check = quiet_check(y, rejecting(y, positives=5, negatives=10))
     rng = np.random.default_rng(0)
     found = np.array([y[rng.permutation(60)[:15]].sum() for _ in range(20_000)])
     assert check.chance == pytest.approx(2 * (found >= 5).mean(), abs=0.02)
@@ -128,7 +128,7 @@ def test_chance_is_the_share_of_random_selections_at_least_as_unusual():
 
 def test_a_selection_that_keeps_the_mix_is_silent():
     y = make_rows()
-    check = BaseRateGuard().check(y, deferring(y, positives=25, negatives=225))
+    check = BaseRateGuard().check(y, rejecting(y, positives=25, negatives=225))
     assert check.ok
     assert check.exceeded == ()
     assert check.message == (
@@ -139,27 +139,27 @@ def test_a_selection_that_keeps_the_mix_is_silent():
 def test_each_limit_alone():
     common, rare = make_rows(4000, 0.5), make_rows(4000, 0.01)
     # Prevalence .5 to .44: 6 points, 12 % of it, 1.3 times as often.
-    assert quiet_check(common, deferring(common, positives=600, negatives=200)).exceeded[:1] == ("max_shift",)
-    # Prevalence .010 to .007: .003 points, 28 % of it; deferral share .1 against .35.
-    both = quiet_check(rare, deferring(rare, positives=14, negatives=386))
-    assert both.exceeded == ("max_relative_shift", "max_deferral_ratio")
+    assert quiet_check(common, rejecting(common, positives=600, negatives=200)).exceeded[:1] == ("max_shift",)
+    # Prevalence .010 to .007: .003 points, 28 % of it; rejection share .1 against .35.
+    both = quiet_check(rare, rejecting(rare, positives=14, negatives=386))
+    assert both.exceeded == ("max_relative_shift", "max_review_ratio")
     # 5 % of the rows, 15 % of the positives: prevalence moves by a tenth only.
-    starved = quiet_check(rare, deferring(rare, positives=6, negatives=194), BaseRateGuard(significance=1.0))
-    assert starved.exceeded == ("max_deferral_ratio",)
+    starved = quiet_check(rare, rejecting(rare, positives=6, negatives=194), BaseRateGuard(significance=1.0))
+    assert starved.exceeded == ("max_review_ratio",)
 
 
 def test_a_rate_that_rises_counts_as_well():
     y = make_rows()
-    check = quiet_check(y, deferring(y, negatives=400))
+    check = quiet_check(y, rejecting(y, negatives=400))
     assert check.shift > 0.05
     assert check.exceeded == ("max_shift", "max_relative_shift")
 
 
 def test_the_rarer_class_may_be_the_negative_one():
     y = ~make_rows()
-    check = quiet_check(y, deferring(y, negatives=50))
+    check = quiet_check(y, rejecting(y, negatives=50))
     assert check.rarer_class == "negative"
-    assert check.deferral_ratio == pytest.approx(10.0)
+    assert check.review_ratio == pytest.approx(10.0)
     assert check.relative_shift == pytest.approx((50 / 950 - 0.1) / 0.1)
     assert "50 % of the negatives go to review" in check.message
     assert "negatives go to review 10.0 times as often as any row (limit 2)" in check.message
@@ -167,7 +167,7 @@ def test_the_rarer_class_may_be_the_negative_one():
 
 def test_limits_can_be_set():
     y = make_rows()
-    selected = deferring(y, positives=50)
+    selected = rejecting(y, positives=50)
     assert not quiet_check(y, selected).ok
     assert quiet_check(y, selected, BaseRateGuard(0.1, 0.5, 20)).ok
     assert quiet_check(y, selected, BaseRateGuard(0.1, 0.4, 20)).exceeded == ("max_relative_shift",)
@@ -175,29 +175,29 @@ def test_limits_can_be_set():
 
 def test_a_number_at_its_limit_is_not_beyond_it():
     y = make_rows()
-    check = quiet_check(y, deferring(y, positives=50, negatives=200))
-    assert check.deferral_ratio == 2.0
-    assert "max_deferral_ratio" not in check.exceeded
+    check = quiet_check(y, rejecting(y, positives=50, negatives=200))
+    assert check.review_ratio == 2.0
+    assert "max_review_ratio" not in check.exceeded
 
 
 def test_small_samples_raise_no_alarm_by_accident():
     y = make_rows(20, 0.1)
-    selected = deferring(y, positives=1, negatives=1)  # half of the positives, a tenth of the rows
+    selected = rejecting(y, positives=1, negatives=1)  # half of the positives, a tenth of the rows
     assert quiet_check(y, selected).ok
     assert not quiet_check(y, selected, BaseRateGuard(significance=1.0)).ok
 
 
 def test_the_alarm_begins_at_a_chance_of_one_in_a_hundred():
     y = make_rows(200, 0.1)
-    rarer_than_that, more_often = (quiet_check(y, deferring(y, positives=6, negatives=n)) for n in (12, 13))
+    rarer_than_that, more_often = (quiet_check(y, rejecting(y, positives=6, negatives=n)) for n in (12, 13))
     assert (rarer_than_that.chance, more_often.chance) == pytest.approx((0.0080, 0.0110), abs=5e-5)
-    assert rarer_than_that.exceeded == ("max_relative_shift", "max_deferral_ratio")
+    assert rarer_than_that.exceeded == ("max_relative_shift", "max_review_ratio")
     assert more_often.exceeded == ()
     # The limits themselves are passed by both: the chance alone tells them apart.
-    assert more_often.deferral_ratio > 2 < rarer_than_that.deferral_ratio
+    assert more_often.review_ratio > 2 < rarer_than_that.review_ratio
 
 
-def test_random_deferral_is_seldom_beyond_the_limits():
+def test_random_rejection_is_seldom_beyond_the_limits():
     rng = np.random.default_rng(0)
     guard = BaseRateGuard()
     alarms = [not quiet_check(rng.random(200) < 0.05, rng.random(200) < 0.8, guard).ok for _ in range(400)]
@@ -215,7 +215,7 @@ def test_the_warning_says_the_numbers_and_the_limits():
         "(limit 2)"
     )
     with pytest.warns(BaseRateWarning, match=f"^{re.escape(sentence)}$") as caught:
-        check = BaseRateGuard().check(y, deferring(y, positives=50))
+        check = BaseRateGuard().check(y, rejecting(y, positives=50))
     assert check.message == sentence
     assert len(caught) == 1
     assert caught[0].filename == __file__
@@ -226,8 +226,8 @@ def test_no_warning_where_none_is_wanted():
     y = make_rows()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        BaseRateGuard().check(y, deferring(y, positives=50), warn=False)
-        BaseRateGuard().check_groups(y, deferring(y, positives=50), ["a"] * 1000, warn=False)
+        BaseRateGuard().check(y, rejecting(y, positives=50), warn=False)
+        BaseRateGuard().check_groups(y, rejecting(y, positives=50), ["a"] * 1000, warn=False)
 
 
 # ---- what cannot be compared ----
@@ -252,8 +252,8 @@ def test_full_coverage_is_no_alarm():
     y = make_rows()
     check = BaseRateGuard(0, 0, 1, 1.0).check(y, np.ones(1000, bool))
     assert check.ok
-    assert (check.shift, check.deferred, check.chance) == (0.0, 0.0, 1.0)
-    assert isnan(check.deferral_ratio)
+    assert (check.shift, check.for_review, check.chance) == (0.0, 0.0, 1.0)
+    assert isnan(check.review_ratio)
 
 
 # ---- groups ----
@@ -263,8 +263,8 @@ def two_groups():
     y = make_rows(2000)
     groups = np.where(np.arange(2000) < 1000, "fair", "starved")
     selected = np.ones(2000, dtype=bool)
-    selected[:1000] = deferring(y[:1000], positives=10, negatives=90)
-    selected[1000:] = deferring(y[1000:], positives=60, negatives=40)
+    selected[:1000] = rejecting(y[:1000], positives=10, negatives=90)
+    selected[1000:] = rejecting(y[1000:], positives=60, negatives=40)
     return y, selected, groups
 
 
@@ -316,7 +316,7 @@ def test_a_group_without_weight_is_none():
         ({"max_shift": 5}, "max_shift must be in [0, 1], got 5; for 5 % pass 0.05"),
         ({"max_relative_shift": -0.1}, "max_relative_shift must be 0 or more, got -0.1; 0.2 means 20 %"),
         ({"max_relative_shift": float("nan")}, "max_relative_shift must be 0 or more, got nan; 0.2 means 20 %"),
-        ({"max_deferral_ratio": 0.5}, "max_deferral_ratio must be at least 1, got 0.5; 1 means as often as any row"),
+        ({"max_review_ratio": 0.5}, "max_review_ratio must be at least 1, got 0.5; 1 means as often as any row"),
         ({"significance": 0}, "significance must be in (0, 1], got 0; 1 switches it off"),
         ({"significance": 1.5}, "significance must be in (0, 1], got 1.5; 1 switches it off"),
     ],

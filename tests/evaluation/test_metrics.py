@@ -16,7 +16,7 @@ from aucross.evaluation import (
     expected_cost,
     oracle_gap,
     positive_rate,
-    positives_deferred,
+    positives_for_review,
     selected_counts,
     selective_accuracy,
     selective_auc,
@@ -52,7 +52,7 @@ LABEL_METRICS = {
 CLASS_METRICS = {
     "positive_rate": positive_rate,
     "base_rate_shift": base_rate_shift,
-    "positives_deferred": positives_deferred,
+    "positives_for_review": positives_for_review,
     "counts": selected_counts,
 }
 
@@ -111,7 +111,9 @@ class TestAgainstLoops:
         assert positive_rate(rows.y, rows.selected, **weighted) == pytest.approx(kept_positive / kept_weight)
         shift = kept_positive / kept_weight - all_positive / total
         assert base_rate_shift(rows.y, rows.selected, **weighted) == pytest.approx(shift)
-        assert positives_deferred(rows.y, rows.selected, **weighted) == pytest.approx(1 - kept_positive / all_positive)
+        assert positives_for_review(rows.y, rows.selected, **weighted) == pytest.approx(
+            1 - kept_positive / all_positive
+        )
         counts = selected_counts(rows.y, rows.selected, **weighted)
         assert counts == (kept_positive, kept_weight - kept_positive)
 
@@ -293,7 +295,7 @@ def test_class_shares_are_nan_where_undefined():
     assert isnan(achieved_coverage(np.array([], dtype=bool)))
     assert isnan(positive_rate([0, 1], [False, False]))
     assert isnan(base_rate_shift([0, 1], [False, False]))
-    assert isnan(positives_deferred([0, 0], [True, False]))
+    assert isnan(positives_for_review([0, 0], [True, False]))
 
 
 def test_average_precision_needs_a_positive_only():

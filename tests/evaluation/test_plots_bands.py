@@ -158,18 +158,18 @@ def test_ends_of_bins_can_be_given():
 # ---- cumulative accuracy profiles ----
 
 
-def test_profiles_of_all_and_of_accepted_rows(clf, score):
+def test_profiles_of_all_and_of_selected_rows(clf, score):
     display = CAPDisplay.from_estimator(clf, X_test, y_test, 0.7)
     assert display.before.auc == pytest.approx(selective_auc(y_test, score))
     assert display.after.auc == pytest.approx(selective_auc(y_test, score, clf.select(X_test, 0.7)))
-    np.testing.assert_array_equal(display.accepted_line_.get_xydata().T, display.after.points())
+    np.testing.assert_array_equal(display.selected_line_.get_xydata().T, display.after.points())
 
 
 def test_legend_of_profiles_gives_share_auc_and_gini():
     display = CAPDisplay.from_predictions(TWENTY, FALLING, np.arange(20) != 12)
     assert labels_of(display.ax_) == [
         "all rows: AUC 0.747, Gini 0.495",
-        "accepted rows, 95 %: AUC 0.795, Gini 0.590",
+        "selected rows, 95 %: AUC 0.795, Gini 0.590",
         "random ranking",
         "perfect ranking",
     ]
@@ -178,7 +178,7 @@ def test_legend_of_profiles_gives_share_auc_and_gini():
 def test_profile_without_a_selection_is_one_line():
     display = CAPDisplay.from_predictions(TWENTY, FALLING, relative=False, areas=True, color="black")
     assert display.after is None
-    assert display.accepted_line_ is None
+    assert display.selected_line_ is None
     assert display.line_.get_color() == "black"
     assert display.ax_.get_xlim() == (0, 20)
     assert [text.get_text() for text in display.ax_.texts] == ["A", "B"]
@@ -248,13 +248,13 @@ def test_removal_cannot_part_a_tie():
 
 
 @pytest.mark.parametrize("kept", [0, 1], ids=["negatives", "positives"])
-def test_accepted_rows_of_one_class_have_no_auc(kept):
+def test_selected_rows_of_one_class_have_no_auc(kept):
     display = CAPDisplay.from_predictions(TWENTY, FALLING, kept == TWENTY, areas=True)
     assert labels_of(display.ax_)[1].endswith("AUC undefined")
     display.plot_removal()
 
 
-def test_nothing_accepted_is_drawn_as_nothing():
+def test_nothing_selected_is_drawn_as_nothing():
     display = CAPDisplay.from_predictions(TWENTY, FALLING, np.zeros(20, dtype=bool)).plot_removal()
     assert display.after.n_rows == 0
 

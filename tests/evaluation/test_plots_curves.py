@@ -267,7 +267,7 @@ def test_area_in_the_legend_is_the_aurc(score):
     assert labels_of(display.ax_) == [f"AURC {display.area:.4f}"]
 
 
-def test_best_order_accepts_every_correct_row_before_a_wrong_one():
+def test_best_order_selects_every_correct_row_before_a_wrong_one():
     display = RiskCoverageDisplay.from_predictions([0, 1, 0, 1], [0.9, 0.8, 0.8, 0.6], optimal=True)
     np.testing.assert_allclose(display.optimal, [[0.25, 0.5, 0.75, 1.0], [0, 0, 1 / 3, 0.5]])
     assert (display.risk >= np.interp(display.coverage, *display.optimal) - 1e-12).all()

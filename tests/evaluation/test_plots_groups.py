@@ -61,9 +61,9 @@ def test_groups_have_the_numbers_of_the_report(report):
 
 
 def test_gaps_stand_above_the_panels(report):
-    display = GroupGapDisplay.from_evaluation(report, 0.7, metrics=["positives_deferred"], name="AUCross")
+    display = GroupGapDisplay.from_evaluation(report, 0.7, metrics=["positives_for_review"], name="AUCross")
     gap = next(
-        row for row in report.gaps().rows() if row["metric"] == "positives_deferred" and row["target_coverage"] == 0.7
+        row for row in report.gaps().rows() if row["metric"] == "positives_for_review" and row["target_coverage"] == 0.7
     )
     words = f"AUCross: gap {gap['gap']:.3f}, by chance under {gap['gap_by_chance']:.3f}"
     assert words in labels_of(display.ax_)

@@ -112,20 +112,20 @@ def test_in_large_samples_it_is_the_interval_of_delong():
 # ---- the bootstrap ----
 
 
-def accepted_rows(weight, n=150):
+def selected_rows_of(weight, n=150):
     y, score, selected = make_rows(n)
     return SelectedRows(y[selected], np.round(score[selected], 1), np.asarray(weight)[selected])
 
 
 def test_replicates_by_runs_and_by_rows_have_one_distribution():
-    by_runs = auc_under_exponential_weights(accepted_rows(np.ones(150)), 20_000, 0)
-    by_rows = auc_under_exponential_weights(accepted_rows(1 + 1e-9 * np.arange(150)), 20_000, 1)
+    by_runs = auc_under_exponential_weights(selected_rows_of(np.ones(150)), 20_000, 0)
+    by_rows = auc_under_exponential_weights(selected_rows_of(1 + 1e-9 * np.arange(150)), 20_000, 1)
     levels = [0.02, 0.1, 0.5, 0.9]
     assert np.quantile(by_runs, levels) == pytest.approx(np.quantile(by_rows, levels), abs=0.002)
 
 
 def test_replicates_equal_weighted_aucs():
-    rows = accepted_rows(np.random.default_rng(0).lognormal(size=150))
+    rows = selected_rows_of(np.random.default_rng(0).lognormal(size=150))
     replicates = auc_under_exponential_weights(rows, 500, 3)
     drawn = np.random.Generator(np.random.SFC64(3)).standard_exponential((1, len(rows.score)))[0]
     order = np.argsort(rows.score, kind="stable")
@@ -441,7 +441,7 @@ def test_too_few_rows_of_a_class_promise_no_auc(y, method):
     assert "too few rows of a class to promise an AUC" in str(promise)
 
 
-def test_nothing_accepted():
+def test_nothing_selected():
     promise = promise_selection([0, 1, 1], [0.1, 0.2, 0.3], np.zeros(3, dtype=bool))
     assert bounds_of(promise)[0::2] == (0, 0)
     assert isnan(promise.selective_auc)

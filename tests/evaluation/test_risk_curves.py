@@ -49,8 +49,8 @@ def loop_curve(loss, confidence, weight):
     points = []
     for threshold in sorted({c for c, w in zip(confidence, weight, strict=True) if w}, reverse=True):
         rows = [(v, w) for v, c, w in zip(loss, confidence, weight, strict=True) if c >= threshold]
-        accepted, lost = sum(w for _, w in rows), sum(v * w for v, w in rows)
-        points.append((accepted / sum(weight), lost / accepted, lost / sum(weight)))
+        selected, lost = sum(w for _, w in rows), sum(v * w for v, w in rows)
+        points.append((selected / sum(weight), lost / selected, lost / sum(weight)))
     return points
 
 
@@ -102,9 +102,9 @@ class TestAgainstLoops:
         rows = Rows(seed)
         curve = risk_coverage_curve(rows.error, rows.confidence)
         for coverage, risk, threshold in zip(*curve, strict=True):
-            accepted = rows.confidence >= threshold
-            assert accepted.mean() == pytest.approx(coverage)
-            assert rows.error[accepted].mean() == pytest.approx(risk)
+            selected = rows.confidence >= threshold
+            assert selected.mean() == pytest.approx(coverage)
+            assert rows.error[selected].mean() == pytest.approx(risk)
 
     def test_grouped_area(self, seed):
         rows = Rows(seed)

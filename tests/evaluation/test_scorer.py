@@ -25,7 +25,7 @@ from aucross.evaluation.catalogue import METRICS_ON_REQUEST, MULTICLASS_METRICS,
 LOSSES = {
     "expected_calibration_error",
     "oracle_gap",
-    "positives_deferred",
+    "positives_for_review",
     "selective_brier",
     "selective_log_loss",
     "selective_risk",

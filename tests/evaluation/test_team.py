@@ -51,11 +51,11 @@ class Rows:
 
 def expectation_over_all_outcomes(metric, rows, accuracy, weight=None, **params):
     """The mean of the metric over every combination of the reviewers' decisions, by its probability."""
-    deferred = np.flatnonzero(~rows.selected)
+    rejected = np.flatnonzero(~rows.selected)
     total = 0.0
-    for labels in product(rows.classes, repeat=len(deferred)):
+    for labels in product(rows.classes, repeat=len(rejected)):
         decisions, probability = rows.pred.copy(), 1.0
-        for row, label in zip(deferred, labels, strict=True):
+        for row, label in zip(rejected, labels, strict=True):
             decisions[row] = label
             right = accuracy[rows.y[row]] if isinstance(accuracy, dict) else accuracy
             probability *= right if label == rows.y[row] else (1 - right) / (len(rows.classes) - 1)
@@ -72,7 +72,7 @@ def mean_precision(y_true, y_pred):
 # ---- decisions ----
 
 
-def test_deferred_rows_get_the_reviewers_label_and_selected_rows_keep_theirs():
+def test_rejected_rows_get_the_reviewers_label_and_selected_rows_keep_theirs():
     decisions = team_predictions([0, 1, 0, 1], [True, False, True, False], reviewer_labels=[1, 0, 1, 0])
     assert decisions.tolist() == [0, 0, 0, 0]
     assert decisions.dtype == np.dtype(int)
@@ -103,7 +103,7 @@ def test_the_arguments_are_not_changed():
     assert predicted.tolist() == [0, 1]
 
 
-def test_without_deferred_rows_the_classifiers_decisions_come_back():
+def test_without_rejected_rows_the_classifiers_decisions_come_back():
     assert team_predictions([0, 1], [True, True], reviewer_labels=[None, None]).tolist() == [0, 1]
 
 
@@ -165,7 +165,7 @@ def test_with_three_labels_a_wrong_reviewer_takes_any_of_the_other_two():
     assert score == pytest.approx(expected, abs=1e-12)
 
 
-def test_team_accuracy_is_the_share_of_right_answers_plus_the_deferred_share_times_the_accuracy():
+def test_team_accuracy_is_the_share_of_right_answers_plus_the_rejected_share_times_the_accuracy():
     y, pred = [1, 0, 1, 0, 1], [1, 1, 1, 0, 0]
     selected = [True, True, True, False, False]
     assert team_score(accuracy_score, y, pred, selected, reviewer_accuracy=0.9) == pytest.approx((2 + 2 * 0.9) / 5)
@@ -247,7 +247,7 @@ def test_weight_2_equals_the_row_twice(accuracy):
     assert weighted == pytest.approx(repeated, abs=1e-12)
 
 
-def test_without_deferred_rows_the_score_is_that_of_the_classifier():
+def test_without_rejected_rows_the_score_is_that_of_the_classifier():
     rows = Rows(n=20)
     everything = np.ones(20, dtype=bool)
     for metric in (accuracy_score, f1_score):

@@ -129,8 +129,8 @@ def test_a_plain_classifier_is_sure_by_the_odds_of_its_prediction():
     assert answers.selection.tolist() == pytest.approx([np.log(4), np.log(1.5)])
 
 
-def test_the_selection_head_starts_by_accepting_about_the_coverage():
+def test_the_selection_head_starts_by_selecting_about_the_coverage():
     torch.manual_seed(0)
     head = SelectiveNetMethod(target_coverage=0.8).heads(16, 2)["selection"]
-    accepted = torch.sigmoid(head(torch.randn(200, 16))).mean()
-    assert accepted.item() == pytest.approx(0.8, abs=0.05)
+    selected = torch.sigmoid(head(torch.randn(200, 16))).mean()
+    assert selected.item() == pytest.approx(0.8, abs=0.05)

@@ -142,7 +142,7 @@ def test_the_numbers_at_every_coverage_are_those_of_the_library(page, credit):
             "selective_ks": f"{selective_ks(credit.positive, credit.score, selected):.4f}",
             "selective_accuracy": f"{100 * row['selective_accuracy']:.1f} %",
             "positive_rate": f"{100 * row['positive_rate']:.1f} %",
-            "positives_deferred": f"{100 * (1 - selected[credit.positive].mean()):.1f} %",
+            "positives_for_review": f"{100 * (1 - selected[credit.positive].mean()):.1f} %",
             "expected_calibration_error": (
                 f"{expected_calibration_error(credit.positive, credit.score, selected):.4f}"
             ),

@@ -331,4 +331,5 @@ def test_template_style_and_script_lie_in_the_package():
 
 def test_the_page_calls_a_decision_automatic_or_review_and_nothing_else(page):
     shown = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", page, flags=re.DOTALL)
-    assert re.findall(r"\b(?:accept|defer|answered)\w*", shown) == []
+    in_python = "In Python the row is rejected"  # the list of terms names the word that programmers use
+    assert re.findall(r"\b(?:accept|defer|reject|answered)\w*", shown.replace(in_python, "", 1)) == []

@@ -115,7 +115,7 @@ def test_further_numbers_are_those_of_the_metrics(coverage, credit, summary):
     assert entry["selective_ks"] == selective_ks(*arguments)
     assert entry["selective_brier"] == pytest.approx(selective_brier(*arguments), abs=1e-12)
     assert entry["expected_calibration_error"] == pytest.approx(expected_calibration_error(*arguments), abs=1e-12)
-    assert entry["positives_deferred"] == pytest.approx((~selected & credit.positive).sum() / credit.positive.sum())
+    assert entry["positives_for_review"] == pytest.approx((~selected & credit.positive).sum() / credit.positive.sum())
 
 
 @pytest.mark.parametrize("coverage", COVERAGES)
@@ -223,11 +223,11 @@ def test_histogram_shares_add_up_per_class(summary):
 
 
 @pytest.mark.parametrize("coverage", COVERAGES)
-def test_the_hatched_bars_hold_the_deferred_rows(coverage, credit, summary):
-    entry, deferred = entry_at(summary, coverage), ~credit.clf.select(credit.X, coverage)
+def test_the_hatched_bars_hold_the_rejected_rows(coverage, credit, summary):
+    entry, rejected = entry_at(summary, coverage), ~credit.clf.select(credit.X, coverage)
     for name, members in (("positive", credit.positive), ("negative", ~credit.positive)):
-        assert sum(entry["deferred_shares"][name]) == pytest.approx(deferred[members].mean(), abs=1e-4)
-        parts = zip(entry["deferred_shares"][name], summary["score"]["shares"][name], strict=True)
+        assert sum(entry["review_shares"][name]) == pytest.approx(rejected[members].mean(), abs=1e-4)
+        parts = zip(entry["review_shares"][name], summary["score"]["shares"][name], strict=True)
         assert all(part <= whole + 1e-6 for part, whole in parts)
 
 
@@ -274,10 +274,10 @@ def test_equal_scores_share_a_decile():
         assert all(low > high for (low, _), (_, high) in pairwise(ends))
 
 
-# ---- who is deferred ----
+# ---- who is rejected ----
 
 
-def test_scores_of_answered_and_deferred_rows(credit, summary):
+def test_scores_of_answered_and_rejected_rows(credit, summary):
     selected = credit.clf.select(credit.X, 0.85)
     for name, chosen in (("automatic", selected), ("review", ~selected)):
         part = entry_at(summary, 0.85)["scores"][name]
@@ -286,7 +286,7 @@ def test_scores_of_answered_and_deferred_rows(credit, summary):
         assert part["quantiles"]["0.5"] == np.quantile(credit.score[chosen], 0.5, method="inverted_cdf")
 
 
-def test_where_nobody_is_deferred_nothing_is_compared(summary):
+def test_where_nobody_is_rejected_nothing_is_compared(summary):
     last = summary["coverages"][-1]
     assert last["features"] == []
     assert last["scores"]["review"] == {"n": 0, "mean": None, "quantiles": None}
@@ -300,10 +300,10 @@ def trait_of(column, feature):
 
 
 def test_differences_of_numbers_and_categories_are_in_standard_deviations(credit, summary):
-    deferred = ~credit.clf.select(credit.X, 0.85)
+    rejected = ~credit.clf.select(credit.X, 0.85)
     for feature in entry_at(summary, 0.85)["features"]:
         values = trait_of(credit.X[feature["feature"]], feature)
-        means = [np.nanmean(values[chosen]) for chosen in (~deferred, deferred)]
+        means = [np.nanmean(values[chosen]) for chosen in (~rejected, rejected)]
         assert [feature["automatic"], feature["review"]] == pytest.approx(means)
         assert feature["standardised_difference"] == pytest.approx((means[1] - means[0]) / np.nanstd(values))
 

@@ -25,7 +25,7 @@ _HEADER = ("coverage", "reached", "AUC of automatic", "accuracy", "positive rate
 _GROUP_COLUMNS = {
     "achieved_coverage": "reached",
     "selective_auc": "AUC of automatic",
-    "positives_deferred": "positives for review",
+    "positives_for_review": "positives for review",
 }
 
 
@@ -144,5 +144,4 @@ def show_groups(
         [str(row["group"]), f"{row['n']:,}", *(_with_interval(row, name) for name in _GROUP_COLUMNS)] for row in found
     ]
     screen.table(f"By {by}, coverage {coverage:g}", [by, "rows", *_GROUP_COLUMNS.values()], cells)
-    # The name of the metric is one of Python's, where rows are deferred.
-    return [{name.replace("deferred", "for_review"): value for name, value in row.items()} for row in found]
+    return found

@@ -61,7 +61,7 @@ class BandRule(ABC):
         """Return the score of rows on which the band for a coverage lies."""
         return rows.score
 
-    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Return the positions of exactly `capacity` of the given rows; rows of equal score go by `order`.
 
         By default those nearest in rank to the middle of the band that the rule places on the given rows.
@@ -205,9 +205,9 @@ class WrappedRule(BandRule):
         """Return the selection score of the rule within, for the coverage that is asked of it."""
         return self.rule.selection_score(rows, self.coverage_to_ask(coverage))
 
-    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Return the rows that the rule within takes: a number of rows needs no other coverage."""
-        return self.rule.rows_to_defer(rows, capacity, order)
+        return self.rule.rows_to_reject(rows, capacity, order)
 
     @property
     def axis(self) -> Axis:
@@ -295,12 +295,12 @@ class GroupBands(BandRule):
         }
         return GroupBands({**self.rules, **placed})
 
-    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Return rows of every group: groups share the capacity by their size."""
         parts = self.parts(rows)
         shares = share_of_groups([len(rows.columns[positions]) for positions, _ in parts], capacity)
         taken = [
-            np.arange(len(rows))[positions][rule.rows_to_defer(ungrouped(rows, positions), share, order[positions])]
+            np.arange(len(rows))[positions][rule.rows_to_reject(ungrouped(rows, positions), share, order[positions])]
             for (positions, rule), share in zip(parts, shares, strict=True)
         ]
         return np.sort(np.concatenate(taken)) if taken else np.empty(0, dtype=np.intp)

@@ -2,7 +2,7 @@
 
 ::
 
-    accept        reject         accept
+    select        reject         select
     ───────┤■■■■■■■■■■■■■■■■├──────────────►  score
          lower            upper            both ends are rejected
 """
@@ -73,7 +73,7 @@ class RejectionBand:
         # float64 on purpose: float32(.1) <= .1 depends on the type of the other side.
         values = np.asarray(scores, dtype=np.float64)
         if np.isnan(values).any():
-            # A NaN fails both comparisons and would be accepted in silence.
+            # A NaN fails both comparisons and would pass in silence.
             raise ValueError(
                 f"scores must not contain NaN, got {int(np.isnan(values).sum())} of {values.size}; "
                 "impute the features or drop those rows before scoring"

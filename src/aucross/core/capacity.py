@@ -1,12 +1,12 @@
-"""Which rows of a batch to defer if exactly so many can be reviewed.
+"""Which rows of a batch to reject if exactly so many can be reviewed.
 
 A band is fixed before the rows are known, so the number of rows in it varies from batch to batch. With a capacity the
 rows are at hand, and a block of them is chosen::
 
     rows by score   0 ... j-1 | j ... j+k-1 | j+k ... n-1         k is the capacity
-                     accepted    deferred      accepted
+                     selected    rejected      selected
 
-The block is the one whose deferral leaves the highest expected AUC, each row being positive with a probability that
+The block is the one whose rejection leaves the highest expected AUC, each row being positive with a probability that
 its score implies. A block may end inside a tie, of which it then takes a part: of rows with the same score those come
 first that an order over the rows, made from their ids, puts first.
 """
@@ -30,21 +30,21 @@ def check_capacity(capacity: object) -> int:
     if not isinstance(capacity, Integral) or isinstance(capacity, bool | np.bool_):
         raise TypeError(f"capacity must be a whole number of rows, got {capacity!r}; {_remedy(capacity)}")
     if capacity < 0:
-        raise ValueError(f"capacity must not be negative, got {capacity}; pass 0 to defer no row")
+        raise ValueError(f"capacity must not be negative, got {capacity}; pass 0 to reject no row")
     return int(capacity)
 
 
 def _remedy(capacity: object) -> str:
     if isinstance(capacity, float | np.floating):
         if capacity == np.floor(capacity):  # False for NaN, and infinity is a number of rows that nobody means
-            return f"pass {capacity:.0f}" if np.isfinite(capacity) else "pass the number of rows to defer them all"
+            return f"pass {capacity:.0f}" if np.isfinite(capacity) else "pass the number of rows to reject them all"
         if 0 < capacity < 1:
-            return f"to defer {capacity:g} of the rows pass coverage={1 - capacity:g} instead"
+            return f"to reject {capacity:g} of the rows pass coverage={1 - capacity:g} instead"
     return "pass an int such as 300"
 
 
 def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: IndexArray | None = None) -> IndexArray:
-    """Choose the rows whose deferral leaves the highest expected AUC: neighbours by score, exactly so many.
+    """Choose the rows whose rejection leaves the highest expected AUC: neighbours by score, exactly so many.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: 
     probability : ndarray of shape (n,)
         Probability of being positive, a function of the score: the same for rows with the same score.
     capacity : int
-        Number of rows to defer; more than there are means all.
+        Number of rows to reject; more than there are means all.
     order : ndarray of shape (n,), optional
-        A number for each row; of rows with the same score those with the lowest number are deferred first. By default
+        A number for each row; of rows with the same score those with the lowest number are rejected first. By default
         their position.
 
     Returns
@@ -81,7 +81,7 @@ def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: 
     if capacity in (0, n_rows):
         return np.arange(capacity)
     by_score = _sorted_rows(score, order)
-    auc = _auc_after_deferring(probability[by_score], capacity)
+    auc = _auc_after_rejecting(probability[by_score], capacity)
     equals = np.flatnonzero(auc >= auc.max() - _ROUNDING)
     return _block(score, by_score, int(equals[len(equals) // 2]), capacity)
 
@@ -127,18 +127,18 @@ def share_of_groups(sizes: Sequence[int], capacity: int) -> list[int]:
     sizes : sequence of int
         Number of rows of each group.
     capacity : int
-        Number of rows to defer in all; more than there are means all.
+        Number of rows to reject in all; more than there are means all.
 
     Returns
     -------
     list of int
-        Rows to defer in each group. They add up to the capacity, none exceeds the size of its group, and no group
+        Rows to reject in each group. They add up to the capacity, none exceeds the size of its group, and no group
         loses a row when the capacity grows. Of groups of one size the earlier come first.
 
     Notes
     -----
     The divisor method of Sainte-Laguë: row j of a group of m rows has the place (j - 1/2) / m, and the rows of the
-    lowest places are deferred. Shares by largest remainders would not be monotone in the capacity.
+    lowest places are rejected. Shares by largest remainders would not be monotone in the capacity.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def _block(score: FloatArray, by_score: IndexArray, start: int, capacity: int) -
     return np.sort(by_score[np.concatenate((np.arange(tie_start, tie_start + of_tie), rest))])
 
 
-def _auc_after_deferring(probability: FloatArray, capacity: int) -> FloatArray:
+def _auc_after_rejecting(probability: FloatArray, capacity: int) -> FloatArray:
     """Expected AUC for each block of `capacity` sorted rows; -inf where a class is missing.
 
     Every row is an entry of its own. That counts ties half all the same: two tied rows have one probability p, and

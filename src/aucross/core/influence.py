@@ -1,12 +1,12 @@
 """Rejection that sees more than one score: what keeping a row is expected to do to the AUC.
 
-For a ranking by score s, a row that is positive with probability eta changes the AUC A of the accepted rows by about
+For a ranking by score s, a row that is positive with probability eta changes the AUC A of the selected rows by about
 
     influence = eta / P * (F_neg(s) - A)  +  (1 - eta) / N * (1 - F_pos(s) - A)
 
-when it is kept: P and N are the accepted weights of both classes, F_neg and F_pos the shares of accepted negatives and
+when it is kept: P and N are the selected weights of both classes, F_neg and F_pos the shares of selected negatives and
 positives below s, ties half. A positive helps if it beats more negatives than the average positive does, a negative if
-more positives beat it. At an optimum the rejected rows are those of lowest influence, which depends on the accepted
+more positives beat it. At an optimum the rejected rows are those of lowest influence, which depends on the selected
 rows in turn: a fixed point.
 
 With more than two classes the metric is a mean of such AUCs, one per *contest* of two classes, and the influence is the
@@ -125,7 +125,7 @@ class ColumnBins:
 
 @dataclass(frozen=True, eq=False)
 class InfluenceTable:
-    """What the influence of any row is read from, for one set of accepted rows.
+    """What the influence of any row is read from, for one set of selected rows.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ class InfluenceTable:
     gains : sequence of ndarray of shape (n_classes, n_bins)
         Effect of keeping a row of each class, by the bin of its score.
     value : float
-        Expected metric of the accepted rows.
+        Expected metric of the selected rows.
     """
 
     bins: Sequence[ColumnBins]
@@ -200,19 +200,19 @@ class ExpectedAUC:
         """Weight of each row for each class, one class after the other."""
         return self._probabilities_by_class * self.weight
 
-    def histograms(self, accepted: NDArray[np.bool_] | FloatArray) -> list[FloatArray]:
-        """Accepted weight of each class in each bin, per column: shape (n_classes, n_bins).
+    def histograms(self, selected: NDArray[np.bool_] | FloatArray) -> list[FloatArray]:
+        """Selected weight of each class in each bin, per column: shape (n_classes, n_bins).
 
-        They are linear in `accepted`, a mask or shares between 0 and 1, so a mixture of acceptances needs no new count.
+        They are linear in `selected`, a mask or shares between 0 and 1, so a mixture of selections needs no new count.
         """
-        accepted_weight = self.by_class * accepted
+        selected_weight = self.by_class * selected
         return [
-            np.array([np.bincount(place, weights=weight, minlength=len(bins)) for weight in accepted_weight])
+            np.array([np.bincount(place, weights=weight, minlength=len(bins)) for weight in selected_weight])
             for place, bins in zip(self.places, self.bins, strict=True)
         ]
 
     def table(self, histograms: Sequence[FloatArray]) -> InfluenceTable:
-        """Expected metric and influence for the accepted weight of each class in each bin."""
+        """Expected metric and influence for the selected weight of each class in each bin."""
         gains = [np.zeros_like(histogram) for histogram in histograms]
         below = [np.cumsum(histogram, axis=1) - histogram / 2 for histogram in histograms]  # ties count half
         values = []
@@ -270,7 +270,7 @@ def worth_of_review(columns: FloatArray, probabilities: FloatArray, contests: Se
 
     Notes
     -----
-    All rows count as accepted, so that the worth of a row does not depend on the capacity. With the deferred rows left
+    All rows count as selected, so that the worth of a row does not depend on the capacity. With the rejected rows left
     out it would say nothing: around the best block all rows of the block have the same influence.
     """
     objective = ExpectedAUC(columns, probabilities, contests)
@@ -303,7 +303,7 @@ def place_by_influence(
     budget : float
         Weight that may be rejected.
     start : ndarray of shape (n,), bool
-        Rows accepted at first.
+        Rows selected at first.
     steps : int, default=30
         Number of steps.
     least_gain : float, default=3e-4
@@ -316,7 +316,7 @@ def place_by_influence(
 
     Notes
     -----
-    Frank-Wolfe on the relaxed problem: rows carry shares of acceptance, each step proposes the acceptance that the
+    Frank-Wolfe on the relaxed problem: rows are selected in part, each step proposes the selection that the
     present influence asks for and moves the shares by 2 / (step + 3) towards it. Whole steps cycle instead of
     converging and can end worse than they began.
     """
@@ -346,7 +346,7 @@ def highest_within_budget(scores: FloatArray, weight: FloatArray | None, budget:
         order = np.argsort(scores)
         count = min(int(np.searchsorted(np.cumsum(weight[order]), budget, side="right")), len(scores) - 1)
         lowest, first_kept = scores[order[:count]][weight[order[:count]] > 0], scores[order[count]]
-    # A tie with the first row kept stays on the accepted side; rows of weight 0 move no threshold.
+    # A tie with the first row kept stays on the selected side; rows of weight 0 move no threshold.
     rejected = lowest[lowest < first_kept]
     return float(rejected.max()) if len(rejected) else -np.inf
 
@@ -416,13 +416,13 @@ class InfluenceBands(BandRule):
             score_bands = score_bands.placed_on(rows, label_shift=label_shift)
         return InfluenceBands(objective, score_bands, self.steps, ratio)
 
-    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows of lowest influence among the given ones."""
         if not 0 < capacity < len(rows):
             return np.arange(min(capacity, len(rows)))
         again, coverage = self.place_anew(rows, label_shift=False), 1.0 - capacity / len(rows)
         if self.score_bands is not None and isinstance(again.search(coverage), RejectionBand):
-            return self.score_bands.rows_to_defer(rows, capacity, order)
+            return self.score_bands.rows_to_reject(rows, capacity, order)
         return lowest_rows(again.selection_score(rows, coverage), capacity, order)
 
     def probabilities_of(self, rows: RuleInput) -> FloatArray:

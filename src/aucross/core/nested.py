@@ -128,7 +128,7 @@ class NestedBands(RankedRule):
         """Search again on other rows, each of them positive with the probability that its score has here."""
         return NestedBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.coverage)
 
-    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows that the path rejects first."""
         return lowest_rows(self.depth(rows.score), capacity, order)
 
@@ -207,7 +207,7 @@ class NestedInfluence(BandRule):
         """Search again on other rows, with their class probabilities in place of labels."""
         return NestedInfluence(self.bands.place_anew(rows, label_shift=label_shift), self.coverage)
 
-    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows of lowest selection score, which is the same for every capacity."""
         return lowest_rows(self.selection_score(rows, self.coverage), capacity, order)
 

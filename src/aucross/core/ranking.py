@@ -7,7 +7,7 @@ Equal scores form one entry. Entry i holds the weight of positives p[i] and of n
     negatives  n[0]     n[1]             n[m-1]
 
     a block [l, u) of entries is rejected:   0 ... l-1 | l ... u-1 | u ... m-1
-                                              accepted   rejected    accepted
+                                              selected   rejected    selected
 
 Ties are exact by construction: a band takes a whole entry or leaves it.
 """
@@ -306,9 +306,9 @@ class RankedScores:
         NaN where the AUC is NaN or a class has no more than one row.
         """
         start, stop = self.block(band or RejectionBand())
-        accepted = np.ones(len(self), dtype=bool)
-        accepted[start:stop] = False
-        positives, negatives = self.positives[accepted], self.negatives[accepted]
+        selected = np.ones(len(self), dtype=bool)
+        selected[start:stop] = False
+        positives, negatives = self.positives[selected], self.negatives[selected]
         total_positives, total_negatives = positives.sum(), negatives.sum()
         if min(total_positives, total_negatives) <= 1:
             return float("nan")

@@ -69,7 +69,7 @@ class OptimalBands(RankedRule):
         """Search again on other rows, each of them positive with the probability that its score has here."""
         return OptimalBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.width)
 
-    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows next to each other in score whose rejection leaves the highest expected AUC."""
         return best_rows(rows.score, self.ranked.probability_at(rows.score), capacity, order)
 
@@ -114,7 +114,7 @@ class CenteredBands(RankedRule):
             return OptimalBands(ranked)  # a band centred on the only score that there is would reject every row
         return CenteredBands(ranked, ranked.position_of(self.ranked.score_at(self.center)))
 
-    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows nearest in rank to the centre."""
         return lowest_rows(self.depth(rows.score), capacity, order)
 
@@ -191,7 +191,7 @@ class ThresholdBands(RankedRule):
         ranked = RankedScores.from_probabilities(np.zeros(len(rows)), rows.score, rows.sample_weight)
         return ThresholdBands(ranked, axis=self.axis)
 
-    def rows_to_defer(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows of lowest confidence."""
         return lowest_rows(rows.score, capacity, order)
 

@@ -1,4 +1,4 @@
-"""What a stream without drift looks like: the accepted share, the AUC and the score deciles to compare it with."""
+"""What a stream without drift looks like: the selected share, the AUC and the score deciles to compare it with."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Reference:
     coverage : float
         Target coverage.
     share, n_rows : float
-        Accepted share of the reference rows and their number; with weights the effective one.
+        Selected share of the reference rows and their number; with weights the effective one.
     low, high : float
-        Limits of the accepted share without drift.
+        Limits of the selected share without drift.
     level : float
         False-alarm probability of the sequential test of the share.
     auc, auc_low, auc_level : float or None
@@ -108,22 +108,22 @@ def reference_from(
 def share_limits(
     coverage: float, share: float, n_rows: float, tolerance: Tolerance, false_alarm: float
 ) -> tuple[float, float, float]:
-    """Limits of the accepted share without drift, and what is left of the false-alarm probability."""
+    """Limits of the selected share without drift, and what is left of the false-alarm probability."""
     if tolerance != "auto":
         return max(coverage - tolerance, 0.0), min(coverage + tolerance, 1.0), false_alarm
     tail = PLACEMENT_SHARE * false_alarm / 2
     # The reference share differs from the target on purpose where ties, costs or a margin of safety keep rows: neither
     # it nor the target nor anything between them is drift.
-    intervals = [_clopper_pearson(accepted * n_rows, n_rows, tail) for accepted in (coverage, share)]
+    intervals = [_clopper_pearson(selected * n_rows, n_rows, tail) for selected in (coverage, share)]
     low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
     return low, high, (1 - PLACEMENT_SHARE) * false_alarm
 
 
-def _clopper_pearson(accepted: float, n_rows: float, tail: float) -> tuple[float, float]:
+def _clopper_pearson(selected: float, n_rows: float, tail: float) -> tuple[float, float]:
     """Interval for a share, each end of which fails with probability `tail`."""
-    rejected = max(n_rows - accepted, 0.0)
-    low = float(betaincinv(accepted, rejected + 1, tail)) if accepted > 0 else 0.0
-    high = float(betaincinv(accepted + 1, rejected, 1 - tail)) if rejected > 0 else 1.0
+    rejected = max(n_rows - selected, 0.0)
+    low = float(betaincinv(selected, rejected + 1, tail)) if selected > 0 else 0.0
+    high = float(betaincinv(selected + 1, rejected, 1 - tail)) if rejected > 0 else 1.0
     return low, high
 
 

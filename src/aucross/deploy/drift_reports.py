@@ -72,15 +72,15 @@ def _verdict(test: SequentialMeanTest) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class CoverageReport(_Verdict):
-    """The accepted share after a batch.
+    """The selected share after a batch.
 
     Attributes
     ----------
     batch : int
         Number of the batch in the run, from 1; batches without rows are not counted.
-    n, accepted, share : int, int, float
-        Rows of the batch, how many of them are accepted, and their share.
-    run_n, run_accepted, run_share : int, int, float
+    n, selected, share : int, int, float
+        Rows of the batch, how many of them are selected, and their share.
+    run_n, run_selected, run_share : int, int, float
         The same for the whole run.
     target : float
         Target coverage.
@@ -103,9 +103,9 @@ class CoverageReport(_Verdict):
         score of the positive class, ``"selection_score"`` the one on which the band lies where that is another.
     """
 
-    accepted: int
+    selected: int
     run_n: int
-    run_accepted: int
+    run_selected: int
     target: float
     stability: Mapping[str, ScoreStability]
     run_stability: Mapping[str, ScoreStability]
@@ -113,17 +113,17 @@ class CoverageReport(_Verdict):
     @classmethod
     def of(cls, test: SequentialMeanTest, **others: Any) -> CoverageReport:
         """The report on a test of zeros and ones."""
-        return cls(**_verdict(test), run_n=test.n_values, run_accepted=round(test.total), **others)
+        return cls(**_verdict(test), run_n=test.n_values, run_selected=round(test.total), **others)
 
     @property
     def share(self) -> float:
-        """Accepted share of the batch; NaN without rows."""
-        return self.accepted / self.n if self.n else nan
+        """Selected share of the batch; NaN without rows."""
+        return self.selected / self.n if self.n else nan
 
     @property
     def run_share(self) -> float:
-        """Accepted share of the run; NaN without rows."""
-        return self.run_accepted / self.run_n if self.run_n else nan
+        """Selected share of the run; NaN without rows."""
+        return self.run_selected / self.run_n if self.run_n else nan
 
     @property
     def psi(self) -> float:
@@ -141,7 +141,7 @@ class CoverageReport(_Verdict):
         if not self.n:
             return f"No rows: nothing changed. {self._judged(self._what())}"
         shares = (
-            f"Batch {self.batch}: {self.accepted} of {self.n} rows automatic ({percent(self.share)}), in the run "
+            f"Batch {self.batch}: {self.selected} of {self.n} rows automatic ({percent(self.share)}), in the run "
             f"{percent(self.run_share)} of {self.run_n}; target {percent(self.target)}, without drift "
             f"{percent(self.low)} to {percent(self.high)}."
         )

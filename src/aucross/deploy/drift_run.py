@@ -24,7 +24,7 @@ class DriftRun:
     Attributes
     ----------
     coverage_test, auc_test : SequentialMeanTest
-        The tests of the accepted share and of the AUC; no AUC test where there is no AUC to compare with.
+        The tests of the selected share and of the AUC; no AUC test where there is no AUC to compare with.
     counts : mapping of str to tuple of int
         Scores in each bin, by name of the score.
     unpaired_positives, unpaired_negatives : tuple of float

@@ -1,10 +1,10 @@
-"""An alarm for drift that needs no labels: is the accepted share the target? Tested batch after batch, for ever.
+"""An alarm for drift that needs no labels: is the selected share the target? Tested batch after batch, for ever.
 
 ::
 
-    X_batch ──► select ──► accepted share ──► sequential test ──► evidence ──► alarm at 1 / false_alarm
+    X_batch ──► select ──► selected share ──► sequential test ──► evidence ──► alarm at 1 / false_alarm
             └─► score  ──► deciles ──► population stability index
-    X, y    ──► select ──► pairs of accepted rows ──► sequential test of the selective AUC   (when labels arrive)
+    X, y    ──► select ──► pairs of selected rows ──► sequential test of the selective AUC   (when labels arrive)
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ MAX_UNPAIRED = 10_000
 
 
 class CoverageMonitor:
-    """Watch the accepted share of a stream, and with late labels its selective AUC, and give an alarm on drift.
+    """Watch the selected share of a stream, and with late labels its selective AUC, and give an alarm on drift.
 
     After each batch the evidence for drift is updated. It may be looked at as often as one likes and acted upon at
     any time: the probability that a run without drift *ever* gives an alarm is at most `false_alarm`, however long the
-    run. The test of the accepted share needs no labels. Beside it stand the population stability index and the score
+    run. The test of the selected share needs no labels. Beside it stand the population stability index and the score
     deciles of the batch, which raise no alarm.
 
     Parameters
@@ -54,7 +54,7 @@ class CoverageMonitor:
     false_alarm : float in (0, 1), default=0.05
         Largest probability of an alarm in an unlimited run without drift, for each of the two tests.
     tolerance : "auto" or float in [0, 1), default="auto"
-        How far the accepted share may lie from the target without being drift. ``"auto"`` takes it from the number of
+        How far the selected share may lie from the target without being drift. ``"auto"`` takes it from the number of
         reference rows, since a band placed on few rows misses the target by chance; see Notes.
     auc : float in (0, 1], optional
         AUC of the selected rows without drift; by default that of the held-out rows.
@@ -80,12 +80,12 @@ class CoverageMonitor:
 
     Notes
     -----
-    **What is tested.** "No drift" means: whatever came before, the next row is accepted with a probability between
+    **What is tested.** "No drift" means: whatever came before, the next row is selected with a probability between
     ``reference.low`` and ``reference.high``. Within these limits the probability may wander. Rows of a batch have to
     be independent given the past; rows that come in clumps, such as a hundred of one customer, raise false alarms.
     Rows count alike, whatever weights the classifier was fitted with.
 
-    **The automatic tolerance.** A band that accepts 80 % of n held-out rows accepts 80 % of new rows only up to about
+    **The automatic tolerance.** A band that selects 80 % of n held-out rows selects 80 % of new rows only up to about
     ``sqrt(.8 * .2 / n)``. An unlimited run would find out. So half of `false_alarm` is spent on limits that hold the
     true share but for that probability (Clopper and Pearson's interval around the target and around the share of the
     reference rows, which ties, costs and margins of safety may put above the target), the other half on the test
@@ -97,7 +97,7 @@ class CoverageMonitor:
     counts as a deviation from the target like any other. Bands per group share one interval, which holds as long as the
     groups keep their shares of the rows.
 
-    **The AUC.** Each accepted row of the rarer class meets accepted rows of the other class in order of arrival, no
+    **The AUC.** Each selected row of the rarer class meets selected rows of the other class in order of arrival, no
     row twice, so outcomes are independent with the AUC as their mean. Labels may come late and in any order, as long
     as their delay does not depend on the score within a class. Two classes only. The held-out AUC is slightly
     optimistic on small data, because the band was placed on the same rows.
@@ -155,12 +155,12 @@ class CoverageMonitor:
 
     @property
     def alarm(self) -> bool:
-        """Whether the accepted share or the AUC has given an alarm in this run."""
+        """Whether the selected share or the AUC has given an alarm in this run."""
         return self.coverage_alarm or self.auc_alarm
 
     @property
     def coverage_alarm(self) -> bool:
-        """Whether the accepted share has given an alarm in this run."""
+        """Whether the selected share has given an alarm in this run."""
         return self._run.coverage_test.alarm
 
     @property
@@ -201,7 +201,7 @@ class CoverageMonitor:
         Parameters
         ----------
         selected : array-like of shape (n_samples,), bool
-            Whether each row was accepted.
+            Whether each row was selected.
         scores : array-like of shape (n_samples,), optional
             Scores of the positive class (with more than two classes, selection scores) for the stability index.
 
@@ -225,7 +225,7 @@ class CoverageMonitor:
         return CoverageReport.of(
             test,
             n=len(selected),
-            accepted=int(selected.sum()),
+            selected=int(selected.sum()),
             target=self.reference.coverage,
             stability={name: bins[name].compare(count) for name, count in counts.items()},
             run_stability={name: bins[name].compare(count) for name, count in in_run.items()},
@@ -265,7 +265,7 @@ class CoverageMonitor:
         y : array-like of shape (n_samples,)
             Labels.
         selected : array-like of shape (n_samples,), bool
-            Whether each row was accepted.
+            Whether each row was selected.
         scores : array-like of shape (n_samples,)
             Scores of the positive class.
 
@@ -380,5 +380,5 @@ def _check_mask(selected: Any) -> NDArray[np.bool_]:
     if mask.ndim != 1:
         raise ValueError(f"selected must be 1-d, got shape {mask.shape}")
     if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
-        raise ValueError("selected must be boolean or 0/1, got other values; pass True for accepted rows")
+        raise ValueError("selected must be boolean or 0/1, got other values; pass True for selected rows")
     return mask.astype(bool)

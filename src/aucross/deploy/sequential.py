@@ -1,6 +1,6 @@
 """A test that may be looked at after every batch, for ever, of whether a stream's mean is where it should be.
 
-The stream holds values in [0, 1]: accepted or not, positive above negative or not. As long as their mean stays between
+The stream holds values in [0, 1]: selected or not, positive above negative or not. As long as their mean stays between
 two limits, a gambler who bets that it left them cannot be expected to win. The evidence is the gambler's capital, 1 at
 the start; capital of 1 / false_alarm is an alarm, and without drift it is ever reached with probability `false_alarm`
 at most, however long the run::
@@ -161,8 +161,8 @@ class SequentialMeanTest:
     >>> test = SequentialMeanTest(low=0.79, high=0.81, false_alarm=0.05)
     >>> test.after_counts(160, 200).alarm
     False
-    >>> for accepted in (160, 159, 140, 139, 142):
-    ...     test = test.after_counts(accepted, 200)
+    >>> for selected in (160, 159, 140, 139, 142):
+    ...     test = test.after_counts(selected, 200)
     >>> print(test.alarm, test.alarm_batch, test.direction, test.drift_since)
     True 4 below 3
     """

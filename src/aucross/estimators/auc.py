@@ -124,18 +124,18 @@ class _AUCBands(SelectiveClassifier):
         rule = InfluenceBands(objective)
         return NestedInfluence(rule, self.coverage) if self.nested else rule
 
-    def _review_facts(self, rows: ScoredRows, deferred: IndexArray, rule: BandRule) -> ReviewFacts:
+    def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
         read = rows.rule_input
         if read.probabilities is None:
             probability = rule.probability_at(read)
             if probability is None:
                 probability = self.held_out_.ranked().isotonic().probability_at(rows.score)
-            return facts_of_scores(rows.score, deferred, probability, self.classes_[1])
+            return facts_of_scores(rows.score, rejected, probability, self.classes_[1])
         worth = worth_of_review(read.columns, read.probabilities, self._metric().contests)
-        of_deferred = read.probabilities[deferred]
-        most = of_deferred.max(axis=1, initial=0.0)
-        score = rows.score[deferred].max(axis=1, initial=-np.inf)
-        return ReviewFacts(score, worth[deferred], most, class_reasons(of_deferred, self.classes_.tolist()))
+        of_rejected = read.probabilities[rejected]
+        most = of_rejected.max(axis=1, initial=0.0)
+        score = rows.score[rejected].max(axis=1, initial=-np.inf)
+        return ReviewFacts(score, worth[rejected], most, class_reasons(of_rejected, self.classes_.tolist()))
 
 
 def _checked_rule(rule: Any) -> BandRule:

@@ -41,8 +41,8 @@ class _ConfidenceThreshold(SelectiveClassifier):
         )
         return ThresholdBands(whole, tuple(halves))
 
-    def _review_facts(self, rows: ScoredRows, deferred: IndexArray, rule: BandRule) -> ReviewFacts:  # noqa: ARG002
-        rows = rows.take(deferred)
+    def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:  # noqa: ARG002
+        rows = rows.take(rejected)
         confidence = rows.rule_input.score
         of_class = rows.score if rows.score.ndim == 1 else rows.score.max(axis=1, initial=-np.inf)
         # A margin says nothing about a probability.

@@ -63,8 +63,8 @@ class Deciding(ABC):
         """Predict a class label for every row."""
 
     @abstractmethod
-    def _review_facts(self, rows: ScoredRows, deferred: IndexArray, rule: BandRule) -> ReviewFacts:
-        """Say what a person is told about the deferred ones of some rows that share a rule."""
+    def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
+        """Say what a person is told about the rejected ones of some rows that share a rule."""
 
     def _fitted_models(self) -> list[tuple[Any, str]]:
         """The same after the fit, with the method that gives their scores."""
@@ -220,16 +220,16 @@ class Deciding(ABC):
         names = None if ids is None else check_ids(ids, len(rows))
         order = np.arange(len(rows)) if names is None else order_of(names)
         unweighted = replace(rows.rule_input, sample_weight=None)
-        is_deferred = np.zeros(len(rows), dtype=bool)
-        is_deferred[self.band_rule_.rows_to_defer(unweighted, capacity, order)] = True
+        is_rejected = np.zeros(len(rows), dtype=bool)
+        is_rejected[self.band_rule_.rows_to_reject(unweighted, capacity, order)] = True
         if not len(rows):
             nothing = np.empty(0)
             return ReviewQueue(np.empty(0, dtype=np.intp), nothing, nothing, nothing, (), id=names)
         positions, facts = [], []
         for part, rule in self.band_rule_.parts(unweighted):
-            deferred = np.flatnonzero(is_deferred[part])
-            positions.append(np.arange(len(rows))[part][deferred])
-            facts.append(self._review_facts(rows.take(part), deferred, rule))
+            rejected = np.flatnonzero(is_rejected[part])
+            positions.append(np.arange(len(rows))[part][rejected])
+            facts.append(self._review_facts(rows.take(part), rejected, rule))
         return queue_of(np.concatenate(positions), facts, names)
 
     # ---- the selection: which answers to use ----

@@ -1,4 +1,4 @@
-"""Any classifier answers, a second model decides when to defer: for scorecards that must stay as they are."""
+"""Any classifier answers, a second model decides when to reject: for scorecards that must stay as they are."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AUCGate(CrossFitted):
         The classifier that answers, for instance a mandated logistic scorecard. Wrap a trained one in
         :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
     gate : classifier, optional
-        The model that decides when to defer; it never answers. By default a
+        The model that decides when to reject; it never answers. By default a
         :class:`~sklearn.ensemble.HistGradientBoostingClassifier`. It is trained with `sample_weight` if its ``fit``
         takes it; other arguments of ``fit`` reach it by metadata routing only.
     coverage : float in (0, 1], default=0.9
@@ -243,17 +243,17 @@ class AUCGate(CrossFitted):
         # Other arguments are meant for the classifier.
         return weights if self.gate is None or takes_weights(self.gate) else {}
 
-    def _review_facts(self, rows: ScoredRows, deferred: IndexArray, rule: BandRule) -> ReviewFacts:
+    def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
         read = rows.rule_input
         by_score = rule.probability_at(read)
         assert by_score is not None
         assert read.probabilities is not None
         if not self.reader_.uses_gate:
-            return facts_of_scores(rows.score, deferred, by_score, self.classes_[1])
-        worth = worth_of_review(read.columns, read.probabilities, _BINARY)[deferred]
-        by_score, by_gate = by_score[deferred], read.probabilities[deferred, 1]
+            return facts_of_scores(rows.score, rejected, by_score, self.classes_[1])
+        worth = worth_of_review(read.columns, read.probabilities, _BINARY)[rejected]
+        by_score, by_gate = by_score[rejected], read.probabilities[rejected, 1]
         reasons = gate_reasons(by_score, by_gate, self.classes_[1])
-        return ReviewFacts(rows.score[deferred], worth, by_score, reasons, by_gate)
+        return ReviewFacts(rows.score[rejected], worth, by_score, reasons, by_gate)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata this estimator uses itself and which it passes on."""

@@ -119,7 +119,7 @@ def _plain(values: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class ReviewFacts:
-    """What is told about some deferred rows; arrays and reasons have one element per row, as in `ReviewQueue`."""
+    """What is told about some rejected rows; arrays and reasons have one element per row, as in `ReviewQueue`."""
 
     score: FloatArray
     worth: FloatArray
@@ -129,12 +129,12 @@ class ReviewFacts:
 
 
 def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] | None = None) -> ReviewQueue:
-    """Put deferred rows into the order of their worth.
+    """Put rejected rows into the order of their worth.
 
     Parameters
     ----------
     rows : ndarray of shape (n,)
-        Positions of the deferred rows in the batch.
+        Positions of the rejected rows in the batch.
     facts : sequence of ReviewFacts
         About the same rows, one part after the other.
     ids : ndarray, optional
@@ -161,12 +161,12 @@ def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] |
     )
 
 
-def facts_of_scores(score: FloatArray, deferred: IndexArray, probability: FloatArray, positive: Any) -> ReviewFacts:
-    """Facts about rows deferred by a band on the score, given the scores of the whole batch."""
+def facts_of_scores(score: FloatArray, rejected: IndexArray, probability: FloatArray, positive: Any) -> ReviewFacts:
+    """Facts about rows rejected by a band on the score, given the scores of the whole batch."""
     both = np.column_stack((1 - probability, probability))
     worth = worth_of_review(score[:, None], both, PairwiseMetric(2).contests)
-    reasons = score_reasons(score[deferred], probability[deferred], positive)
-    return ReviewFacts(score[deferred], worth[deferred], probability[deferred], reasons)
+    reasons = score_reasons(score[rejected], probability[rejected], positive)
+    return ReviewFacts(score[rejected], worth[rejected], probability[rejected], reasons)
 
 
 # ---- ids ----
@@ -233,12 +233,12 @@ def order_of(ids: NDArray[Any]) -> IndexArray:
 
 
 def score_reasons(score: FloatArray, probability: FloatArray, positive: Any) -> list[str]:
-    """Reasons of rows deferred for where their score lies: all rows of one band.
+    """Reasons of rows rejected for where their score lies: all rows of one band.
 
     Parameters
     ----------
     score : ndarray of shape (n,)
-        Scores of the deferred rows; the lowest and the highest are the ends of the deferred range.
+        Scores of the rejected rows; the lowest and the highest are the ends of the review range.
     probability : ndarray of shape (n,)
         Share of positives among rows with such a score.
     positive : label
@@ -248,7 +248,7 @@ def score_reasons(score: FloatArray, probability: FloatArray, positive: Any) -> 
         return []
     digits = _digits(float(np.ptp(score)))
     lower, upper = f"{score.min():.{digits}f}", f"{score.max():.{digits}f}"
-    place = f"lies in the deferred range {lower} to {upper}" if lower != upper else "is shared by all deferred cases"
+    place = f"lies in the review range {lower} to {upper}" if lower != upper else "is shared by all cases for review"
     of_class = f"of cases with such a score belong to {label_text(positive)}"
     return [
         f"score {value:.{digits}f} {place}; about {percent(share)} {of_class}"
@@ -257,7 +257,7 @@ def score_reasons(score: FloatArray, probability: FloatArray, positive: Any) -> 
 
 
 def gate_reasons(probability: FloatArray, gate_probability: FloatArray, positive: Any) -> list[str]:
-    """Reasons of rows deferred by a gate.
+    """Reasons of rows rejected by a gate.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def gate_reasons(probability: FloatArray, gate_probability: FloatArray, positive
 
 
 def confidence_reasons(confidence: FloatArray, predicted: Sequence[Any], *, is_probability: bool) -> list[str]:
-    """Reasons of rows deferred for want of confidence in the predicted class.
+    """Reasons of rows rejected for want of confidence in the predicted class.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from aucross.evaluation.coverage import (
     base_rate_shift,
     coverage_error,
     positive_rate,
-    positives_deferred,
+    positives_for_review,
     selected_counts,
 )
 from aucross.evaluation.decisions import (
@@ -101,7 +101,7 @@ __all__ = [
     "optimal_aurc",
     "oracle_gap",
     "positive_rate",
-    "positives_deferred",
+    "positives_for_review",
     "promise_selection",
     "promise_selective",
     "risk_coverage_curve",

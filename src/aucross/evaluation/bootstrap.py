@@ -4,13 +4,13 @@ The rows are sorted by score once. Where a list of selections changes from one r
 begins; bands give two boundaries each, so seven bands make at most fifteen segments::
 
     score ──►   | segment 0 | segment 1 | segment 2 | ...
-    band .90    |  accepted | rejected  | accepted  |
-    band .80    |  accepted | rejected  | rejected  |
+    band .90    |  selected | rejected  | selected  |
+    band .80    |  selected | rejected  | rejected  |
 
 A replicate is a count per row (how often it was drawn); the rows as given are the replicate that draws each once. From
 the counts come, per segment, the weight of positives, of negatives and of wrong predictions, and the pairs won inside
 the segment. The AUC of any selection follows: pairs won inside its segments, plus positives of a segment times
-negatives of the accepted segments below it.
+negatives of the selected segments below it.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _parts(rows: _SortedRows, codes: ByteArray, n_selections: int) -> Iterator[_
     """The selections that share one set of segments, and each of the others alone.
 
     Bands can share. A selection that splits equal scores, or that changes sides so often that segments are no shortcut
-    (a gate sees more than the score), stands alone: its accepted rows then are one segment.
+    (a gate sees more than the score), stands alone: its selected rows then are one segment.
     """
     changes = np.flatnonzero((codes[:, 1:] != codes[:, :-1]).any(axis=0))
     flipped = codes[:, changes] ^ codes[:, changes + 1]
@@ -171,8 +171,8 @@ def _parts(rows: _SortedRows, codes: ByteArray, n_selections: int) -> Iterator[_
             yield _SegmentedRows.of(rows.take(kept), np.array([0]), np.array([number]), np.array([[True]]))
     if together:
         starts = np.append(0, changes[is_start] + 1)
-        accepted = np.array([_unpacked(codes[:, starts], number) for number in together])
-        yield _SegmentedRows.of(rows, starts, np.array(together), accepted)
+        selected = np.array([_unpacked(codes[:, starts], number) for number in together])
+        yield _SegmentedRows.of(rows, starts, np.array(together), selected)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ class _SegmentedRows:
     """
 
     members: IndexArray  # which selections are answered from these rows
-    accepted: BoolArray  # (n_members, n_segments)
+    selected: BoolArray  # (n_members, n_segments)
     negatives: _Segments
     positives: _Segments
     wrong: _Segments  # wrong predictions: fewer than the correct ones
@@ -192,7 +192,7 @@ class _SegmentedRows:
     negatives_before: IndexArray  # per positive: number of negatives in the segments below its own
 
     @classmethod
-    def of(cls, rows: _SortedRows, starts: IndexArray, members: IndexArray, accepted: BoolArray) -> _SegmentedRows:
+    def of(cls, rows: _SortedRows, starts: IndexArray, members: IndexArray, selected: BoolArray) -> _SegmentedRows:
         bounds = np.append(starts, len(rows.order))
         places = np.flatnonzero(rows.positive)
         positives = _Segments.of(rows.order, places, bounds)
@@ -200,7 +200,7 @@ class _SegmentedRows:
         below, up_to = rows.negatives_around(places)
         return cls(
             members=members,
-            accepted=accepted,
+            selected=selected,
             negatives=negatives,
             positives=positives,
             wrong=_Segments.of(rows.order, np.flatnonzero(rows.wrong), bounds),
@@ -252,10 +252,10 @@ def _statistics(
     positives, negatives, wrong, won = (np.empty((len(totals), len(ranking.is_everything))) for _ in range(4))
     for number, part in enumerate(ranking.parts):
         of_part = np.array([replicate[number] for replicate in sums], dtype=np.float64)
-        of_part = of_part.reshape(len(totals), 4, part.accepted.shape[1])
+        of_part = of_part.reshape(len(totals), 4, part.selected.shape[1])
         # One selection after the other: together they would take replicates x segments x selections numbers.
-        for member, accepted in zip(part.members, part.accepted, strict=True):
-            in_positives, in_negatives, in_wrong, won_twice = of_part[:, :, accepted].swapaxes(0, 1)
+        for member, selected in zip(part.members, part.selected, strict=True):
+            in_positives, in_negatives, in_wrong, won_twice = of_part[:, :, selected].swapaxes(0, 1)
             below = np.cumsum(in_negatives, axis=1) - in_negatives
             positives[:, member] = in_positives.sum(axis=1)
             negatives[:, member] = in_negatives.sum(axis=1)

@@ -43,7 +43,7 @@ def selective_brier(
 
     Notes
     -----
-    Brier (1950), on accepted rows as is common practice.
+    Brier (1950), on selected rows as is common practice.
 
     Examples
     --------

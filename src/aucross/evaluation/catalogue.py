@@ -11,7 +11,7 @@ import numpy as np
 from aucross.core.ranking import FloatArray
 from aucross.evaluation import auc_metrics, calibration, coverage, decisions, multiclass, risk_curves
 from aucross.evaluation.auc_metrics import selective_auc
-from aucross.evaluation.coverage import achieved_coverage, coverage_error, positive_rate, positives_deferred
+from aucross.evaluation.coverage import achieved_coverage, coverage_error, positive_rate, positives_for_review
 from aucross.evaluation.decisions import selective_accuracy
 from aucross.evaluation.inputs import BoolArray
 from aucross.evaluation.metrics import Metric, as_metric
@@ -43,7 +43,7 @@ def _names(*metrics: AnyMetric) -> tuple[str, ...]:
 # Read from prefix sums for all replicates at once; always part of an evaluation of two classes, of more, of a group.
 STANDARD_METRICS = _names(achieved_coverage, coverage_error, selective_auc, selective_accuracy, positive_rate)
 MULTICLASS_METRICS = _names(achieved_coverage, coverage_error, hand_till_m, auc_mu, selective_accuracy)
-GROUP_METRICS = _names(achieved_coverage, selective_auc, selective_accuracy, positive_rate, positives_deferred)
+GROUP_METRICS = _names(achieved_coverage, selective_auc, selective_accuracy, positive_rate, positives_for_review)
 
 # What can be asked for beside them, with two classes; it is computed anew in every replicate, hence slower.
 METRICS_ON_REQUEST = tuple(

@@ -180,7 +180,7 @@ def base_rate_shift(
 
 
 @metric(reads="outcomes", better="lower", label="share of {positive} sent to review")
-def positives_deferred(
+def positives_for_review(
     y_true: ArrayLike, selected: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
 ) -> float:
     """Share of all positives that are rejected.
@@ -205,8 +205,8 @@ def positives_deferred(
 
     Examples
     --------
-    >>> from aucross.evaluation import positives_deferred
-    >>> positives_deferred([0, 1, 1, 0, 1, 1], [True, True, False, True, True, True])
+    >>> from aucross.evaluation import positives_for_review
+    >>> positives_for_review([0, 1, 1, 0, 1, 1], [True, True, False, True, True, True])
     0.25
     """
     positive = as_positive(y_true)

@@ -1,10 +1,10 @@
-"""Accept and reject as decisions: accuracy and risk of what is answered, quality and cost of the split.
+"""Accuracy, risk and cost of the answers that are used.
 
 ::
 
-                  correct                wrong
-    accepted      true accept  (TA)      false accept (FA)
-    rejected      false reject (FR)      true reject  (TR)      right and wrong decisions to accept or reject
+                  correct                  wrong
+    selected      truly selected  (TS)     falsely selected (FS)
+    rejected      falsely rejected (FR)    truly rejected   (TR)
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def selective_accuracy(
     Returns
     -------
     float
-        ``TA / (TA + FA)``; NaN if nothing is selected.
+        ``TS / (TS + FS)``; NaN if nothing is selected.
 
     Notes
     -----
@@ -74,7 +74,7 @@ def selective_risk(
     Returns
     -------
     float
-        ``FA / (TA + FA)``; NaN if nothing is selected.
+        ``FS / (TS + FS)``; NaN if nothing is selected.
 
     Notes
     -----

@@ -202,7 +202,7 @@ def compare_selective(
     -------
     SelectiveComparison
         ``to_frame()`` gives one row per target coverage and metric. Look at ``achieved_coverage`` beside the AUC: a
-        rule that accepts fewer rows than asked has an easier task.
+        rule that selects fewer rows than asked has an easier task.
 
     Examples
     --------

@@ -82,7 +82,7 @@ class GroupEvaluation:
         """One dictionary per target coverage and group, the line of all rows last.
 
         ``n`` counts the rows of the group, ``n_positive`` and ``n_negative`` the selected ones of each class. Each
-        metric has ``_sd``, ``_low`` and ``_high`` beside it. ``positives_deferred`` is the share of the group's
+        metric has ``_sd``, ``_low`` and ``_high`` beside it. ``positives_for_review`` is the share of the group's
         positives that are rejected. An undefined number is NaN; no group is left out for being small.
         """
         labels = [*(_plain(group) for group in self.groups), ALL_ROWS]

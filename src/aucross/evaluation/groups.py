@@ -1,4 +1,4 @@
-"""The report per group: who is deferred, how good the rest is, and how far the groups are apart.
+"""The report per group: who is rejected, how good the rest is, and how far the groups are apart.
 
 All groups are read from the same resamples of all rows, so that a difference between two groups has a paired
 interval::
@@ -183,11 +183,11 @@ def _assembled(
 ) -> GroupEvaluation:
     """Measure every group on the rows as given and on the draws, and put the report together."""
     members = column.members()
-    # One more selection takes all rows: what is positive there is what could be deferred.
+    # One more selection takes all rows: what is positive there is what could be rejected.
     selections = np.vstack((masks, np.ones(len(column.codes), dtype=bool)))
     rankings = [RankedSelections.of(rows, selections, own) for own in members]
-    estimates, all_deferred = _measure(rankings, iter([np.ones(len(column.codes), dtype=np.intp)]))
-    replicates, all_deferred_replicates = _measure(rankings, draws())
+    estimates, all_rejected = _measure(rankings, iter([np.ones(len(column.codes), dtype=np.intp)]))
+    replicates, all_rejected_replicates = _measure(rankings, draws())
     positives = [np.count_nonzero((masks & rows.positive)[:, own], axis=1) for own in members]
     selected = [np.count_nonzero(masks[:, own], axis=1) for own in members]
     evaluations = tuple(
@@ -202,8 +202,8 @@ def _assembled(
     )
     overall = replace(
         overall,
-        estimates=_in_order({**overall.estimates, "positives_deferred": all_deferred[0]}),
-        replicates=_in_order({**overall.replicates, "positives_deferred": all_deferred_replicates}),
+        estimates=_in_order({**overall.estimates, "positives_for_review": all_rejected[0]}),
+        replicates=_in_order({**overall.replicates, "positives_for_review": all_rejected_replicates}),
     )
     return GroupEvaluation(column.labels, np.array([len(own) for own in members]), evaluations, overall)
 
@@ -215,16 +215,16 @@ def _in_order(metrics: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
 def _measure(
     rankings: Sequence[RankedSelections], counts: Iterator[IndexArray]
 ) -> tuple[dict[str, FloatArray], FloatArray]:
-    """All metrics of all groups under every weighting, and the share of positives deferred among all rows.
+    """All metrics of all groups under every weighting, and the share of positives rejected among all rows.
 
     The metrics are arrays of shape (n_groups, n_weightings, n_coverages), the share has no groups.
     """
     found = statistics_of(rankings, counts)
     metrics = {name: np.array([getattr(part, name)[:, :-1] for part in found]) for name in GROUP_METRICS[:-1]}
     positives = np.array([part.positives for part in found])
-    return {**metrics, "positives_deferred": _deferred(positives)}, _deferred(positives.sum(axis=0))
+    return {**metrics, "positives_for_review": _rejected(positives)}, _rejected(positives.sum(axis=0))
 
 
-def _deferred(positives: FloatArray) -> FloatArray:
+def _rejected(positives: FloatArray) -> FloatArray:
     """Share of the positives (last column) that each selection (the other columns) leaves out."""
     return 1.0 - share_of(positives[..., :-1], positives[..., -1:])

@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
 from aucross.core.ranking import FloatArray, as_positive
-from aucross.evaluation.coverage import achieved_coverage, positive_rate, positives_deferred
+from aucross.evaluation.coverage import achieved_coverage, positive_rate, positives_for_review
 from aucross.evaluation.group_column import group_column
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected, row_weights
 from aucross.system.text import exact_percent, percent
 
 
 class BaseRateWarning(UserWarning):
-    """The selected rows hold another share of positives than all rows, or the rarer class is deferred too often."""
+    """The selected rows hold another share of positives than all rows, or the rarer class is rejected too often."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class BaseRateCheck:
         The class with the smaller share of all rows.
     relative_shift : float
         Change of the share of that class, divided by its share of all rows.
-    deferred, rarer_deferred : float
+    for_review, rarer_for_review : float
         Share of the rows and share of the rarer class that is rejected.
-    deferral_ratio : float
-        ``rarer_deferred / deferred``: 1 if the class is deferred as often as any row.
+    review_ratio : float
+        ``rarer_for_review / for_review``: 1 if the class is rejected as often as any row.
     chance : float
         Probability that as many rows, rejected at random, would hold a number of positives at least as unusual.
     guard : BaseRateGuard
@@ -53,9 +53,9 @@ class BaseRateCheck:
     shift: float
     rarer_class: Literal["positive", "negative"]
     relative_shift: float
-    deferred: float
-    rarer_deferred: float
-    deferral_ratio: float
+    for_review: float
+    rarer_for_review: float
+    review_ratio: float
     chance: float
     guard: BaseRateGuard
 
@@ -64,7 +64,7 @@ class BaseRateCheck:
         """Names of the limits that are exceeded, by more than chance explains."""
         if self.chance > self.guard.significance:
             return ()
-        names = ("shift", "relative_shift", "deferral_ratio")
+        names = ("shift", "relative_shift", "review_ratio")
         return tuple(f"max_{name}" for name in names if abs(getattr(self, name)) > getattr(self.guard, f"max_{name}"))
 
     @property
@@ -75,12 +75,12 @@ class BaseRateCheck:
     @property
     def message(self) -> str:
         """The numbers in a sentence, with the limits that are exceeded."""
-        if isnan(self.rarer_deferred):
+        if isnan(self.rarer_for_review):
             return f"there are no {self.rarer_class}s among {self.n} rows: nothing to compare"
         if isnan(self.selected_positive_rate):
             return f"none of {self.n} rows is selected: nothing to compare"
         sentence = (
-            f"{percent(self.deferred)} of {self.n} rows and {percent(self.rarer_deferred)} of the "
+            f"{percent(self.for_review)} of {self.n} rows and {percent(self.rarer_for_review)} of the "
             f"{self.rarer_class}s go to review, and the positive rate goes from {self.positive_rate:.3f} to "
             f"{self.selected_positive_rate:.3f}"
         )
@@ -88,8 +88,8 @@ class BaseRateCheck:
             "max_shift": f"a shift of {abs(self.shift):.3f} (limit {self.guard.max_shift:g})",
             "max_relative_shift": f"a share of {self.rarer_class}s changed by {percent(abs(self.relative_shift))} "
             f"(limit {exact_percent(self.guard.max_relative_shift)})",
-            "max_deferral_ratio": f"{self.rarer_class}s go to review {self.deferral_ratio:.1f} times as often as any "
-            f"row (limit {self.guard.max_deferral_ratio:g})",
+            "max_review_ratio": f"{self.rarer_class}s go to review {self.review_ratio:.1f} times as often as any "
+            f"row (limit {self.guard.max_review_ratio:g})",
         }
         exceeded = "; ".join(limits[name] for name in self.exceeded)
         return f"{sentence}: {exceeded}" if exceeded else sentence
@@ -106,8 +106,8 @@ class BaseRateGuard:
     max_relative_shift : float, default=0.2
         Largest change of the share of the rarer class, divided by its share of all rows. It matters where that class
         is rare: a positive rate that falls from .067 to .019 has moved by less than .05.
-    max_deferral_ratio : float of at least 1, default=2.0
-        How many times as often as any row a row of the rarer class may be deferred. It matters at high coverage,
+    max_review_ratio : float of at least 1, default=2.0
+        How many times as often as any row a row of the rarer class may be rejected. It matters at high coverage,
         where even a starved class hardly moves the rate.
     significance : float in (0, 1], default=0.01
         A limit counts as exceeded only if rejecting as many rows at random would make as unusual a selection with at
@@ -117,9 +117,9 @@ class BaseRateGuard:
     -----
     The limits leave room for what bands placed for the AUC do (``benchmarks/base_rate.py``). With LightGBM on Adult,
     UCICredit and GiveMe and coverages from .99 to .75, :class:`aucross.AUCross` shifts the positive rate by at most
-    .028 or 11 %, and defers positives at most 1.7 times as often as any row. Rejecting by maximum probability
+    .028 or 11 %, and rejects positives at most 1.7 times as often as any row. Rejecting by maximum probability
     (:class:`aucross.SCross`) passes a limit on each of the three: at coverage .75 it shifts the rate by 31 %, 33 % and
-    71 %, and on GiveMe, with 6.7 % positives, it defers positives up to 7.6 times as often as any row.
+    71 %, and on GiveMe, with 6.7 % positives, it rejects positives up to 7.6 times as often as any row.
 
     The probability counts rows, whatever their weights; the other numbers count weight.
 
@@ -133,21 +133,21 @@ class BaseRateGuard:
     >>> print(guard.check(y, even).message)
     33.4 % of 1000 rows and 34 % of the positives go to review, and the positive rate goes from 0.100 to 0.099
     >>> guard.check(y, starving, warn=False).exceeded
-    ('max_relative_shift', 'max_deferral_ratio')
+    ('max_relative_shift', 'max_review_ratio')
     """
 
     max_shift: float = 0.05
     max_relative_shift: float = 0.2
-    max_deferral_ratio: float = 2.0
+    max_review_ratio: float = 2.0
     significance: float = 0.01
 
     def __post_init__(self) -> None:
         check_probability(self.max_shift, "max_shift")
         if not self.max_relative_shift >= 0:
             raise ValueError(f"max_relative_shift must be 0 or more, got {self.max_relative_shift:g}; 0.2 means 20 %")
-        if not self.max_deferral_ratio >= 1:
+        if not self.max_review_ratio >= 1:
             raise ValueError(
-                f"max_deferral_ratio must be at least 1, got {self.max_deferral_ratio:g}; 1 means as often as any row"
+                f"max_review_ratio must be at least 1, got {self.max_review_ratio:g}; 1 means as often as any row"
             )
         if not 0 < self.significance <= 1:
             raise ValueError(f"significance must be in (0, 1], got {self.significance:g}; 1 switches it off")
@@ -217,9 +217,9 @@ class BaseRateGuard:
     def _checked(self, positive: BoolArray, selected: BoolArray, weight: FloatArray) -> BaseRateCheck:
         overall = positive_rate(positive, sample_weight=weight)
         rate = positive_rate(positive, selected, sample_weight=weight)
-        deferred = 1.0 - achieved_coverage(selected, weight)
+        for_review = 1.0 - achieved_coverage(selected, weight)
         is_rare = overall <= 0.5
-        rarer_deferred = positives_deferred(positive if is_rare else ~positive, selected, sample_weight=weight)
+        rarer_for_review = positives_for_review(positive if is_rare else ~positive, selected, sample_weight=weight)
         change, share = (rate - overall, overall) if is_rare else (overall - rate, 1.0 - overall)
         return BaseRateCheck(
             n=len(positive),
@@ -228,9 +228,9 @@ class BaseRateGuard:
             shift=rate - overall,
             rarer_class="positive" if is_rare else "negative",
             relative_shift=change / share if share > 0 else nan,
-            deferred=deferred,
-            rarer_deferred=rarer_deferred,
-            deferral_ratio=rarer_deferred / deferred if deferred > 0 else nan,
+            for_review=for_review,
+            rarer_for_review=rarer_for_review,
+            review_ratio=rarer_for_review / for_review if for_review > 0 else nan,
             chance=_chance(positive, selected),
             guard=self,
         )
@@ -250,7 +250,7 @@ def _with_weight(
 
 
 def _chance(positive: BoolArray, selected: BoolArray) -> float:
-    """Two-sided probability of the number of positives among the deferred rows, had they been drawn at random."""
+    """Two-sided probability of the number of positives among the rejected rows, had they been drawn at random."""
     drawn = (len(positive), int(positive.sum()), int((~selected).sum()))
     found = int((positive & ~selected).sum())
     return min(1.0, 2.0 * float(min(hypergeom.cdf(found, *drawn), hypergeom.sf(found - 1, *drawn))))

@@ -174,9 +174,9 @@ def metric(
     --------
     >>> from aucross.evaluation import metric
     >>> @metric(reads="outcomes", better="lower", label="{positive} that a review must catch")
-    ... def deferred(y_true, selected, *, sample_weight=None):
+    ... def rejected(y_true, selected, *, sample_weight=None):
     ...     return float(sum(w for t, s, w in zip(y_true, selected, sample_weight) if t and not s))
-    >>> deferred([1, 0, 1], [True, False, False], sample_weight=[1, 1, 1])
+    >>> rejected([1, 0, 1], [True, False, False], sample_weight=[1, 1, 1])
     1.0
     """
 

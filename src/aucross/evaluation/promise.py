@@ -117,7 +117,7 @@ class SelectivePromise:
 
     def __str__(self) -> str:
         share = "the weight" if self.is_weighted else "cases"
-        accepted = f"At least {_percent_down(self.coverage_at_least)} of {share} decided automatically"
+        start = f"At least {_percent_down(self.coverage_at_least)} of {share} decided automatically"
         about = "approximately " if self.is_weighted else ""
         confidence = f"with {about}{exact_percent(self.confidence)} confidence"
         rows = (
@@ -126,13 +126,13 @@ class SelectivePromise:
             f"{self.n_negative:,} {_plural('negative', self.n_negative)} automatic)"
         )
         if not isnan(self.auc_at_least):
-            return f"{accepted}, and an AUC of at least {_auc(self.auc_at_least)} among them, {confidence} {rows}."
+            return f"{start}, and an AUC of at least {_auc(self.auc_at_least)} among them, {confidence} {rows}."
         if self.is_supported is False:
             asked = _percent_down(self.promised_coverage or nan)
             reason = f"not the {asked} that were to be promised, and so no AUC is promised"
         else:
             reason = "but too few rows of a class to promise an AUC"
-        return f"{accepted}, {confidence}, {reason} {rows}."
+        return f"{start}, {confidence}, {reason} {rows}."
 
 
 def promise_selective(
@@ -320,9 +320,9 @@ def promise_selection(
     seed = seed_from(random_state)
 
     failures = (1.0 - level, 1.0 - together)
-    accepted = SelectedRows(rows.positive[mask], rows.score[mask], rows.weight[mask])
+    kept = SelectedRows(rows.positive[mask], rows.score[mask], rows.weight[mask])
     coverage_alone, coverage_together = coverage_bounds(mask, rows.weight, failures)
-    auc_alone, auc_together = auc_bounds(accepted, failures, n_bootstrap if method == "bootstrap" else None, seed)
+    auc_alone, auc_together = auc_bounds(kept, failures, n_bootstrap if method == "bootstrap" else None, seed)
     if promised_coverage is None:
         coverage_at_least, auc_at_least = coverage_together, auc_together
     elif coverage_alone >= promised_coverage:
@@ -336,11 +336,11 @@ def promise_selection(
         coverage_alone=coverage_alone,
         auc_alone=auc_alone,
         achieved_coverage=weighted_mean(mask, rows.weight),
-        selective_auc=accepted.ranked().auc(),
+        selective_auc=kept.ranked().auc(),
         n_rows=len(mask),
         n_selected=int(mask.sum()),
-        n_positive=int(accepted.positive.sum()),
-        n_negative=int((~accepted.positive).sum()),
+        n_positive=int(kept.positive.sum()),
+        n_negative=int((~kept.positive).sum()),
         method=method,
         is_weighted=has_weights(rows.weight),
         promised_coverage=promised_coverage,

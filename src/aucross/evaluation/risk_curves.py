@@ -1,11 +1,11 @@
-"""The risk of accepted rows over a falling confidence threshold, and the area under that curve.
+"""The risk of selected rows over a falling confidence threshold, and the area under that curve.
 
-Rows are accepted from the most confident down. Equal confidences enter together, as one point, because no threshold can
+Rows are selected from the most confident down. Equal confidences enter together, as one point, because no threshold can
 part them: the curves are free of row order.
 
 ::
 
-    risk │            ╭──●  every row accepted
+    risk │            ╭──●  every row selected
          │      ╭──●──╯
          │  ●─●─╯
          └──────────────────►  coverage
@@ -46,7 +46,7 @@ Optimum = Literal["exact", "limit"]
 
 
 class RiskCurve(NamedTuple):
-    """Points of a risk curve, by rising coverage: rows with confidence >= threshold are accepted."""
+    """Points of a risk curve, by rising coverage: rows with confidence >= threshold are selected."""
 
     coverage: FloatArray
     risk: FloatArray
@@ -61,14 +61,14 @@ def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight
     loss : array-like of shape (n,)
         Loss of each row, not negative; 0/1 errors (boolean) in the usual case.
     confidence : array-like of shape (n,)
-        Finite confidences; the highest are accepted first.
+        Finite confidences; the highest are selected first.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
 
     Returns
     -------
     RiskCurve
-        Named tuple ``(coverage, risk, threshold)``, with ``risk = sum(w * l) / sum(w)`` over accepted rows. Empty
+        Named tuple ``(coverage, risk, threshold)``, with ``risk = sum(w * l) / sum(w)`` over selected rows. Empty
         without rows.
 
     Notes
@@ -83,14 +83,14 @@ def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight
     >>> curve.coverage, curve.risk
     (array([0.25, 0.75, 1.  ]), array([0.        , 0.33333333, 0.5       ]))
     """
-    accepted, lost, threshold = _accepted_and_lost(loss, confidence, sample_weight)
-    return RiskCurve(accepted / accepted[-1:], lost / accepted, threshold)
+    selected, lost, threshold = _selected_and_lost(loss, confidence, sample_weight)
+    return RiskCurve(selected / selected[-1:], lost / selected, threshold)
 
 
 def generalized_risk_curve(
     loss: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
 ) -> RiskCurve:
-    """Generalised risk, the mean loss of accepted rows spread over all rows, at each distinct confidence value.
+    """Generalised risk, the mean loss of selected rows spread over all rows, at each distinct confidence value.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def generalized_risk_curve(
     Returns
     -------
     RiskCurve
-        Named tuple ``(coverage, risk, threshold)``, with ``risk = sum of w * l over accepted rows / sum of w over all
-        rows``: the probability of an accepted error for 0/1 losses. Empty without rows.
+        Named tuple ``(coverage, risk, threshold)``, with ``risk = sum of w * l over selected rows / sum of w over all
+        rows``: the probability that a row is selected and wrong, for 0/1 losses. Empty without rows.
 
     Notes
     -----
@@ -113,14 +113,14 @@ def generalized_risk_curve(
     >>> generalized_risk_curve([0, 1, 0, 1], [0.9, 0.8, 0.8, 0.6]).risk
     array([0.  , 0.25, 0.5 ])
     """
-    accepted, lost, threshold = _accepted_and_lost(loss, confidence, sample_weight)
-    return RiskCurve(accepted / accepted[-1:], lost / accepted[-1:], threshold)
+    selected, lost, threshold = _selected_and_lost(loss, confidence, sample_weight)
+    return RiskCurve(selected / selected[-1:], lost / selected[-1:], threshold)
 
 
-def _accepted_and_lost(
+def _selected_and_lost(
     loss: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Weight and loss of the rows accepted at each distinct confidence, from the highest down."""
+    """Weight and loss of the rows selected at each distinct confidence, from the highest down."""
     rows = loss_rows(loss, confidence, sample_weight)
     negated, tie = np.unique(-rows.confidence, return_inverse=True)
     weight, loss_of_tie = np.bincount(tie, weights=rows.weight), np.bincount(tie, weights=rows.weight * rows.loss)
@@ -142,7 +142,7 @@ def aurc(
     loss : array-like of shape (n,)
         Loss of each row, not negative; 0/1 errors (boolean) in the usual case.
     confidence : array-like of shape (n,)
-        Finite confidences; the highest are accepted first.
+        Finite confidences; the highest are selected first.
     convention : {"grouped", "mean", "trapezoid", "trapezoid_origin"}, default="grouped"
         How the area is taken, see the table at the head of this module. Only ``"grouped"`` is independent of the row
         order where confidences tie; the others take tied rows in the order given.
@@ -190,7 +190,7 @@ def optimal_aurc(
     optimum: Optimum = "exact",
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """AURC of the best confidence for given losses: rows accepted in order of rising loss.
+    """AURC of the best confidence for given losses: rows selected in order of rising loss.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def _check_convention(convention: str) -> None:
 
 
 def _area_of_ordered(loss: FloatArray, weight: FloatArray, convention: Convention) -> float:
-    """Area for rows in order of acceptance, each a point of its own.
+    """Area for rows in order of selection, each a point of its own.
 
     Every convention is the sum S of the risks at the positions 1 ... W plus a correction at the ends.
     """

@@ -1,13 +1,13 @@
-"""What classifier and reviewers achieve together: deferred decisions are replaced by the reviewers', then any metric.
+"""What classifier and reviewers achieve together: rejected decisions are replaced by the reviewers', then any metric.
 
 ::
 
     selected rows   the classifier's decision ──┐
                                                 ├──► one decision per row ──► metric over all rows
-    deferred rows   the reviewer's decision ────┘
+    rejected rows   the reviewer's decision ────┘
                     given, or right with an assumed probability
 
-A selective metric rewards a classifier for deferring what is hard; the team score also counts what becomes of it.
+A selective metric rewards a classifier for rejecting what is hard; the team score also counts what becomes of it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ReviewedRows(NamedTuple):
 
     y_true: LabelArray
     y_pred: LabelArray
-    deferred: BoolArray
+    rejected: BoolArray
     weight: FloatArray | None
 
 
@@ -75,9 +75,9 @@ def team_predictions(y_pred: ArrayLike, selected: ArrayLike, *, reviewer_labels:
     array([0, 1, 0, 1])
     """
     predicted = _check_labels(y_pred, "y_pred")
-    deferred = ~check_selected(selected, len(predicted))
+    rejected = ~check_selected(selected, len(predicted))
     labels = _check_labels(reviewer_labels, "reviewer_labels", len(predicted))
-    return _with_reviews(predicted, deferred, _reviews_given(labels, deferred, predicted))
+    return _with_reviews(predicted, rejected, _reviews_given(labels, rejected, predicted))
 
 
 def team_score(
@@ -111,7 +111,7 @@ def team_score(
         Decisions of the reviewers; those of selected rows are not read and may be missing. Either these or
         `reviewer_accuracy`.
     reviewer_accuracy : float in [0, 1] or mapping of label to float, optional
-        Assumed probability that a reviewer decides a deferred row rightly, for all rows or for each true class. A wrong
+        Assumed probability that a reviewer decides a rejected row rightly, for all rows or for each true class. A wrong
         decision is any of the other labels of `y_true`, each with the same probability. Rows are decided
         independently.
     sample_weight : array-like of shape (n,), optional
@@ -138,9 +138,9 @@ def team_score(
     -----
     Usual in learning to defer. A review fee is no part of the score, because the reviewers' decisions count like any
     other: with :func:`~aucross.evaluation.expected_cost` pass ``review_cost=0`` and add the fee times the share of
-    deferred rows.
+    rejected rows.
 
-    The exact expectation is one call of the metric: each deferred row takes part once with
+    The exact expectation is one call of the metric: each rejected row takes part once with
     every label, weighted by the probability of that label.
 
     Reviewers who see only hard rows may be less accurate than on average: prefer labels of reviewed rows, or an
@@ -148,7 +148,7 @@ def team_score(
 
     Examples
     --------
-    Two of six rows are deferred; the classifier is wrong on one of the others:
+    Two of six rows are rejected; the classifier is wrong on one of the others:
 
     >>> from sklearn.metrics import accuracy_score, f1_score
     >>> from aucross.evaluation.team import team_score
@@ -173,7 +173,7 @@ def team_score(
             "reviewed, else an assumed accuracy such as 0.9"
         )
     if reviewer_labels is not None:
-        team = team_predictions(rows.y_pred, ~rows.deferred, reviewer_labels=reviewer_labels)
+        team = team_predictions(rows.y_pred, ~rows.rejected, reviewer_labels=reviewer_labels)
         return score(rows.y_true, team, rows.weight)
     classes, probability = _label_probabilities(rows, reviewer_accuracy)
     if _is_linear(metric) if linear is None else linear:
@@ -183,7 +183,7 @@ def team_score(
     is_legacy = isinstance(random_state, np.random.RandomState)
     rng = np.random.default_rng(random_state.randint(2**31 - 1) if is_legacy else random_state)
     teams = (
-        _with_reviews(rows.y_pred, rows.deferred, _draw_reviews(classes, probability, rng)) for _ in range(int(n_draws))
+        _with_reviews(rows.y_pred, rows.rejected, _draw_reviews(classes, probability, rng)) for _ in range(int(n_draws))
     )
     return float(np.mean([score(rows.y_true, team, rows.weight) for team in teams]))
 
@@ -219,14 +219,14 @@ def _check_labels(values: ArrayLike, name: str, n_rows: int | None = None) -> La
     return labels
 
 
-def _reviews_given(labels: LabelArray, deferred: BoolArray, predicted: LabelArray) -> LabelArray:
-    """The reviewers' labels of deferred rows, in the type of the classifier's labels."""
-    reviews = labels[deferred]
+def _reviews_given(labels: LabelArray, rejected: BoolArray, predicted: LabelArray) -> LabelArray:
+    """The reviewers' labels of rejected rows, in the type of the classifier's labels."""
+    reviews = labels[rejected]
     missing = np.array([is_missing(review) for review in reviews.tolist()], dtype=bool)
     if missing.any():
         raise ValueError(
-            f"reviewer_labels must hold a label for every deferred row, got {int(missing.sum())} missing of "
-            f"{len(reviews)}, the first in row {int(np.flatnonzero(deferred)[np.argmax(missing)])}"
+            f"reviewer_labels must hold a label for every rejected row, got {int(missing.sum())} missing of "
+            f"{len(reviews)}, the first in row {int(np.flatnonzero(rejected)[np.argmax(missing)])}"
         )
     # Placeholders such as NaN and None change the type of the array; the labels themselves must fit.
     converted = _converted(np.array(reviews.tolist()) if len(reviews) else reviews, predicted.dtype)
@@ -248,18 +248,18 @@ def _converted(labels: LabelArray, dtype: np.dtype[Any]) -> LabelArray | None:
     return converted if np.array_equal(converted, labels) else None
 
 
-def _with_reviews(predicted: LabelArray, deferred: BoolArray, reviews: LabelArray) -> LabelArray:
-    """Put the reviewers' decisions, one for each deferred row, among those of the classifier."""
+def _with_reviews(predicted: LabelArray, rejected: BoolArray, reviews: LabelArray) -> LabelArray:
+    """Put the reviewers' decisions, one for each rejected row, among those of the classifier."""
     decisions = predicted.astype(np.result_type(predicted, reviews)) if len(reviews) else predicted.copy()
-    decisions[deferred] = reviews
+    decisions[rejected] = reviews
     return decisions
 
 
 def _label_probabilities(rows: ReviewedRows, reviewer_accuracy: Any) -> tuple[LabelArray, FloatArray]:
-    """The labels, and the probability of each of them for each deferred row."""
+    """The labels, and the probability of each of them for each rejected row."""
     classes, codes = np.unique(rows.y_true, return_inverse=True)
     accuracy = _accuracy_by_class(reviewer_accuracy, classes)
-    if rows.deferred.any() and len(classes) < 2 and (accuracy < 1).any():
+    if rows.rejected.any() and len(classes) < 2 and (accuracy < 1).any():
         raise ValueError(
             f"y_true must hold at least two labels, got {classes.tolist()}: a reviewer who errs needs another label; "
             "pass reviewer_labels"
@@ -267,7 +267,7 @@ def _label_probabilities(rows: ReviewedRows, reviewer_accuracy: Any) -> tuple[La
     n_others = max(len(classes) - 1, 1)
     by_class = np.repeat(((1 - accuracy) / n_others)[:, None], len(classes), axis=1)
     np.fill_diagonal(by_class, accuracy)
-    return classes, by_class[codes[rows.deferred]]
+    return classes, by_class[codes[rows.rejected]]
 
 
 def _accuracy_by_class(reviewer_accuracy: Any, classes: LabelArray) -> FloatArray:
@@ -290,17 +290,17 @@ def _accuracy_by_class(reviewer_accuracy: Any, classes: LabelArray) -> FloatArra
 def _rows_with_every_label(
     rows: ReviewedRows, classes: LabelArray, probability: FloatArray
 ) -> tuple[LabelArray, LabelArray, FloatArray]:
-    """Labels, decisions and weights in which each deferred row occurs with every label, by its probability."""
+    """Labels, decisions and weights in which each rejected row occurs with every label, by its probability."""
     weight = np.ones(len(rows.y_true)) if rows.weight is None else rows.weight
-    deferred, selected = np.flatnonzero(rows.deferred), np.flatnonzero(~rows.deferred)
-    true = np.concatenate((rows.y_true[selected], np.repeat(rows.y_true[deferred], len(classes))))
-    team = np.concatenate((rows.y_pred[selected], np.tile(classes, len(deferred))))
-    shares = np.concatenate((weight[selected], (weight[deferred, None] * probability).ravel()))
+    rejected, selected = np.flatnonzero(rows.rejected), np.flatnonzero(~rows.rejected)
+    true = np.concatenate((rows.y_true[selected], np.repeat(rows.y_true[rejected], len(classes))))
+    team = np.concatenate((rows.y_pred[selected], np.tile(classes, len(rejected))))
+    shares = np.concatenate((weight[selected], (weight[rejected, None] * probability).ravel()))
     return true, team, shares
 
 
 def _draw_reviews(classes: LabelArray, probability: FloatArray, rng: np.random.Generator) -> LabelArray:
-    """One label for each deferred row."""
+    """One label for each rejected row."""
     drawn = rng.random(len(probability))
     # Cumulative probabilities may end a little below 1; the last label takes the rest.
     choice = (drawn[:, None] >= np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)

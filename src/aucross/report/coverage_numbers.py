@@ -7,7 +7,7 @@ from typing import Any
 
 from aucross.evaluation.auc_metrics import oracle_curve, selective_auc, selective_ks
 from aucross.evaluation.calibration import expected_calibration_error, selective_brier
-from aucross.evaluation.coverage import positives_deferred
+from aucross.evaluation.coverage import positives_for_review
 from aucross.evaluation.evaluate import evaluate_selections
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard
 from aucross.evaluation.results import bootstrap_spread
@@ -60,15 +60,15 @@ def coverage_numbers(
 
 
 def _counts(mask: BoolArray) -> dict[str, int]:
-    accepted = int(mask.sum())
-    return {"n_automatic": accepted, "n_review": len(mask) - accepted}
+    selected = int(mask.sum())
+    return {"n_automatic": selected, "n_review": len(mask) - selected}
 
 
 def _further_numbers(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
     calibration = (selective_brier, expected_calibration_error)
     return {
         "selective_ks": _of_scores(selective_ks, rows, mask),
-        "positives_deferred": positives_deferred(rows.positive, mask, sample_weight=rows.weight),
+        "positives_for_review": positives_for_review(rows.positive, mask, sample_weight=rows.weight),
         **{metric.name: _of_scores(metric, rows, mask) if rows.is_probability else None for metric in calibration},
     }
 
@@ -80,11 +80,12 @@ def _of_scores(metric: Any, rows: ReportRows, mask: BoolArray) -> float:
 def base_rate(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
     """What the selection does to the share of positives, with the limits of the guard and its verdict."""
     check: BaseRateCheck = BaseRateGuard().check(rows.positive, mask, sample_weight=rows.weight, warn=False)
-    names = ("positive_rate", "selected_positive_rate", "shift", "rarer_class", "relative_shift", "deferred")
-    numbers = {name: getattr(check, name) for name in (*names, "rarer_deferred", "deferral_ratio", "chance")}
-    limits = {name: getattr(check.guard, name) for name in ("max_shift", "max_relative_shift", "max_deferral_ratio")}
+    names = ("positive_rate", "shift", "rarer_class", "relative_shift", "for_review")
+    numbers = {name: getattr(check, name) for name in (*names, "rarer_for_review", "review_ratio", "chance")}
+    limits = {name: getattr(check.guard, name) for name in ("max_shift", "max_relative_shift", "max_review_ratio")}
     return {
         **numbers,
+        "automatic_positive_rate": check.selected_positive_rate,
         **limits,
         "significance": check.guard.significance,
         "exceeded": list(check.exceeded),

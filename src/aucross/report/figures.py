@@ -2,7 +2,7 @@
 
 Each chart is a figure (traces and layout, as plotly's JavaScript takes them) and one frame per coverage: the traces
 and parts of the layout that are different there. Colours are those of Okabe and Ito, and no two lines or areas differ
-by colour alone: lines have dashes of their own, deferred rows are hatched.
+by colour alone: lines have dashes of their own, rejected rows are hatched.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def position(score: float, scale: str) -> float:
 
 
 def distribution_chart(summary: Summary) -> Chart:
-    """Scores of each class, automatic rows filled and deferred rows hatched, with the band over both."""
+    """Scores of each class, automatic rows filled and rejected rows hatched, with the band over both."""
     score = summary["score"]
     edges = [position(edge, score["scale"]) for edge in score["bin_edges"]]
     bars = {
@@ -105,11 +105,11 @@ def distribution_chart(summary: Summary) -> Chart:
     }
     traces = []
     for axis, name, color in (("y", positive_name(summary), VERMILION), ("y2", negative_name(summary), BLUE)):
-        for deferred in (False, True):
-            state = "review" if deferred else "automatic"
+        for rejected in (False, True):
+            state = "review" if rejected else "automatic"
             hover = f"%{{y:.1%}} of {_safe(name)} {state}<extra></extra>"
-            marker = {"color": color, "line": {"color": color, "width": 0.8 if deferred else 0}}
-            if deferred:
+            marker = {"color": color, "line": {"color": color, "width": 0.8 if rejected else 0}}
+            if rejected:
                 hatch = {"shape": "/", "fgcolor": color, "bgcolor": "#ffffff", "size": 5, "solidity": 0.35}
                 marker = {**marker, "color": "#ffffff", "pattern": hatch}
             traces.append({"type": "bar", "yaxis": axis, "marker": marker, "hovertemplate": hover, **bars})
@@ -128,9 +128,9 @@ def distribution_chart(summary: Summary) -> Chart:
     def frame(entry: Entry) -> Frame:
         heights = []
         for name in ("positive", "negative"):
-            deferred = entry["deferred_shares"][name]
-            answered = [max(0.0, a - d) for a, d in zip(score["shares"][name], deferred, strict=True)]
-            heights += [answered, deferred]
+            rejected = entry["review_shares"][name]
+            answered = [max(0.0, a - d) for a, d in zip(score["shares"][name], rejected, strict=True)]
+            heights += [answered, rejected]
         traces = {str(number): {"y": y} for number, y in enumerate(heights)}
         shapes, labels = _band_marks(entry, score["scale"], shown)
         return {"traces": traces, "layout": {"shapes": shapes, "annotations": [*panels, *labels]}}
@@ -163,7 +163,7 @@ def _panel_label(name: str, panel: str) -> dict[str, Any]:
 
 
 def _band_marks(entry: Entry, scale: str, shown: list[float]) -> tuple[list[Any], list[Any]]:
-    """The band as a shaded area with dashed ends, and its label; nothing where no single interval is deferred."""
+    """The band as a shaded area with dashed ends, and its label; nothing where no single interval is rejected."""
     bands = [band for band in entry["bands"] if not band["empty"]]
     if len(entry["bands"]) != 1 or not bands:
         return [], []

@@ -72,8 +72,8 @@ def _package(part: Any) -> str:
 def limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[str]:
     """What the numbers do not say, in plain words; the first ones always, the others where they apply."""
     at = rows.coverages.index(coverage)
-    accepted = rows.selected[at]
-    smaller = int(min(rows.positive[accepted].sum(), (~rows.positive[accepted]).sum()))
+    selected = rows.selected[at]
+    smaller = int(min(rows.positive[selected].sum(), (~rows.positive[selected]).sum()))
     said = [limit.format(coverage=f"{coverage:g}") for limit in _ALWAYS]
     if not rows.is_probability:
         said.append("The scores are decision values, not probabilities: there is no calibration to check.")

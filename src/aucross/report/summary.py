@@ -24,9 +24,9 @@ from aucross.evaluation.promise import PromiseWarning, promise_selective
 from aucross.report import formats
 from aucross.report.coverage_numbers import base_rate, coverage_numbers
 from aucross.report.curves import bin_edges, class_shares, roc_and_cap
-from aucross.report.deferral import feature_differences, score_summary
 from aucross.report.group_tables import group_tables
 from aucross.report.method import limits, method_card
+from aucross.report.review_differences import feature_differences, score_summary
 from aucross.report.rows import GRID, ReportRows, read_rows
 from aucross.report.score_bands import score_bands
 from aucross.system.text import exact_percent, json_ready
@@ -169,7 +169,7 @@ def _entries(rows: ReportRows, features: Any, edges: Any, **options: Any) -> lis
         {
             **numbers[index],
             "base_rate": base_rate(rows, mask),
-            "deferred_shares": class_shares(rows, edges, ~mask),
+            "review_shares": class_shares(rows, edges, ~mask),
             "curve": roc_and_cap(rows, mask),
             "deciles": decile_rows(rows.positive[mask], rows.score[mask], rows.weights[mask], options["confidence"]),
             "scores": {"automatic": score_summary(rows, mask), "review": score_summary(rows, ~mask)},

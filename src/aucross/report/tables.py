@@ -79,7 +79,7 @@ def numbers(summary: Summary, entry: Entry) -> list[Number]:
         metric("selective_ks", area),
         metric("selective_accuracy", percent),
         metric("positive_rate", percent),
-        metric("positives_deferred", percent),
+        metric("positives_for_review", percent),
         Number("oracle_auc", "AUC of the Oracle", area(entry["oracle_auc"])),
         Number("max_probability_auc", f"AUC by {rival(summary)}", area(entry["max_probability_auc"])),
         Number("band", "Band of scores for review", band_text(summary, entry)),
@@ -146,7 +146,7 @@ def decile_table(summary: Summary, entry: Entry) -> Table:
 
 
 def score_table(entry: Entry) -> Table:
-    """Scores of answered and of deferred rows."""
+    """Scores of answered and of rejected rows."""
     parts = {"Automatic": entry["scores"]["automatic"], "Review": entry["scores"]["review"]}
     shares = list((parts["Automatic"]["quantiles"] or parts["Review"]["quantiles"]).items())
     columns = ("Rows", "Number", "Mean score", *(f"{exact_percent(float(share))} below" for share, _ in shares))
@@ -163,7 +163,7 @@ def score_table(entry: Entry) -> Table:
 
 
 def feature_table(entry: Entry) -> Table:
-    """Columns in which deferred and automatic rows differ most."""
+    """Columns in which rejected and automatic rows differ most."""
     rows = []
     for feature in entry["features"]:
         form = formats.percent if feature["kind"] in ("category", "missing") else formats.quantity
@@ -193,7 +193,7 @@ def group_table(summary: Summary, entry: Entry) -> Table:
             _estimate(group, "achieved_coverage", formats.percent),
             _estimate(group, "selective_auc", formats.area),
             formats.percent(group["positive_rate"]),
-            formats.percent(group["positives_deferred"]),
+            formats.percent(group["positives_for_review"]),
             "within limits" if group["base_rate_ok"] else "limit exceeded",
         )
         for group in entry["groups"]
@@ -219,7 +219,7 @@ def gap_table(summary: Summary, entry: Entry) -> Table:
     """The largest differences between groups, beside what chance alone would make of equal groups."""
     rows = []
     for gap in entry["group_gaps"]:
-        if gap["metric"] not in ("achieved_coverage", "selective_auc", "positives_deferred"):
+        if gap["metric"] not in ("achieved_coverage", "selective_auc", "positives_for_review"):
             continue
         form = formats.area if gap["metric"] == "selective_auc" else formats.percent
         name = words_for(gap["metric"], positive=positive_name(summary))
@@ -236,7 +236,7 @@ def guard_table(summary: Summary, entry: Entry) -> Table:
     rarer = positive_name(summary) if rate["rarer_class"] == "positive" else negative_name(summary)
     verdict = {
         name: "exceeded" if name in rate["exceeded"] else "within"
-        for name in ("max_shift", "max_relative_shift", "max_deferral_ratio")
+        for name in ("max_shift", "max_relative_shift", "max_review_ratio")
     }
     rows = [
         (
@@ -253,9 +253,9 @@ def guard_table(summary: Summary, entry: Entry) -> Table:
         ),
         (
             f"How often {rarer} goes to review, as a multiple of any row",
-            formats.times(rate["deferral_ratio"]),
-            f"up to {formats.times(rate['max_deferral_ratio'])}",
-            verdict["max_deferral_ratio"],
+            formats.times(rate["review_ratio"]),
+            f"up to {formats.times(rate['max_review_ratio'])}",
+            verdict["max_review_ratio"],
         ),
     ]
     return Table(("Measure", "Value", "Limit", "Verdict"), rows)
@@ -275,7 +275,7 @@ def coverage_table(summary: Summary) -> Table:
             formats.area(entry["max_probability_auc"]),
             formats.area(entry["selective_gini"]),
             formats.percent(entry["positive_rate"]),
-            formats.percent(entry["positives_deferred"]),
+            formats.percent(entry["positives_for_review"]),
             band_text(summary, entry),
         )
         for entry in summary["coverages"]

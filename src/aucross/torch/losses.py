@@ -73,12 +73,12 @@ def selective_net_loss(
     NOTE[DIFF]: Geifman and El-Yaniv (2019) put `alpha` around the first two terms, which halves the penalty at 0.5;
     ``alpha_scales_penalty=True`` is that reading.
     """
-    accepted = torch.sigmoid(selection)
-    mean_accepted = weighted_mean(accepted, weight)
+    selected = torch.sigmoid(selection)
+    mean_selected = weighted_mean(selected, weight)
     losses = functional.cross_entropy(prediction, labels, reduction="none")
-    # Where nothing is accepted the ratio has no value; the penalty then moves the selection.
-    risk = weighted_mean(losses * accepted, weight) / mean_accepted.clamp(min=torch.finfo(accepted.dtype).tiny)
-    shortfall = penalty * torch.relu(coverage - mean_accepted) ** 2
+    # Where nothing is selected the ratio has no value; the penalty then moves the selection.
+    risk = weighted_mean(losses * selected, weight) / mean_selected.clamp(min=torch.finfo(selected.dtype).tiny)
+    shortfall = penalty * torch.relu(coverage - mean_selected) ** 2
     if alpha_scales_penalty:
         shortfall = alpha * shortfall
     return alpha * risk + shortfall + (1 - alpha) * cross_entropy(auxiliary, labels, weight)

@@ -101,7 +101,7 @@ class NetworkMethod(ABC):
 
     @torch.no_grad()
     def coverage(self, outputs: Outputs, weight: Tensor | None) -> Tensor:
-        """The share of a batch that the network would accept."""
+        """The share of a batch that the network would select."""
         return weighted_mean(torch.sigmoid(self.answers(outputs).selection), weight)
 
 
@@ -125,7 +125,7 @@ class CrossEntropy(NetworkMethod):
         return Answers(functional.softmax(values, dim=1), first - others.logsumexp(1))
 
     def coverage(self, outputs: Outputs, weight: Tensor | None) -> Tensor:  # noqa: ARG002
-        """A plain classifier accepts every row."""
+        """A plain classifier selects every row."""
         return torch.ones((), dtype=torch.float64, device=outputs["prediction"].device)
 
 

@@ -307,7 +307,7 @@ def prediction_head(n_features: int, hidden: Sequence[int], n_outputs: int) -> n
 def selection_head(n_features: int, coverage: float) -> nn.Module:
     """The selection head of the paper's appendix: 128 units, normalisation, ReLU, 64 units, one output.
 
-    NOTE[DIFF]: the last bias starts where the sigmoid is the coverage to train for. From 0, which accepts half, the
+    NOTE[DIFF]: the last bias starts where the sigmoid is the coverage to train for. From 0, which selects half, the
     penalty of the first steps drives every output so high that its sigmoid is 1 and nothing is learnt any more.
     """
     last = nn.Linear(64, 1)

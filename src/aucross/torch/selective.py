@@ -114,8 +114,8 @@ class NetworkSelection(SelectiveClassifier):
 
     _n_rows: int
 
-    def _review_facts(self, rows: ScoredRows, deferred: IndexArray, rule: BandRule) -> ReviewFacts:  # noqa: ARG002
-        rows = rows.take(deferred)
+    def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:  # noqa: ARG002
+        rows = rows.take(rejected)
         selection = rows.rule_input.score
         shown = rows.score if rows.score.ndim == 1 else rows.confidence
         return ReviewFacts(shown, -selection, shown, _reasons(expit(selection), rows.predicted, rows.confidence))
@@ -146,7 +146,7 @@ def _warn_if_trained_on(rows: IndexArray, earlier: IndexArray) -> None:
 
 def _reasons(kept: FloatArray, labels: NDArray[Any], probability: FloatArray) -> list[str]:
     return [
-        f"the network would answer {percent(accepted)} of such cases; it is {percent(share)} sure of "
+        f"the network would answer {percent(selected)} of such cases; it is {percent(share)} sure of "
         f"{label_text(label)}"
-        for accepted, label, share in zip(kept.tolist(), labels.tolist(), probability.tolist(), strict=True)
+        for selected, label, share in zip(kept.tolist(), labels.tolist(), probability.tolist(), strict=True)
     ]

@@ -269,7 +269,7 @@ class AUCSurfaceDisplay:
         colors = colormaps[cmap].with_extremes(under=LIGHT_GREY)
         options = {"cmap": colors, "vmin": low, "vmax": high, "rasterized": True, **kwargs}
         self.surface_ = ax.pcolormesh(*edges, auc, **options)
-        words = "AUC of the accepted rows" + ("\n(grey: no gain over all rows)" if extend == "min" else "")
+        words = "AUC of the selected rows" + ("\n(grey: no gain over all rows)" if extend == "min" else "")
         self.colorbar_ = ax.figure.colorbar(self.surface_, ax=ax, label=words, extend=extend)
         self.colorbar_.formatter.set_useOffset(False)
         if min(auc.shape) >= _BINS_WITH_CONTOURS:

@@ -42,14 +42,14 @@ _ROWS_WITH_CELLS = 40
 
 
 class CAPDisplay:
-    """Cumulative accuracy profile of all rows and of the accepted ones.
+    """Cumulative accuracy profile of all rows and of the selected ones.
 
     Parameters
     ----------
     before : CAPCurve
         Profile of all rows.
     after : CAPCurve, optional
-        Profile of the accepted rows.
+        Profile of the selected rows.
     removed : array-like of shape (n_points - 1,), bool, optional
         Which pieces of the curve `before` are rejected, for :meth:`plot_removal`.
     name : str, optional
@@ -63,12 +63,12 @@ class CAPDisplay:
         All panels.
     line_ : matplotlib Line2D
         The profile of all rows.
-    accepted_line_ : matplotlib Line2D or None
-        The profile of the accepted rows.
+    selected_line_ : matplotlib Line2D or None
+        The profile of the selected rows.
 
     Notes
     -----
-    If the accepted rows hold no positive, their profile is undefined and not drawn; without negatives it is the
+    If the selected rows hold no positive, their profile is undefined and not drawn; without negatives it is the
     diagonal. The legend says so in both cases, since there is no AUC.
 
     Examples
@@ -172,7 +172,7 @@ class CAPDisplay:
         y_score : array-like of shape (n_samples,)
             Scores of the positive class.
         selected : array-like of shape (n_samples,), bool, optional
-            Mask of the accepted rows; without it only the profile of all rows is drawn.
+            Mask of the selected rows; without it only the profile of all rows is drawn.
         sample_weight, removal, ax, name, **kwargs
             As in :meth:`from_estimator`.
 
@@ -205,10 +205,10 @@ class CAPDisplay:
         relative : bool, default=True
             Axes in shares of rows and of positives; otherwise in numbers, as in the paper's Figure 1.
         areas : bool, default=False
-            Mark the areas A and B, whose share A / (A + B) is the Gini coefficient; of the accepted rows if there is a
+            Mark the areas A and B, whose share A / (A + B) is the Gini coefficient; of the selected rows if there is a
             selection.
         **kwargs : dict
-            Arguments of the line of the accepted rows, or of all rows if there is no selection.
+            Arguments of the line of the selected rows, or of all rows if there is no selection.
 
         Returns
         -------
@@ -221,10 +221,10 @@ class CAPDisplay:
         self.line_ = _draw_profile(
             ax, self.before, relative, f"all rows: {_quality(self.before)}", line=with_defaults(given, **first)
         )
-        self.accepted_line_ = None
+        self.selected_line_ = None
         if self.after is not None:
-            share = f"accepted rows, {percent(self.after.n_rows / self.before.n_rows)}: {_quality(self.after)}"
-            self.accepted_line_ = _draw_profile(ax, self.after, relative, share, line=with_defaults(kwargs, color=BLUE))
+            share = f"selected rows, {percent(self.after.n_rows / self.before.n_rows)}: {_quality(self.after)}"
+            self.selected_line_ = _draw_profile(ax, self.after, relative, share, line=with_defaults(kwargs, color=BLUE))
         if areas:
             _draw_areas(ax, self.after or self.before, relative)
         _finish(ax, self.before, relative)
@@ -257,7 +257,7 @@ class CAPDisplay:
             )
         panels = panels_for(ax, 2, (9.6, 4.6))
         _shade_removed(panels[0], self.before, self.removed)
-        self.line_, self.accepted_line_ = (
+        self.line_, self.selected_line_ = (
             _draw_profile(panel, curve, False, "profile", line={"color": BLUE}, perfect_color=DARK_GREY)
             for panel, curve in zip(panels, (self.before, self.after), strict=True)
         )
@@ -345,7 +345,7 @@ def _finish(ax: Any, curve: CAPCurve, relative: bool) -> None:
     ax.plot([], [], color=GREY, linewidth=1, linestyle=":", label="perfect ranking")
     kind = "share" if relative else "number"
     ax.set(xlabel=f"{kind} of rows, by falling score", ylabel=f"{kind} of positives among them")
-    ax.set(xlim=(0, end[0] or 1.0), ylim=(0, 1.03 * end[1] or 1.0))  # nothing accepted: an empty picture
+    ax.set(xlim=(0, end[0] or 1.0), ylim=(0, 1.03 * end[1] or 1.0))  # nothing selected: an empty picture
     if relative:
         ax.set_aspect("equal")
     else:

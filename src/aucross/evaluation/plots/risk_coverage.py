@@ -38,8 +38,8 @@ from aucross.system.text import exact_percent
 RiskKind = Literal["selective", "generalized"]
 
 _RISK_LABELS = {
-    "selective": "risk: mean loss of the accepted rows",
-    "generalized": "generalised risk: loss of the accepted rows\nspread over all rows",
+    "selective": "risk: mean loss of the selected rows",
+    "generalized": "generalised risk: loss of the selected rows\nspread over all rows",
 }
 _AREA_NAMES = {"selective": "AURC", "generalized": "AUGRC"}
 
@@ -48,14 +48,14 @@ _POINTS_WITH_MARKS = 40
 
 
 class RiskCoverageDisplay:
-    """The risk of the accepted rows against the coverage.
+    """The risk of the selected rows against the coverage.
 
     Parameters
     ----------
     coverage : array-like of shape (n_points,)
         Coverage reached.
     risk : array-like of shape (n_points,)
-        Risk of the accepted rows.
+        Risk of the selected rows.
     low, high : array-like of shape (n_points,), optional
         Ends of the intervals.
     optimal : pair of array-like, optional
@@ -191,9 +191,9 @@ class RiskCoverageDisplay:
         loss : array-like of shape (n_samples,)
             Loss of each row, not negative; ``y_pred != y_true`` in the usual case.
         confidence : array-like of shape (n_samples,)
-            Finite confidences; the highest are accepted first.
+            Finite confidences; the highest are selected first.
         kind : {"selective", "generalized"}, default="selective"
-            The mean loss of the accepted rows with the AURC in the legend, or this loss spread over all rows with the
+            The mean loss of the selected rows with the AURC in the legend, or this loss spread over all rows with the
             AUGRC.
         optimal : bool, default=False
             Add the best order of the rows.
@@ -284,7 +284,7 @@ class RiskCoverageDisplay:
             **{"label": self._label(self.name if name is None else name), "zorder": 3, **marks, **kwargs},
         )
         level = "" if self.interval_ is None else f"\n(shaded: {exact_percent(self.confidence_level)} interval)"
-        ax.set(xlabel="coverage: share of rows accepted", ylabel=_RISK_LABELS[self.kind] + level)
+        ax.set(xlabel="coverage: share of rows selected", ylabel=_RISK_LABELS[self.kind] + level)
         ax.set_ylim(bottom=0)
         draw_grid(ax)
         if ax.get_legend_handles_labels()[1]:

@@ -1,4 +1,4 @@
-"""AUC of the accepted rows over a grid of bands, read from prefix sums.
+"""AUC of the selected rows over a grid of bands, read from prefix sums.
 
 The grid is one of quantiles: bins of equal weight, or every score if they are few. A band begins with one bin and ends
 with another; those that keep the coverage form a strip along the diagonal::
@@ -29,7 +29,7 @@ _BINS_ACROSS, _FEWEST_BINS, _MOST_BINS = 40, 300, 600
 
 @dataclass(frozen=True, eq=False)
 class AUCSurface:
-    """AUC of the accepted rows for bands on a grid of quantiles.
+    """AUC of the selected rows for bands on a grid of quantiles.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def auc_surface(
     n_bins: int | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> AUCSurface:
-    """AUC of the accepted rows for all bands of a grid that keep the coverage.
+    """AUC of the selected rows for all bands of a grid that keep the coverage.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def auc_surface(
     y_score : array-like of shape (n,)
         Finite scores.
     coverage : float in (0, 1)
-        Least share of the weight to accept.
+        Least share of the weight to select.
     n_bins : int, optional
         Number of bins of the scores; by default 300 to 600, the more the higher the coverage. If there are no more
         distinct scores than that, each is a bin and the surface is exact.
@@ -108,7 +108,7 @@ def auc_surface(
 def check_below_one(coverage: float) -> float:
     """Return a coverage in (0, 1), at which something may be rejected."""
     if check_coverage(coverage) == 1.0:
-        raise ValueError("coverage must be below 1 for a surface, got 1: only the empty band accepts every row")
+        raise ValueError("coverage must be below 1 for a surface, got 1: only the empty band selects every row")
     return float(coverage)
 
 

@@ -20,11 +20,11 @@ _ROWS_AT_A_TIME = 2**16
 
 
 class _Means(NamedTuple):
-    """Mean of a trait among answered and deferred rows at each coverage, and the difference in standard deviations."""
+    """Mean of a trait among answered and rejected rows at each coverage, and the difference in standard deviations."""
 
     trait: Trait
-    accepted: FloatArray
-    deferred: FloatArray
+    selected: FloatArray
+    rejected: FloatArray
     difference: FloatArray
 
 
@@ -43,11 +43,11 @@ def score_summary(rows: ReportRows, chosen: BoolArray) -> dict[str, Any]:
 
 
 def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
-    """For each coverage the columns in which deferred and automatic rows differ most, the largest difference first.
+    """For each coverage the columns in which rejected and automatic rows differ most, the largest difference first.
 
     The difference is that of the means (of a category: of the share of one level), divided by the standard deviation
     over all rows, so that columns of any unit compare. A column enters with its most telling level, and once more if
-    deferred rows miss it more or less often.
+    rejected rows miss it more or less often.
     """
     found: list[list[dict[str, Any]]] = [[] for _ in rows.coverages]
     if X is None:
@@ -55,7 +55,7 @@ def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
     traits = (trait._replace(values=trait.values[rows.used]) for trait in traits_of(X))
     while part := list(islice(traits, _TRAITS_AT_A_TIME)):
         for means in _means(part, rows):
-            for entries, *numbers in zip(found, means.accepted, means.deferred, means.difference, strict=True):
+            for entries, *numbers in zip(found, means.selected, means.rejected, means.difference, strict=True):
                 if np.isfinite(numbers).all():
                     entries.append(_entry(means.trait, *numbers))
     return [_most_telling(entries) for entries in found]
@@ -72,16 +72,16 @@ def _means(traits: list[Trait], rows: ReportRows) -> Iterator[_Means]:
     values = np.where(known, values - center[:, None], 0.0)
     np.divide(values**2 @ rows.weights, weight, out=spread, where=weight > 0)
     total = values @ rows.weights  # 0 but for the rounding of the mean
-    sums, weights = _sums_of_deferred(values, rows), _sums_of_deferred(known, rows)
-    with np.errstate(invalid="ignore", divide="ignore"):  # none deferred, or a constant: NaN, left out later
-        deferred, accepted = sums / weights, (total - sums) / (weight - weights)
-        difference = (deferred - accepted) / np.sqrt(spread)
-    for trait, *numbers in zip(traits, (center + accepted).T, (center + deferred).T, difference.T, strict=True):
+    sums, weights = _sums_of_review(values, rows), _sums_of_review(known, rows)
+    with np.errstate(invalid="ignore", divide="ignore"):  # none rejected, or a constant: NaN, left out later
+        rejected, selected = sums / weights, (total - sums) / (weight - weights)
+        difference = (rejected - selected) / np.sqrt(spread)
+    for trait, *numbers in zip(traits, (center + selected).T, (center + rejected).T, difference.T, strict=True):
         yield _Means(trait, *numbers)
 
 
-def _sums_of_deferred(values: np.ndarray, rows: ReportRows) -> FloatArray:
-    """Weighted sum of each trait over the rows deferred at each coverage: shape (n_coverages, n_traits)."""
+def _sums_of_review(values: np.ndarray, rows: ReportRows) -> FloatArray:
+    """Weighted sum of each trait over the rows rejected at each coverage: shape (n_coverages, n_traits)."""
     total = np.zeros((len(rows.coverages), len(values)))
     for start in range(0, len(rows.score), _ROWS_AT_A_TIME):
         part = slice(start, start + _ROWS_AT_A_TIME)
@@ -89,13 +89,13 @@ def _sums_of_deferred(values: np.ndarray, rows: ReportRows) -> FloatArray:
     return total
 
 
-def _entry(trait: Trait, accepted: float, deferred: float, difference: float) -> dict[str, Any]:
+def _entry(trait: Trait, selected: float, rejected: float, difference: float) -> dict[str, Any]:
     return {
         "feature": trait.column,
         "kind": trait.kind,
         "level": trait.level,
-        "automatic": _shown(trait, accepted),
-        "review": _shown(trait, deferred),
+        "automatic": _shown(trait, selected),
+        "review": _shown(trait, rejected),
         "standardised_difference": float(difference),
     }
 

@@ -1,4 +1,4 @@
-"""Who is deferred: columns of every kind and library, compared by the same yardstick."""
+"""Who is rejected: columns of every kind and library, compared by the same yardstick."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.evaluation.judged_rows import JudgedRows
 from aucross.report.columns import MAX_LEVELS, traits_of
-from aucross.report.deferral import feature_differences
+from aucross.report.review_differences import feature_differences
 from aucross.report.rows import read_rows
 
 
@@ -151,9 +151,9 @@ def test_a_constant_column_tells_nothing():
 def test_weights_count_in_the_means():
     columns, y = make_columns()
     frame, weight = pd.DataFrame(columns), np.arange(400) % 3.0
-    deferred = ~around_one_half(columns["score"], 0.7)
+    rejected = ~around_one_half(columns["score"], 0.7)
     found = differences(frame, y, sample_weight=weight)["flag", "category"]
-    assert found["automatic"] == pytest.approx(np.average(columns["flag"][~deferred], weights=weight[~deferred]))
+    assert found["automatic"] == pytest.approx(np.average(columns["flag"][~rejected], weights=weight[~rejected]))
 
 
 def test_without_columns_nothing_is_compared():
@@ -162,7 +162,7 @@ def test_without_columns_nothing_is_compared():
     assert feature_differences(rows, None) == [[]] * len(rows.coverages)
 
 
-def test_a_classifier_that_defers_at_coverage_one_is_refused():
+def test_a_classifier_that_rejects_at_coverage_one_is_refused():
     columns, y = make_columns()
     nothing = judged_rows(columns, y, lambda score, coverage: np.zeros(len(score), dtype=bool))
     with pytest.raises(ValueError, match="clf must answer every row at coverage 1, got 400 rejected"):

@@ -1,0 +1,35 @@
+"""One word for each thing: Python selects and rejects rows; what leaves Python is automatic or for review."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted(path for kind in ("py", "html", "js") for path in (ROOT / "src" / "aucross").rglob(f"*.{kind}"))
+# "Accept" is read as approval of a loan; "defer" is a second word for "reject".
+OTHER_WORDS = re.compile(r"\w*(?:accept|defer)\w*", re.IGNORECASE)
+# Titles, names of fields of research, and a label for those who already use "reject" as one of theirs.
+ALLOWED = ("acceptance sampling", "learning to defer", '("reject", "deferred", "withheld")')
+
+
+def other_words(text: str) -> list[str]:
+    for allowed in ALLOWED:
+        text = text.replace(allowed, "")
+    return OTHER_WORDS.findall(text)
+
+
+def test_other_words_are_found_in_names_and_sentences():
+    assert other_words("n_accepted of learning to defer; Deferring") == ["n_accepted", "Deferring"]
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.relative_to(ROOT / "src").as_posix())
+def test_sources_say_select_and_reject(source):
+    assert other_words(source.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("term", ["selected, rejected", "automatic, review", "coverage", "band", "held out"])
+def test_the_glossary_explains(term):
+    assert f"\n{term}\n: " in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
