@@ -25,6 +25,7 @@ from aucross import (
     evaluate_groups,
     evaluate_selective,
     promise_selective,
+    selective_scorer,
 )
 from aucross.evaluation import BandDisplay, CoverageCurveDisplay
 from aucross.report import build_summary
@@ -91,6 +92,7 @@ CALLS = {
     "evaluate_groups": lambda clf: evaluate_groups(clf, X_test, y_test, by=REGION, n_bootstrap=3),
     "promise_selective": lambda clf: promise_selective(clf, X_test, y_test),
     "monitor": lambda clf: CoverageMonitor(clf).update(X_test),
+    "selective_scorer": lambda clf: selective_scorer()(clf, X_test, y_test),
     "labels of the monitor": lambda clf: CoverageMonitor(clf).update_labels(X_test, y_test),
     "report": lambda clf: build_summary(clf, X_test, y_test),
     "coverage curve": lambda clf: CoverageCurveDisplay.from_estimator(clf, X_test, y_test),
@@ -113,6 +115,16 @@ def test_queue_and_log_share_one_pass(clf, tmp_path):
     assert_each_row_once(clf)
 
 
+def test_the_log_scores_each_row_once_or_takes_scored_rows(clf, tmp_path):
+    with DecisionLog(tmp_path / "log.csv", clf) as log:
+        selected = log.decide(range(600), X_test)
+        assert_each_row_once(clf)
+        scored = clf.scored(X_test)
+        Watched.passes.clear()
+        assert np.array_equal(log.decide(range(600, 1200), scored), selected)
+    assert not Watched.passes
+
+
 def test_scored_rows_stand_for_rows_everywhere(clf):
     scored = clf.scored(X_test)
     evaluate_selective(clf, scored, y_test, n_bootstrap=0)
@@ -127,8 +139,14 @@ def test_scored_rows_stand_for_rows_everywhere(clf):
 def test_a_comparison_scores_each_classifier_once():
     ours, usual = (METHODS[name].fit(X_train, y_train) for name in ("AUCross", "SCross"))
     Watched.passes.clear()
-    compare_selective(ours, usual, X_test, y_test, n_bootstrap=3)
+    comparison = compare_selective(ours, usual, X_test, y_test, n_bootstrap=3, random_state=0)
     assert_each_row_once(ours, times=2)
+    pair = ours.scored(X_test), usual.scored(X_test)
+    Watched.passes.clear()
+    assert repr(compare_selective(ours, usual, pair, y_test, n_bootstrap=3, random_state=0)) == repr(comparison)
+    assert not Watched.passes
+    with pytest.raises(ValueError, match="scored rows must come from this classifier"):
+        compare_selective(ours, usual, pair[::-1], y_test, n_bootstrap=0)
 
 
 def test_scored_rows_of_another_classifier_are_refused():

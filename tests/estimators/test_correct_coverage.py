@@ -111,7 +111,9 @@ def test_centred_placement_stays_as_published_unless_asked():
     assert isinstance(as_published.band_rule_, CenteredBands)
     asked = make(AUCross, placement="centered", correct_coverage=True).fit(X, y)
     assert is_corrected(asked)
+    # All draws come before the placing: asking for a correction moves no centre.
     assert isinstance(asked.band_rule_.innermost, CenteredBands)
+    assert asked.band_rule_.innermost.center == as_published.band_rule_.center
 
 
 @every_method
@@ -165,6 +167,17 @@ def test_two_folds_of_too_few_rows_for_three_are_left_as_they_are(method):
 
 
 # ---- what it does ----
+
+
+@every_method
+@pytest.mark.parametrize("confidence", [None, 0.9])
+def test_a_correction_does_not_change_where_the_bands_are_placed(method, confidence):
+    corrected, plain = (
+        make(method, correct_coverage=correct, coverage_confidence=confidence).fit(X, y) for correct in (True, False)
+    )
+    placed, as_placed = corrected.band_rule_.innermost, plain.band_rule_.innermost
+    assert np.array_equal(corrected.held_out_.scores, plain.held_out_.scores)
+    assert [placed.band(coverage) for coverage in COVERAGES] == [as_placed.band(coverage) for coverage in COVERAGES]
 
 
 @pytest.mark.parametrize("method", [AUCross, AUCGate])

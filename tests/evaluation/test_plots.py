@@ -5,18 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import matplotlib as mpl
-
-mpl.use("Agg")  # before pyplot: tests need no screen
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from aucross import AUCross, PlugIn
+from aucross import AUCross
 from aucross.evaluation.plots import (
     AUCSurfaceDisplay,
     BandDisplay,
@@ -25,35 +20,9 @@ from aucross.evaluation.plots import (
     GroupGapDisplay,
     RiskCoverageDisplay,
 )
+from evaluation.drawn_rows import FEW, REGION, X_test, X_train, labels_of, y_test, y_train
 
-X, y = make_classification(1600, n_features=6, n_informative=3, flip_y=0.3, weights=[0.7], random_state=0)
-X_train, y_train, X_test, y_test = X[:800], y[:800], X[800:], y[800:]
-REGION = np.array(["west", "east", "north"])[np.random.default_rng(0).integers(0, 3, 800)]
-FEW = {"n_bootstrap": 20, "random_state": 0}
-
-
-@pytest.fixture(scope="module")
-def clf():
-    return AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X_train, y_train)
-
-
-@pytest.fixture(scope="module")
-def three_classes():
-    X3, y3 = make_classification(600, n_classes=3, n_informative=4, random_state=0)
-    return PlugIn(LogisticRegression(), random_state=0).fit(X3, y3), X3, y3
-
-
-@pytest.fixture(autouse=True)
-def _draw_and_close():
-    """Lay out every figure, so that a warning on the way fails the test."""
-    yield
-    for number in plt.get_fignums():
-        plt.figure(number).draw_without_rendering()
-    plt.close("all")
-
-
-def labels_of(ax) -> list[str]:
-    return ax.get_legend_handles_labels()[1]
+pytestmark = pytest.mark.usefixtures("_draw_and_close")
 
 
 def each_display(**calls):

@@ -2,56 +2,23 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
-
-mpl.use("Agg")  # before pyplot: tests need no screen
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from aucross import AUCGate, AUCross, SCross
+from aucross import AUCGate, AUCross
 from aucross.core import RankedScores, RejectionBand, oracle_band
 from aucross.evaluation import selective_auc
 from aucross.evaluation.plots import AUCSurfaceDisplay, BandDisplay, CAPDisplay, auc_surface, cap_curve
+from evaluation.drawn_rows import REGION, X_test, X_train, labels_of, y_test, y_train
 
-X, y = make_classification(1600, n_features=6, n_informative=3, flip_y=0.3, weights=[0.7], random_state=0)
-X_train, y_train, X_test, y_test = X[:800], y[:800], X[800:], y[800:]
-REGION = np.array(["west", "east", "north"])[np.random.default_rng(0).integers(0, 3, 800)]
+pytestmark = pytest.mark.usefixtures("_draw_and_close")
+
 
 # 20 rows by falling score, 7 of them positive, as in the paper's Figure 1.
 TWENTY = np.array([1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0])
 FALLING = -np.arange(20.0)
-
-
-@pytest.fixture(scope="module")
-def clf():
-    return AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X_train, y_train)
-
-
-@pytest.fixture(scope="module")
-def by_confidence():
-    return SCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X_train, y_train)
-
-
-@pytest.fixture(scope="module")
-def score(clf):
-    return clf.predict_proba(X_test)[:, 1]
-
-
-@pytest.fixture(autouse=True)
-def _draw_and_close():
-    """Lay out every figure, so that a warning on the way fails the test."""
-    yield
-    for number in plt.get_fignums():
-        plt.figure(number).draw_without_rendering()
-    plt.close("all")
-
-
-def labels_of(ax) -> list[str]:
-    return ax.get_legend_handles_labels()[1]
 
 
 # ---- the band on the scores ----

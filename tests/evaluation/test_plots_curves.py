@@ -2,65 +2,24 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
-
-mpl.use("Agg")  # before pyplot: tests need no screen
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-from aucross import AUCross, PlugIn, SCross, evaluate_selective
+from aucross import AUCross, evaluate_selective
 from aucross.core import RankedScores, oracle_band
 from aucross.evaluation import aurc, generalized_risk_curve, risk_coverage_curve, selective_auc
 from aucross.evaluation.plots import CoverageCurveDisplay, RiskCoverageDisplay
 from aucross.evaluation.plots.style import CURVE_STYLES
+from evaluation.drawn_rows import FEW, X_test, X_train, labels_of, y_test, y_train
 
-X, y = make_classification(1600, n_features=6, n_informative=3, flip_y=0.3, weights=[0.7], random_state=0)
-X_train, y_train, X_test, y_test = X[:800], y[:800], X[800:], y[800:]
-FEW = {"n_bootstrap": 20, "random_state": 0}
-
-
-@pytest.fixture(scope="module")
-def clf():
-    return AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X_train, y_train)
-
-
-@pytest.fixture(scope="module")
-def by_confidence():
-    return SCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X_train, y_train)
-
-
-@pytest.fixture(scope="module")
-def three_classes():
-    X3, y3 = make_classification(600, n_classes=3, n_informative=4, random_state=0)
-    return PlugIn(LogisticRegression(), random_state=0).fit(X3, y3), X3, y3
-
-
-@pytest.fixture(scope="module")
-def score(clf):
-    return clf.predict_proba(X_test)[:, 1]
+pytestmark = pytest.mark.usefixtures("_draw_and_close")
 
 
 @pytest.fixture(scope="module")
 def evaluation(clf):
     return evaluate_selective(clf, X_test, y_test, [0.7, 1.0, 0.9], **FEW)
-
-
-@pytest.fixture(autouse=True)
-def _draw_and_close():
-    """Lay out every figure, so that a warning on the way fails the test."""
-    yield
-    for number in plt.get_fignums():
-        plt.figure(number).draw_without_rendering()
-    plt.close("all")
-
-
-def labels_of(ax) -> list[str]:
-    return ax.get_legend_handles_labels()[1]
 
 
 # ---- AUC against coverage ----

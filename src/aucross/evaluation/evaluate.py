@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucross.core.ranking import FloatArray, as_positive, check_scores, check_weights
+from aucross.core.scored_rows import ScoredRows
 from aucross.evaluation.bootstrap import RankedSelections, draw_counts
 from aucross.evaluation.catalogue import MetricLike, listed_metrics, measure_anew, metrics_on_request
 from aucross.evaluation.inputs import (
@@ -20,7 +21,7 @@ from aucross.evaluation.inputs import (
     check_replicates,
     seed_from,
 )
-from aucross.evaluation.judged_rows import judge
+from aucross.evaluation.judged_rows import check_selective, judge
 from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 
@@ -193,7 +194,9 @@ def compare_selective(
     ----------
     first, second : SelectiveClassifier
         Fitted classifiers; differences are first minus second.
-    X, y, coverages, metrics, sample_weight, n_bootstrap, confidence_level, random_state
+    X : array-like or frame of shape (n_samples, n_features), or pair of ScoredRows
+        Test rows, or what each of the two made of them: ``(first.scored(X), second.scored(X))``.
+    y, coverages, metrics, sample_weight, n_bootstrap, confidence_level, random_state
         As in :func:`evaluate_selective`.
     band_groups : array-like of shape (n_samples,), optional
         Group of each row, for whichever classifier was fitted with groups.
@@ -219,10 +222,12 @@ def compare_selective(
     # Read once: an iterator would be used up by the first evaluation.
     coverages, metrics = check_coverages(coverages), listed_metrics(metrics)
     seed = seed_from(random_state)
+    for clf in (first, second):
+        check_selective(clf)
     one, other = (
         evaluate_selective(
             clf,
-            X,
+            rows,
             y,
             coverages,
             metrics=metrics,
@@ -232,14 +237,15 @@ def compare_selective(
             confidence_level=confidence_level,
             random_state=seed,
         )
-        for clf in (first, second)
+        for clf, rows in zip((first, second), _rows_of_each(X), strict=True)
     )
     return one.minus(other)
 
 
-def _has_groups(clf: Any) -> bool:
-    """Whether a classifier has a band for each group; what is no classifier is refused later."""
-    return getattr(getattr(clf, "band_rule_", None), "group_labels", None) is not None
+def _rows_of_each(X: Any) -> tuple[Any, Any]:
+    """The rows of the first and of the second classifier: a pair of scored rows, or the same rows for both."""
+    is_pair = isinstance(X, tuple) and len(X) == 2 and all(isinstance(rows, ScoredRows) for rows in X)
+    return X if is_pair else (X, X)
 
 
 def _standard_metrics(
