@@ -8,8 +8,12 @@ import re
 import shutil
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
 
+from aucross import AUCross
 from aucross.evaluation import evaluate_selective, expected_calibration_error, selective_ks
 from aucross.report import build_summary, write_report
 
@@ -386,3 +390,122 @@ def test_names_that_look_like_markup_do_nothing(browser, summary, tmp_path):
     assert page.find_elements(By.TAG_NAME, "img") == []
     assert cells(page, "groups")[0][0] == attack
     assert page.get_log("browser") == []
+
+
+# ---- attacks ----
+
+RUN = "window.attacked=1"
+MARKUP = [
+    f"<script>{RUN}</script>",
+    f"</script><script>{RUN}</script>",
+    f"</title><script>{RUN}</script>",
+    f"</style><script>{RUN}</script>",
+    f"</noscript><script>{RUN}</script>",
+    f"--><script>{RUN}</script><!--",
+    f"]]><script>{RUN}</script>",
+    "<!--<script>",
+    f'<img src=x onerror="{RUN}">',
+    f'"><svg onload={RUN}>',
+    f"' onmouseover='{RUN}",
+    f'" autofocus onfocus="{RUN}" x="',
+    f'<a href="javascript:{RUN}">x</a>',
+    "<iframe srcdoc='<script>parent.attacked=1</script>'></iframe>",
+    f"<math><mtext></p><style><img src=x onerror={RUN}>",
+    f"<b>%{{x}}</b><extra>hi</extra><a href='javascript:{RUN}'>",
+    f"&lt;script&gt;{RUN}&lt;/script&gt;",
+    f"\\u003cscript\\u003e{RUN}",
+    f'"; {RUN}; "',
+    f"`${{{RUN}}}`",
+    "{{ 7 * 7 }}{% raw %}",
+    '<meta http-equiv="refresh" content="0;url=http://localhost:9/">',
+    '<base href="http://localhost:9/">',
+    "<link rel=stylesheet href=http://localhost:9/x.css>",
+    "<style>* { display: none }</style>",
+]
+UNSEEN = [
+    *("\u202e", "\u202d", "\u2066", "\u2069", "\u200f", "\u061c"),
+    *("\u200b", "\ufeff", "\u2028", "\0", "\x1b[31m", "\x85"),
+]
+
+# What an attack would leave behind: elements and attributes of its own, characters that cannot be seen.
+TRACES = """
+const everything = [...document.querySelectorAll("*")];
+const attributes = everything.flatMap((e) => [...e.attributes]);
+const texts = [document.title, document.body.innerText, ...attributes.map((a) => a.value)];
+const foreign = "img, iframe, math, form, base, object, embed, a[href], meta[http-equiv=refresh]";
+return {
+  ran: window.attacked !== undefined,
+  scripts: document.scripts.length - 3,
+  elements: document.querySelectorAll(foreign).length,
+  sheets: document.querySelectorAll("link[rel=stylesheet], body style").length,
+  handlers: attributes.filter((a) => a.name.startsWith("on")).length,
+  unseen: texts.filter((text) => /[\\p{Cf}\\p{Zl}\\p{Zp}]|(?![\\n\\t])\\p{Cc}/u.test(text)).length,
+};
+"""
+ADD_STYLE = """
+const style = document.createElement("style");
+style.textContent = "body { order: 7 }";
+document.head.append(style);
+if (getComputedStyle(document.body).order === "7") window.attacked = 1;
+"""
+
+
+def hostile_summary(name):
+    """A summary in which every name that a user gives is the one given."""
+    X, y = make_classification(900, n_features=3, n_informative=3, n_redundant=0, flip_y=0.3, random_state=0)
+    labels = np.array([f"{name} good", f"bad {name}"])
+    columns = pd.DataFrame(X, columns=[f"{name}{number}" for number in range(3)])
+    clf = AUCross(LogisticRegression(), cv=2, random_state=0).fit(columns[:500], labels[y[:500]])
+    groups = np.where(X[500:, 0] > 0, f"{name} in", f"out {name}")
+    return build_summary(
+        clf,
+        columns[500:],
+        labels[y[500:]],
+        by=groups,
+        features=columns[500:].assign(**{f"value {name}": groups}),
+        title=f"Title {name}",
+        data_name=name,
+        command=f"python {name}",
+        n_bootstrap=0,
+        date="2025-01-31",
+    )
+
+
+def traces_of(browser, name, path):
+    """What a page about rows with such names ran, added, asked for or hid."""
+    page = opened(browser, write_report(hostile_summary(name), path).as_uri())
+    move(page, 0.6)
+    page.execute_script('Plotly.Fx.hover("chart-distribution", [{ curveNumber: 0, pointNumber: 2 }])')
+    page.find_element(By.ID, "more").click()
+    traces = page.execute_script(TRACES)
+    traces["messages"] = len(page.get_log("browser"))
+    messages = [json.loads(entry["message"])["message"] for entry in page.get_log("performance")]
+    requests = [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+    traces["requests"] = len([url for url in requests if not url.startswith(("data:", "blob:", path.as_uri()))])
+    shown = name.encode("unicode_escape").decode()
+    return [f"{shown}: {trace} is {found}" for trace, found in traces.items() if found]
+
+
+@pytest.mark.attack("report, scripts and control characters")
+def test_names_run_nothing_add_nothing_and_hide_nothing(browser, tmp_path, attacked, full_size):
+    names = [*MARKUP, *(f"safe {character}elbairav" for character in UNSEEN)][:: 1 if full_size else 13]
+    wrong = [trace for name in names for trace in traces_of(browser, name, tmp_path / "attack.html")]
+    attacked(len(names), wrong)
+
+
+@pytest.mark.attack("report, scripts and control characters")
+@pytest.mark.parametrize(
+    "inject",
+    [
+        'const e = document.createElement("script"); e.textContent = "window.attacked = 1"; document.body.append(e)',
+        'document.body.setAttribute("onclick", "window.attacked = 1"); document.body.click()',
+        'location.href = "javascript:window.attacked = 1"',
+        ADD_STYLE,
+    ],
+    ids=["script", "attribute", "address", "style"],
+)
+def test_a_script_or_style_that_got_into_the_page_would_be_blocked(browser, address, inject):
+    page = opened(browser, address)
+    page.execute_script(inject)
+    assert page.execute_script("return window.attacked") is None
+    assert any("Content Security Policy" in entry["message"] for entry in page.get_log("browser"))

@@ -6,6 +6,9 @@ import json
 import re
 import subprocess
 import sys
+from base64 import b64encode
+from hashlib import sha256
+from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -213,6 +216,29 @@ def test_markdown_escapes_what_would_be_markup(hostile):
     assert "<script>" not in card.replace("\\<script", "")
     assert "ri\\|ght" in card
     assert "````\necho `one` ```two``` </pre>\n````" in card
+
+
+def test_characters_that_cannot_be_seen_are_marked_for_people_and_kept_for_programs(summary, tmp_path):
+    name = "safe \u202eelbairav\ud800"
+    made = {**summary, "title": name, "method": {**summary["method"], "command": "python\n\ta.py"}}
+    for ending in ("html", "md"):
+        text = write_report(made, tmp_path / f"report.{ending}").read_text(encoding="utf-8")
+        assert ("safe [U+202E]elbairav[U+D800]" in text) == (ending == "html")
+        assert ("safe \\[U+202E\\]elbairav\\[U+D800\\]" in text) == (ending == "md")
+        assert "\u202e" not in text
+        assert "python\n\ta.py" in text
+    assert json.loads(write_report(made, tmp_path / "report.json").read_text(encoding="utf-8")) == made
+
+
+def test_the_policy_names_the_hash_of_every_script_and_style_sheet(page):
+    (policy,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page)
+    directives = dict(part.split(" ", 1) for part in unescape(policy).split("; "))
+    for tag, directive in (("script", "script-src"), ("style", "style-src-elem")):
+        texts = re.findall(rf"<{tag}(?: id=\"\w+\")?>(.*?)</{tag}>", page, re.DOTALL)
+        hashes = {f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in texts}
+        assert set(directives[directive].split()) == hashes
+    assert directives["default-src"] == "'none'"
+    assert "unsafe" not in directives["script-src"]
 
 
 # ---- charts ----

@@ -67,5 +67,6 @@ def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> Pa
         known = list(RENDERERS)
         hint = "; for PDF print the HTML page" if target.suffix.lower() == ".pdf" else ""
         raise ValueError(f"path must end in {', '.join(known[:-1])} or {known[-1]}, got {str(path)!r}{hint}")
-    write_whole(target, render(summary).encode())
+    # Half of a pair of characters has no bytes of its own; its escape is what JSON has for it.
+    write_whole(target, render(summary).encode(errors="backslashreplace"))
     return target

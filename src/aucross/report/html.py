@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
 from aucross.report import figures, formats, tables
+from aucross.report.marks import with_marks
 from aucross.system.text import exact_percent
 
+# Plotly adds a style sheet for maps, unless an element of its name is there; the charts of the page need none.
+_STYLES_OF_PLOTLY = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
 _PLOTLY_AND_JINJA = 'the HTML report needs jinja2 and plotly; install them with: pip install "aucross[report]"'
 
 
@@ -46,13 +52,45 @@ def render_html(summary: Mapping[str, Any]) -> str:
         raise ImportError(_PLOTLY_AND_JINJA) from error
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     inside = {"style": _part("style.css"), "script": _part("script.js"), "plotly": plotly}
+    summary = with_marks(summary)
     template = environment.from_string(_part("template.html"))
     page: str = template.render(
         **_texts(summary),
+        policy=content_policy(scripts=[plotly, inside["script"]], styles=[inside["style"], ""]),
+        plotly_styles=_STYLES_OF_PLOTLY.findall(plotly),
         page_data=markupsafe.Markup(_json_in_html(page_data(summary))),
         **{name: markupsafe.Markup(text) for name, text in inside.items()},
     )
     return page.strip() + "\n"
+
+
+def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
+    """What the browser may run and load: the scripts and style sheets given, named by their hashes, and nothing else.
+
+    Parameters
+    ----------
+    scripts, styles : iterable of str
+        Their texts, to the last character.
+
+    Returns
+    -------
+    str
+        A content security policy. Elements may have attributes of style, which plotly gives to texts of charts, and
+        pictures may be made by the page itself.
+    """
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {' '.join(_source(text) for text in scripts)}",
+            f"style-src-elem {' '.join(_source(text) for text in styles)}",
+            "style-src-attr 'unsafe-inline'",
+            *("img-src data: blob:", "connect-src 'none'", "form-action 'none'", "base-uri 'none'"),
+        )
+    )
+
+
+def _source(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def _part(name: str) -> str:

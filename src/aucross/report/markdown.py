@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aucross.report import tables
+from aucross.report.marks import with_marks
 from aucross.report.tables import Table
 from aucross.system.text import exact_percent
 
@@ -39,6 +40,7 @@ def render_markdown(summary: Mapping[str, Any]) -> str:
     >>> card.splitlines()[0]
     '# Pilot'
     """
+    summary = with_marks(summary)
     entry = tables.entry_in_use(summary)
     in_use = tables.numbers(summary, entry)[0].text
     guard = "within limits" if entry["base_rate"]["ok"] else "**limit exceeded**"
