@@ -4,7 +4,8 @@
     python -m benchmarks.corridor one-row coverage-for outside-training      # or some of the three
     AUCROSS_BEFORE=/checkout/of/another/commit python -m benchmarks.corridor outside-training
 
-Ratios, measured side by side in one run; with AUCROSS_BEFORE also against another commit of this repository.
+Ratios, measured side by side in one run; with AUCROSS_BEFORE also against another commit of this repository. All but
+those of one row are ratios of processor time, so that other work on the machine counts for neither side.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -67,12 +68,12 @@ def one_row() -> None:
 def coverage_for() -> None:
     X, y = draw(20_000)
     clf = AUCGate(LogisticRegression(), LGBMClassifier(n_jobs=1, verbose=-1), random_state=0)
-    start = perf_counter()
+    start = process_time()
     clf.fit(X, y)
-    fit = perf_counter() - start
-    start = perf_counter()
+    fit = process_time() - start
+    start = process_time()
     found = clf.coverage_for(auc=0.85)
-    took = perf_counter() - start
+    took = process_time() - start
     print(
         f"AUCGate.coverage_for, 20,000 rows: {took / fit:.2f} x a fit ({took:.1f} against {fit:.1f} s; target at most "
         f"0.5); coverage {found.coverage:.4f} [{found.low:.4f}, {found.high:.4f}]"
@@ -111,14 +112,13 @@ HERE = Path(__file__).resolve().parents[1]
 # A process that fits from the command line and says how long the classifier itself took.
 TIMED_FIT = """
 import sys, time
-start = time.perf_counter()
 from aucross.cli.models import fit_classifier
 import aucross.cli.training as training
 seconds = []
 def timed(clf, rows):
-    begin = time.perf_counter()
+    begin = time.process_time()
     fit_classifier(clf, rows)
-    seconds.append(time.perf_counter() - begin)
+    seconds.append(time.process_time() - begin)
 training.fit_classifier = timed
 from aucross.cli import main
 sys.argv[0] = "aucross"
@@ -126,7 +126,7 @@ try:
     main()
 except SystemExit as end:
     assert not end.code, end.code
-print("SECONDS", sum(seconds), time.perf_counter() - start, file=sys.stderr)
+print("SECONDS", sum(seconds), time.process_time(), file=sys.stderr)
 """
 
 

@@ -24,7 +24,7 @@ _LARGE_STEPS = np.round(np.append(np.arange(0.95, 0.01, -0.05), 0.01), 2).tolist
 _SMALL_STEP = 0.01
 # Near is within this share of the confidence interval: between neighbouring coverages the curve moves by less.
 _NEAR = 0.1
-_TOLERANCE = 1e-4
+_TOLERANCES = (1e-4, 1e-3, 1e-3)  # of the coverage, and of the ends of its interval, which is far wider
 
 # A target that was read off as the AUC of some rows, by another order of summing, is reached by them.
 _ROUNDING = 1e-12
@@ -64,7 +64,7 @@ def largest_coverage(curve: HeldOutCurve, *, auc: float, confidence: float = 0.9
     """Find the largest coverages at which a curve and its bounds reach an AUC."""
     check_coverage(auc, name="auc")
     known = cache(curve)  # the three limits are looked for on the same steps
-    coverage, low, high = (_largest(known, limit, auc - _ROUNDING) for limit in range(3))
+    coverage, low, high = (_largest(known, limit, auc - _ROUNDING) for limit in range(len(_TOLERANCES)))
     # Where the upper bound is NaN the estimate itself may still reach the target.
     return CoverageForAUC(auc, coverage, low, max(coverage, high), confidence)
 
@@ -84,21 +84,25 @@ def _largest(curve: HeldOutCurve, limit: int, goal: float) -> float:
         if is_near(below) or is_near(above):
             for coverage in np.round(np.arange(above - _SMALL_STEP, below - _SMALL_STEP / 2, -_SMALL_STEP), 2).tolist():
                 if curve(coverage)[limit] >= goal:
-                    return _crossing(lambda at: curve(at)[limit] - goal, coverage, round(coverage + _SMALL_STEP, 2))
+                    above = round(coverage + _SMALL_STEP, 2)
+                    return _crossing(lambda at: curve(at)[limit] - goal, coverage, above, _TOLERANCES[limit])
         above = below
     return 0.0
 
 
-def _crossing(excess: Callable[[float], float], low: float, high: float) -> float:
+def _crossing(excess: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
     """Coverage up to which the excess over the goal stays at or above 0, between one where it does and one where not.
 
     By straight lines between the ends; the end that stays has its excess halved (the Illinois method), so that both
-    close in. A few looks are enough where halving the interval takes seven.
+    close in. No look is nearer to an end than nearly the tolerance: if the crossing lies within, that look is the last.
+    A few looks are enough where halving the interval takes seven.
     """
     at_low, at_high = excess(low), excess(high)
-    while high - low > _TOLERANCE:
-        way = at_low / (at_low - at_high)
-        middle = low + (high - low) * (min(max(way, 0.02), 0.98) if isfinite(way) else 0.5)
+    nearest = 0.9 * tolerance
+    while high - low > tolerance:
+        way = float(at_low / (at_low - at_high))
+        middle = low + (high - low) * (way if isfinite(way) else 0.5)
+        middle = min(max(middle, low + nearest), high - nearest)
         value = excess(middle)
         if value >= 0:
             low, at_low, at_high = middle, value, at_high / 2

@@ -446,7 +446,7 @@ class Deciding(ABC):
         placed on the same rows, which makes the answer slightly optimistic on small data. Weights count with Kish's
         effective number of rows, so that their unit does not matter. Coverages are tried from 1
         down to 0.01 in steps of 0.05, and of 0.01 where the AUC comes near to the target; the first that reaches it is
-        refined to 0.0001.
+        refined to 0.0001, the ends of the interval to 0.001.
         """
         self._check_fitted()
         curve = self._held_out_curve(tail_probability(confidence))

@@ -21,6 +21,8 @@ def exact_percent(share: float) -> str:
 
 def json_ready(value: Any) -> Any:
     """The value in types that JSON knows; a number that is not finite becomes None."""
+    if type(value) is float:  # most values of a report
+        return value if isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(key): json_ready(item) for key, item in value.items()}
     if isinstance(value, np.ndarray | np.generic):
