@@ -128,8 +128,14 @@ def test_experiments_use_public_names_only(source):
 def private_names_reached_into(source: Path) -> Iterator[str]:
     """Private attributes and imports that are not the file's own: ``clf._score``, ``from x import _y``."""
     tree = ast.parse(source.read_text(encoding="utf-8"))
-    own = {name.id for name in ast.walk(tree) if isinstance(name, ast.Name)}
-    own |= {part.name for part in ast.walk(tree) if isinstance(part, ast.FunctionDef | ast.ClassDef)}
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    own = {part.name for node in classes for part in node.body if isinstance(part, ast.FunctionDef)}
+    own |= {
+        part.target.id
+        for node in classes
+        for part in node.body
+        if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+    }
     own |= {
         part.attr
         for part in ast.walk(tree)
@@ -288,6 +294,7 @@ def test_parts_and_names_are_listed_and_others_are_refused():
         ("clf._score(X)", ["clf._score"]),
         ("from aucross.core.rules import _blend", ["_blend"]),
         ("self._score = 1\nother._score", []),
+        ("def _score(X): ...\nclf._score(X)", ["clf._score"]),
         ("row._replace(a=1)", []),
         ("x.__class__", []),
     ],

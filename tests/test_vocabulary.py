@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from inspect import signature
 from pathlib import Path
 
 import pytest
+
+import aucross
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted(path for kind in ("py", "html", "js") for path in (ROOT / "src" / "aucross").rglob(f"*.{kind}"))
@@ -30,6 +34,20 @@ def test_sources_say_select_and_reject(source):
     assert other_words(source.read_text(encoding="utf-8")) == []
 
 
-@pytest.mark.parametrize("term", ["selected, rejected", "automatic, review", "coverage", "band", "held out"])
+GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+PARAMETERS = {name for method in (AUCross, PlugInAUC, SCross, PlugIn, AUCGate) for name in signature(method).parameters}
+
+
+@pytest.mark.parametrize("term", ["selected, rejected", "automatic, review", "coverage", "band", "promise", "drift"])
 def test_the_glossary_explains(term):
-    assert f"\n{term}\n: " in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert f"\n{term}\n: " in GLOSSARY
+
+
+@pytest.mark.parametrize("name", aucross.__all__)
+def test_the_glossary_names_what_is_public(name):
+    assert f"`~aucross.{name}`" in GLOSSARY
+
+
+@pytest.mark.parametrize("name", sorted(PARAMETERS))
+def test_the_glossary_names_the_parameters_of_every_method(name):
+    assert re.search(rf"^[^:\n]*`{name}`", GLOSSARY, re.MULTILINE)

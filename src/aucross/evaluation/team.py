@@ -26,11 +26,11 @@ from aucross.core.ranking import FloatArray, check_weights
 from aucross.evaluation.decisions import expected_cost, selective_accuracy, selective_risk
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected
 
-Metric = Callable[..., float]
+LabelMetric = Callable[..., float]
 LabelArray = NDArray[Any]
 
 # Weighted means over rows, or over the rows of one true class: linear in the decisions as long as y_true stays.
-LINEAR_METRICS: tuple[Metric, ...] = (
+LINEAR_METRICS: tuple[LabelMetric, ...] = (
     accuracy_score,
     balanced_accuracy_score,
     expected_cost,
@@ -81,7 +81,7 @@ def team_predictions(y_pred: ArrayLike, selected: ArrayLike, *, reviewer_labels:
 
 
 def team_score(
-    metric: Metric,
+    metric: LabelMetric,
     y_true: ArrayLike,
     y_pred: ArrayLike,
     selected: ArrayLike,
@@ -189,7 +189,11 @@ def team_score(
 
 
 def _score(
-    metric: Metric, metric_params: Mapping[str, Any], y_true: LabelArray, y_team: LabelArray, weight: FloatArray | None
+    metric: LabelMetric,
+    metric_params: Mapping[str, Any],
+    y_true: LabelArray,
+    y_team: LabelArray,
+    weight: FloatArray | None,
 ) -> float:
     weights = {} if weight is None else {"sample_weight": weight}
     return float(metric(y_true, y_team, **weights, **metric_params))
@@ -204,7 +208,7 @@ def _checked_rows(
     return ReviewedRows(true, predicted, ~check_selected(selected, len(true)), weight)
 
 
-def _is_linear(metric: Metric) -> bool:
+def _is_linear(metric: LabelMetric) -> bool:
     while isinstance(metric, partial):
         metric = metric.func
     return metric in LINEAR_METRICS
