@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucross.core.bands import check_coverage
-from aucross.core.ranking import FloatArray, RankedScores, as_positive, check_scores, check_weights
+from aucross.core.missing import is_missing
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores, as_positive, check_scores, check_weights
 
 BoolArray = NDArray[np.bool_]
 
@@ -29,6 +30,10 @@ class SelectedRows(NamedTuple):
         """The same rows, sorted and with equal scores merged."""
         # An empty selection is a valid ranking; only an empty weight array is refused.
         return RankedScores.from_labels(self.positive, self.score, self.weight if len(self.weight) else None)
+
+    def take(self, rows: BoolArray | IndexArray) -> SelectedRows:
+        """Some of the rows, or the rows in another order."""
+        return SelectedRows(self.positive[rows], self.score[rows], self.weight[rows])
 
 
 class EvaluationRows(NamedTuple):
@@ -87,6 +92,30 @@ def check_selected(selected: ArrayLike | None, n_rows: int | None = None) -> Boo
     if n_rows is not None and len(mask) != n_rows:
         raise ValueError(f"selected must hold one entry per row, got {len(mask)} for {n_rows} rows")
     return mask
+
+
+def unit_numbers(groups: Any, n_rows: int) -> IndexArray | None:
+    """Numbers from 0 on of the units that rows belong to, such as customers; None if every row stands for itself."""
+    if groups is None:
+        return None
+    values = np.asarray(groups)
+    if values.shape != (n_rows,):
+        raise ValueError(f"groups must hold one value per row, got shape {values.shape} for {n_rows} rows")
+    listed = values.tolist()
+    missing = [row for row, value in enumerate(listed) if is_missing(value)] if values.dtype.kind not in "biu" else []
+    if missing:
+        raise ValueError(
+            f"groups must name the unit of every row, got a missing value in row {missing[0]} ({len(missing)} in all); "
+            "give each such row a name of its own"
+        )
+    if values.dtype.kind == "O":  # numbers among strings cannot be sorted
+        number_of = {value: number for number, value in enumerate(dict.fromkeys(listed))}
+        numbers = np.array([number_of[value] for value in listed], dtype=np.intp)
+    else:
+        numbers = np.unique(values, return_inverse=True)[1]
+    if n_rows and not numbers.any():
+        raise ValueError("groups must hold at least two units, got one: nothing shows how much units differ")
+    return numbers
 
 
 def check_coverages(coverages: Iterable[float]) -> list[float]:

@@ -1,26 +1,31 @@
-"""Lower bounds for a coverage and for an AUC, exact or close to it even where a class has few rows.
+"""Bounds for a coverage, for an AUC and for other means of rows, exact or close to it even where a class has few rows.
 
-Both bounds rest on one idea. Add **one row that counts against the promise**: a rejected row for the coverage; for the
-AUC a row of the smaller class on the wrong side of all rows of the other. Then take the lower quantile of what the
-mean over all rows may be::
+All rest on one idea. Add **one row that counts against the bound**: a rejected row for the coverage; for the AUC a row
+of the smaller class on the wrong side of rows of the other. Then take the lower quantile of what the mean over all rows
+may be::
 
     coverage    1 1 0 1 1 1 ... 1 | 0      share of ones
     AUC         V V V V V V ... V | 0      mean of V, a row's share of the other class that it is ranked rightly against
 
 The quantile comes from the Beta distribution with that mean and its variance, or from a bootstrap. For the coverage
-this *is* the exact bound of Clopper and Pearson, and so it is for the AUC where every V is 0 or 1.
+this *is* the exact bound of Clopper and Pearson, and so it is for the AUC where every V is 0 or 1. The added row of a
+promise loses against everybody (V = 0); that of an interval only a little more than the rows that were seen to lose.
+
+Rows that belong together (those of one customer) are one *unit*: the variance is that of sums over units, and a whole
+unit is added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import floor, inf, nan
+from math import floor, nan, sqrt
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv
 
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
-from aucross.evaluation.inputs import BoolArray, SelectedRows, weighted_mean
+from aucross.evaluation.inputs import BoolArray, SelectedRows
 
 # From a generator and a number of replicates: weights of positives and of negatives at ascending scores.
 Draw = Callable[[np.random.Generator, int], tuple[FloatArray, FloatArray]]
@@ -28,29 +33,155 @@ Draw = Callable[[np.random.Generator, int], tuple[FloatArray, FloatArray]]
 # Drawn numbers at a time in the bootstrap: few enough to stay in the cache.
 DRAWS_AT_A_TIME = 2**15
 
+# How much more than the losing rows of the sample the added row of an interval loses, of all that it could lose. Chosen
+# by benchmarks/intervals.py: with .08 one cell comes down to .937, with .125 one is more than twice as wide as its law.
+EXTRA_LOSS = 0.1
 
-def coverage_bounds(selected: BoolArray, weight: FloatArray, failures: Sequence[float]) -> list[float]:
+
+class LossSums(NamedTuple):
+    """A mean of losses between 0 and 1, summed over what was drawn independently: rows, or units of several rows.
+
+    Attributes
+    ----------
+    weight, loss : ndarray of shape (n_units,)
+        Weight of the rows that are averaged, and the same times their losses.
+    beside : ndarray of shape (n_units,)
+        What the rows of the other class of an AUC add to the deviation of the mean value; 0 for a share.
+    n_beside : float
+        Effective number of units of that other class.
+    """
+
+    weight: FloatArray
+    loss: FloatArray
+    beside: FloatArray
+    n_beside: float = np.inf
+
+    def mirrored(self) -> LossSums:
+        """The same mean, gains for losses."""
+        return LossSums(self.weight, self.weight - self.loss, -self.beside, self.n_beside)
+
+    def mean(self) -> float:
+        """One minus the mean loss."""
+        return 1.0 - float(self.loss.sum()) / float(self.weight.sum())
+
+
+def coverage_bounds(
+    selected: BoolArray, weight: FloatArray, failures: Sequence[float], units: IndexArray | None = None
+) -> list[float]:
     """The coverage is above each of these with probability ``1 - failure``; without weights, Clopper and Pearson's."""
-    values = np.append(selected, 0.0)
-    weights = np.append(weight, _weight_of_worst_row(weight))
-    coverage = weighted_mean(values, weights)
-    variance = _variance_of_mean(values, weights, coverage)
-    return [_beta_quantile(coverage, variance, failure) for failure in failures]
+    sums = share_losses(selected, weight, units)
+    return [lower_bound(sums, failure) for failure in failures]
 
 
-def auc_bounds(rows: SelectedRows, failures: Sequence[float], n_bootstrap: int | None, seed: int) -> list[float]:
+def auc_bounds(
+    rows: SelectedRows,
+    failures: Sequence[float],
+    n_bootstrap: int | None,
+    seed: int,
+    units: IndexArray | None = None,
+) -> list[float]:
     """The AUC of the rows is above each of these with probability ``1 - failure``; NaN if a class has too few rows."""
     n_positive = int(rows.positive.sum())
     n_negative = len(rows.positive) - n_positive
     if min(n_positive, n_negative) < 1 or max(n_positive, n_negative) < 2:
         return [nan for _ in failures]
-    extended = _with_worst_row(rows)
     if n_bootstrap is None:
-        auc, variance = _auc_and_variance(extended)
-        return [_beta_quantile(auc, variance, failure) for failure in failures]
-    replicates = np.sort(auc_under_exponential_weights(extended, n_bootstrap, seed))
+        order = np.argsort(rows.score, kind="stable")
+        sums = auc_losses(rows.take(order), None if units is None else units[order])
+        return [lower_bound(sums, failure) for failure in failures]
+    extended, of_units = _with_worst_unit(rows, units)
+    replicates = np.sort(auc_under_exponential_weights(extended, n_bootstrap, seed, of_units))
     # With so chosen a replicate the level does not depend on their number, only the spread of the bound does.
     return [float(replicates[replicate_below(n_bootstrap, failure) - 1]) for failure in failures]
+
+
+# ---- sums over units ----
+
+
+def share_losses(values: BoolArray, weight: FloatArray, units: IndexArray | None = None) -> LossSums:
+    """Sums of the share of the weight at which `values` is true."""
+    of_units, lost = _added_up(weight, units), _added_up(weight * ~values, units)
+    return LossSums(of_units, lost, np.zeros(len(of_units)))
+
+
+def auc_losses(rows: SelectedRows, units: IndexArray | None = None) -> LossSums:
+    """Sums of the AUC of rows by ascending score, both classes present; the smaller class is averaged."""
+    units = np.arange(len(rows.score)) if units is None else units
+    n_units = int(units.max()) + 1
+    sides = []
+    for own, loss in zip((rows.positive, ~rows.positive), _losses(rows), strict=True):
+        weight = rows.weight[own]
+        of_units, lost = (_added_up(values, units[own], n_units) for values in (weight, weight * loss))
+        sides.append((effective_size(of_units), of_units, lost))
+    (_, weight, lost), (n_others, weight_of_others, lost_by_others) = sorted(sides, key=lambda side: side[0])
+    mean_loss = lost.sum() / weight.sum()
+    beside = (weight_of_others * mean_loss - lost_by_others) / weight_of_others.sum()
+    return LossSums(weight, lost, beside, n_others)
+
+
+def _losses(rows: SelectedRows) -> tuple[FloatArray, FloatArray]:
+    """Share of the other class that each positive, and each negative, is ranked wrongly against, ties half."""
+    starts = np.flatnonzero(np.append(True, rows.score[1:] != rows.score[:-1]))
+    tie = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows.score))))
+    positives, negatives = (
+        np.add.reduceat(np.where(own, rows.weight, 0.0), starts) for own in (rows.positive, ~rows.positive)
+    )
+    up_to = np.cumsum(negatives)
+    above = (up_to[-1] - up_to + negatives / 2.0) / up_to[-1]  # exactly 0 for a row above all
+    below = (np.cumsum(positives) - positives / 2.0) / positives.sum()
+    return above[tie[rows.positive]], below[tie[~rows.positive]]
+
+
+def _added_up(values: FloatArray, units: IndexArray | None, n_units: int = 0) -> FloatArray:
+    return values if units is None else np.bincount(units, values, minlength=n_units).astype(np.float64, copy=False)
+
+
+def _present(weight: FloatArray) -> FloatArray:
+    return weight[weight > 0]
+
+
+# ---- bounds ----
+
+
+def lower_bound(sums: LossSums, failure: float, added_loss: float = 1.0) -> float:
+    """The mean is above this with probability ``1 - failure``, judged with one more unit that loses `added_loss`."""
+    added = weight_of_added_unit(_present(sums.weight))
+    before = float(sums.weight.sum())
+    total = before + added
+    mean = 1.0 - (float(sums.loss.sum()) + added * added_loss) / total
+    deviation = (sums.weight * (1.0 - mean) - sums.loss) / total
+    deviation_of_added = added * (1.0 - added_loss - mean) / total
+    if sums.n_beside <= 1.0:
+        return 0.0  # one row that outweighs all others says nothing about their spread
+    size = effective_size(np.append(_present(sums.weight), added))
+    # Each class has its own number of rows to estimate a spread from; of independent rows this is DeLong's variance.
+    own_factor, other_factor = sqrt(size / (size - 1.0)), sqrt(_degrees(sums.n_beside))
+    of_units = own_factor * deviation + (other_factor * before / total) * sums.beside
+    variance = float(of_units @ of_units) + (own_factor * deviation_of_added) ** 2
+    return _beta_quantile(mean, variance, failure)
+
+
+def interval(sums: LossSums, failure: float, extra_loss: float | None = None) -> tuple[float, float]:
+    """Ends that each fail with probability `failure`; without `extra_loss` the added unit loses all that it can."""
+    ends = [
+        lower_bound(side, failure, 1.0 if extra_loss is None else _added_loss(side, extra_loss))
+        for side in (sums, sums.mirrored())
+    ]
+    mean = sums.mean()
+    return min(ends[0], mean), max(1.0 - ends[1], mean)
+
+
+def _added_loss(sums: LossSums, extra_loss: float) -> float:
+    """Loss of the added row: a little more than that of the rows that make the sum of the losses skewed."""
+    squares = float(sums.loss @ sums.loss)
+    if squares == 0.0:
+        return extra_loss
+    seen = float((sums.loss**3).sum()) / squares / weight_of_added_unit(_present(sums.weight))
+    return min(1.0, extra_loss + max(seen, 1.0 - sums.mean()))
+
+
+def _degrees(size: float) -> float:
+    return 1.0 if np.isinf(size) else size / (size - 1.0)
 
 
 def _beta_quantile(mean: float, variance: float, failure: float) -> float:
@@ -61,61 +192,43 @@ def _beta_quantile(mean: float, variance: float, failure: float) -> float:
     return float(betaincinv(size * mean, size * (1.0 - mean), failure))
 
 
-def _with_worst_row(rows: SelectedRows) -> SelectedRows:
-    """Add a row to the smaller class, ranked on the wrong side of every row of the other class.
+def weight_of_added_unit(weight: FloatArray) -> float:
+    """Heavier than most, if weights differ: what a heavy unit of the wrong kind would do, a sample may not show.
 
-    Scores become ranks from 1 on: no finite score need be below the lowest one.
-    """
-    rank = np.unique(rows.score, return_inverse=True)[1] + 1.0
-    positives, negatives = rows.weight[rows.positive], rows.weight[~rows.positive]
-    is_positive = effective_size(positives) <= effective_size(negatives)
-    return SelectedRows(
-        np.append(rows.positive, is_positive),
-        np.append(rank, 0.0 if is_positive else rank.max() + 1.0),
-        np.append(rows.weight, _weight_of_worst_row(positives if is_positive else negatives)),
-    )
-
-
-def _auc_and_variance(rows: SelectedRows) -> tuple[float, float]:
-    """AUC with DeLong's variance, in the form that lets a heavy row weigh on the variance as well."""
-    rank, positive, weight = rows.score.astype(np.intp), rows.positive, rows.weight
-    n_ranks = int(rank.max()) + 1
-    beaten = _share_below(rank[~positive], weight[~positive], n_ranks)[rank[positive]]
-    beaten_by = 1.0 - _share_below(rank[positive], weight[positive], n_ranks)[rank[~positive]]
-    auc = weighted_mean(beaten, weight[positive])
-    variance_of_positives = _variance_of_mean(beaten, weight[positive], auc)
-    return auc, variance_of_positives + _variance_of_mean(beaten_by, weight[~positive], auc)
-
-
-def _share_below(rank: IndexArray, weight: FloatArray, n_ranks: int) -> FloatArray:
-    """Share of the weight below each rank, ties half."""
-    at_rank = np.bincount(rank, weight, minlength=n_ranks)
-    return np.asarray((np.cumsum(at_rank) - at_rank / 2.0) / at_rank.sum())
-
-
-def _variance_of_mean(values: FloatArray, weight: FloatArray, mean: float) -> float:
-    """Variance of a weighted mean over independent rows; with equal weights that of the sample over its size."""
-    squares = float(((weight / weight.sum() * (values - mean)) ** 2).sum())
-    effective = effective_size(weight)
-    # One row that outweighs all others says nothing about their spread.
-    return squares * effective / (effective - 1.0) if effective > 1.0 else inf
-
-
-def _weight_of_worst_row(weight: FloatArray) -> float:
-    """Heavier than most, if weights differ: what a heavy row of the wrong kind would do, a sample may not show.
-
-    This ratio sets the skewness of a weighted sum, which the added row is there to make up for.
+    This ratio sets the skewness of a weighted sum, which the added unit is there to make up for.
     """
     share = weight / weight.max()  # neither the cube of a large weight nor the square of a small one is a number
     return float(weight.max()) * float((share**3).sum()) / float((share**2).sum())
 
 
+def _with_worst_unit(rows: SelectedRows, units: IndexArray | None) -> tuple[SelectedRows, IndexArray | None]:
+    """Add a row to the smaller class, as heavy as a unit, on the wrong side of every row of the other class.
+
+    Scores become ranks from 1 on: no finite score need be below the lowest one.
+    """
+    rank = np.unique(rows.score, return_inverse=True)[1] + 1.0
+    positives, negatives = (
+        _present(_added_up(rows.weight[own], None if units is None else units[own]))
+        for own in (rows.positive, ~rows.positive)
+    )
+    is_positive = effective_size(positives) <= effective_size(negatives)
+    extended = SelectedRows(
+        np.append(rows.positive, is_positive),
+        np.append(rank, 0.0 if is_positive else rank.max() + 1.0),
+        np.append(rows.weight, weight_of_added_unit(positives if is_positive else negatives)),
+    )
+    return extended, None if units is None else np.append(units, units.max() + 1)
+
+
 # ---- bootstrap ----
 
 
-def auc_under_exponential_weights(rows: SelectedRows, n_bootstrap: int, seed: int) -> FloatArray:
-    """AUC of the rows, each weighted by an exponential number (and its own weight), one value per replicate."""
-    draw, n_entries = _draws_of_rows(rows) if has_weights(rows.weight) else _draws_of_runs(rows)
+def auc_under_exponential_weights(
+    rows: SelectedRows, n_bootstrap: int, seed: int, units: IndexArray | None = None
+) -> FloatArray:
+    """AUC of the rows, each unit weighted by an exponential number (and each row its own weight), per replicate."""
+    by_rows = units is not None or has_weights(rows.weight)
+    draw, n_entries = _draws_of_rows(rows, units) if by_rows else _draws_of_runs(rows)
     rng = np.random.Generator(np.random.SFC64(seed))
     at_a_time = max(DRAWS_AT_A_TIME // n_entries, 1)
     parts = []
@@ -126,14 +239,16 @@ def auc_under_exponential_weights(rows: SelectedRows, n_bootstrap: int, seed: in
     return np.concatenate(parts)
 
 
-def _draws_of_rows(rows: SelectedRows) -> tuple[Draw, int]:
-    """Weights of each class at every distinct score, ascending, by one draw for each row."""
+def _draws_of_rows(rows: SelectedRows, units: IndexArray | None) -> tuple[Draw, int]:
+    """Weights of each class at every distinct score, ascending, by one draw for each row or unit."""
     order = np.argsort(rows.score, kind="stable")
     score, positive, weight = rows.score[order], rows.positive[order], rows.weight[order]
     starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
+    of_rows = slice(None) if units is None else units[order]
+    n_drawn = len(weight) if units is None else int(units.max()) + 1
 
     def draw(rng: np.random.Generator, size: int) -> tuple[FloatArray, FloatArray]:
-        drawn = weight * rng.standard_exponential((size, len(weight)))
+        drawn = weight * rng.standard_exponential((size, n_drawn))[:, of_rows]
         positives, negatives = (np.add.reduceat(drawn * own, starts, axis=1) for own in (positive, ~positive))
         return positives, negatives
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_coverage
-from aucross.core.ranking import FloatArray, as_positive, check_scores
+from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores
 from aucross.evaluation.inputs import (
     BoolArray,
     SelectedRows,
@@ -20,6 +20,7 @@ from aucross.evaluation.inputs import (
     check_selected,
     row_weights,
     seed_from,
+    unit_numbers,
     weighted_mean,
 )
 from aucross.evaluation.judged_rows import check_two_classes, judge
@@ -58,6 +59,8 @@ class SelectivePromise:
         The coverage that was to be promised, if it was fixed beforehand.
     target_coverage : float or None
         The coverage that the classifier was asked for, if it is known.
+    n_groups : int or None
+        Units that the rows belong to, if `groups` was given.
     """
 
     coverage_at_least: float
@@ -75,6 +78,7 @@ class SelectivePromise:
     is_weighted: bool = False
     promised_coverage: float | None = None
     target_coverage: float | None = None
+    n_groups: int | None = None
 
     @property
     def is_supported(self) -> bool | None:
@@ -121,7 +125,7 @@ class SelectivePromise:
         about = "approximately " if self.is_weighted else ""
         confidence = f"with {about}{exact_percent(self.confidence)} confidence"
         rows = (
-            f"({self.n_rows:,} test {_plural('row', self.n_rows)}; "
+            f"({self.n_rows:,} test {_plural('row', self.n_rows)}{_of_groups(self.n_groups)}; "
             f"{self.n_positive:,} {_plural('positive', self.n_positive)} and "
             f"{self.n_negative:,} {_plural('negative', self.n_negative)} automatic)"
         )
@@ -146,6 +150,7 @@ def promise_selective(
     method: PromiseMethod = "delong",
     sample_weight: ArrayLike | None = None,
     band_groups: Any = None,
+    groups: Any = None,
     n_bootstrap: int = 2000,
     random_state: Any = None,
 ) -> SelectivePromise:
@@ -156,7 +161,8 @@ def promise_selective(
     clf : SelectiveClassifier
         Fitted classifier for two classes, for instance :class:`aucross.AUCross`.
     X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-        Test rows: independent of each other, like those to come, and used neither to train nor to place the band.
+        Test rows: independent of each other (or of `groups` that are), like those to come, and used neither to train
+        nor to place the band.
     y : array-like of shape (n_samples,)
         Their labels, as in training.
     coverage : float in (0, 1], optional
@@ -175,6 +181,9 @@ def promise_selective(
         rows: weight 2 is one observation.
     band_groups : array-like of shape (n_samples,), optional
         Group of each row, for a classifier whose bands were fitted per group.
+    groups : array-like of shape (n_samples,), optional
+        Rows that belong together, such as the loans of one customer: the number or name of the customer. Groups are
+        then independent of each other, rows need not be.
     n_bootstrap : int, default=2000
         Bootstrap replicates, for ``method="bootstrap"``.
     random_state : int, Generator, RandomState or None, default=None
@@ -244,6 +253,7 @@ def promise_selective(
         confidence=confidence,
         method=method,
         sample_weight=rows.sample_weight,
+        groups=groups,
         n_bootstrap=n_bootstrap,
         random_state=random_state,
     )
@@ -259,6 +269,7 @@ def promise_selection(
     confidence: float = 0.95,
     method: PromiseMethod = "delong",
     sample_weight: ArrayLike | None = None,
+    groups: Any = None,
     n_bootstrap: int = 2000,
     random_state: Any = None,
 ) -> SelectivePromise:
@@ -272,7 +283,7 @@ def promise_selection(
         Finite scores, higher for rows that are more likely positive.
     selected : array-like of shape (n,), bool
         True for the rows whose prediction is used, by a rule that comes from other rows.
-    promised_coverage, confidence, method, sample_weight, n_bootstrap, random_state
+    promised_coverage, confidence, method, sample_weight, groups, n_bootstrap, random_state
         As in :func:`promise_selective`.
 
     Returns
@@ -290,10 +301,15 @@ def promise_selection(
     the smaller class are ranked almost perfectly and a few very badly. If a test sample happens to hold none of the
     few, its variance is close to 0 and so would be the margin.
 
+    With `groups` the variance is that of sums over groups (Obuchowski, 1997), and the added row weighs as much as a
+    group: rows of one customer can be wrong together.
+
     References
     ----------
     N. Gaffke: Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable.
     Mathematical Methods of Statistics 14, 2005.
+
+    N. A. Obuchowski: Nonparametric analysis of clustered ROC curve data. Biometrics 53, 1997.
 
     D. B. Rubin: The Bayesian bootstrap. Annals of Statistics 9, 1981.
 
@@ -308,7 +324,7 @@ def promise_selection(
     At least 79.2 % of cases decided automatically, and an AUC of at least .862 among them, with 95 % confidence
     (1,000 test rows; 227 positives and 591 negatives automatic).
     """
-    rows, mask = _checked_rows(y_true, y_score, selected, sample_weight)
+    rows, mask, units = _checked_rows(y_true, y_score, selected, sample_weight, groups)
     level = _check_confidence(confidence)
     together = sqrt(level)
     if method not in ("delong", "bootstrap"):
@@ -320,9 +336,15 @@ def promise_selection(
     seed = seed_from(random_state)
 
     failures = (1.0 - level, 1.0 - together)
-    kept = SelectedRows(rows.positive[mask], rows.score[mask], rows.weight[mask])
-    coverage_alone, coverage_together = coverage_bounds(mask, rows.weight, failures)
-    auc_alone, auc_together = auc_bounds(kept, failures, n_bootstrap if method == "bootstrap" else None, seed)
+    kept = rows.take(mask)
+    coverage_alone, coverage_together = coverage_bounds(mask, rows.weight, failures, units)
+    auc_alone, auc_together = auc_bounds(
+        kept,
+        failures,
+        n_bootstrap if method == "bootstrap" else None,
+        seed,
+        None if units is None else units[mask],
+    )
     if promised_coverage is None:
         coverage_at_least, auc_at_least = coverage_together, auc_together
     elif coverage_alone >= promised_coverage:
@@ -344,6 +366,7 @@ def promise_selection(
         method=method,
         is_weighted=has_weights(rows.weight),
         promised_coverage=promised_coverage,
+        n_groups=None if units is None else len(np.unique(units)),
     )
 
 
@@ -351,18 +374,20 @@ def promise_selection(
 
 
 def _checked_rows(
-    y_true: ArrayLike, y_score: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[SelectedRows, BoolArray]:
-    """Checked labels, scores, weights and mask of the rows that carry weight."""
+    y_true: ArrayLike, y_score: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None, groups: Any
+) -> tuple[SelectedRows, BoolArray, IndexArray | None]:
+    """Checked labels, scores, weights, mask and units of the rows that carry weight."""
     positive = as_positive(y_true)
     if not len(positive):
         raise ValueError("there must be at least one row to promise from, got none")
     score = check_scores(y_score, len(positive))
     mask = check_selected(selected, len(positive))
     weight = row_weights(sample_weight, len(positive))
+    units = unit_numbers(groups, len(positive))
     used = weight > 0
     # Only the ratios matter; so equal weights are 1 each, and the cube of a large one is finite.
-    return SelectedRows(positive[used], score[used], weight[used] / weight.max()), mask[used]
+    rows = SelectedRows(positive[used], score[used], weight[used] / weight.max())
+    return rows, mask[used], None if units is None else units[used]
 
 
 def _check_confidence(confidence: float) -> float:
@@ -402,6 +427,10 @@ def _percent_down(share: float) -> str:
 
 def _auc(auc: float) -> str:
     return f"{floor(1000 * auc + 1e-9) / 1000:.3f}".removeprefix("0")
+
+
+def _of_groups(n_groups: int | None) -> str:
+    return "" if n_groups is None else f" of {n_groups:,} groups"
 
 
 def _plural(noun: str, count: int) -> str:
