@@ -23,7 +23,7 @@ ALLOWED = {
     "core": set(),
     "system": set(),
     "datasets": set(),
-    "estimators": {"core"},
+    "estimators": {"core", "system"},
     "evaluation": {"core", "system"},
     "deploy": {"estimators", "core", "system"},
     "torch": {"estimators", "core", "system"},

@@ -80,6 +80,12 @@ class RejectionBand:
             )
         return np.asarray((values >= self.lower) & (values <= self.upper))
 
+    def _repr_html_(self) -> str:
+        """A sentence for a notebook."""
+        if self.is_empty:
+            return "<p>No score is rejected: the band is empty.</p>"
+        return f"<p>Scores from <b>{self.lower:.6g}</b> to <b>{self.upper:.6g}</b> are rejected, ends included.</p>"
+
     def selects(self, scores: ArrayLike) -> NDArray[np.bool_]:
         """Mask of the scores outside the band, whose predictions are used."""
         return ~self.rejects(scores)

@@ -10,6 +10,7 @@ from typing import Any
 
 from aucross.deploy.sequential import SequentialMeanTest
 from aucross.deploy.stability import ScoreStability
+from aucross.system.notebook import result_html
 from aucross.system.text import json_ready, percent
 
 
@@ -42,6 +43,13 @@ class _Verdict(ABC):
 
     def __str__(self) -> str:
         return self.message
+
+    def _repr_html_(self) -> str:
+        return result_html(self.message, self._shown())
+
+    @abstractmethod
+    def _shown(self) -> list[dict[str, Any]]:
+        """The numbers of batch and run as a small table."""
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers and the message as a JSON-ready dictionary; undefined numbers are None."""
@@ -147,6 +155,13 @@ class CoverageReport(_Verdict):
         )
         return " ".join([shares, self._judged(self._what()), *map(_stability_sentence, self.stability.items())])
 
+    def _shown(self) -> list[dict[str, Any]]:
+        kinds = {"batch": (self.n, self.selected, self.share), "run": (self.run_n, self.run_selected, self.run_share)}
+        return [
+            {"": name, "rows": n, "automatic": selected, "share": share, "at least": self.low, "at most": self.high}
+            for name, (n, selected, share) in kinds.items()
+        ]
+
     def _what(self) -> str:
         return f"the automatic share is {self.direction} what it should be"
 
@@ -182,6 +197,13 @@ class AUCReport(_Verdict):
     n_outcomes: int
     run_outcomes: int
     run_auc: float
+
+    def _shown(self) -> list[dict[str, Any]]:
+        kinds = {"batch": (self.n_outcomes, self.auc), "run": (self.run_outcomes, self.run_auc)}
+        return [
+            {"": name, "outcomes of pairs": n, "AUC": auc, "expected": self.expected, "at least": self.low}
+            for name, (n, auc) in kinds.items()
+        ]
 
     @classmethod
     def of(cls, test: SequentialMeanTest, **others: Any) -> AUCReport:

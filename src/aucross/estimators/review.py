@@ -23,6 +23,7 @@ from aucross.core.influence import PairwiseMetric, worth_of_review
 from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.estimators.types import Column, Labels
+from aucross.system.notebook import arrow_stream, result_html
 
 # Two probabilities nearer than this say the same to a person.
 _AGREEMENT = 0.05
@@ -97,6 +98,25 @@ class ReviewQueue:
             "reason": list(self.reason),
         }
         return {name: values for name, values in columns.items() if values is not None}
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a stream of Arrow's C interface."""
+        return arrow_stream(self._columns(), requested_schema)
+
+    def _repr_html_(self) -> str:
+        n_rows, n_shown = len(self), min(len(self), _ROWS_SHOWN)
+        sentence = f"{n_rows} row{'' if n_rows == 1 else 's'} to review, the one whose review is worth most first"
+        shown = f"; the first {n_shown} are shown" if n_shown < n_rows else ""
+        name = "row" if self.id is None else "id"
+        rows = [
+            {
+                name: str(row[name]),
+                "worth": f"{row['worth']:.3g}",
+                **{key: row[key] for key in ("probability", "reason")},
+            }
+            for row in self.rows()[:n_shown]
+        ]
+        return result_html(f"{sentence}{shown}.", rows)
 
     def __repr__(self) -> str:
         title = f"ReviewQueue of {len(self)} row{'' if len(self) == 1 else 's'}"

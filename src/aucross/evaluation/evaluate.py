@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -239,7 +240,13 @@ def compare_selective(
         )
         for clf, rows in zip((first, second), _rows_of_each(X), strict=True)
     )
-    return one.minus(other)
+    return replace(one.minus(other), names=_names(first, second))
+
+
+def _names(first: Any, second: Any) -> tuple[str, str]:
+    """What a table calls two classifiers: their classes, told apart where they are of one."""
+    ours, theirs = type(first).__name__, type(second).__name__
+    return (ours, theirs) if ours != theirs else (f"first {ours}", f"second {theirs}")
 
 
 def _rows_of_each(X: Any) -> tuple[Any, Any]:

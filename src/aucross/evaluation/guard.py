@@ -14,6 +14,7 @@ from aucross.core.ranking import FloatArray, as_positive
 from aucross.evaluation.coverage import achieved_coverage, positive_rate, positives_for_review
 from aucross.evaluation.group_column import group_column
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected, row_weights
+from aucross.system.notebook import result_html
 from aucross.system.text import exact_percent, percent
 
 
@@ -71,6 +72,20 @@ class BaseRateCheck:
     def ok(self) -> bool:
         """True if no limit is exceeded."""
         return not self.exceeded
+
+    def _repr_html_(self) -> str:
+        verdict = "Within limits" if self.ok else "Limit exceeded"
+        names = ("shift", "relative_shift", "review_ratio")
+        rows = [
+            {
+                "measure": name.replace("_", " "),
+                "value": getattr(self, name),
+                "limit": float(getattr(self.guard, f"max_{name}")),
+                "verdict": "exceeded" if f"max_{name}" in self.exceeded else "within",
+            }
+            for name in names
+        ]
+        return result_html(f"{verdict}: {self.message}.", rows)
 
     @property
     def message(self) -> str:

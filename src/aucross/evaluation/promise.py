@@ -25,6 +25,7 @@ from aucross.evaluation.inputs import (
 )
 from aucross.evaluation.judged_rows import check_two_classes, judge
 from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights, replicate_below
+from aucross.system.notebook import result_html
 from aucross.system.text import exact_percent, json_ready, percent
 
 PromiseMethod = Literal["delong", "bootstrap"]
@@ -118,6 +119,14 @@ class SelectivePromise:
         """All numbers and the sentence, ready for JSON; what is undefined is None."""
         values = {**asdict(self), "is_supported": self.is_supported, "sentence": str(self)}
         return {name: json_ready(value) for name, value in values.items()}
+
+    def _repr_html_(self) -> str:
+        bounds = {
+            "coverage": (self.coverage_at_least, self.achieved_coverage),
+            "AUC": (self.auc_at_least, self.selective_auc),
+        }
+        rows = [{"": name, "at least": low, "on these rows": found} for name, (low, found) in bounds.items()]
+        return result_html(str(self), rows)
 
     def __str__(self) -> str:
         share = "the weight" if self.is_weighted else "cases"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.ranking import FloatArray
+from aucross.system.notebook import arrow_stream, result_html, with_interval
+from aucross.system.text import exact_percent
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,8 +63,21 @@ class SelectiveEvaluation:
         """The rows as a pandas DataFrame."""
         return as_frame(self.rows())
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a stream of Arrow's C interface."""
+        return arrow_stream(_as_columns(self.rows()), requested_schema)
+
     def __repr__(self) -> str:
         return text_table(self.rows(), list(self.estimates))
+
+    def _repr_html_(self) -> str:
+        metric, rows = _ranking_metric(self.estimates), self.rows()
+        least, most = (choose(rows, key=lambda row: row["target_coverage"]) for choose in (min, max))
+        name = _METRIC_NAMES.get(metric, metric)
+        sentence = f"{name} of the selected rows: {least[metric]:.4f} at a coverage of {_asked(least)}"
+        if most is not least:
+            sentence += f", {most[metric]:.4f} at {_asked(most)}"
+        return result_html(f"{sentence}.", [_shown(row, self.estimates) for row in rows])
 
     def minus(self, other: SelectiveEvaluation) -> SelectiveComparison:
         """Compare with another evaluation of the same rows, coverages and bootstrap seed, replicate by replicate."""
@@ -106,12 +121,15 @@ class SelectiveComparison:
         Differences on the same resampled rows.
     confidence_level : float
         Level of the intervals.
+    names : pair of str
+        What the classifiers are called.
     """
 
     target_coverage: FloatArray
     estimates: Mapping[str, tuple[FloatArray, FloatArray]]
     differences: Mapping[str, FloatArray]
     confidence_level: float = 0.95
+    names: tuple[str, str] = ("first", "second")
 
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary per coverage and metric.
@@ -141,10 +159,57 @@ class SelectiveComparison:
         """The rows as a pandas DataFrame."""
         return as_frame(self.rows())
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a stream of Arrow's C interface."""
+        return arrow_stream(_as_columns(self.rows()), requested_schema)
+
     def __repr__(self) -> str:
-        ranking = "selective_auc" if "selective_auc" in self.estimates else "hand_till_m"
-        rows = [row for row in self.rows() if row["metric"] == ranking]
+        metric = _ranking_metric(self.estimates)
+        rows = [row for row in self.rows() if row["metric"] == metric]
         return text_table(rows, ["first", "second", "difference"])
+
+    def _repr_html_(self) -> str:
+        metric = _ranking_metric(self.estimates)
+        first, second = self.names
+        rows = [row for row in self.rows() if row["metric"] == metric]
+        reached = self.estimates.get("achieved_coverage", (self.target_coverage * np.nan,) * 2)
+        least = min(rows, key=lambda row: row["target_coverage"])
+        sentence = (
+            f"{_METRIC_NAMES.get(metric, metric)} of {first} minus that of {second}: {least['difference']:+.4f} at a "
+            f"coverage of {_asked(least)}, with {exact_percent(self.confidence_level)} intervals below."
+        )
+        table = [
+            {
+                "coverage asked": _asked(row),
+                f"reached by {first}": float(by_first),
+                f"reached by {second}": float(by_second),
+                first: row["first"],
+                second: row["second"],
+                "difference": with_interval(row["difference"], row["difference_low"], row["difference_high"]),
+            }
+            for row, by_first, by_second in zip(rows, *reached, strict=True)
+        ]
+        return result_html(sentence, table)
+
+
+_METRIC_NAMES = {"selective_auc": "AUC", "hand_till_m": "Hand and Till's M"}
+
+
+def _ranking_metric(estimates: Mapping[str, Any]) -> str:
+    return next((name for name in _METRIC_NAMES if name in estimates), next(iter(estimates)))
+
+
+def _asked(row: Mapping[str, Any]) -> str:
+    return exact_percent(row["target_coverage"])
+
+
+def _shown(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    cells = {name: with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in names}
+    return {"coverage asked": _asked(row), **cells}
+
+
+def _as_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def bootstrap_spread(name: str, replicates: FloatArray, confidence_level: float) -> dict[str, FloatArray]:

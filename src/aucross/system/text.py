@@ -1,12 +1,18 @@
-"""Values on their way out of Python: shares in sentences, numbers in JSON."""
+"""Values on their way out of Python: shares in sentences, numbers in JSON, characters that cannot be seen."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
 import numpy as np
+
+# Control characters, format characters (directions of text among them), halves of pairs, ends of line and paragraph.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# Space that a command may be written with.
+_USUAL = frozenset("\n\t")
 
 
 def percent(share: float) -> str:
@@ -32,3 +38,29 @@ def json_ready(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def marked(text: str) -> str:
+    r"""The text with a mark in place of each character that cannot be seen.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> marked("safe \u202eelbairav")
+    'safe [U+202E]elbairav'
+    """
+    if text.isprintable():  # such text has none
+        return text
+    return "".join(f"[U+{ord(character):04X}]" if _is_unseen(character) else character for character in text)
+
+
+def _is_unseen(character: str) -> bool:
+    return unicodedata.category(character) in _UNSEEN and character not in _USUAL
