@@ -17,6 +17,7 @@ import logging
 import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from datetime import datetime
 from math import isnan, nan
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -178,15 +179,23 @@ def _numbered_row(line: bytes) -> tuple[int, Row]:
     if checksum != _checksum(content):
         raise ValueError("differs from its checksum")
     try:
-        number, *texts = next(csv.reader([content.decode()], strict=True))
-        row: dict[str, Any] = dict(zip(COLUMNS, texts, strict=True))
-        row["id"] = original_text(row["id"])
-        # By float, which reads back what repr wrote; parsers of CSV files may be wrong in the last digit.
-        row |= {name: float(row[name]) if row[name] else nan for name in NUMBER_COLUMNS}
-        row["time"] = np.datetime64(row["time"].removesuffix("Z"), "us")
-        return int(number), tuple(row.values())
+        fields = next(csv.reader([content.decode()], strict=True))
+        number, name, score, decision, lower, upper, coverage, rule, model, moment = fields
+        return int(number), (
+            original_text(name),
+            _float(score),
+            decision,
+            *(_float(lower), _float(upper), _float(coverage)),
+            *(rule, model),
+            datetime.fromisoformat(moment.removesuffix("Z")),
+        )
     except (ValueError, csv.Error) as error:
         raise ValueError("has not the fields of a decision log") from error
+
+
+def _float(text: str) -> float:
+    # Reads back what repr wrote; parsers of CSV files may be wrong in the last digit.
+    return float(text) if text else nan
 
 
 def _last_number(file: BinaryIO, end: int) -> int:

@@ -16,7 +16,7 @@ import io
 import os
 import re
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -50,26 +50,28 @@ class ParquetStore:
         path.mkdir(parents=True, exist_ok=True)
         self._path = path.resolve()  # the folder stays the same if the process goes to another one
         self._writer = uuid4().hex[:8]
-        self._sizes = _part_sizes(self._path)
+        self._sizes: dict[str, int] = {}
+        self._last_number = 0
+        self._look_again()
         self._remove_old_temporaries()
 
     def append(self, columns: Columns) -> None:
         """Add rows as one more file; when this returns it is on the disk."""
-        sizes = self._sizes_now()
-        number = 1 + max(_numbers(sizes), default=0)
+        self._look_again()
+        number = 1 + self._last_number
         buffer = io.BytesIO()
         log_library("pyarrow.parquet").write_table(_as_arrow(columns), buffer)
         content = buffer.getvalue()
         start = f"{number:010d}-{self._writer}"
         name = f"part-{start}-{_checksum(start, content)}.parquet"
         write_whole(self._path / name, content)
-        self._sizes = {**sizes, name: len(content)}
+        self._sizes[name], self._last_number = len(content), number
 
     def close(self) -> None:
         """Nothing is open between two calls."""
 
-    def _sizes_now(self) -> dict[str, int]:
-        """The parts that are there, if all that were there before still are, in full length."""
+    def _look_again(self) -> None:
+        """See which parts there are, and that all that were there before still are, in full length."""
         remedy = "find out what changed it, then open a new DecisionLog"
         try:
             now = _part_sizes(self._path)
@@ -83,7 +85,8 @@ class ParquetStore:
                     f"{self._path / name} was changed while the log was open: it had {size:,} bytes and has "
                     f"{now[name]:,}; {remedy}"
                 )
-        return now
+        self._last_number = max([self._last_number, *_numbers(now.keys() - self._sizes.keys())])
+        self._sizes = now
 
     def _remove_old_temporaries(self) -> None:
         for leftover in self._path.glob(".part-*.tmp"):
@@ -132,10 +135,10 @@ def _checksum(start: str, content: bytes) -> str:
 
 def _part_sizes(path: Path) -> dict[str, int]:
     with os.scandir(path) as entries:
-        return {entry.name: entry.stat().st_size for entry in entries if _PART.fullmatch(entry.name)}
+        return {entry.name: entry.stat().st_size for entry in entries if entry.name.startswith("part-")}
 
 
-def _numbers(names: Collection[str]) -> Iterator[int]:
+def _numbers(names: Iterable[str]) -> Iterator[int]:
     for name in names:
         if match := _PART.fullmatch(name):
             yield int(match["number"])
