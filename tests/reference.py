@@ -5,7 +5,7 @@ They loop over rows and pairs of rows, straight from the definitions: no sorting
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from math import floor, inf, isnan, nan, sqrt
 from statistics import variance
@@ -60,7 +60,7 @@ def bands_within_budget(
 ) -> Iterator[Band]:
     """Every band between two distinct scores that keeps the coverage, and the empty band.
 
-    With full width only those that cannot be extended upwards within the budget.
+    With full width only those that cannot be extended within the budget, up or down; the empty one if it is alone.
     """
     weights = _ones_if_none(weights, scores)
     distinct = sorted({score for score, weight in zip(scores, weights, strict=True) if weight > 0})
@@ -69,12 +69,13 @@ def bands_within_budget(
         selected = selected_by((distinct[first], distinct[last]), scores)
         return selected_share(weights, selected) >= coverage - TOLERANCE
 
-    yield EMPTY_BAND
-    for first in range(len(distinct)):
-        for last in range(first, len(distinct)):
-            is_last = last == len(distinct) - 1
-            if keeps_coverage(first, last) and (width == "any" or is_last or not keeps_coverage(first, last + 1)):
-                yield distinct[first], distinct[last]
+    ends = range(len(distinct))
+    inside = {(first, last) for first in ends for last in ends if first <= last and keeps_coverage(first, last)}
+    if width == "any" or not inside:
+        yield EMPTY_BAND
+    for first, last in sorted(inside):
+        if width == "any" or not {(first - 1, last), (first, last + 1)} & inside:
+            yield distinct[first], distinct[last]
 
 
 def best_band_auc(
@@ -85,12 +86,25 @@ def best_band_auc(
     *,
     width: str,
 ) -> float:
-    """Highest AUC that any allowed band leaves, NaN if none leaves both classes: brute force over all bands."""
-    aucs = [
-        pairwise_auc(labels, scores, weights, selected_by(band, scores))
-        for band in bands_within_budget(scores, coverage, weights, width=width)
-    ]
-    return max((auc for auc in aucs if not isnan(auc)), default=nan)
+    """Highest AUC that any allowed band leaves, NaN if the rows lack a class: brute force over all bands.
+
+    Where no band of full width leaves both classes, the highest of the heaviest bands that do.
+    """
+    if coverage == 1:
+        return pairwise_auc(labels, scores, weights)
+
+    def aucs(bands: Iterable[Band]) -> list[float]:
+        left = (pairwise_auc(labels, scores, weights, selected_by(band, scores)) for band in bands)
+        return [auc for auc in left if not isnan(auc)]
+
+    if of_width := aucs(bands_within_budget(scores, coverage, weights, width=width)):
+        return max(of_width)
+    leaving_both = [band for band in bands_within_budget(scores, coverage, weights, width="any") if aucs([band])]
+    shares = [selected_share(_ones_if_none(weights, scores), selected_by(band, scores)) for band in leaving_both]
+    least = min(shares, default=nan)
+    return max(
+        aucs(b for b, share in zip(leaving_both, shares, strict=True) if share <= least + TOLERANCE), default=nan
+    )
 
 
 def best_block_auc(positives: np.ndarray, negatives: np.ndarray, coverage: float) -> float:

@@ -124,6 +124,26 @@ def test_no_nested_bands_through_the_reference_have_a_higher_mean_auc(given_rows
     assert mean_auc_of_path(rule) == pytest.approx(expected, abs=1e-9)
 
 
+def test_where_best_bands_are_nested_the_path_is_as_good_on_average():
+    rng = np.random.default_rng(0)
+    compared = 0
+    for _ in range(200):
+        n_rows = int(rng.integers(3, 9))
+        labels = rng.random(n_rows) < 0.5
+        if labels.all() or not labels.any():
+            continue
+        ranked = RankedScores.from_labels(labels, np.arange(n_rows)).isotonic()
+        coverages = [1 - rejected / n_rows for rejected in range(n_rows)]
+        best = [best_band(ranked, coverage) for coverage in coverages]
+        masks = [band.rejects(ranked.scores) for band in best]
+        if all((~inner | outer).all() for inner, outer in pairwise(masks)):
+            rule = NestedBands(ranked, 0.7)
+            gains = [ranked.auc(rule.band(c)) - ranked.auc(band) for c, band in zip(coverages, best, strict=True)]
+            assert np.nanmean(gains) > -1e-9
+            compared += 1
+    assert compared > 50
+
+
 @pytest.mark.parametrize("coverage", GRID)
 def test_where_best_bands_are_nested_they_are_found(coverage):
     rates = 1 / (1 + np.exp(-np.linspace(-3, 3, 300)))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from aucross.core import RankedScores, RejectionBand, best_band, oracle_band
+from aucross.core import RankedScores, RejectionBand, ThresholdBands, best_band, oracle_band
+from aucross.core.nested import NestedBands
 from reference import (
     TOLERANCE,
     best_band_auc,
@@ -127,13 +128,36 @@ def test_any_width_equals_a_search_of_all_blocks_for_unusual_rankings(shape):
 
 
 @property_test
-@given(rows(weights=counts), coverages)
-def test_full_width_cannot_be_extended_upwards_within_the_budget(given_rows, coverage):
+@given(rows(weights=counts, both_classes=True), coverages)
+def test_full_width_cannot_be_extended_within_the_budget_but_to_all_rows_of_a_class(given_rows, coverage):
     ranked = rank(given_rows)
-    band = best_band(ranked, coverage)
-    start, stop = ranked.block(band)
-    if not band.is_empty and stop < len(ranked):
-        assert ranked.coverage(ranked.band(start, stop + 1)) < coverage
+    start, stop = ranked.block(best_band(ranked, coverage))
+    if start == stop:
+        heaviest = (ranked.positives + ranked.negatives).min() / ranked.total
+        assert coverage == 1 or heaviest > 1 - coverage or len(ranked) == 1 or np.isnan(ranked.auc(ranked.band(0, 1)))
+        return
+    for wider in ((start - 1, stop), (start, stop + 1)):
+        if wider[0] >= 0 and wider[1] <= len(ranked):
+            band = ranked.band(*wider)
+            assert ranked.coverage(band) < coverage or np.isnan(ranked.auc(band))
+
+
+@property_test
+@given(rows(weights=counts, both_classes=True), coverages)
+def test_mirrored_rows_are_left_with_the_same_auc(given_rows, coverage):
+    ranked = rank(given_rows)
+    mirrored = RankedScores(-ranked.scores[::-1], ranked.negatives[::-1], ranked.positives[::-1])
+    left, mirrored_left = (each.auc(best_band(each, coverage)) for each in (ranked, mirrored))
+    assert left == pytest.approx(mirrored_left, abs=1e-12)
+
+
+@property_test
+@given(rows(weights=counts, both_classes=True))
+def test_a_very_low_coverage_never_comes_back_to_all_rows(given_rows):
+    ranked = rank(given_rows)
+    blocks = [(start, stop) for start in range(len(ranked)) for stop in range(start + 1, len(ranked) + 1)]
+    can_reject = any(not np.isnan(ranked.auc(ranked.band(*block))) for block in blocks)
+    assert best_band(ranked, 1e-9).is_empty != can_reject
 
 
 @property_test
@@ -146,9 +170,9 @@ def test_any_width_is_never_below_full_width(given_rows, coverage):
 
 @property_test
 @given(rows(weights=fractional_weights, both_classes=True), coverages)
-def test_the_best_band_never_lowers_the_auc(given_rows, coverage):
+def test_the_best_band_of_any_width_never_lowers_the_auc(given_rows, coverage):
     ranked = rank(given_rows)
-    assert ranked.auc(best_band(ranked, coverage)) >= ranked.auc() - 1e-12
+    assert ranked.auc(best_band(ranked, coverage, width="any")) >= ranked.auc() - 1e-12
 
 
 @property_test
@@ -190,6 +214,15 @@ def test_weight_k_gives_the_band_of_the_row_k_times(width):
 @given(given_rows=rows(weights=fractional_weights))
 def test_coverage_1_gives_the_empty_band(given_rows, width):
     assert best_band(rank(given_rows), 1.0, width=width).is_empty
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_coverage_1_gives_the_empty_band_though_weights_span_twelve_orders_of_magnitude(width):
+    weights = np.logspace(-8, 8, 40)
+    ranked = RankedScores.from_labels([0, 1] * 20, np.arange(40), weights)
+    assert best_band(ranked, 1.0, width=width).is_empty
+    assert ThresholdBands(ranked).band(1.0).is_empty
+    assert NestedBands(ranked, 0.9).band(1.0).is_empty
 
 
 @pytest.mark.parametrize("width", WIDTHS)

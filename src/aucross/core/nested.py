@@ -12,7 +12,8 @@ which each holds the ones before. It goes through the best band of one coverage,
     much             [ 3  4  5  6  7  8 ]
 
 Of all such paths it is the one with the highest AUC on average over the coverages, found by dynamic programming over
-the blocks of entries. Where the best bands are nested by themselves, they are the path.
+the blocks of entries. Where the best bands are nested by themselves the path is as good on average; of bands that are
+equally good it may take others.
 
 Bands on the influence are nested if all coverages read it from one table, that of the reference.
 """

@@ -10,7 +10,7 @@ import numpy as np
 
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
-from aucross.core.search import widest_stops_of
+from aucross.core.search import heaviest_that_leaves_both, widest_starts, widest_stops_of
 
 # Values no further apart count as equal, as in the search for the AUC.
 _ROUNDING = 1e-12
@@ -36,27 +36,24 @@ class OfWidestBlocks(ABC):
     def best_band(self, ranked: RankedScores, coverage: float) -> RejectionBand:
         """Return the band of full width with the highest value that selects at least `coverage` of the weight.
 
-        Of several equal ones the middle one; the empty band if all are worse than none.
+        Of several equal ones the middle one. Where all of them would leave one class alone, the heaviest band that
+        leaves both.
         """
-        starts, stops = _widest_blocks(ranked, check_coverage(coverage))
+        if check_coverage(coverage) == 1.0 or min(ranked.total_positives, ranked.total_negatives) == 0:
+            return RejectionBand()
+        widest_stops = widest_stops_of(ranked, coverage)
+        starts = widest_starts(widest_stops)
+        stops = widest_stops[starts]
+        if not len(starts):
+            return RejectionBand()
         usable = _leaves_both_classes(ranked, starts, stops)
         starts, stops = starts[usable], stops[usable]
         if not len(starts):
-            return RejectionBand()
+            return ranked.band(*heaviest_that_leaves_both(ranked, widest_stops))
         values = self._values(ranked, starts, stops)
-        if values.max() < self.value(ranked) - _ROUNDING:
-            return RejectionBand()
         equals = np.flatnonzero(values >= values.max() - _ROUNDING)
         middle = int(equals[len(equals) // 2])
         return ranked.band(int(starts[middle]), int(stops[middle]))
-
-
-def _widest_blocks(ranked: RankedScores, coverage: float) -> tuple[IndexArray, IndexArray]:
-    """Starts and stops, both strictly ascending, of the blocks inside the budget that no other one contains."""
-    stops = widest_stops_of(ranked, coverage)
-    starts = np.arange(len(stops))
-    is_widest = (stops > starts) & (np.diff(stops, prepend=-1) > 0)
-    return starts[is_widest], stops[is_widest]
 
 
 def kept_of_each_class(ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> tuple[FloatArray, FloatArray]:

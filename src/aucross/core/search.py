@@ -4,7 +4,8 @@ Rejecting the entries [l, u) of a ranking leaves won(l, u) of kept(l, u) pairs i
 prefix sums in O(1) (:meth:`RankedScores.pairs`). The band must hold no more weight than the
 rejection budget (1 - coverage) * total.
 
-**Full width** asks, for each l, only the widest block that the budget allows: O(m) after sorting.
+**Full width** asks only for the widest blocks, those that no other block inside the budget contains: at most one for
+each l, O(m) after sorting. Read from the other end of the axis they are the same blocks.
 
 **Any width** looks at all blocks inside the budget. ``won`` and ``lost = kept - won`` both grow with l and fall with
 u, so over a box l0..l1 x u0..u1 of blocks the AUC, won / (won + lost), is at most
@@ -46,19 +47,20 @@ def best_band(ranked: RankedScores, coverage: float, *, width: Width = "full") -
     coverage : float in (0, 1]
         Least share of the weight to select. It holds exactly, ties included: a band never cuts through a tie.
     width : {"full", "any"}, default="full"
-        ``"full"`` searches only bands that use the whole budget (as far as ties allow), in O(m);
-        ``"any"`` searches every band, by branch and bound.
+        ``"full"`` searches only bands that use the whole budget (as far as ties allow: those that no other band
+        inside the budget contains), in O(m); ``"any"`` searches every band, the empty one too, by branch and bound.
 
     Returns
     -------
     RejectionBand
-        The empty band if the coverage is 1, if one tie fills more than the budget everywhere, or if no band
-        leaves both classes.
+        The empty band if the coverage is 1, if one tie fills more than the budget everywhere, or if the rows lack a
+        class.
 
     Notes
     -----
-    Of several bands with the same highest AUC the full-width search takes the middle one of those that use the
-    budget. AUCs that differ by less than 1e-12 count as the same.
+    Of several bands with the same highest AUC the full-width search takes the middle one. AUCs that differ by less
+    than 1e-12 count as the same. Where every band of full width would leave one class alone, as for a very low
+    coverage, it takes the heaviest band that leaves both: the coverage is then the lowest that there is, never 1.
 
     Examples
     --------
@@ -69,10 +71,13 @@ def best_band(ranked: RankedScores, coverage: float, *, width: Width = "full") -
     """
     if width not in ("full", "any"):
         raise ValueError(f'width must be "full" or "any", got {width!r}')
-    widest_stops = widest_stops_of(ranked, check_coverage(coverage))
+    if check_coverage(coverage) == 1.0 or min(ranked.total_positives, ranked.total_negatives) == 0:
+        return RejectionBand()
+    widest_stops = widest_stops_of(ranked, coverage)
     best = _best_full_width(ranked, widest_stops)
-    if width == "any" and np.isfinite(best.auc):
-        best = _branch_and_bound(ranked, widest_stops, best)
+    if width == "any":
+        nothing = _no_block(ranked)
+        best = _branch_and_bound(ranked, widest_stops, best if best.auc >= nothing.auc else nothing)
     return ranked.band(best.start, best.stop)
 
 
@@ -128,6 +133,8 @@ class _Block(NamedTuple):
 
 def rejection_budget(ranked: RankedScores, coverage: float) -> float:
     """Weight that may be rejected; the margin makes 10 * (1 - 0.9) one whole row in spite of rounding."""
+    if coverage == 1.0:
+        return 0.0  # the margin would let in rows that weigh next to nothing beside the others
     return ranked.total * (1.0 - coverage) + 1e-12 * ranked.total
 
 
@@ -142,23 +149,44 @@ def widest_stops_of(ranked: RankedScores, coverage: float) -> IndexArray:
 
 
 def _best_full_width(ranked: RankedScores, widest_stops: IndexArray) -> _Block:
-    auc = np.empty(len(ranked) + 1)
+    starts = widest_starts(widest_stops)
+    if not len(starts):
+        return _no_block(ranked)
+    auc = np.empty(len(starts))
     for first in range(0, len(auc), _CHUNK):
-        chunk = slice(first, first + _CHUNK)
-        auc[chunk] = _share_won(*ranked.pairs(chunk, widest_stops[chunk]))
+        chunk = starts[first : first + _CHUNK]
+        auc[first : first + _CHUNK] = _share_won(*ranked.pairs(chunk, widest_stops[chunk]))
     if not np.isfinite(highest := auc.max()):
-        return _Block(0, 0, float("nan"))
+        return _Block(*heaviest_that_leaves_both(ranked, widest_stops), float("nan"))
     # Perfectly separated classes make all blocks equal: the middle one is far from the rows that are sure.
-    equals = _not_inside_another(np.flatnonzero(auc >= highest - _ROUNDING), widest_stops)
-    start = int(equals[len(equals) // 2])
-    return _Block(start, int(widest_stops[start]), float(auc[start]))
+    equals = np.flatnonzero(auc >= highest - _ROUNDING)
+    best = int(equals[len(equals) // 2])
+    return _Block(int(starts[best]), int(widest_stops[starts[best]]), float(auc[best]))
 
 
-def _not_inside_another(starts: IndexArray, widest_stops: IndexArray) -> IndexArray:
-    """The starts whose widest block is part of no wider one, such as those cut off at the last entry, if any."""
-    stops = widest_stops[starts]
-    inside = (stops == starts) | ((starts > 0) & (stops == widest_stops[starts - 1]))
-    return starts if inside.all() else starts[~inside]
+def widest_starts(widest_stops: IndexArray) -> IndexArray:
+    """The starts whose widest block holds an entry and is part of no wider one, in ascending order."""
+    starts = np.arange(len(widest_stops))
+    reaches_further = np.append(True, widest_stops[1:] > widest_stops[:-1])
+    return starts[reaches_further & (widest_stops > starts)]
+
+
+def _no_block(ranked: RankedScores) -> _Block:
+    return _Block(0, 0, ranked.auc())
+
+
+def heaviest_that_leaves_both(ranked: RankedScores, widest_stops: IndexArray) -> tuple[int, int]:
+    """Of the blocks inside the budget that leave both classes the heaviest one, of equals that of highest AUC."""
+    starts, stops = np.arange(len(widest_stops)), widest_stops
+    for below, weight in ((ranked.positives_below, ranked.positives), (ranked.negatives_below, ranked.negatives)):
+        # A class without rows below the block needs one above it.
+        last_of_class = int(np.flatnonzero(weight)[-1])
+        stops = np.minimum(stops, np.where(below > 0, len(ranked), last_of_class))
+    starts, stops = starts[stops >= starts], stops[stops >= starts]
+    weight = ranked.weight_below[stops] - ranked.weight_below[starts]
+    heaviest = np.flatnonzero(weight >= weight.max() - _ROUNDING * ranked.total)
+    best = heaviest[int(np.argmax(_share_won(*ranked.pairs(starts[heaviest], stops[heaviest]))))]
+    return int(starts[best]), int(stops[best])
 
 
 def _share_won(won: FloatArray, kept: FloatArray) -> FloatArray:

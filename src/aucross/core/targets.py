@@ -6,7 +6,7 @@ A band is a block [l, u) of the m entries of a ranking, its weight is limited by
 ===================  =======================  ==================  ======  ===========================================
 target               name                     searched            result  cost after sorting
 ===================  =======================  ==================  ======  ===========================================
-`AUCTarget`          ``"auc"``                widest at each l    exact   O(m)
+`AUCTarget`          ``"auc"``                all widest blocks   exact   O(m)
 `ExpectedCost`       (needs its costs)        all blocks          exact   O(m log m)
 `KolmogorovSmirnov`  ``"ks"``                 all widest blocks   exact   O(m log m)
 `PartialAUC`         ``"partial_auc"``        all widest blocks   exact   O(m log m)
@@ -68,7 +68,8 @@ def best_band_for(ranked: RankedScores, coverage: float, target: TargetName | Ta
     Returns
     -------
     RejectionBand
-        The empty band if no band inside the budget is as good as none.
+        The empty band if the coverage is 1 or a tie fills more than the budget everywhere; of costs, also if every
+        review costs more than it saves.
 
     Examples
     --------
