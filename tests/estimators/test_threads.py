@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 
 import numpy as np
 import pytest
@@ -54,3 +54,55 @@ def test_a_hundred_threads_that_start_at_once_select_the_same_rows(name):
     assert len(answers) == N_THREADS
     for coverage, selected in answers:
         np.testing.assert_array_equal(selected, expected[coverage])
+
+
+class Waiting(LogisticRegression):
+    """Scores its rows, then waits for a sign."""
+
+    scored, go_on = Event(), Event()
+
+    def predict_proba(self, X):
+        probabilities = super().predict_proba(X)
+        if len(X) == len(X_asked):
+            Waiting.scored.set()
+            assert Waiting.go_on.wait(timeout=600)
+        return probabilities
+
+
+X_asked = X[:41]  # so many rows are scored in no fit
+
+
+@pytest.mark.parametrize("ask", ["select", "predict_selective", "select_each", "review_queue", "recalibrate"])
+@pytest.mark.parametrize("method", [PlugInAUC, SCross])
+def test_whoever_asks_while_another_thread_fits_gets_the_answer_of_one_fit(method, ask):
+    questions = {
+        "select": lambda clf: clf.select(X_asked),
+        "predict_selective": lambda clf: clf.predict_selective(X_asked, reject_label=-7),
+        "select_each": lambda clf: clf.select_each(X_asked, COVERAGES),
+        "review_queue": lambda clf: clf.review_queue(X_asked, 5).row,
+        "recalibrate": lambda clf: clf.recalibrate(X_asked).select(X),
+    }
+    Waiting.scored.clear()
+    Waiting.go_on.set()
+    other_labels = np.where(y == 0, 5, 3)  # other classes, in the other order
+    clf = method(Waiting(), coverage=0.7, random_state=0).fit(X, y)
+    before = questions[ask](clf)
+    Waiting.scored.clear()
+    Waiting.go_on.clear()
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(questions[ask], clf)
+        assert Waiting.scored.wait(timeout=600)  # the model of the first fit has scored the rows
+        try:
+            clf.fit(X, other_labels)
+        finally:
+            Waiting.go_on.set()
+        np.testing.assert_array_equal(answer.result(timeout=600), before)
+    assert list(clf.classes_) == [3, 5]
+
+
+def test_a_fit_that_fails_leaves_the_earlier_one():
+    clf = PlugInAUC(logistic, holdout_size=0.4, random_state=0).fit(X, y)
+    expected = clf.select(X)
+    with pytest.raises(ValueError, match="NaN"):
+        clf.fit(np.where(X > 2, np.nan, X), y)
+    np.testing.assert_array_equal(clf.select(X), expected)

@@ -107,7 +107,23 @@ class BandRule(ABC):
         """Probability of being positive, as the rows that placed the bands bear it out; None if they do not tell."""
         return None
 
+    def coverage_reached(self, coverage: float) -> float:
+        """Share of the rows that placed the bands that are selected: more than was asked for where ties are in the way.
+
+        By default the coverage itself; a rule that knows the rows that placed it counts them.
+        """
+        return coverage
+
     # ---- what everyone asks ----
+
+    def expected_coverage(self, coverage: float, group: Any = None) -> float:
+        """Share of new rows that the band for a coverage in (0, 1] should select, of one group if there are groups."""
+        coverage = check_coverage(coverage)
+        if group is not None:
+            raise ValueError(_no_groups("band_group"))
+        if (reached := self._reached.get(coverage)) is None:
+            self._reached[coverage] = reached = min(max(self.coverage_reached(coverage), 0.0), 1.0)
+        return reached
 
     def band(self, coverage: float, group: Any = None) -> RejectionBand:
         """Return the band for a target coverage in (0, 1], of one group if the bands were fitted per group."""
@@ -146,6 +162,10 @@ class BandRule(ABC):
     def _bands(self) -> dict[float, RejectionBand]:
         return {}
 
+    @cached_property
+    def _reached(self) -> dict[float, float]:
+        return {}
+
     def __getstate__(self) -> dict[str, Any]:
         # What is kept beside the fields is cheap to compute again and would swell a pickle.
         return {part.name: getattr(self, part.name) for part in fields(self)}
@@ -176,6 +196,10 @@ class RankedRule(BandRule):
         """The ranking that the bands were placed on."""
         return self.ranked
 
+    def coverage_reached(self, coverage: float) -> float:
+        """Share of the ranked weight that the band selects."""
+        return self.ranked.coverage(self.band(coverage)) if self.ranked.total > 0 else coverage
+
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
         """Share of positives at each score."""
         return self.ranked.probability_at(rows.score)
@@ -204,6 +228,10 @@ class WrappedRule(BandRule):
     def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
         """Return the selection score of the rule within, for the coverage that is asked of it."""
         return self.rule.selection_score(rows, self.coverage_to_ask(coverage))
+
+    def coverage_reached(self, coverage: float) -> float:
+        """Return the coverage of the rule within, for the coverage that is asked of it."""
+        return self.rule.expected_coverage(self.coverage_to_ask(coverage))
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Return the rows that the rule within takes: a number of rows needs no other coverage."""
@@ -258,6 +286,12 @@ class GroupBands(BandRule):
     def band(self, coverage: float, group: Any = None) -> RejectionBand:
         """Return the band of one group."""
         return self.place(coverage) if group is None else self.rule(group).band(coverage)
+
+    def expected_coverage(self, coverage: float, group: Any = None) -> float:
+        """Share of new rows of one group that its band should select."""
+        if group is None:
+            raise ValueError(_needs_group("band_group"))
+        return self.rule(group).expected_coverage(coverage)
 
     def rule(self, group: Any) -> BandRule:
         """The rule of one group; an unseen group is an error that names it."""

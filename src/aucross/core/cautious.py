@@ -209,6 +209,11 @@ class CautiousBands(WrappedRule):
             self._asked[coverage] = self._search(coverage)
         return self._asked[coverage]
 
+    def coverage_reached(self, coverage: float) -> float:
+        """Return the coverage of the rule within for the shrunk budget; 1 where nothing may be rejected."""
+        asked = self.coverage_to_ask(coverage)
+        return 1.0 if asked == 1.0 else self.rule.expected_coverage(asked)
+
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> CautiousBands:
         """Place the rule on other rows of weight 1 and keep the same confidence by their number."""
         if rows.sample_weight is not None:

@@ -66,6 +66,11 @@ class CorrectedBands(WrappedRule):
         asked = (1.0 - way) * self._share_to_ask(knot - 1) + way * self._share_to_ask(knot)
         return max(1.0 - asked, float_info.min)  # a coverage is never 0
 
+    def coverage_reached(self, coverage: float) -> float:
+        """The coverage asked for, and what the rule within could not reject because of ties."""
+        asked = self.coverage_to_ask(coverage)
+        return coverage + self.rule.expected_coverage(asked) - asked
+
     @cached_property
     def _shares(self) -> dict[int, float]:
         return {}

@@ -402,6 +402,13 @@ class InfluenceBands(BandRule):
             return found.table.influence(rows.columns, self.probabilities_of(rows))
         return np.zeros(len(rows)) if found.is_empty else np.maximum(found.lower - rows.score, rows.score - found.upper)
 
+    def coverage_reached(self, coverage: float) -> float:
+        """Share of the weight of the rows that placed the bands that is selected."""
+        found, objective = self.search(coverage), self.objective
+        if isinstance(found, RejectionBand):
+            return share_of(found.selects(objective.columns[:, 0]), objective.sample_weight)
+        return share_of(objective.influence(found.table) > found.threshold, objective.sample_weight)
+
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> InfluenceBands:
         """Search again on other rows, with their class probabilities in place of labels."""
         probabilities, ratio = self.probabilities_of(rows), self.share_ratio
@@ -460,6 +467,11 @@ def budget_of(weight: FloatArray, coverage: float) -> float:
     return total * (1.0 - coverage) + 1e-12 * total
 
 
+def share_of(selected: NDArray[np.bool_], weight: FloatArray | None) -> float:
+    """Share of the weight of the selected rows."""
+    return float(np.average(selected, weights=weight))
+
+
 def band_up_to(threshold: float) -> RejectionBand:
     """The band of all scores up to a threshold; empty without one."""
     return RejectionBand(-inf, threshold) if threshold > -inf else RejectionBand()
@@ -474,24 +486,30 @@ class InfluenceQuantiles(WrappedRule):
     rule : BandRule
         Searched on other rows, so that the rows given had no part in their selection score.
     rows : RuleInput
-        Rows whose quantiles are the thresholds.
+        Rows whose quantiles are the thresholds. Where they have a tie breaker the threshold may cut through a tie.
+    is_fixed : bool, default=True
+        Whether the rows had no part in the search, so that the threshold takes the lowest of rows that are new to it.
     """
 
     rows: RuleInput
+    is_fixed: bool = True
 
     def coverage_to_ask(self, coverage: float) -> float:
         """The coverage itself."""
         return coverage
 
     @property
-    def is_fixed(self) -> bool:
-        """The threshold takes the lowest of rows that had no part in the search."""
-        return True
+    def n_placing_rows(self) -> int | None:
+        """Number of rows that place the threshold, if they are not all."""
+        return len(self.rows) if self.is_fixed else None
 
-    @property
-    def n_placing_rows(self) -> int:
-        """Number of rows that place the threshold."""
-        return len(self.rows)
+    def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
+        """Return the influence, ties told apart where they may be."""
+        return rows.told_apart(self.rule.selection_score(rows, coverage))
+
+    def coverage_reached(self, coverage: float) -> float:
+        """Share of the weight of the rows that is selected."""
+        return self.rows.share(self.band(coverage).selects(self.selection_score(self.rows, coverage)))
 
     def place(self, coverage: float) -> RejectionBand:
         """Return the one-sided band of selection scores to reject."""
@@ -501,4 +519,4 @@ class InfluenceQuantiles(WrappedRule):
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> InfluenceQuantiles:
         """Search again on other rows and take their quantiles."""
-        return InfluenceQuantiles(self.rule.placed_on(rows, label_shift=label_shift), rows)
+        return InfluenceQuantiles(self.rule.placed_on(rows, label_shift=label_shift), rows, self.is_fixed)

@@ -38,6 +38,7 @@ from aucross.core.influence import (
     band_up_to,
     budget_of,
     highest_within_budget,
+    share_of,
 )
 from aucross.core.label_shift import expected_ranking
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
@@ -203,6 +204,14 @@ class NestedInfluence(BandRule):
         if isinstance(self._order, NestedBands):
             return self._order.depth(rows.score)
         return self._order.influence(rows.columns, self.bands.probabilities_of(rows))
+
+    def coverage_reached(self, coverage: float) -> float:
+        """Share of the weight of the rows that placed the bands that is selected."""
+        if isinstance(self._order, NestedBands):
+            return 1.0 - self._order.rejected_share(coverage)
+        return share_of(
+            self.band(coverage).selects(self._influence_of_placing_rows), self.bands.objective.sample_weight
+        )
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> NestedInfluence:
         """Search again on other rows, with their class probabilities in place of labels."""

@@ -32,6 +32,9 @@ Index = IndexArray | slice | int
 # From so many rankings on, sorting their scores anew beats merging the sorted runs (measured at 10^5 and 10^6 scores).
 _MANY_RUNS = 20
 
+# Weights of up to this size, and down to its inverse, are left as they are.
+_LARGEST_WEIGHT = 1e30
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankedScores:
@@ -446,7 +449,11 @@ def check_scores(y_score: ArrayLike, n_rows: int, name: str = "y_score") -> Floa
 
 
 def check_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
-    """Weights as float64: one per row, finite, not negative, not all zero unless there are no rows."""
+    """Weights as float64: one per row, finite, not negative, not all zero unless there are no rows.
+
+    Only their ratios count. So weights near the limits of float64, whose products would be no numbers, are divided by
+    the largest.
+    """
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n_rows,):
         raise ValueError(f"sample_weight must hold one weight per row, got shape {weight.shape} for {n_rows} rows")
@@ -459,7 +466,8 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
         )
     if n_rows > 0 and not (weight > 0).any():
         raise ValueError("sample_weight must not be all zero: no row would count; pass None for equal weights")
-    return weight
+    largest = weight.max(initial=0.0)
+    return weight if largest == 0 or 1 / _LARGEST_WEIGHT <= largest <= _LARGEST_WEIGHT else weight / largest
 
 
 def effective_size(weight: NDArray[np.floating | np.integer]) -> float:

@@ -6,6 +6,7 @@ from aucross.estimators.confidence import PlugIn, SCross
 from aucross.estimators.coverage_for import CoverageForAUC
 from aucross.estimators.gate import AUCGate
 from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.reach import ExpectedCoverage
 from aucross.estimators.review import ReviewQueue
 from aucross.estimators.score_column import ScoreColumn
 
@@ -13,6 +14,7 @@ __all__ = [
     "AUCGate",
     "AUCross",
     "CoverageForAUC",
+    "ExpectedCoverage",
     "HeldOutScores",
     "PlugIn",
     "PlugInAUC",

@@ -10,19 +10,19 @@ import numpy as np
 
 from aucross.core.band_rule import BandRule
 from aucross.core.influence import ExpectedAUC, InfluenceBands, InfluenceQuantiles, PairwiseMetric, worth_of_review
-from aucross.core.nested import NestedBands, NestedInfluence
+from aucross.core.nested import NestedInfluence
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.rules import Placement, estimate_auc_bands
 from aucross.core.scored_rows import ScoredRows
 from aucross.core.targets import AUCTarget, Target, TargetBands, as_target
 from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
-from aucross.estimators.placing import CorrectCoverage, PlacingRows, check_nested
+from aucross.estimators.placing import CorrectCoverage, PlacingRows, best_auc_bands, check_nested
 from aucross.estimators.probability import ProbabilityModel, as_evidence
 from aucross.estimators.reading import ContestReader, Reader, ScoreReader
 from aucross.estimators.review import ReviewFacts, class_reasons, facts_of_scores
 from aucross.estimators.training_rows import TrainingRows
-from aucross.estimators.types import Classifier, Column, Folds, Labels, Table
+from aucross.estimators.types import Classifier, Column, Folds, Labels, Table, Ties
 
 
 class _AUCBands(SelectiveClassifier):
@@ -95,17 +95,21 @@ class _AUCBands(SelectiveClassifier):
         if self.placement == "centered":
             # The published bounds count rows; weights of any unit are brought to as many.
             held_out, *halves = (part.with_weights_as_rows() for part in (held_out, *halves))
+        if placing.rows.tie_breaker is not None and self.placement == "centered":
+            score = placing.rows.score
+            held_out = replace(held_out, responses=score)
+            halves = [replace(part, responses=score[half]) for part, half in zip(halves, placing.halves, strict=True)]
         whole = held_out.ranked_both_classes()
         rankings = [half.ranked_both_classes("the held-out rows of each random half") for half in halves]
         target = self._binary_target()
         if callable(self.placement):
-            return _checked_rule(self.placement(whole.isotonic()))
+            return _checked_rule(self.placement(placing.smooth_ranking()))
         if not isinstance(target, AUCTarget):
-            return TargetBands(whole.isotonic(), target)
-        if self.nested and self.placement == "optimal":
-            return NestedBands(whole.isotonic(), self.coverage)
+            return TargetBands(placing.smooth_ranking(), target)
         # A band centred on the only score that there is would reject every row.
-        return estimate_auc_bands(whole, rankings, placement=self.placement if len(whole) > 1 else "optimal")
+        if self.placement == "centered" and len(whole) > 1:
+            return estimate_auc_bands(whole, rankings, placement="centered")
+        return best_auc_bands(placing, self.coverage, nested=self.nested)
 
     def _place_by_influence(self, placing: PlacingRows) -> BandRule:
         """With more than two classes the bands lie on the influence."""
@@ -121,8 +125,9 @@ class _AUCBands(SelectiveClassifier):
         if len(classes) < metric.n_classes:
             _check_every_class(placing.held_out, np.arange(metric.n_classes))
         objective = ExpectedAUC(rows.columns, rows.probabilities, metric.contests, rows.sample_weight)
-        rule = InfluenceBands(objective)
-        return NestedInfluence(rule, self.coverage) if self.nested else rule
+        bands = InfluenceBands(objective)
+        rule = NestedInfluence(bands, self.coverage) if self.nested else bands
+        return rule if rows.tie_breaker is None else InfluenceQuantiles(rule, rows, is_fixed=False)
 
     def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
         read = rows.rule_input
@@ -202,6 +207,9 @@ class AUCross(_AUCBands, CrossFitted):
         Where scores come from; ``"auto"`` takes the first that the base classifier has.
         Decision values of different folds share no scale, so the coverage on new rows can be far from the target:
         prefer probabilities (:class:`~sklearn.calibration.CalibratedClassifierCV`) or a hold-out method.
+    ties : {"whole", "split"}, default="whole"
+        What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
+        a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
 
     Attributes
     ----------
@@ -261,6 +269,7 @@ class AUCross(_AUCBands, CrossFitted):
         n_jobs: int | None = None,
         random_state: Any = None,
         response_method: str = "auto",
+        ties: Ties = "whole",
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
@@ -273,6 +282,7 @@ class AUCross(_AUCBands, CrossFitted):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.response_method = response_method
+        self.ties = ties
 
     def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
         return self.placement == "centered"
@@ -322,6 +332,9 @@ class PlugInAUC(_AUCBands, HeldOut):
         Seed of the split.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where scores come from; ``"auto"`` takes the first that the base classifier has.
+    ties : {"whole", "split"}, default="whole"
+        What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
+        a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
 
     Attributes
     ----------
@@ -379,6 +392,7 @@ class PlugInAUC(_AUCBands, HeldOut):
         holdout_size: float = 0.1,
         random_state: Any = None,
         response_method: str = "auto",
+        ties: Ties = "whole",
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
@@ -390,6 +404,7 @@ class PlugInAUC(_AUCBands, HeldOut):
         self.holdout_size = holdout_size
         self.random_state = random_state
         self.response_method = response_method
+        self.ties = ties
 
     def _wants_halves(self, training: TrainingRows) -> bool:
         return len(training.classes) > 2 and self.coverage_confidence is not None

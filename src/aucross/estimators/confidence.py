@@ -17,7 +17,7 @@ from aucross.estimators.placing import CorrectCoverage, PlacingRows
 from aucross.estimators.reading import ConfidenceReader
 from aucross.estimators.review import ReviewFacts, confidence_reasons
 from aucross.estimators.training_rows import TrainingRows
-from aucross.estimators.types import Classifier, Folds, Labels
+from aucross.estimators.types import Classifier, Folds, Labels, Ties
 
 
 class _ConfidenceThreshold(SelectiveClassifier):
@@ -86,6 +86,9 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         decision boundary.
         Decision values of different folds share no scale, so the coverage on new rows can be far from the target:
         prefer probabilities (:class:`~sklearn.calibration.CalibratedClassifierCV`) or a hold-out method.
+    ties : {"whole", "split"}, default="whole"
+        What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
+        a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
 
     Attributes
     ----------
@@ -135,6 +138,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         n_jobs: int | None = None,
         random_state: Any = None,
         response_method: str = "auto",
+        ties: Ties = "whole",
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
@@ -144,6 +148,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.response_method = response_method
+        self.ties = ties
 
     def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
         return True
@@ -175,6 +180,9 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where scores come from; confidence is the probability of the predicted class or the distance from the
         decision boundary.
+    ties : {"whole", "split"}, default="whole"
+        What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
+        a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
 
     Attributes
     ----------
@@ -223,6 +231,7 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
         holdout_size: float = 0.1,
         random_state: Any = None,
         response_method: str = "auto",
+        ties: Ties = "whole",
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
@@ -231,3 +240,4 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
         self.holdout_size = holdout_size
         self.random_state = random_state
         self.response_method = response_method
+        self.ties = ties

@@ -10,10 +10,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from functools import wraps
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import check_capacity
 from aucross.core.decisions import Decisions
 from aucross.core.influence import PairwiseMetric
-from aucross.core.ranking import FloatArray, IndexArray, check_weights
+from aucross.core.ranking import FloatArray, IndexArray, check_weights, effective_size
 from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
 from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.coverage_for import (
@@ -38,10 +39,29 @@ from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.labels import check_reject_label
 from aucross.estimators.models import checked_scores
 from aucross.estimators.placing import warn_if_nothing_rejected
+from aucross.estimators.reach import ExpectedCoverage, expected_coverage, warn_if_out_of_reach
 from aucross.estimators.reading import Reader
 from aucross.estimators.recalibrate import place_on_unlabelled, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
+from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.types import Classifier, Column, Labels, Table
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def of_one_fit(method: Method) -> Method:
+    """Let a method see one fit from beginning to end, even if another thread fits the same object meanwhile.
+
+    A fit puts its results in place by one assignment of all attributes, so a copy of them belongs to one fit.
+    """
+
+    @wraps(method)
+    def on_a_copy(self: Any, *args: Any, **kwargs: Any) -> Any:
+        seen = object.__new__(type(self))
+        seen.__dict__ = self.__dict__.copy()
+        return method(seen, *args, **kwargs)
+
+    return cast("Method", on_a_copy)
 
 
 class Deciding(ABC):
@@ -57,6 +77,7 @@ class Deciding(ABC):
     held_out_: HeldOutScores
     band_rule_: BandRule
     fitted_band_rule_: BandRule  # of a recalibrated copy: the rule that the fit placed
+    n_placing_rows_: float  # that placed the bands; with weights Kish's effective number
 
     @abstractmethod
     def predict(self, X: Table) -> Labels:
@@ -77,6 +98,7 @@ class Deciding(ABC):
 
     # ---- the door: rows are scored once, then decided on ----
 
+    @of_one_fit
     def scored(self, X: Table, *, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:
         """Run each model once on the rows and keep what everything else needs.
 
@@ -106,7 +128,8 @@ class Deciding(ABC):
             rows = X
         else:
             score, second = self._run_models(X)
-            rows = self._scored_rows(score, second, None if self.held_out_.answers_by_score else self.predict(X))
+            predicted = None if self.held_out_.answers_by_score else self.predict(X)
+            rows = self._scored_rows(score, second, predicted, tie_breaker_of(X) if self._ties_are_split else None)
         if sample_weight is None and band_groups is None:
             return rows
         return rows.with_rows(
@@ -119,11 +142,22 @@ class Deciding(ABC):
         scores = [checked_scores(model, X, method, self.classes_) for model, method in self._fitted_models()]
         return scores[0], scores[1] if len(scores) > 1 else None
 
-    def _scored_rows(self, score: FloatArray, second: FloatArray | None, predicted: Any = None) -> ScoredRows:
+    @property
+    def _ties_are_split(self) -> bool:
+        """Whether the fit placed bands that may cut through ties."""
+        return self.held_out_.tie_breaker is not None
+
+    def _scored_rows(
+        self,
+        score: FloatArray,
+        second: FloatArray | None,
+        predicted: Any = None,
+        tie_breaker: FloatArray | None = None,
+    ) -> ScoredRows:
         is_probability = self.response_method_ == "predict_proba"
         if predicted is None:
             predicted = self.classes_[predicted_class(score, is_probability=is_probability)]
-        rule_input = RuleInput(*self.reader_.read(score, second))
+        rule_input = RuleInput(*self.reader_.read(score, second), tie_breaker=tie_breaker)
         return ScoredRows(score, np.asarray(predicted), self.classes_, is_probability, rule_input, self._scorer_name())
 
     def _scorer_name(self) -> str:
@@ -137,6 +171,7 @@ class Deciding(ABC):
                 "scored; call scored(X) of this one"
             )
 
+    @of_one_fit
     def scored_held_out(self) -> ScoredRows:
         """The held-out rows of the fit as scored rows, by the models that did not train on them.
 
@@ -148,9 +183,10 @@ class Deciding(ABC):
         """
         self._check_fitted()
         held_out = self.held_out_
-        rows = self._scored_rows(held_out.responses, held_out.second)
+        rows = self._scored_rows(held_out.responses, held_out.second, tie_breaker=held_out.tie_breaker)
         return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
 
+    @of_one_fit
     def decide(
         self,
         X: Table,
@@ -187,7 +223,11 @@ class Deciding(ABC):
         if capacity is not None:
             return self._decide_by_capacity(rows, capacity, coverage, ids)
         if ids is not None:
-            raise ValueError("ids must not be given without capacity: a band never cuts through a tie")
+            raise ValueError("ids must not be given without capacity: a band does not read them")
+        if coverage is not None:  # the fit has spoken of its own
+            warn_if_out_of_reach(
+                self.band_rule_, check_coverage(coverage), self.n_placing_rows_, ties_are_split=self._ties_are_split
+            )
         coverage = self._coverage_in_force(coverage)
         selection_score, lower, upper = self.band_rule_.bands_of(rows.rule_input, coverage)
         selected = (selection_score < lower) | (selection_score > upper)
@@ -234,6 +274,7 @@ class Deciding(ABC):
 
     # ---- the selection: which answers to use ----
 
+    @of_one_fit
     def band(self, coverage: float | None = None, band_group: Any = None) -> RejectionBand:
         """The band of selection scores that is rejected.
 
@@ -251,9 +292,45 @@ class Deciding(ABC):
         self._check_fitted()
         return self.band_rule_.band(self._coverage_in_force(coverage), band_group)
 
+    @of_one_fit
+    def expected_coverage(self, coverage: float | None = None, band_group: Any = None) -> ExpectedCoverage:
+        """The coverage that new rows should have, with its error.
+
+        Parameters
+        ----------
+        coverage : float in (0, 1], optional
+            Target share of rows to select; the constructor's `coverage` by default.
+        band_group : label, optional
+            The group whose coverage to return, if the bands were fitted per group.
+
+        Returns
+        -------
+        ExpectedCoverage
+            ``asked``, ``expected`` and the standard ``error`` of the latter.
+
+        Notes
+        -----
+        Counted on the rows that placed the band. It differs from the coverage asked for where rows share scores: a band
+        takes all rows of a score or none, and never rejects more than was asked for. With ``ties="split"`` any coverage
+        can be reached. The error holds the sampling of these rows and, for cross-fitted scores, how far the models of
+        the folds differ: where a model has few scores, those of its refit on all rows can fall on the other side of the
+        band.
+        """
+        self._check_fitted()
+        held_out = None if self.band_rule_.is_replaced else self.held_out_
+        return expected_coverage(
+            self.band_rule_,
+            self._coverage_in_force(coverage),
+            band_group,
+            n_rows=self.n_placing_rows_,
+            held_out=None if held_out is None else held_out.read_by(self.reader_),
+            folds=None if held_out is None else held_out.folds,
+        )
+
     def _coverage_in_force(self, coverage: float | None) -> float:
         return check_coverage(self.coverage if coverage is None else coverage)
 
+    @of_one_fit
     def selection_score(self, X: Table, coverage: float | None = None, band_groups: Column = None) -> FloatArray:
         """The score of each row on which the band lies.
 
@@ -273,6 +350,7 @@ class Deciding(ABC):
         """
         return self.decide(X, coverage, band_groups).selection_score
 
+    @of_one_fit
     def select(
         self,
         X: Table,
@@ -296,6 +374,7 @@ class Deciding(ABC):
         """
         return self.decide(X, coverage, band_groups, capacity=capacity, ids=ids).selected
 
+    @of_one_fit
     def select_each(self, X: Table, coverages: Iterable[float], band_groups: Column = None) -> NDArray[np.bool_]:
         """Decide for several coverages while scoring the rows only once.
 
@@ -319,6 +398,7 @@ class Deciding(ABC):
         selected = [self.decide(rows, coverage).selected for coverage in coverages]
         return np.array(selected, dtype=bool).reshape(len(coverages), len(rows))
 
+    @of_one_fit
     def review_queue(self, X: Table, capacity: int, *, ids: Column = None, band_groups: Column = None) -> ReviewQueue:
         """List the rows that a person should review, most valuable first, each with a reason.
 
@@ -347,6 +427,7 @@ class Deciding(ABC):
         """
         return self._review(self.scored(X, band_groups=band_groups), capacity, ids)
 
+    @of_one_fit
     def recalibrate(
         self, X: Table, *, label_shift: bool = False, sample_weight: Column = None, band_groups: Column = None
     ) -> Self:
@@ -386,12 +467,20 @@ class Deciding(ABC):
         # From the rule of the fit, also when called again: probabilities read off a batch would only lose.
         recalibrated.fitted_band_rule_ = getattr(self, "fitted_band_rule_", self.band_rule_)
         recalibrated.band_rule_ = place_on_unlabelled(recalibrated.fitted_band_rule_, rows, label_shift=label_shift)
+        recalibrated.n_placing_rows_ = len(rows) if rows.sample_weight is None else effective_size(rows.sample_weight)
         warn_if_nothing_rejected(recalibrated.band_rule_, self.coverage)
+        warn_if_out_of_reach(
+            recalibrated.band_rule_,
+            self.coverage,
+            recalibrated.n_placing_rows_,
+            ties_are_split=self._ties_are_split,
+        )
         return recalibrated
 
     def _scored_batch(self, X: Table, sample_weight: Column, band_groups: Column) -> ScoredRows:
         return self.scored(X, sample_weight=sample_weight, band_groups=band_groups)
 
+    @of_one_fit
     def predict_selective(
         self, X: Table, coverage: float | None = None, reject_label: Any = None, band_groups: Column = None
     ) -> Labels:
@@ -424,6 +513,7 @@ class Deciding(ABC):
         marked[~selected] = reject_label
         return marked
 
+    @of_one_fit
     def coverage_for(self, *, auc: float, confidence: float = 0.95) -> CoverageForAUC:
         """Find the largest coverage at which the held-out AUC of the selected rows reaches a target.
 
@@ -452,6 +542,7 @@ class Deciding(ABC):
         curve = self._held_out_curve(tail_probability(confidence))
         return largest_coverage(curve, auc=auc, confidence=confidence)
 
+    @of_one_fit
     def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> tuple[float, float, float]:
         """AUC of the held-out rows that are selected at a coverage, with its confidence limits.
 
@@ -478,7 +569,7 @@ class Deciding(ABC):
         rows, held_out = self.scored_held_out(), self.held_out_.of_effective_size()
         if len(self.classes_) > 2:
             return pairwise_curve(held_out, self._metric(), alpha, lambda c: self.decide(rows, c).selected)
-        if self.band_rule_.axis == "score" and self.band_rule_.group_labels is None:
+        if self.band_rule_.axis == "score" and self.band_rule_.group_labels is None and not self._ties_are_split:
             # One ranking answers for every band on the score itself.
             ranked = held_out.ranked()
             return lambda c: (ranked.auc(self.band(c)), *ranked.auc_bounds(alpha, self.band(c)))

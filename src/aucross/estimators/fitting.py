@@ -18,6 +18,7 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from aucross.core.band_rule import BandRule
+from aucross.core.ranking import FloatArray
 from aucross.estimators.band_groups import check_groups_held_out
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import HeldOutScores, HeldOutSource, ModelToFit
@@ -33,7 +34,9 @@ from aucross.estimators.placing import (
     warn_if_nothing_rejected,
 )
 from aucross.estimators.progress import CallbackSupport, fit_progress, with_callbacks
+from aucross.estimators.reach import warn_if_out_of_reach
 from aucross.estimators.reading import Reader
+from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.splits import rows_scored
 from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
 from aucross.estimators.training_rows import TrainingRows
@@ -130,34 +133,46 @@ class Fitting(ABC, CallbackSupport):
         )
         response_method = resolve_response_method(self.estimator, self.response_method)
         fitted = self._fit(training, response_method, check_random_state(self.random_state))
-        warn_if_constant(fitted.held_out.responses, "held-out")
+        held_out = fitted.held_out
+        warn_if_constant(held_out.responses, "held-out", ties_are_split=held_out.tie_breaker is not None)
         warn_if_nothing_rejected(fitted.rule, self.coverage)
-        # Only now and in one step, so that a failure leaves an earlier fit as it was.
-        self.__dict__.pop("fitted_band_rule_", None)
-        self.__dict__.update(
-            estimator_=fitted.models[0],
-            held_out_=fitted.held_out,
-            reader_=fitted.reader,
-            band_rule_=fitted.rule,
-            classes_=training.classes,
-            response_method_=response_method,
-            **fitted.attributes,
+        warn_if_out_of_reach(
+            fitted.rule, self.coverage, held_out.n_effective, ties_are_split=held_out.tie_breaker is not None
         )
+        earlier = {name: value for name, value in self.__dict__.items() if name != "fitted_band_rule_"}
+        # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
+        # meets one fit or the other.
+        self.__dict__ = {
+            **earlier,
+            "estimator_": fitted.models[0],
+            "held_out_": held_out,
+            "reader_": fitted.reader,
+            "band_rule_": fitted.rule,
+            "classes_": training.classes,
+            "response_method_": response_method,
+            "n_placing_rows_": held_out.n_effective,
+            **fitted.attributes,
+        }
         return self
 
     def _fit(self, training: TrainingRows, response_method: str, rng: Generator) -> Fitted:
         """Run the steps of the method on checked rows; set nothing on `self`."""
-        source = self._source()
+        source, tie_breaker = self._source(), self._tie_breaker(training.X)
         draws, models = self._draw(source, training, response_method, rng)
         n_trainings = source.n_trainings(draws.splits) + len(draws.fewer_splits)
         with fit_progress(self, n_steps=len(models) * n_trainings + 1) as step:
             fitted_models, held_out = source.score(models, draws.splits, step)
+            held_out = held_out.with_tie_breaker(tie_breaker)
             reader = self._reader(held_out, training.classes, models)
-            fewer_folds = score_again(models, draws, reader, step, source)
+            fewer_folds = score_again(models, draws, reader, step, source, tie_breaker=tie_breaker)
             with step("placing the bands"):
                 placing = PlacingRows(held_out, held_out.read_by(reader), reader, fewer_folds=fewer_folds)
                 rule = rule_in_force(placing, draws.halves, self._place, self.coverage_confidence)
         return Fitted(fitted_models, held_out, reader, rule, self._further_attributes(fitted_models, held_out))
+
+    def _tie_breaker(self, X: Table) -> FloatArray | None:
+        """A number for each row by which ties are cut, made from its content; None if they stay whole."""
+        return tie_breaker_of(X) if getattr(self, "ties", "whole") == "split" else None
 
     def _draw(
         self, source: HeldOutSource, training: TrainingRows, response_method: str, rng: Generator

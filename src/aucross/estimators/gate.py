@@ -13,22 +13,28 @@ from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from aucross.core.band_rule import BandRule
-from aucross.core.influence import MAX_STEPS, Contest, ExpectedAUC, InfluenceBands, worth_of_review
-from aucross.core.nested import NestedBands, NestedInfluence
+from aucross.core.influence import (
+    MAX_STEPS,
+    Contest,
+    ExpectedAUC,
+    InfluenceBands,
+    InfluenceQuantiles,
+    worth_of_review,
+)
+from aucross.core.nested import NestedInfluence
 from aucross.core.ranking import FloatArray, IndexArray
-from aucross.core.rules import estimate_auc_bands
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import CrossFitted
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
 from aucross.estimators.models import RESPONSE_METHODS
-from aucross.estimators.placing import CorrectCoverage, PlacingRows, check_nested
+from aucross.estimators.placing import CorrectCoverage, PlacingRows, best_auc_bands, check_nested
 from aucross.estimators.probability import ProbabilityModel, fit_with_further_score
 from aucross.estimators.reading import GateReader, gate_evidence
 from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
 from aucross.estimators.training import takes_weights
 from aucross.estimators.training_rows import TrainingRows
-from aucross.estimators.types import Classifier, Column, Folds, Generator, Labels, Table
+from aucross.estimators.types import Classifier, Column, Folds, Generator, Labels, Table, Ties
 
 # One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
 _BINARY = (Contest(column=0, winner=1, loser=0),)
@@ -82,6 +88,9 @@ class AUCGate(CrossFitted):
         Seed of the folds and of the default gate.
     response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
         Where the scores of the classifier come from; the gate uses the first that it has.
+    ties : {"whole", "split"}, default="whole"
+        What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
+        a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
 
     Attributes
     ----------
@@ -151,6 +160,7 @@ class AUCGate(CrossFitted):
         n_jobs: int | None = None,
         random_state: Any = None,
         response_method: str = "auto",
+        ties: Ties = "whole",
     ) -> None:
         self.estimator = estimator
         self.gate = gate
@@ -162,6 +172,7 @@ class AUCGate(CrossFitted):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.response_method = response_method
+        self.ties = ties
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -223,11 +234,10 @@ class AUCGate(CrossFitted):
         # Without the gate's score no rule beats the exact band of the classifier's.
         steps = MAX_STEPS if reader.uses_gate else 0
         objective = ExpectedAUC(rows.columns, rows.probabilities, _BINARY, rows.sample_weight)
-        ranked = placing.held_out.ranked_both_classes()
-        if self.nested:
-            score_bands = NestedBands(ranked.isotonic(), self.coverage)
-            return NestedInfluence(InfluenceBands(objective, score_bands, steps), self.coverage)
-        return InfluenceBands(objective, estimate_auc_bands(ranked), steps)
+        score_bands = best_auc_bands(placing, self.coverage, nested=self.nested)
+        bands = InfluenceBands(objective, score_bands, steps)
+        rule = NestedInfluence(bands, self.coverage) if self.nested else bands
+        return rule if rows.tie_breaker is None else InfluenceQuantiles(rule, rows, is_fixed=False)
 
     def _gate_to_fit(self, rng: Generator) -> Any:
         if self.gate is not None:

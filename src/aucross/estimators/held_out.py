@@ -49,6 +49,10 @@ class HeldOutScores:
         Groups of the rows, if each has a band of its own.
     answers_by_score : bool
         Whether the model predicts the class of its highest score, tried on the rows nearest to the boundary.
+    tie_breaker : ndarray of shape (n,) or None
+        A number in [0, 1) for each row by which ties may be cut; None keeps them whole.
+    folds : ndarray of shape (n,) or None
+        Number of the split that scored each row.
     """
 
     rows: IndexArray
@@ -58,6 +62,8 @@ class HeldOutScores:
     second: FloatArray | None = None
     band_groups: Labels | None = None
     answers_by_score: bool = True
+    tie_breaker: FloatArray | None = None
+    folds: IndexArray | None = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -98,7 +104,12 @@ class HeldOutScores:
 
     def read_by(self, reader: Reader) -> RuleInput:
         """What a rule reads of the rows."""
-        return RuleInput(*reader.read(self.responses, self.second), self.sample_weight, self.band_groups)
+        read = reader.read(self.responses, self.second)
+        return RuleInput(*read, self.sample_weight, self.band_groups, self.tie_breaker)
+
+    def with_tie_breaker(self, of_training_rows: FloatArray | None) -> HeldOutScores:
+        """The same with a number for each row by which ties may be cut, given for all training rows."""
+        return self if of_training_rows is None else replace(self, tie_breaker=of_training_rows[self.rows])
 
     def take(self, indices: Rows) -> HeldOutScores:
         """The scores at the given positions; a slice copies nothing."""
@@ -304,7 +315,14 @@ def _held_out(training: TrainingRows, splits: Sequence[Split], scores: Sequence[
     second = scores[1].scores if len(scores) > 1 else None
     groups = None if training.band_groups is None else training.band_groups[rows]
     return HeldOutScores(
-        rows, training.labels[rows], scores[0].scores, weight, second, groups, scores[0].answers_by_score
+        rows,
+        training.labels[rows],
+        scores[0].scores,
+        weight,
+        second,
+        groups,
+        scores[0].answers_by_score,
+        folds=np.repeat(np.arange(len(splits)), [len(test) for _, test in splits]),
     )
 
 

@@ -14,7 +14,9 @@ from sklearn.frozen import FrozenEstimator
 from aucross.core.band_rule import BandRule, GroupBands, positions_by_group, ungrouped
 from aucross.core.cautious import CautiousBands
 from aucross.core.correction import CorrectedBands, extrapolation_factor
-from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.nested import NestedBands
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import Rows, RuleInput
 from aucross.estimators.held_out import HeldOutScores, HeldOutSource, ModelToFit
 from aucross.estimators.progress import Step
@@ -31,6 +33,10 @@ Halves = tuple[IndexArray, ...]
 
 # Above this many rows the shift is below 0.0015 of coverage (measured: 0.003 at 22,500), not worth two more fits.
 MOST_ROWS_TO_CORRECT = 50_000
+
+
+# Bands that take or leave a tie of this share of the weight, and are chosen one by one, need not be monotone.
+LARGEST_TIE = 0.02
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,15 @@ class PlacingRows:
     reader: Reader
     halves: Halves = ()
     fewer_folds: FewerFolds | None = None
+
+    def smooth_ranking(self) -> RankedScores:
+        """The rows ranked with isotonic labels; in a tie that may be cut all rows are as likely positive."""
+        smooth = self.held_out.ranked_both_classes().isotonic()
+        if self.rows.tie_breaker is None:
+            return smooth
+        entry = np.minimum(np.searchsorted(smooth.scores, self.held_out.scores), len(smooth) - 1)
+        probability = (smooth.positives / (smooth.positives + smooth.negatives))[entry]
+        return RankedScores.from_probabilities(probability, self.rows.score, self.rows.sample_weight)
 
     def part(self, group: Any, positions: IndexArray, halves: Halves) -> PlacingRows:
         """The rows of one group."""
@@ -112,6 +127,27 @@ def draw_halves(training: TrainingRows, rows: IndexArray, rng: Generator) -> lis
         with naming_group(group, len(labels[positions])):
             halves.append(halves_of(labels[positions], rng))
     return halves
+
+
+def best_auc_bands(placing: PlacingRows, coverage: float, *, nested: bool) -> OptimalBands | NestedBands:
+    """The bands of highest AUC on isotonic labels: each one for itself, or nested through the one of a coverage.
+
+    Where a tie holds much of the weight they are nested in any case: the best bands of two coverages would take other
+    ties, and the lower coverage could select more.
+    """
+    smooth = placing.smooth_ranking()
+    if nested or _largest_tie(placing.rows, smooth) > LARGEST_TIE:
+        return NestedBands(smooth, coverage)
+    return OptimalBands(smooth)
+
+
+def _largest_tie(rows: RuleInput, ranked: RankedScores) -> float:
+    """Share of the weight at the heaviest score that several rows have."""
+    if len(ranked) == len(rows):
+        return 0.0
+    _, entry, count = np.unique(rows.score, return_inverse=True, return_counts=True)
+    weight = np.bincount(entry, weights=rows.sample_weight)
+    return float((weight * (count > 1)).max() / weight.sum())
 
 
 def rule_in_force(
@@ -167,14 +203,15 @@ def warn_if_nothing_rejected(rule: BandRule, coverage: float) -> None:
         )
 
 
-def warn_if_constant(responses: FloatArray, kind: str) -> None:
+def warn_if_constant(responses: FloatArray, kind: str, *, ties_are_split: bool = False) -> None:
     """Say so if no row can be told from another."""
     if len(responses) < 2 or not (responses == responses[0]).all():
         return
     value = f"{responses[0]:g}" if responses.ndim == 1 else np.array2string(responses[0], precision=3)
     warn_user(
-        f"all {kind} scores equal {value}: no row can be told from another, so every band is empty and every row "
-        "is selected; check the base model and its features"
+        f"all {kind} scores equal {value}: no row can be told from another, so "
+        + ("rows are rejected at random" if ties_are_split else "every band is empty and every row is selected")
+        + "; check the base model and its features"
     )
 
 
@@ -227,10 +264,16 @@ def _most_folds(training: TrainingRows) -> int:
 
 
 def score_again(
-    models: Sequence[ModelToFit], draws: Draws, reader: Reader, step: Step, source: HeldOutSource
+    models: Sequence[ModelToFit],
+    draws: Draws,
+    reader: Reader,
+    step: Step,
+    source: HeldOutSource,
+    *,
+    tie_breaker: FloatArray | None,
 ) -> FewerFolds | None:
     """Score the rows once more with fewer folds, if there is to be a correction."""
     if not draws.fewer_splits:
         return None
-    rows = source.held_out(models, draws.fewer_splits, step).read_by(reader)
+    rows = source.held_out(models, draws.fewer_splits, step).with_tie_breaker(tie_breaker).read_by(reader)
     return FewerFolds(rows, extrapolation_factor(len(draws.splits), len(draws.fewer_splits)))

@@ -32,6 +32,9 @@ _BLOCK = 1 << 20
 # Odd constants of the mixer splitmix64 (Steele, Lea and Flood, 2014), whose outputs pass for random bits.
 _STEP, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
+# Another odd constant, of a multiplicative generator (Steele and Vigna, 2022), for the choice between tied rows.
+_FOR_TIES = np.uint64(0xD1342543DE82EF95)
+
 
 def hash_rows(X: Table) -> Hashes:
     """Return 64 bits for each row.
@@ -60,6 +63,15 @@ def hash_rows(X: Table) -> Hashes:
         part = _sums(_bits(column), place)
         sums = part if sums is None else sums + part
     return _mixed(np.empty(0, dtype=np.uint64) if sums is None else sums)
+
+
+def tie_breaker_of(X: Table) -> NDArray[np.float64]:
+    """A number in [0, 1) for each row, uniform over rows that differ, by which rows of equal score are told apart.
+
+    The upper 53 bits of the row's 64, multiplied by an odd constant so that it has nothing to do with other choices
+    that are made by the same bits.
+    """
+    return ((hash_rows(X) * _FOR_TIES) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _columns(X: Table) -> Iterator[tuple[int, Any]]:

@@ -26,6 +26,11 @@ def check_shared_parameters(clf: Any) -> None:
     """Refuse constructor parameters that cannot work, before anything is trained."""
     check_coverage(clf.coverage)
     check_coverage_confidence(clf.coverage_confidence)
+    ties = getattr(clf, "ties", "whole")
+    if not isinstance(ties, str) or ties not in ("whole", "split"):
+        raise ValueError(
+            f'ties must be "whole" or "split", got {ties!r}; "split" cuts through ties by a hash of the row'
+        )
     holdout_size = getattr(clf, "holdout_size", 0.1)
     if not isinstance(holdout_size, Real):
         raise TypeError(f"holdout_size must be a number in (0, 1), got {holdout_size!r}; pass 0.1 for a tenth")

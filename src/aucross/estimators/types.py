@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,3 +18,5 @@ Folds: TypeAlias = Any
 # Class labels of any type.
 Labels: TypeAlias = NDArray[Any]
 Generator: TypeAlias = np.random.RandomState
+# Whether a band takes all rows of a score or none, or may cut through them.
+Ties: TypeAlias = Literal["whole", "split"]

@@ -1,0 +1,144 @@
+"""Which coverage the bands can reach: what to expect of new rows, and a sentence where it is not what was asked for.
+
+A band takes all rows of a score or none. So a model that gives many rows one score (a small tree, ten rating grades,
+rows without a bureau record) can reach few coverages. Of these the lowest is taken that is not below the one asked for:
+the safe side is that nobody gets more rows to review than was asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from aucross.core.band_rule import BandRule, GroupBands
+from aucross.core.cautious import CautiousBands
+from aucross.core.ranking import IndexArray, RankedScores
+from aucross.core.scored_rows import RuleInput
+from aucross.estimators.warn import warn_user
+
+# A coverage that is missed by less is not worth a sentence.
+_LEAST_GAP = 0.02
+
+
+@dataclass(frozen=True)
+class ExpectedCoverage:
+    """The coverage that new rows should have, and how far they may be from it.
+
+    Attributes
+    ----------
+    asked : float
+        The coverage asked for.
+    expected : float
+        The coverage that the rows which placed the band lead to expect. It is above the one asked for where ties are in
+        the way, or where a promise with confidence rejects less.
+    error : float
+        Its standard error: the rows that placed the band are a sample, and the models of different folds differ. New
+        rows are a sample, too: their own error comes on top.
+    """
+
+    asked: float
+    expected: float
+    error: float
+
+
+def expected_coverage(
+    rule: BandRule,
+    coverage: float,
+    group: Any,
+    *,
+    n_rows: float,
+    held_out: RuleInput | None,
+    folds: IndexArray | None,
+) -> ExpectedCoverage:
+    """What new rows should have at a coverage; without held-out rows the rule was placed on others after the fit."""
+    expected = rule.expected_coverage(coverage, group)
+    variance = expected * (1.0 - expected) / max(n_rows, 1.0)
+    if held_out is not None and folds is not None:
+        variance += _variance_between_models(rule, coverage, group, held_out, folds)
+    return ExpectedCoverage(coverage, expected, sqrt(variance))
+
+
+def _variance_between_models(
+    rule: BandRule, coverage: float, group: Any, held_out: RuleInput, folds: IndexArray
+) -> float:
+    """How much the share that a band selects varies from one fold's model to another's, sampling taken out."""
+    if group is not None and held_out.groups is not None:
+        of_group = np.flatnonzero(held_out.groups == group)
+        held_out, folds = held_out.take(of_group), folds[of_group]
+    _, fold, count = np.unique(folds, return_inverse=True, return_counts=True)
+    if len(count) < 2:
+        return 0.0
+    score, lower, upper = rule.bands_of(held_out, coverage)
+    share = np.bincount(fold, weights=(score < lower) | (score > upper)) / count
+    by_chance = float(np.mean(share * (1.0 - share) / count))
+    return max(float(np.var(share, ddof=1)) - by_chance, 0.0)
+
+
+def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties_are_split: bool) -> None:
+    """Say so if a coverage cannot be reached, why, which one is, and what can be done."""
+    if coverage == 1.0:
+        return
+    rules = rule.rules if isinstance(rule, GroupBands) else {None: rule}
+    for group, part in rules.items():
+        of_group = "" if group is None else f" for the group {group!r}"
+        expected = part.expected_coverage(coverage)
+        if part.ranking is not None and len(part.ranking) < 2:
+            continue  # a constant score is said to be one
+        if coverage * n_rows < 1.0:
+            warn_user(
+                f"a coverage of {coverage:g} is less than one of the {n_rows:.0f} rows that place the band, so that "
+                f"about {_shown(expected)} is selected{of_group}; pass a higher coverage, or fit on more rows"
+            )
+        elif _is_out_of_reach(part, coverage, expected, n_rows):
+            warn_user(_sentence(part, coverage, expected, of_group, ties_are_split=ties_are_split))
+
+
+def _is_out_of_reach(rule: BandRule, coverage: float, expected: float, n_rows: float) -> bool:
+    """Whether ties keep a band from its coverage: not the last whole row, and not a promise with confidence."""
+    if isinstance(rule, CautiousBands):
+        asked = rule.coverage_to_ask(coverage)
+        return asked < 1.0 and _is_out_of_reach(rule.rule, asked, expected, n_rows)
+    gap, ranked = abs(expected - coverage), rule.innermost.ranking
+    if ranked is not None and ranked.total > 0:
+        # What is missed for another reason, as by a centred band that ends at the last row, is not for ties to mend.
+        is_tied = (ranked.positives + ranked.negatives).max() > gap / 2 * ranked.total
+    else:
+        is_tied = True
+    return bool(is_tied and gap > max(_LEAST_GAP, 2.0 / max(n_rows, 1.0)))
+
+
+def _sentence(rule: BandRule, coverage: float, expected: float, of_group: str, *, ties_are_split: bool) -> str:
+    remedy = (
+        "give X a column that tells such rows apart, an id for instance, which the model does not read"
+        if ties_are_split
+        else 'pass ties="split" to cut through ties by a hash of the row'
+    )
+    lower = next((reached for reached in _lower_coverages(rule, coverage) if reached < min(coverage, expected)), None)
+    other = f", or a coverage that can be reached, such as {_shown(lower)}" if lower else ""
+    return (
+        f"a coverage of {coverage:g} cannot be reached{of_group}, {_shown(expected)} is expected: a band takes all "
+        f"rows of a score or none{_clump(rule.innermost.ranking)}; {remedy}{other}"
+    )
+
+
+def _clump(ranked: RankedScores | None) -> str:
+    """Name the score that most rows have."""
+    if ranked is None or not ranked.total > 0:
+        return ""
+    weight = ranked.positives + ranked.negatives
+    heaviest = int(np.argmax(weight))
+    return f", and {_shown(weight[heaviest] / ranked.total)} of the rows have the score {ranked.scores[heaviest]:.6g}"
+
+
+def _lower_coverages(rule: BandRule, coverage: float) -> Iterator[float]:
+    """What is reached at coverages below, in steps of 0.02; nothing for rules whose every band is a search."""
+    if rule.ranking is not None:
+        yield from (rule.expected_coverage(at) for at in np.arange(coverage - 0.02, 0.0, -0.02).round(6).tolist())
+
+
+def _shown(share: float) -> str:
+    return f"{share:.3g}"
