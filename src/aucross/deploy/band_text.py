@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from math import inf, isfinite
+from fractions import Fraction
+from math import inf, isfinite, ulp
 
 from aucross.core.bands import RejectionBand
 
@@ -112,7 +113,11 @@ def band_to_sql(
     Notes
     -----
     Both ends go to review, and so does a row without a score: NULL, NaN (which PostgreSQL and others hold to be above
-    all numbers) and infinite scores, for which ``score - score = 0`` does not hold.
+    all numbers), infinite scores and those beyond 1e308, and the texts and blobs that SQLite takes in any column. The
+    sign before the column keeps SQLite from comparing a number as text.
+
+    Numbers are written with an exponent, which makes them double precision where a plain literal is a decimal number,
+    as in DuckDB, and with so many digits that readers which round a little differently read the same float64.
 
     Examples
     --------
@@ -120,7 +125,7 @@ def band_to_sql(
     >>> from aucross.deploy import band_to_sql
     >>> print(band_to_sql(RejectionBand(0.2, 0.4), "score"))
     CASE
-      WHEN ("score" < 0.2 OR "score" > 0.4) AND "score" - "score" = 0 THEN 'automatic'
+      WHEN ("score" < 2e-1 OR "score" > 4e-1) AND +"score" BETWEEN -1e308 AND 1e308 THEN 'automatic'
       ELSE 'review'
     END
     """
@@ -136,11 +141,12 @@ def sql_case(automatic_when: list[str], automatic: str | int, review: str | int)
 def is_automatic_in_sql(band: RejectionBand, name: str) -> str:
     """SQL condition for a score outside the band, given the quoted name of its column; see :func:`band_to_sql`."""
     _check_a_score_can_lie_inside(band)
-    is_number = f"{name} - {name} = 0"
+    # Of texts and blobs SQLite holds that they are above all numbers, unless the column has the type of text.
+    is_number = f"+{name} BETWEEN -1e308 AND 1e308"
     if band.is_empty:
         return is_number
-    below = [] if band.lower == -inf else [f"{name} < {band.lower!r}"]
-    above = [] if band.upper == inf else [f"{name} > {band.upper!r}"]
+    below = [] if band.lower == -inf else [f"{name} < {sql_number(band.lower)}"]
+    above = [] if band.upper == inf else [f"{name} > {sql_number(band.upper)}"]
     if not below + above:
         return "1 = 0"
     return f"({' OR '.join(below + above)}) AND {is_number}"
@@ -154,6 +160,32 @@ def sql_identifier(name: str, quote: str = '"') -> str:
     if not isinstance(name, str) or not name or not name.isprintable():
         raise ValueError(f"the name of an SQL column must be printable text, got {name!r}")
     return f"{quote}{name.replace(closing[quote], 2 * closing[quote])}{closing[quote]}"
+
+
+def sql_number(value: float) -> str:
+    """A float64 as SQL that every reader takes for the same one.
+
+    The fewest digits that lie clearly on this side of the middle to the next float64: SQLite reads about one shortest
+    literal in ten thousand as a neighbour. Beyond 1e-30 and 1e30, where its readings are worse, a power of two is taken
+    out, which changes no digit.
+    """
+    value, factor = float(value), ""
+    while value and not 1e-30 <= abs(value) <= 1e30:
+        is_small = abs(value) < 1.0
+        value = value * 2.0**100 if is_small else value * 2.0**-100
+        factor += f" * {_digits(2.0**-100 if is_small else 2.0**100)}"
+    return f"({_digits(value)}{factor})" if factor else _digits(value)
+
+
+def _digits(value: float) -> str:
+    spare = Fraction(127, 256) * Fraction(ulp(value))
+    enough = (
+        text
+        for text in (f"{value:.{digits}e}" for digits in range(18))
+        if float(text) == value and abs(Fraction(text) - Fraction(value)) < spare
+    )
+    mantissa, exponent = next(enough).split("e")
+    return f"{mantissa}e{int(exponent)}"
 
 
 def sql_literal(value: str | int) -> str:

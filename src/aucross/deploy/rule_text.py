@@ -17,6 +17,7 @@ from aucross.deploy.band_text import (
     sql_case,
     sql_identifier,
     sql_literal,
+    sql_number,
 )
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.estimators.base import SelectiveClassifier
@@ -44,7 +45,7 @@ def rule_to_json(
     ----------
     clf : SelectiveClassifier
         A fitted classifier whose bands lie on a simple function of its scores: any but :class:`~aucross.AUCGate` and
-        the AUC methods with more than two classes.
+        the AUC methods with more than two classes, with ``ties="whole"``.
     coverages : iterable of float in (0, 1], optional
         Target coverages; the classifier's own by default.
     indent : int, optional
@@ -154,6 +155,11 @@ def _checked_coverages(clf: SelectiveClassifier, coverages: Iterable[float] | No
 def _score_in_words(clf: SelectiveClassifier) -> str:
     """How to compute the score that the bands lie on; refuses rules for which it takes the models."""
     axis = clf.band_rule_.axis
+    if clf.held_out_.tie_breaker is not None:
+        raise ValueError(
+            'the bands of a classifier with ties="split" cut through ties by a hash of the whole row, which another '
+            'system does not have; decide with select(X) and hand over the decisions, or fit with ties="whole"'
+        )
     if axis == "other":
         raise ValueError(
             f"the bands of this {type(clf).__name__} lie on a selection score that takes the models to compute, not on "
@@ -179,4 +185,4 @@ def _groups(clf: SelectiveClassifier) -> list[Any]:
 def _group_literal(group: Any) -> str:
     if isinstance(group, bool):
         return "TRUE" if group else "FALSE"
-    return repr(group) if isinstance(group, float) else sql_literal(group)
+    return sql_number(group) if isinstance(group, float) else sql_literal(group)
