@@ -273,7 +273,7 @@ def rebuilt(entries, arrays, **trusted):
     entries = json.loads(json.dumps(entries, allow_nan=False))
     arrays = [bytearray(array) for array in arrays]
     checker = Checker(entries, arrays, 2**26)
-    checker.check_nodes()
+    checker.check_nodes(entries[-1]["@object"].rpartition(".")[2])
     checker.check_attributes(trusted)
     return Builder(entries, arrays, trusted).build()
 

@@ -82,7 +82,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from xgboost import XGBClassifier, XGBRFClassifier
 
-from aucross import AUCross, PlugIn
+from aucross import AUCGate, AUCross, PlugIn
 from aucross.cli.models import make_model
 from aucross.cli.names import Base
 from aucross.deploy.describe import Description
@@ -445,3 +445,32 @@ def test_a_description_is_plain_json(tmp_path):
     clf = PlugIn(CLASSIFIERS["stacking"], random_state=0).fit(X, y)
     entries, _ = description_of(clf)
     assert json.loads(json.dumps(entries, allow_nan=False)) == entries
+
+
+def test_of_a_spline_only_what_it_is_made_of_is_stored():
+    """Its class has other names in other versions of scipy."""
+    entries, _ = description_of(make_pipeline(SplineTransformer(4), logistic).fit(X, y))
+    splines = [entry for entry in entries if entry.get("@object", "").startswith("scipy.")]
+    assert {entry["@object"] for entry in splines} == {"scipy.interpolate.BSpline"}
+    assert set(splines[0]["state"]) == {"knots", "coefficients", "degree", "extrapolate"}
+
+
+def test_a_gate_stores_no_private_class():
+    entries, _ = description_of(AUCGate(logistic, GaussianNB(), random_state=0).fit(X, y))
+    names = [entry["@object"] for entry in entries if "@object" in entry]
+    assert not [name for name in names if name.startswith("scipy.") or "._" in name]
+
+
+@pytest.mark.parametrize("dtype", ["str", "string[python]", "Int64", "category"])
+def test_an_array_of_pandas_among_the_attributes_is_refused(dtype, tmp_path):
+    clf = PlugIn(logistic, random_state=0).fit(X, y)
+    clf.estimator_.groups_ = pd.Series(["1", "2"]).astype(dtype).array
+    with pytest.raises(TypeError, match="cannot be saved"):
+        save(clf, tmp_path / "clf.aucross")
+
+
+def test_what_could_not_be_loaded_is_refused_when_saving(tmp_path):
+    clf = PlugIn(LGBMClassifier(**boosted, verbose=-1), random_state=0).fit(X, y)
+    clf.estimator_._other_params["machines"] = "10.0.0.1:80"
+    with pytest.raises(TypeError, match=r"got 'machines', which may name a file or a machine; leave it out"):
+        save(clf, tmp_path / "clf.aucross")

@@ -28,7 +28,7 @@ FORMAT_VERSION = 2
 HEADER, DESCRIPTION = "header.json", "description.json"
 
 LARGEST_HEADER = 4 * 2**20
-LARGEST_DESCRIPTION = 256 * 2**20
+LARGEST_DESCRIPTION = 64 * 2**20
 
 # What a file may become in memory: arrays of zeros pack a thousand to one, but no real model is made of them alone.
 _ALWAYS_ALLOWED = 64 * 2**20
@@ -82,9 +82,18 @@ def expansion_limit(size: int) -> int:
 
 
 def archive_bytes(
-    header: Mapping[str, Any], description: bytes, arrays: Sequence[bytes], digests: Sequence[bytes], key: bytes | None
+    header: Mapping[str, Any],
+    description: bytes,
+    arrays: Sequence[bytes],
+    digests: Sequence[bytes],
+    key: bytes | None,
+    *,
+    bytes_taken: int = 0,
 ) -> bytes:
-    """The bytes of an archive; `header` gets its checksums and, with a key, its signature."""
+    """The bytes of an archive; `header` gets its checksums and, with a key, its signature.
+
+    An archive that takes more memory than its packed size allows, which are `bytes_taken`, is not packed.
+    """
     sealed = {**header, "content": _content_digest(description, digests)}
     if key is not None:
         sealed["signature"] = _signature(sealed, key)
@@ -95,9 +104,14 @@ def archive_bytes(
             f"metadata must be small enough for a header of {LARGEST_HEADER // 2**20} MiB, got {len(about):,} bytes; "
             "keep large tables in a file of their own"
         )
+    if len(description) > LARGEST_DESCRIPTION:
+        raise ValueError(
+            f"the classifier has more parts than a file may: its description takes {len(description):,} bytes, and "
+            f"{LARGEST_DESCRIPTION:,} are the most; fit it with fewer distinct categories or fewer models"
+        )
     for compression in (ZIP_DEFLATED, ZIP_STORED):
         packed = _packed(about, description, arrays, compression)
-        if sum(map(len, arrays)) + len(description) <= expansion_limit(len(packed)):
+        if max(sum(map(len, arrays)) + len(description), bytes_taken) <= expansion_limit(len(packed)):
             break
     return packed
 

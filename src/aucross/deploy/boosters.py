@@ -15,13 +15,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.deploy.forms import ByAttributes, BySteps, constructor_parameters
+from aucross.deploy.roles import THREADS, check_plain_value
 from aucross.deploy.sklearn_parts import check_children, plain_array, whole_number
 
 State = dict[str, Any]
 
 # Values of parameters are joined to one text, in which a space or an equals sign would begin another parameter.
 _WORD = re.compile(r"[A-Za-z0-9_.,:+-]*")
-_NAMES_OF_FILES = ("file", "machine", "config", "model", "result", "input", "output")
+
+# Parameters of LightGBM beside those of its constructor: of how trees grow, and none of files, machines or tasks.
+_FURTHER_PARAMETERS = (
+    "alpha bagging bagging_by_query bagging_fraction bagging_fraction_seed bagging_freq bagging_seed "
+    "bin_construct_sample_cnt boost_from_average cat_l2 cat_smooth cegb_penalty_feature_coupled "
+    "cegb_penalty_feature_lazy cegb_penalty_split cegb_tradeoff colsample_bynode data_random_seed "
+    "data_sample_strategy data_seed deterministic device device_type drop_rate drop_seed "
+    "early_stopping_min_delta early_stopping_round early_stopping_rounds enable_bundle enable_sparse eta "
+    "extra_seed extra_tree extra_trees feature_contri feature_fraction feature_fraction_bynode "
+    "feature_fraction_seed feature_pre_filter first_metric_only force_col_wise force_row_wise "
+    "histogram_pool_size is_enable_sparse is_unbalance lambda_l1 lambda_l2 linear_lambda linear_tree "
+    "max_bin max_bin_by_feature max_bins max_cat_threshold max_cat_to_onehot max_delta_step max_drop "
+    "max_leaf_nodes max_leaves metric metric_freq metrics min_data_in_bin min_data_in_leaf "
+    "min_data_per_group min_gain_to_split min_samples_leaf min_sum_hessian_in_leaf monotone_constraints "
+    "monotone_constraints_method monotone_penalty monotonic_cst multi_error_top_k n_iter_no_change "
+    "neg_bagging_fraction neg_subsample nthread nthreads num_class num_classes num_grad_quant_bins "
+    "num_leaf num_thread num_threads objective_seed other_rate path_smooth pos_bagging_fraction "
+    "pos_subsample pred_early_stop pred_early_stop_freq pred_early_stop_margin quant_train_renew_leaf "
+    "scale_pos_weight seed sigmoid skip_drop stochastic_rounding sub_feature top_rate unbalance "
+    "uniform_drop use_missing use_quantized_grad verbose verbosity xgboost_dart_mode zero_as_missing"
+)
 
 
 def _must(condition: Any, rule: str) -> None:
@@ -47,6 +68,8 @@ _HEADER_LINES = (
 _OBJECTIVES = ("binary", "multiclass", "multiclassova", "cross_entropy", "cross_entropy_lambda")
 _OBJECTIVE = re.compile(rb"([a-z_]+)((?: [a-z_]+(?::[0-9.eE+-]+)?)*)")
 _INFO = re.compile(rb"none|\[[0-9.eE+inf-]+:[0-9.eE+inf-]+\]|-?[0-9]+(:-?[0-9]+)*")
+# LightGBM ends a line at some of them where Python does not.
+_CONTROL = re.compile(rb"[\x00-\x09\x0b-\x1f\x7f]")
 _NUMBERS = re.compile(rb"[0-9.eE+\-inf a]*")
 _PER_SPLIT = (
     *("split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child"),
@@ -86,19 +109,24 @@ def check_lightgbm_text(text: bytes) -> None:
     """Refuse a text that is anything but the trees of one classifier."""
     head, _, trees = text.partition(b"\n\n")
     lines = head.split(b"\n")
+    _must(not _CONTROL.search(text), "it must not hold control characters")
     values = _by_name([line for line in lines[1:] if line != b"average_output"])
     _must(lines[0] == b"tree" and lines.count(b"average_output") <= 1, "it must start as LightGBM starts")
     _must(set(values) - {"monotone_constraints"} == set(_HEADER_LINES), f"it must have the lines {_HEADER_LINES}")
     _must(values["version"] == b"v4", "it must be of version 4")
     n_classes, n_features = _count(values["num_class"]), _count(values["max_feature_idx"]) + 1
-    _must(_count(values["num_tree_per_iteration"]) == n_classes, "each class must have its trees")
+    _must(n_classes == _count(values["num_tree_per_iteration"]) >= 1, "each class must have its trees")
+    _count(values["label_index"])
     _check_objective(values["objective"], n_classes)
     infos = values["feature_infos"].split(b" ")
     _must(len(infos) == len(values["feature_names"].split(b" ")) == n_features, "each column must have a name")
     _must(all(_INFO.fullmatch(info) for info in infos), "a column must have a range")
     _must(_NUMBERS.fullmatch(values.get("monotone_constraints", b"")), "constraints must be numbers")
     sizes = _integers(values["tree_sizes"])
-    _must(len(sizes) % n_classes == 0 and sum(sizes) == len(trees) - len(_END_OF_TREES), "trees must have their sizes")
+    _must(
+        len(sizes) > 0 == len(sizes) % n_classes and sum(sizes) == len(trees) - len(_END_OF_TREES),
+        "trees must have their sizes",
+    )
     _must(trees.endswith(_END_OF_TREES), "nothing must follow the trees")
     start = 0
     for number, size in enumerate(sizes):
@@ -150,14 +178,23 @@ def _check_lightgbm_tree(block: bytes, number: int, n_features: int) -> None:
         _must(all(length == size or name in optional for name, length in lengths.items()), "each node must be whole")
     features = np.array(_integers(values["split_feature"]), dtype=np.int64)
     _must(((features >= 0) & (features < n_features)).all(), "a node must ask for a column that there is")
-    left, right = (np.array(_integers(values[name]), dtype=np.int64) for name in ("left_child", "right_child"))
-    for child in (left, right):
+    children = [np.array(_integers(values[name]), dtype=np.int64) for name in ("left_child", "right_child")]
+    for child in children:
         later = (child > np.arange(len(child))) & (child < len(child))
         _must((later | ((child < 0) & (child >= -n_leaves))).all(), "a branch must lead to a later node or a leaf")
+    _check_each_once(np.concatenate(children), n_leaves)
     if n_sets:
         _check_categories(values, n_sets)
     else:
         _must(all(kind % 2 == 0 for kind in _integers(values["decision_type"])), "there are no sets of categories")
+
+
+def _check_each_once(children: NDArray[Any], n_leaves: int) -> None:
+    """Each node but the first and each leaf is reached once, so that what goes down a tree comes to an end soon."""
+    if n_leaves > 1:
+        reached = np.sort(children)
+        expected = np.concatenate([np.arange(-n_leaves, 0), np.arange(1, n_leaves - 1)])
+        _must(np.array_equal(reached, expected), "each node and each leaf must be reached once")
 
 
 def _check_categories(values: Mapping[str, bytes], n_sets: int) -> None:
@@ -165,8 +202,8 @@ def _check_categories(values: Mapping[str, bytes], n_sets: int) -> None:
     _must(len(bounds) == n_sets + 1 and bounds[0] == 0 and bounds == sorted(bounds), "sets must have their bounds")
     _must(len(_integers(values["cat_threshold"])) == bounds[-1], "sets must have their bits")
     kinds, thresholds = _integers(values["decision_type"]), values["threshold"].split()
-    asked = [float(threshold) for kind, threshold in zip(kinds, thresholds, strict=True) if kind % 2]
-    _must(all(0 <= value < n_sets for value in asked), "a node must ask for a set that there is")
+    asked = [_count(threshold) for kind, threshold in zip(kinds, thresholds, strict=True) if kind % 2]
+    _must(all(value < n_sets for value in asked), "a node must ask for a set that there is")
 
 
 def check_lightgbm_model(model: Any) -> None:
@@ -175,9 +212,16 @@ def check_lightgbm_model(model: Any) -> None:
     cls: Any = type(model)
     further = state.get("_other_params", {})
     _must(isinstance(further, dict), "further parameters must have names")
-    for name in {*constructor_parameters(cls), *further} - {"class_weight"}:
-        _must(isinstance(name, str) and _WORD.fullmatch(name), f"{name!r} is no parameter")
-        _must(not any(part in name for part in _NAMES_OF_FILES), f"the parameter {name} may name a file")
+    of_constructor = constructor_parameters(cls).keys()
+    for name in further:
+        if name not in of_constructor and name not in _FURTHER_PARAMETERS.split():
+            raise ValueError(
+                f"{cls.__name__} must have parameters of how trees grow only, got {str(name)[:40]!r}, which may name a "
+                "file or a machine; leave it out and fit again"
+            )
+        if name in THREADS:
+            check_plain_value(name, further[name])
+    for name in {*of_constructor, *further} - {"class_weight"}:
         _check_words(state.get(name), name)
         _check_words(further.get(name), name)
     _check_words(state.get("_objective"), "objective")
@@ -275,11 +319,17 @@ def _check_xgboost_parts(model: Any) -> None:
     _must(set(booster) == {"name", "model"} and booster["name"] == "gbtree", "it must be made of trees")
     size = {name: int(value) for name, value in learner["learner_model_param"].items() if name.startswith("num_")}
     _must(size.get("num_target", 1) == 1 and size["num_feature"] >= 1, "it must have columns, and one target")
+    starts = _list_of_numbers(learner["learner_model_param"]["base_score"])
+    _must(len(starts) in (1, max(1, size["num_class"])), "it must have a start for each class")
+    of_objective = learner["objective"].get("softmax_multiclass_param", {}).get("num_class", size["num_class"])
+    _must(int(of_objective) == size["num_class"], "its objective must know the classes")
     for name in ("feature_names", "feature_types"):
         _must(len(learner[name]) in (0, size["num_feature"]), "each column must have a name and a type")
     forest = booster["model"]
     trees, n_groups = forest["trees"], max(1, size["num_class"])
     groups = _numbers(forest["tree_info"])
+    _must(0 <= size["num_class"] <= max(1, len(trees)), "each class must have trees")
+    _must(int(forest["gbtree_model_param"].get("num_parallel_tree", 1)) >= 1, "it must have trees a round")
     _must(len(groups) == len(trees) == int(forest["gbtree_model_param"]["num_trees"]), "it must have all its trees")
     _must((groups >= 0).all() and (groups < n_groups).all(), "each tree must belong to a class")
     rounds = _numbers(forest["iteration_indptr"])
@@ -296,6 +346,12 @@ def _numbers(values: Any) -> NDArray[Any]:
     return array if len(array) else array.astype(np.int64)
 
 
+def _list_of_numbers(text: Any) -> NDArray[Any]:
+    """Numbers written as text: one, or several in brackets."""
+    _must(isinstance(text, str), "a start must be a number")
+    return np.array([float(word) for word in text.strip("[]").split(",")])
+
+
 def _check_xgboost_tree(tree: Mapping[str, Any], n_features: int) -> int:
     """Check a tree and return how many bits its sets of categories take."""
     size = int(tree["tree_param"]["num_nodes"])
@@ -304,7 +360,10 @@ def _check_xgboost_tree(tree: Mapping[str, Any], n_features: int) -> int:
     _must(int(tree["tree_param"]["num_feature"]) == n_features, "trees must have the columns of the model")
     _must(tree["tree_param"]["size_leaf_vector"] in ("0", "1"), "a leaf must have one value")
     left, right = lists["left_children"], lists["right_children"]
-    check_children(left, right, left == -1)
+    is_leaf = left == -1
+    check_children(left, right, is_leaf)
+    reached = np.sort(np.concatenate([left[~is_leaf], right[~is_leaf]]))
+    _must(np.array_equal(reached, np.arange(1, size)), "each node must be reached once")
     asked = lists["split_indices"]
     _must(((asked >= 0) & (asked < n_features)).all(), "a node must ask for a column that there is")
     nodes, starts, sizes = (lists[name].astype(np.int64) for name in _CATEGORY_LISTS)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Bunch
 
 from aucross.deploy.checking import kind_of
 from aucross.deploy.forms import TRUSTED_FORM
@@ -66,7 +65,9 @@ class Builder:
             raise ValueError("codes must be among the labels")
         if entry["dtype"] != "|O":
             distinct = distinct.astype(entry["dtype"])
-        return distinct[codes] if labels else np.empty(codes.shape, dtype=distinct.dtype)
+        # One by one and then in shape: of an array without dimensions, indexing would return the label itself.
+        taken = distinct[codes.ravel()] if labels else np.empty(codes.size, dtype=distinct.dtype)
+        return taken.reshape(codes.shape)
 
     def _objects(self, entry: Any) -> NDArray[Any]:
         return _array_of_objects([self.value(item) for item in entry["@objects"]], entry["shape"])
@@ -92,11 +93,6 @@ class Builder:
 
     def _dict(self, node: Any) -> dict[Any, Any]:
         return {self.value(key): self.value(value) for key, value in node["@dict"]}
-
-    def _bunch(self, node: Any) -> Bunch:
-        bunch = Bunch()
-        bunch.update((key, self.value(value)) for key, value in node["@bunch"])
-        return bunch
 
     def _slice(self, node: Any) -> slice:
         return slice(*self.value(node["@slice"]))
@@ -139,7 +135,6 @@ _VALUES: dict[str, Callable[[Builder, Any], Any]] = {
     "@ref": Builder._reference,
     "@tuple": Builder._tuple,
     "@dict": Builder._dict,
-    "@bunch": Builder._bunch,
     "@slice": Builder._slice,
     "@number": Builder._number,
     "@moment": Builder._moment,

@@ -16,18 +16,22 @@ from aucross.deploy.describe import MOST_DEPTH
 from aucross.deploy.forms import TRUSTED_FORM
 from aucross.deploy.listed import BODIES, FUNCTIONS, NUMBERS, TYPES, listed_classes
 from aucross.deploy.npy import array_size, check_array_bytes, is_shape, is_stored_dtype
-from aucross.deploy.roles import check_plain_value, roles_in
+from aucross.deploy.roles import check_plain_value, is_without_arrays, references_in, roles_in
 
 MOST_NODES = 5_000_000
 # Keys whose hash the author of a file can choose: many of an equal hash would take for ever.
 MOST_COMPOUND_KEYS = 1000
 _LARGEST_KEY = 2**60
+# What it takes, in bytes, to check and to read one letter of the text of a booster.
+BYTES_TO_READ_A_LETTER = 24
 
 _TEXT_DTYPE = re.compile(r"<U(\d{1,6})")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DATETIME = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.+-]{5,30}")
-_DECIMAL = re.compile(r"[0-9.eE+-]{1,100}|-?Infinity|NaN")
+_DECIMAL = re.compile(r"-?[0-9]{1,50}(\.[0-9]{1,50})?(E[+-]?[0-9]{1,4})?|-?Infinity|NaN")
 _FLOATS = ("nan", "inf", "-inf")
+_NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+_LONGEST_NAME = 200
 _PLAIN = (bool, int, float, str, type(None))
 _NOTHING: frozenset[str] = frozenset()
 
@@ -39,6 +43,10 @@ class RefusedError(ValueError):
 def kind_of(node: Any) -> str:
     """The kind of a node with parts: the first of its names."""
     return next(iter(node), "") if isinstance(node, dict) else ""
+
+
+def _is_dotted_name(name: Any) -> bool:
+    return isinstance(name, str) and len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
 
 
 class Checker:
@@ -57,6 +65,8 @@ class Checker:
     ----------
     further_classes, further_functions : set of str
         What the description names beside the list; the caller has to know whether it is trusted.
+    bytes_taken : int
+        Bytes that building may take, as far as it has been checked.
     """
 
     def __init__(self, entries: Any, arrays: Sequence[bytes | bytearray], limit: int) -> None:
@@ -64,7 +74,8 @@ class Checker:
         self.further_functions: set[str] = set()
         self._entries = entries
         self._arrays = arrays
-        self._bytes_left = limit
+        self.bytes_taken = 0
+        self._limit = limit
         self._nodes_left = MOST_NODES
         self._n_arrays = 0
         self._place = "its description"
@@ -76,14 +87,24 @@ class Checker:
         self._found: set[str] = set()
         self._depth = 0
 
-    def check_nodes(self) -> None:
-        """Refuse nodes of other kinds, in other places or of other sizes than they may be; imports nothing."""
+    def check_nodes(self, class_name: str) -> None:
+        """Refuse nodes of other kinds, in other places or of other sizes than they may be; imports nothing.
+
+        Parameters
+        ----------
+        class_name : str
+            Class of the last entry, without its module.
+        """
         if not isinstance(self._entries, list) or not self._entries:
             self._refuse("it must be a list of entries")
         for entry in self._entries:
             self._check_entry(entry)
         if self._n_arrays != len(self._arrays):
             self._refuse("it must refer to every array of the file")
+        last = self._entries[-1]
+        self._place = "its last entry"
+        if kind_of(last) != "@object" or last["@object"].rpartition(".")[2] != class_name:
+            self._refuse(f"it must be the {class_name} that the header names")
 
     def check_attributes(self, trusted: Mapping[str, Any]) -> None:
         """Refuse attributes that a class must not have; imports the modules of the classes.
@@ -131,20 +152,20 @@ class Checker:
 
     def _check_labels(self, entry: Any) -> int:
         self._check_names(entry, "@labels", "codes", "dtype")
+        self._check_list(entry["@labels"], 1)
         width = 8
         if entry["dtype"] != "|O":
             match = _TEXT_DTYPE.fullmatch(entry["dtype"]) if isinstance(entry["dtype"], str) else None
             if match is None or not all(isinstance(label, str) for label in entry["@labels"]):
                 self._refuse("labels must be text, or objects")
             width = 4 * int(match[1])
-        self._check_list(entry["@labels"], 1)
-        return self._spend(width * self._n_elements(entry["codes"]))
+        return self._spend(width * (len(entry["@labels"]) + self._n_elements(entry["codes"])))
 
     def _n_elements(self, reference: Any) -> int:
         """How many elements the array of codes has to which a node refers."""
         self._check_value(reference, 1)
-        codes = self._entries[reference["@ref"]] if kind_of(reference) == "@ref" else {}
-        if not isinstance(codes.get("@array"), str) or codes["@array"][1] != "u":
+        codes = self._entries[reference["@ref"]] if self._kind_referred_to(reference) == "@array" else {}
+        if codes.get("@array", "  ")[1] != "u":
             self._refuse("codes must be an array of whole numbers")
         return prod(codes["shape"])
 
@@ -158,27 +179,45 @@ class Checker:
     def _check_masked(self, entry: Any) -> int:
         self._check_names(entry, "@masked", "mask", "fill")
         for part in ("@masked", "mask"):
-            if kind_of(entry[part]) != "@ref":
+            self._check_value(entry[part], 1)
+            if self._kind_referred_to(entry[part]) not in ("@array", "@labels", "@objects"):
                 self._refuse("a masked array must refer to arrays")
-        for part in entry.values():
-            self._check_value(part, 1)
+        # numpy makes an array of whatever it is given to fill up with, so it must be plain.
+        if type(entry["fill"]) not in _PLAIN and kind_of(entry["fill"]) not in ("@float", "@number", "@moment"):
+            self._refuse("a masked array must be filled up with a number or text")
+        self._check_value(entry["fill"], 1)
         return 0
+
+    def _kind_referred_to(self, node: Any) -> str:
+        """The kind of the entry to which a checked node refers; empty for other nodes."""
+        return kind_of(self._entries[node["@ref"]]) if kind_of(node) == "@ref" else ""
 
     def _check_object(self, entry: Any) -> int:
         self._check_names(entry, "@object", "state")
         name, state = entry["@object"], entry["state"]
-        if not isinstance(name, str) or not isinstance(state, dict):
+        if not _is_dotted_name(name) or not isinstance(state, dict):
             self._refuse("an object must have the name of a class and a state")
         self._role(name)
         for attribute, node in state.items():
-            self._place, self._found = f"{name}.{attribute}", set()
+            self._place, self._found = f"{name}.{attribute}"[:200], set()
+            if not attribute.isidentifier():
+                self._refuse("it is no name of an attribute")
             self._check_value(node, 1)
             self._check_roles(name, attribute)
-            try:
-                check_plain_value(attribute, node)
-            except ValueError as error:
-                self._refuse(str(error))
+            self._check_plain(attribute, node)
+            if attribute == "text" and kind_of(node) == "@ref":  # of a booster: reading takes many times its length
+                self._spend(BYTES_TO_READ_A_LETTER * self._sizes[node["@ref"]])
         return 0
+
+    def _check_plain(self, attribute: str, node: Any) -> None:
+        try:
+            check_plain_value(attribute, node)
+        except ValueError as error:
+            self._refuse(str(error))
+        if is_without_arrays(attribute) and any(
+            kind_of(self._entries[number]) != "@object" for number in references_in(node)
+        ):
+            self._refuse("it must be plain, and not refer to an array")
 
     def _role(self, name: str) -> str:
         listed = listed_classes().get(name)
@@ -244,8 +283,8 @@ class Checker:
         self._spend(self._sizes[number])
 
     def _spend(self, n_bytes: int) -> int:
-        self._bytes_left -= n_bytes
-        if self._bytes_left < 0:
+        self.bytes_taken += n_bytes
+        if self.bytes_taken > self._limit:
             self._refuse("it would take more memory than a file of its size may")
         return n_bytes
 
@@ -261,14 +300,6 @@ class Checker:
             self._check_value(value, depth + 1)
         if n_compound > MOST_COMPOUND_KEYS:
             self._refuse(f"a dictionary must not have more than {MOST_COMPOUND_KEYS} keys with several parts")
-
-    def _check_bunch(self, node: Any, depth: int) -> None:
-        self._check_names(node, "@bunch")
-        self._found.add("bunch")
-        for key, value in self._pairs(node["@bunch"]):
-            if not isinstance(key, str):
-                self._refuse("keys must be text")
-            self._check_value(value, depth + 1)
 
     def _pairs(self, pairs: Any) -> list[Any]:
         if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
@@ -337,7 +368,7 @@ class Checker:
 
     def _check_function(self, node: Any, _: int) -> None:
         self._check_names(node, "@function")
-        if not isinstance(node["@function"], str):
+        if not _is_dotted_name(node["@function"]):
             self._refuse("a function must have a name")
         if node["@function"] not in FUNCTIONS:
             self.further_functions.add(node["@function"])
@@ -386,7 +417,6 @@ _VALUES: dict[str, Callable[[Checker, Any, int], None]] = {
     "@ref": Checker._check_reference,
     "@tuple": Checker._check_tuple,
     "@dict": Checker._check_dict,
-    "@bunch": Checker._check_bunch,
     "@slice": Checker._check_slice,
     "@number": Checker._check_number,
     "@moment": Checker._check_moment,

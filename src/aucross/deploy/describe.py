@@ -39,7 +39,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Bunch
 
 from aucross.deploy.listed import (
     FUNCTION_TYPES,
@@ -136,7 +135,7 @@ class Description:
             raise TypeError(f"its class is not found as {full_name(cls)}")
         is_more = cls.__reduce__ is not object.__reduce__ or cls.__reduce_ex__ is not object.__reduce_ex__
         if is_more or not hasattr(value, "__dict__"):
-            raise TypeError("it is made of more than attributes")
+            raise TypeError("it is made of more than attributes; turn it into plain values or arrays of numpy")
         return vars(value)
 
     def _named(self, state: Mapping[str, Any], owner: str) -> Iterator[tuple[str, Any]]:
@@ -205,10 +204,6 @@ def _tuple(description: Description, value: tuple[Any, ...]) -> dict[str, Any]:
 def _dict(description: Description, value: Mapping[Any, Any]) -> dict[str, Any]:
     # Pairs, because the keys of JSON objects are text and groups may be numbers, booleans or dates.
     return {"@dict": [[description.node(key), description.node(item)] for key, item in value.items()]}
-
-
-def _bunch(description: Description, value: Bunch) -> dict[str, Any]:
-    return {"@bunch": [[key, description.node(item)] for key, item in value.items()]}
 
 
 def _slice(description: Description, value: slice) -> dict[str, Any]:
@@ -319,7 +314,6 @@ _WRITERS: dict[type, Callable[[Description, Any], Any]] = {
     list: _list,
     tuple: _tuple,
     **dict.fromkeys((dict, OrderedDict, defaultdict), _dict),
-    Bunch: _bunch,
     slice: _slice,
     date: _date,
     datetime: _datetime,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import cache
+from functools import cache, lru_cache
 from inspect import Parameter, getattr_static, signature
 from typing import Any, Protocol
 
@@ -83,6 +83,7 @@ class ByAttributes:
 TRUSTED_FORM = ByAttributes(any_name=True)
 
 
+@lru_cache(maxsize=10_000)
 def _hides(cls: type, name: str) -> bool:
     """Whether an attribute of an instance would replace a method, a property or the like."""
     found = getattr_static(cls, name, None)

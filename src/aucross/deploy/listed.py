@@ -136,7 +136,9 @@ _LEFT_OUT = {
     "RadiusNeighborsClassifier": "_tree",
     "RandomizedSearchCV": "scorer_",
     "SGDClassifier": "_loss_function_",
+    "StackingClassifier": "named_estimators_",
     "TunedThresholdClassifierCV": "_curve_scorer",
+    "VotingClassifier": "named_estimators_",
 }
 
 _FINISH = {
@@ -156,7 +158,9 @@ _FINISH = {
     "RandomForestClassifier": sklearn_parts.finish_forest,
     "RandomizedSearchCV": sklearn_parts.finish_search,
     "SVC": sklearn_parts.finish_support_vectors,
+    "StackingClassifier": sklearn_parts.finish_named_estimators,
     "TunedThresholdClassifierCV": sklearn_parts.finish_tuned_threshold,
+    "VotingClassifier": sklearn_parts.finish_named_estimators,
 }
 
 

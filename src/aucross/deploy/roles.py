@@ -6,6 +6,7 @@ package use throughout: what is called `estimator_` holds a model, in whatever c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,7 +40,6 @@ _HOLDS: dict[str, frozenset[str]] = {
     "bsplines_": frozenset({"spline"}),
     "calibrated_classifiers_": frozenset({"calibrated"}),
     "calibrators": frozenset({"calibrator", "model"}),
-    "named_estimators_": frozenset({"model", "bunch"}),
     "network_": frozenset({"network"}),
     "start": frozenset({"network"}),
     "transformers": frozenset({"model", "selector"}),
@@ -70,7 +70,13 @@ _ONLY: dict[str, frozenset[Any]] = {
     "importance_getter": frozenset({"auto"}),
 }
 
-_THREADS = frozenset({"n_jobs", "n_threads", "nthread", "num_threads"})
+# Parameters of searches, by the names of which they set parameters of the models in them.
+_GRIDS = frozenset({"param_grid", "param_distributions", "best_params_"})
+# Options of functions: an array among them is what numpy would write its result to.
+_OPTIONS = frozenset({"kw_args", "inv_kw_args", "metric_params", "effective_metric_params_"})
+
+_DISPATCH = re.compile(r"all|[0-9]{1,6}(\*n_jobs)?")
+THREADS = frozenset({"n_jobs", "n_threads", "nthread", "nthreads", "num_thread", "num_threads"})
 _MOST_THREADS = 4096
 
 # Attributes that are not stored: they belong to the machine that trained, and loading takes them for None.
@@ -88,12 +94,44 @@ def check_plain_value(attribute: str, node: Any) -> None:
     """Refuse words that could name a method or a file where only some have a meaning, and thousands of threads."""
     if attribute in _ONLY and (isinstance(node, list | dict) or node not in _ONLY[attribute]):
         raise ValueError(f"{attribute} must be one of {sorted(map(str, _ONLY[attribute]))}")
-    if attribute in _THREADS and not (node is None or (type(node) is int and abs(node) <= _MOST_THREADS)):
+    if attribute in THREADS and not (node is None or (type(node) is int and abs(node) <= _MOST_THREADS)):
         raise ValueError(f"{attribute} must be None or a whole number up to {_MOST_THREADS}")
+    if attribute == "pre_dispatch" and isinstance(node, str) and _DISPATCH.fullmatch(node) is None:
+        raise ValueError(f"{attribute} must be a number or a multiple of n_jobs, got {node[:40]!r}")
+    if attribute in _GRIDS:
+        _check_grid(node)
     if "method" in attribute:
         wrong = [word for word in words_of(node) if word not in _WORDS_OF_METHODS]
         if wrong:
             raise ValueError(f"{attribute} must be the name of a known method, got {wrong[0]!r}")
+
+
+def is_without_arrays(attribute: str) -> bool:
+    """Whether an attribute must stand as it is: a word in an array would not be seen, or an array be written to."""
+    return "method" in attribute or attribute in _OPTIONS
+
+
+def _check_grid(node: Any) -> None:
+    """What may not be set must not be set by a search either."""
+    if isinstance(node, list):
+        for item in node:
+            _check_grid(item)
+    elif isinstance(node, dict) and isinstance(pairs := node.get("@dict"), list):
+        for name, values in pairs:
+            for value in values if isinstance(values, list) else [values]:
+                check_plain_value(str(name).rpartition("__")[2], value)
+
+
+def references_in(node: Any) -> Iterator[int]:
+    """All entries to which a checked node refers."""
+    if isinstance(node, list):
+        for item in node:
+            yield from references_in(item)
+    elif isinstance(node, dict):
+        if "@ref" in node:
+            yield node["@ref"]
+        for item in node.values():
+            yield from references_in(item)
 
 
 def words_of(node: Any) -> Iterator[str]:

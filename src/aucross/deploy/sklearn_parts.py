@@ -14,8 +14,13 @@ import numpy as np
 import scipy.sparse
 import sklearn
 from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.neighbors import BallTree, KDTree
+from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
+from sklearn.utils import Bunch
 
 State = dict[str, Any]
 
@@ -144,36 +149,63 @@ def put_predictor(cls: Any, state: State) -> Any:
     return cls(nodes, *bitsets)
 
 
+_TREES = (DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor)
+
+
 def finish_tree_model(model: Any) -> None:
     """A tree must read as many features as the rows that its model lets in have."""
     state = vars(model)
     if "tree_" in state:
-        _must(state["tree_"].n_features == state.get("n_features_in_"), "a tree must have the features of its model")
+        n_features = whole_number(state, "n_features_in_", 1)
+        _must(state["tree_"].n_features == n_features, "a tree must have the features of its model")
+
+
+def _check_trees(trees: Any, n_features: int) -> None:
+    """Refuse anything but fitted trees, since nothing else is known to read no more than the given features."""
+    for tree in trees:
+        _must(type(tree) in _TREES and "tree_" in vars(tree), "it must be made of trees")
+        _must(tree.tree_.n_features == n_features, "trees must have the features of their model")
 
 
 def finish_forest(forest: Any) -> None:
     """All trees must read the features of the forest."""
     state = vars(forest)
-    for tree in np.ravel(np.asarray(state.get("estimators_", []), dtype=object)):
-        of_tree = vars(tree)
-        _must("tree_" in of_tree, "a forest must be made of trees")
-        _must(of_tree["n_features_in_"] == state.get("n_features_in_"), "trees must have the features of the forest")
+    if "estimators_" in state:
+        _must(type(state["estimators_"]) is list, "trees must be a list")
+        _check_trees(state["estimators_"], whole_number(state, "n_features_in_", 1))
 
 
 def finish_gradient_boosting(model: Any) -> None:
     """Trees of one output each, as many a round as there are columns to add them to."""
-    finish_forest(model)
     state = vars(model)
     if "estimators_" not in state:
         return
     trees, loss = state["estimators_"], state.get("_loss")
     n_columns = whole_number(state, "n_trees_per_iteration_", 1)
     _must(type(trees) is np.ndarray and trees.ndim == 2 and trees.shape[1] == n_columns, "trees must fill their rounds")
+    _must(trees.size > 0, "there must be trees")
+    _check_trees(trees.flat, whole_number(state, "n_features_in_", 1))
     _must(all(tree.tree_.value.shape[1:] == (1, 1) for tree in trees.flat), "each tree must have one output")
     is_multiclass = getattr(loss, "is_multiclass", None)
     _must(is_multiclass is not None, "boosting must have a loss")
-    n_outputs = len(getattr(state.get("init_"), "classes_", range(2))) if is_multiclass else 1
-    _must(state.get("init_") == "zero" or n_outputs == n_columns, "a round must have a tree for each output")
+    if not _is_word(state.get("init_"), "zero"):
+        n_outputs = _columns_of_prior(state.get("init_")) if is_multiclass else 1
+        _must(n_outputs == n_columns, "a round must have a tree for each output")
+
+
+def _columns_of_prior(model: Any) -> int:
+    """How many columns the first answer of boosting has; code that adds trees to them takes their number on trust."""
+    state = vars(model) if type(model) is DummyClassifier else {}
+    _must(
+        _is_word(state.get("strategy"), "prior") and _is_word(state.get("_strategy"), "prior"),
+        "boosting of more than two classes must start from their shares: pass init=None or init='zero'",
+    )
+    _must(whole_number(state, "n_outputs_", 1) == 1, "there must be one output")
+    return len(plain_array(state, "class_prior_", "f", 1))
+
+
+def _is_word(value: Any, word: str) -> bool:
+    return isinstance(value, str) and value == word
 
 
 def finish_histogram_boosting(model: Any) -> None:
@@ -181,7 +213,10 @@ def finish_histogram_boosting(model: Any) -> None:
     state = vars(model)
     if "_predictors" not in state:
         return
-    n_features, is_categorical = state.get("n_features_in_"), vars(state.get("_bin_mapper")).get("is_categorical_")
+    n_features = whole_number(state, "n_features_in_", 1)
+    is_categorical = vars(state.get("_bin_mapper")).get("is_categorical_")
+    if state.get("_preprocessor") is not None:
+        _check_preprocessor(state["_preprocessor"], n_features)
     _must(
         type(is_categorical) is np.ndarray and is_categorical.shape == (n_features,),
         "bins must be known for each feature",
@@ -191,6 +226,28 @@ def finish_histogram_boosting(model: Any) -> None:
         _must((nodes["feature_idx"] < n_features).all(), "a node must ask for a feature that there is")
         asked = nodes["feature_idx"][nodes["is_categorical"] != 0]
         _must((is_categorical[asked] != 0).all(), "a node must ask for the category of a feature that has some")
+
+
+def _check_preprocessor(columns: Any, n_features: int) -> None:
+    """The encoder before histogram boosting must hand over every feature, since the trees read without asking."""
+    _must(type(columns) is ColumnTransformer, "features must be encoded column by column")
+    state = vars(columns)
+    parts = [part for part in state["transformers_"] if not _is_word(part[1], "drop")]
+    kinds = [type(transformer) for _, transformer, _ in parts]
+    _must(kinds == [OrdinalEncoder, FunctionTransformer], "features must be encoded or numbers")
+    masks = {name: plain_array({"mask": mask}, "mask", "b", 1) for name, _, mask in parts}
+    _must(
+        len(masks) == 2
+        and all(len(mask) == n_features for mask in masks.values())
+        and np.any([*masks.values()], axis=0).all(),
+        "each feature must be encoded or a number",
+    )
+    indices = {name: list(value) for name, value in state["_transformer_to_input_indices"].items() if len(value)}
+    expected = {name: np.flatnonzero(mask).tolist() for name, mask in masks.items() if mask.any()}
+    _must(indices == expected, "features must be found where they are")
+    _must(whole_number(state, "n_features_in_", 1) == n_features, "the encoder must know the features")
+    if "feature_names_in_" in state:
+        _must(len(plain_array(state, "feature_names_in_", "OU", 1)) == n_features, "each feature must have a name")
 
 
 # ---- losses ----
@@ -252,10 +309,21 @@ def finish_support_vectors(model: Any) -> None:
     n_pairs = n_classes * (n_classes - 1) // 2
     _must(is_matrix and vectors.ndim == 2 and n_classes >= 2, "support vectors must be rows of numbers")
     _must(per_class.min() >= 0 and per_class.sum() == n_vectors, "each class must have its support vectors")
-    if state.get("kernel") != "precomputed":
-        _must(vectors.shape == (n_vectors, state.get("n_features_in_")), "support vectors must have the features")
+    n_features = whole_number(state, "n_features_in_", 1)
+    if _is_word(state.get("kernel"), "precomputed"):  # then they are columns of the kernel
+        _must(tuple(state["shape_fit_"]) == (n_features, n_features), "the kernel must have a column for each row")
+        _must(((state["support_"] >= 0) & (state["support_"] < n_features)).all(), "support vectors must be columns")
+    else:
+        _must(vectors.shape == (n_vectors, n_features), "support vectors must have the features")
+    is_sparse = scipy.sparse.issparse(vectors)
+    _must(state["_sparse"] is is_sparse, "support vectors must be stored as they are used")
     for name in ("dual_coef_", "_dual_coef_"):
-        _must(getattr(state[name], "shape", None) == (n_classes - 1, n_vectors), "coefficients must fit")
+        coefficients = state[name]
+        _must(scipy.sparse.issparse(coefficients) == is_sparse, "coefficients must be stored as support vectors are")
+        _must(getattr(coefficients, "shape", None) == (n_classes - 1, n_vectors), "coefficients must fit")
+        # Of sparse ones the code that uses them reads a number for each place.
+        n_stored = len(coefficients.data) if is_sparse else coefficients.size
+        _must(n_stored == (n_classes - 1) * n_vectors, "there must be a coefficient for each vector and class")
     for name in ("intercept_", "_intercept_"):
         _must(getattr(state[name], "shape", None) == (n_pairs,), "there must be an intercept for each pair of classes")
     for name in ("_probA", "_probB"):
@@ -270,14 +338,35 @@ def finish_one_hot_encoder(encoder: Any) -> None:
     state = vars(encoder)
     if "categories_" not in state:
         return
-    encoder._n_features_outs = encoder._compute_n_features_outs()
-    mappings = state.get("_default_to_infrequent_mappings", [None] * len(state["categories_"]))
-    for mapping, categories, n_columns in zip(mappings, state["categories_"], encoder._n_features_outs, strict=True):
-        if mapping is not None:
-            codes = plain_array({"codes": mapping}, "codes", "i", 1)
-            most = n_columns if encoder.drop_idx_ is None else n_columns + 1
-            _must(len(codes) == len(categories), "each category must have a code")
-            _must(codes.min() >= 0 and codes.max() < most, "codes must be among the columns")
+    categories = state["categories_"]
+    _must(isinstance(categories, list), "categories must be a list")
+    nothing = [None] * len(categories)
+    is_grouped = bool(state.get("_infrequent_enabled"))
+    groups = state["_default_to_infrequent_mappings"] if is_grouped else nothing
+    rare = state["_infrequent_indices"] if is_grouped else nothing
+    dropped = state.get("_drop_idx_after_grouping")
+    dropped = nothing if dropped is None else plain_array({"dropped": dropped}, "dropped", "O", 1).tolist()
+    encoder._n_features_outs = [_n_columns(*parts) for parts in zip(categories, groups, rare, dropped, strict=True)]
+
+
+def _n_columns(categories: Any, groups: Any, rare: Any, dropped: Any) -> int:
+    """Columns of one encoded feature: one for each category, or group of categories, that is not dropped."""
+    values = plain_array({"categories": categories}, "categories", "biufOUmM", 1)
+    if values.dtype.kind not in "OU":  # these are looked up by bisection
+        known = values[:-1] if values.dtype.kind == "f" and len(values) and np.isnan(values[-1]) else values
+        _must((known[:-1] < known[1:]).all(), "categories that are numbers must be in order")
+    _must((groups is None) == (rare is None), "rare categories must have a group")
+    n_codes = len(values)
+    if groups is not None:
+        codes, members = (plain_array({"codes": part}, "codes", "i", 1) for part in (groups, rare))
+        _must(len(codes) == len(values) > 0 and codes.min() >= 0, "each category must have a code")
+        _must(len(members) > 0 and members.min() >= 0 and members.max() < len(values), "rare ones are categories")
+        n_codes = int(codes.max()) + 1
+        _must(n_codes <= len(values), "codes must be among the categories")
+    if dropped is None:
+        return n_codes
+    whole_number({"dropped": dropped}, "dropped", 0, n_codes - 1)
+    return n_codes - 1
 
 
 def finish_isotonic(model: Any) -> None:
@@ -304,6 +393,20 @@ def finish_tuned_threshold(model: Any) -> None:
     if "estimator_" in vars(model):
         _must(isinstance(model.scoring, str), "a metric must have a name")
         model._curve_scorer = model._get_curve_scorer()
+
+
+def finish_named_estimators(model: Any) -> None:
+    """Give the fitted models their names again, as voting and stacking do."""
+    state = vars(model)
+    if "estimators_" not in state:
+        return
+    fitted = iter(state["estimators_"])
+    named = Bunch()
+    for name, given in state["estimators"]:
+        _must(isinstance(name, str), "a model must have a name")
+        named[name] = given if _is_word(given, "drop") else next(fitted, None)
+    _must(next(fitted, None) is None and None not in named.values(), "each model must have a name")
+    model.named_estimators_ = named
 
 
 # ---- splits ----

@@ -20,8 +20,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from aucross.core.band_rule import BandRule
 from aucross.deploy.archive import (
     FORMAT_NAME,
     FORMAT_VERSION,
@@ -39,7 +41,7 @@ from aucross.deploy.archive import read_header as read_archive_header
 from aucross.deploy.building import Builder
 from aucross.deploy.checking import Checker, RefusedError
 from aucross.deploy.describe import Description
-from aucross.deploy.fingerprints import fingerprints_in, keep_fingerprint_of_file
+from aucross.deploy.fingerprints import RULE, fingerprints_in, keep_fingerprint_of_file
 from aucross.deploy.listed import full_name
 from aucross.estimators.base import SelectiveClassifier
 from aucross.system.files import write_whole
@@ -48,6 +50,9 @@ logger = logging.getLogger(__name__)
 
 # Libraries whose version a file always names; those of the base models are added.
 _LIBRARIES = ("aucross", "numpy", "scipy", "sklearn")
+
+_NAMES_IN_HEADER = ("class_name", "saved_at", "model_fingerprint", "rule_fingerprint")
+_LONGEST_REASON = 300
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ def save(
     path, key = Path(path), checked_key(key)
     described = Description()
     described.node(clf)
-    _check_can_be_loaded(described)
+    bytes_taken = _check_can_be_loaded(described, type(clf).__name__)
     model, rule = fingerprints_in(described.entries, described.digests)
     header = FileHeader(
         format_version=FORMAT_VERSION,
@@ -160,7 +165,7 @@ def save(
     about = {"format": FORMAT_NAME, **asdict(header)}
     del about["signature"]  # the archive signs
     text = json.dumps(described.entries, separators=(",", ":")).encode()
-    write_whole(path, archive_bytes(about, text, described.arrays, described.digests, key))
+    write_whole(path, archive_bytes(about, text, described.arrays, described.digests, key, bytes_taken=bytes_taken))
     if described.unlisted:
         logger.warning(
             "%s holds types that load refuses unless they are named: load(path, trusted=%s)",
@@ -169,14 +174,16 @@ def save(
         )
 
 
-def _check_can_be_loaded(described: Description) -> None:
-    """Refuse now what loading would refuse later."""
+def _check_can_be_loaded(described: Description, class_name: str) -> int:
+    """Refuse now what loading would refuse later, and say how many bytes building may take."""
     checker = Checker(described.entries, described.arrays, expansion_limit(sum(map(len, described.arrays))))
     try:
-        checker.check_nodes()
+        checker.check_nodes(class_name)
         checker.check_attributes(described.unlisted)
+        Builder(described.entries, [bytearray(array) for array in described.arrays], described.unlisted).build()
     except ValueError as error:
-        raise TypeError(f"the classifier cannot be saved: {error}") from error
+        raise TypeError(f"the classifier cannot be saved: {_short(error)}") from error
+    return checker.bytes_taken
 
 
 def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -198,7 +205,9 @@ def _versions(libraries: Iterable[str]) -> dict[str, str]:
 
 
 def _version_of(library: str) -> str | None:
-    return getattr(sys.modules.get(library), "__version__", None)
+    # Read where it lies: a module may answer for missing names with code of its own.
+    version = vars(sys.modules[library]).get("__version__") if library in sys.modules else None
+    return version if isinstance(version, str) else None
 
 
 # ---- loading ----
@@ -241,7 +250,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), ke
         header = _checked_header(about)
         entries = parsed_json(content.description)
         checker = Checker(entries, content.arrays, content.limit)
-        checker.check_nodes()
+        checker.check_nodes(header.class_name)
     further = checker.further_classes | checker.further_functions
     if refused := sorted(further - trust.keys()):
         raise TypeError(
@@ -254,10 +263,10 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), ke
         checker.check_attributes(known)
         _check_fingerprints(header, entries, content)
         clf = Builder(entries, content.arrays, known).build()
-        if type(clf).__name__ != header.class_name or not isinstance(clf, SelectiveClassifier):
-            raise RefusedError(
-                f"it must hold a {header.class_name}, as its header says, and holds a {type(clf).__name__}"
-            )
+        if not isinstance(clf, SelectiveClassifier):
+            raise RefusedError(f"it must hold a selective classifier, and holds a {header.class_name}")
+        if not isinstance(vars(clf).get(RULE), BandRule) or type(vars(clf).get("classes_")) is not np.ndarray:
+            raise RefusedError(f"its {header.class_name} must have a rule and classes")
         if header.versions != {**header.versions, **_versions(header.versions)}:
             keep_fingerprint_of_file(clf, header.model_fingerprint)
     return clf
@@ -304,8 +313,10 @@ def _naming(name: str) -> Iterator[None]:
     """One sentence with the name of the file, whatever is wrong with it."""
     try:
         yield
-    except (OSError, MemoryError):
+    except OSError:
         raise
+    except MemoryError as error:
+        raise MemoryError(f"{name} takes more memory than there is here; load it on a larger machine") from error
     except ModuleNotFoundError as error:
         if "pip install" in str(error):  # it says itself what to do
             raise
@@ -314,22 +325,37 @@ def _naming(name: str) -> Iterator[None]:
         ) from error
     except DamagedError as error:
         raise ValueError(
-            f"{name} is not a whole file of aucross.deploy.save: {error}; it was cut off or changed after saving, so "
-            "take it from a backup or save the classifier again"
+            f"{name} is not a whole file of aucross.deploy.save: {_short(error)}; it was cut off or changed after "
+            "saving, so take it from a backup or save the classifier again"
         ) from error
     except (OtherFormatError, NotSignedError, RefusedError) as error:
-        raise ValueError(f"{name} is refused: {error}") from error
+        raise ValueError(f"{name} is refused: {_short(error)}") from error
     except Exception as error:
-        reason = str(error).strip().splitlines() or [type(error).__name__]
-        raise ValueError(f"{name} is refused: its content makes no classifier: {reason[0]}") from error
+        raise ValueError(f"{name} is refused: its content makes no classifier ({_short(error)})") from error
+
+
+def _short(error: Exception) -> str:
+    """The first line of a message, in which a file may have put anything."""
+    lines = str(error).strip().splitlines() or [""]
+    text = f"{type(error).__name__}: {lines[0]}" if isinstance(error, LookupError) or not lines[0] else lines[0]
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_REASON])
 
 
 def _checked_header(about: Mapping[str, Any]) -> FileHeader:
     known = {name: value for name, value in about.items() if name in FileHeader.__dataclass_fields__}
+    missing = [name for name in _NAMES_IN_HEADER if not _is_name(known.get(name))]
+    if missing:
+        raise DamagedError(f"its header lacks a {missing[0]}")
     header = FileHeader(**known)
     if not isinstance(header.versions, dict) or not isinstance(header.metadata, dict):
         raise DamagedError("its header lacks the versions or the metadata")
+    if not all(map(_is_name, header.versions.values())) or not isinstance(header.unlisted_types, list):
+        raise DamagedError("its header names versions or types that are none")
     return header
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_REASON and value.isprintable()
 
 
 def _check_fingerprints(header: FileHeader, entries: Sequence[Any], content: Content) -> None:

@@ -1,0 +1,330 @@
+"""Model files made up by somebody who knows the format: checksums and fingerprints fit whatever they hold."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import zipfile
+from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import sha256
+
+import numpy as np
+import pandas as pd
+import scipy.sparse
+from lightgbm import LGBMClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    QuantileTransformer,
+    SplineTransformer,
+    StandardScaler,
+)
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from xgboost import XGBClassifier
+
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC
+from aucross.deploy.archive import archive_bytes
+from aucross.deploy.fingerprints import fingerprints_in
+from aucross.deploy.listed import listed_classes
+from aucross.deploy.npy import array_bytes, array_entry
+from aucross.deploy.storage import load, save
+
+X = np.random.default_rng(0).normal(size=(80, 3)).round(2)
+y = (X[:, 0] + np.random.default_rng(1).normal(size=80) > 0).astype(int)
+three_classes = np.digitize(X[:, 0], [-0.4, 0.4])
+frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(np.where(X[:, 0] > 0, "x", "y")), "c": X[:, 2]})
+codes = np.column_stack([X[:, 0], np.digitize(X[:, 1], [-1, 0, 1])])
+kinds = np.digitize(X, [-1, 0, 1]).astype(float)
+
+# Rows and models: small, and of every kind that more than attributes are stored of.
+MODELS = {
+    "logistic": (X, LogisticRegression()),
+    "pipeline": (
+        X,
+        Pipeline([("scale", StandardScaler()), ("log", FunctionTransformer(np.arcsinh)), ("model", GaussianNB())]),
+    ),
+    "tree": (X, DecisionTreeClassifier(max_depth=3, random_state=0)),
+    "forest": (X, RandomForestClassifier(2, max_depth=2, random_state=0)),
+    "boosting": (X, GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=0)),
+    "histogram": (
+        frame,
+        HistGradientBoostingClassifier(
+            max_iter=2, max_leaf_nodes=4, min_samples_leaf=5, categorical_features="from_dtype"
+        ),
+    ),
+    "vectors": (X, SVC(random_state=0)),
+    "sparse vectors": (scipy.sparse.csr_matrix(X), SVC(random_state=0)),
+    "neighbours": (X, KNeighborsClassifier(5, algorithm="kd_tree")),
+    "categories": (kinds, make_pipeline(OneHotEncoder(handle_unknown="ignore", drop="first"), LogisticRegression())),
+    "rare categories": (
+        kinds,
+        make_pipeline(
+            OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=20, sparse_output=False),
+            LogisticRegression(),
+        ),
+    ),
+    "columns": (
+        frame,
+        make_pipeline(
+            ColumnTransformer([("n", SimpleImputer(), ["a", "c"]), ("k", OneHotEncoder(), ["b"])]), LogisticRegression()
+        ),
+    ),
+    "spline": (
+        X,
+        make_pipeline(
+            SplineTransformer(3), QuantileTransformer(n_quantiles=10), PolynomialFeatures(1), LogisticRegression()
+        ),
+    ),
+    "calibrated": (X, CalibratedClassifierCV(GaussianNB(), cv=2, method="isotonic")),
+    "search": (
+        X,
+        GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [0.1, 1]}, cv=2),
+    ),
+    "stacking": (X, StackingClassifier([("a", GaussianNB()), ("b", LogisticRegression())], LogisticRegression(), cv=2)),
+    "voting": (X, VotingClassifier([("a", GaussianNB()), ("b", LogisticRegression())], voting="soft")),
+    "lightgbm": (X, LGBMClassifier(n_estimators=2, num_leaves=4, n_jobs=1, verbose=-1)),
+    "lightgbm, categories": (
+        frame[["b", "c"]],
+        LGBMClassifier(n_estimators=2, num_leaves=4, min_data_per_group=1, cat_smooth=1, n_jobs=1, verbose=-1),
+    ),
+    "xgboost": (X, XGBClassifier(n_estimators=2, max_depth=2, n_jobs=1)),
+}
+
+
+@cache
+def fitted(name):
+    """A fitted classifier by the name of its model, and rows for it."""
+    if name == "gate":
+        return AUCGate(LogisticRegression(), GaussianNB(), random_state=0).fit(X, y), X
+    if name == "three classes":
+        model = GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=0)
+        return AUCross(model, cv=2, random_state=0).fit(X, three_classes), X
+    if name == "groups":
+        return PlugInAUC(LogisticRegression(), random_state=0).fit(X, y, band_groups=X[:, 1] > 0), X
+    rows, model = MODELS[name]
+    return PlugIn(model, random_state=0).fit(rows, y), rows
+
+
+@cache
+def _taken_apart(name, folder):
+    save(fitted(name)[0], folder / "source.aucross")
+    with zipfile.ZipFile(folder / "source.aucross") as archive:
+        header = json.loads(archive.read("header.json"))
+        arrays = [archive.read(member) for member in archive.namelist()[2:]]
+        return header, archive.read("description.json"), arrays
+
+
+class Forgery:
+    """A file that can be changed at any place and still has fitting checksums."""
+
+    def __init__(self, name, folder):
+        header, description, arrays = _taken_apart(name, folder)
+        self.header = {key: value for key, value in header.items() if key not in ("content", "checksum")}
+        self.entries, self.arrays = json.loads(description), list(arrays)
+        self.true_fingerprints = True
+
+    def state(self, short_name):
+        """The attributes of an object, by the name of its class; of a fitted one, which has most of them."""
+        return max((entry["state"] for entry in self.objects(short_name)), key=len)
+
+    def objects(self, short_name):
+        """All objects of a class."""
+        found = [entry for entry in self.entries if entry.get("@object", "").rpartition(".")[2] == short_name]
+        assert found, short_name
+        return found
+
+    def array(self, reference):
+        """A copy of the array that a node refers to."""
+        entry = self.entries[reference["@ref"]]
+        content = self.arrays[self._array_number(reference)]
+        n_bytes = int(np.prod(entry["shape"])) * np.dtype(entry["@array"]).itemsize
+        values = np.frombuffer(content[len(content) - n_bytes :], dtype=entry["@array"])
+        return values.reshape(entry["shape"], order=entry["order"]).copy()
+
+    def set_array(self, reference, values):
+        """Put another array in the place of one."""
+        values = np.asarray(values)
+        entry = array_entry(values)
+        number = self._array_number(reference)
+        self.entries[reference["@ref"]] = entry
+        self.arrays[number] = array_bytes(values, entry)
+
+    def _array_number(self, reference):
+        return sum("@array" in entry for entry in self.entries[: reference["@ref"]])
+
+    def first(self, entry, content=None):
+        """Put an entry before all others and return a reference to it."""
+        self.entries = [shifted(other) for other in self.entries]
+        self.entries.insert(0, entry)
+        if content is not None:
+            self.arrays.insert(0, content)
+        return {"@ref": 0}
+
+    def first_array(self, values):
+        """Put an array before all other entries and return a reference to it."""
+        entry = array_entry(values)
+        return self.first(entry, array_bytes(values, entry))
+
+    def text(self, short_name="Booster"):
+        """The text of a booster."""
+        return self.array(self.state(short_name)["text"]).tobytes()
+
+    def set_text(self, text):
+        """Put another text into a booster."""
+        self.set_array(self.state("Booster")["text"], np.frombuffer(text, dtype=np.uint8))
+
+    def content(self, key=None):
+        """The bytes of the file."""
+        digests = [sha256(array).digest() for array in self.arrays]
+        if self.true_fingerprints:
+            try:
+                names = fingerprints_in(self.entries, digests)
+            except (LookupError, TypeError, AttributeError, RecursionError, StopIteration):
+                names = (self.header["model_fingerprint"], self.header["rule_fingerprint"])
+            self.header["model_fingerprint"], self.header["rule_fingerprint"] = names
+        return archive_bytes(self.header, json.dumps(self.entries).encode(), self.arrays, digests, key)
+
+
+def shifted(node, by=1):
+    """A node whose references lead to later entries."""
+    if isinstance(node, list):
+        return [shifted(item, by) for item in node]
+    if isinstance(node, dict):
+        if set(node) == {"@ref"} and isinstance(node["@ref"], int):
+            return {"@ref": node["@ref"] + by}
+        return {key: shifted(value, by) for key, value in node.items()}
+    return node
+
+
+def members_of(content):
+    """Names and contents of the members of an archive."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return [(info.filename, archive.read(info)) for info in archive.infolist()]
+
+
+def archive_of(members, compression=zipfile.ZIP_STORED):
+    """An archive of named members."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+# ---- what must not happen ----
+
+_FORBIDDEN = (
+    "exec",
+    "compile",
+    "import",
+    "open",
+    "marshal.",
+    "pickle.",
+    "code.",
+    "function.",
+    "socket.",
+    "subprocess.",
+)
+_FORBIDDEN += (
+    "os.",
+    "shutil.",
+    "tempfile.",
+    "glob.",
+    "pathlib.",
+    "urllib.",
+    "ftplib.",
+    "http.",
+    "smtplib.",
+    "sqlite3.",
+)
+_FORBIDDEN += ("winreg.", "webbrowser.", "pty.", "mmap.", "signal.", "resource.", "setopencodehook", "sys.set")
+_watched = {"path": None, "seen": [], "installed": False}
+
+
+def _hook(event, arguments):
+    if _watched["path"] is None:
+        return
+    if event.startswith(_FORBIDDEN) or event == "ctypes.dlopen":
+        if event == "open" and arguments[0] == _watched["path"] and arguments[1] == "r":
+            return
+        _watched["seen"].append(f"{event} {arguments!r}"[:200])
+    elif event == "ctypes.dlsym" and not str(arguments[1]).startswith(("LGBM_", "XG")):
+        _watched["seen"].append(f"{event} {arguments!r}"[:200])
+
+
+@contextmanager
+def watching(path):
+    """Collect whatever is run, imported, opened or written, except that one file is read."""
+    if not _watched["installed"]:
+        sys.addaudithook(_hook)
+        _watched["installed"] = True
+    _watched.update(path=str(path), seen=[])
+    try:
+        yield _watched["seen"]
+    finally:
+        _watched["path"] = None
+
+
+def outcome(path, rows=None, **options):
+    """What loading a made-up file comes to, and what is wrong about it: None where it is refused as it should be.
+
+    A file that is loaded has to answer, or fail, without running anything either.
+    """
+    answer, wrong = "refused", None
+    with watching(path) as seen:
+        try:
+            loaded = load(str(path), **options)
+        except (ValueError, TypeError, MemoryError) as error:
+            sentence = str(error)
+            if not sentence.startswith(str(path)) or "\n" in sentence or len(sentence) > 1500:
+                wrong = f"no sentence that names the file: {sentence[:300]!r}"
+        except BaseException as error:
+            wrong = f"raw {error!r}"[:300]
+        else:
+            answer = "loaded"
+            if rows is not None:
+                _use(loaded, rows)
+    return answer, wrong or (f"it did {seen[0]}" if seen else None)
+
+
+def _use(loaded, rows):
+    for method in ("predict", "select"):
+        with suppress(Exception):  # a model of nonsense may fail in any way
+            getattr(loaded, method)(rows)
+
+
+SOURCES = (*MODELS, "gate", "three classes", "groups")
+
+
+def import_all_that_is_listed():
+    """Import every module of the list, so that any further import is seen."""
+    for listed in listed_classes().values():
+        assert listed.cls
+
+
+def warm_up(folder, names=SOURCES):
+    """Load a true file of each kind, so that nothing is left to import."""
+    for name in names:
+        clf, rows = fitted(name)
+        save(clf, folder / "warm.aucross")
+        _use(load(folder / "warm.aucross"), rows[:5])
+        assert repr(clf)  # which stands in some messages
