@@ -3,8 +3,8 @@
     python -m benchmarks.startup
 
 Each figure is the median of fresh processes that take turns, so that other work on the machine falls on both sides.
-Loading is timed in seconds of the processor, after the imports of the library and of the model: what is left is what the
-first call does and the second does not.
+Loading is timed in seconds of the processor, after the imports of the library and of the model: what is left is what
+the first call does and the second does not.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ import tempfile
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+
+from aucross import AUCross
+from aucross.deploy import save
 
 REPEATS = 15
 EVERY_NAME = "import aucross; [getattr(aucross, name) for name in aucross.__all__]"
@@ -47,12 +53,6 @@ for _ in range(2):
 
 def compare_loads() -> None:
     """The first and the second load of a process."""
-    from sklearn.datasets import make_classification
-    from sklearn.linear_model import LogisticRegression
-
-    from aucross import AUCross
-    from aucross.deploy import save
-
     X, y = make_classification(1000, random_state=0)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "clf.aucross"
