@@ -248,6 +248,15 @@ def test_the_sentence_names_the_clump_what_is_reached_and_what_to_do():
         assert clf.select(graded_new, 0.9).mean() == pytest.approx(0.9, abs=0.01)
 
 
+def test_curves_over_many_coverages_are_silent():
+    with pytest.warns(UserWarning, match="cannot be reached"):
+        clf = AUCross(grades, coverage=0.95, random_state=0).fit(graded, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = evaluate_selective(clf, graded_new, y_new, coverages=[1.0, 0.95, 0.85], n_bootstrap=0)
+    assert table.estimates["achieved_coverage"][1] == 1.0
+
+
 def test_a_coverage_below_one_row_gives_the_lowest_one_and_says_so():
     clf = PlugInAUC(LogisticRegression(), holdout_size=0.02, random_state=0).fit(X, y)
     assert clf.n_placing_rows_ == 80

@@ -228,7 +228,10 @@ class Deciding(ABC):
             warn_if_out_of_reach(
                 self.band_rule_, check_coverage(coverage), self.n_placing_rows_, ties_are_split=self._ties_are_split
             )
-        coverage = self._coverage_in_force(coverage)
+        return self._decide_by_coverage(rows, self._coverage_in_force(coverage))
+
+    def _decide_by_coverage(self, rows: ScoredRows, coverage: float) -> Decisions:
+        """Decide without a word on what can be reached, for those who ask for many coverages."""
         selection_score, lower, upper = self.band_rule_.bands_of(rows.rule_input, coverage)
         selected = (selection_score < lower) | (selection_score > upper)
         return Decisions(selected, selection_score, coverage, lower, upper, decided_by=self.band_rule_)
@@ -376,7 +379,7 @@ class Deciding(ABC):
 
     @of_one_fit
     def select_each(self, X: Table, coverages: Iterable[float], band_groups: Column = None) -> NDArray[np.bool_]:
-        """Decide for several coverages while scoring the rows only once.
+        """Decide for several coverages while scoring the rows only once, without a warning where one is out of reach.
 
         Parameters
         ----------
@@ -395,7 +398,7 @@ class Deciding(ABC):
         coverages = [check_coverage(coverage) for coverage in coverages]
         rows = self.scored(X, band_groups=band_groups)
         self.band_rule_.parts(rows.rule_input)  # refuses missing groups, also for no coverage at all
-        selected = [self.decide(rows, coverage).selected for coverage in coverages]
+        selected = [self._decide_by_coverage(rows, coverage).selected for coverage in coverages]
         return np.array(selected, dtype=bool).reshape(len(coverages), len(rows))
 
     @of_one_fit
@@ -568,14 +571,14 @@ class Deciding(ABC):
     def _held_out_curve(self, alpha: float) -> HeldOutCurve:
         rows, held_out = self.scored_held_out(), self.held_out_.of_effective_size()
         if len(self.classes_) > 2:
-            return pairwise_curve(held_out, self._metric(), alpha, lambda c: self.decide(rows, c).selected)
+            return pairwise_curve(held_out, self._metric(), alpha, lambda c: self._decide_by_coverage(rows, c).selected)
         if self.band_rule_.axis == "score" and self.band_rule_.group_labels is None and not self._ties_are_split:
             # One ranking answers for every band on the score itself.
             ranked = held_out.ranked()
             return lambda c: (ranked.auc(self.band(c)), *ranked.auc_bounds(alpha, self.band(c)))
 
         def curve(coverage: float) -> tuple[float, float, float]:
-            ranked = held_out.ranked(self.decide(rows, coverage).selected)
+            ranked = held_out.ranked(self._decide_by_coverage(rows, coverage).selected)
             return (ranked.auc(), *ranked.auc_bounds(alpha))
 
         return curve

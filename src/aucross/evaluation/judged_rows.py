@@ -67,7 +67,8 @@ class JudgedRows:
 
     def selections(self, coverages: Iterable[float]) -> dict[float, BoolArray]:
         """The rows that the classifier selects at each coverage."""
-        return {coverage: self.clf.decide(self.scored, coverage).selected for coverage in coverages}
+        coverages = list(coverages)
+        return dict(zip(coverages, self.clf.select_each(self.scored, coverages), strict=True))
 
 
 def judge(
