@@ -281,6 +281,15 @@ def test_the_error_of_cross_fitted_scores_holds_how_far_the_models_differ():
     assert cross_fitted.error > 3 * held_out.error
 
 
+def test_few_scores_of_fold_models_that_disagree_are_told_of():
+    with pytest.warns(UserWarning, match=r"the models of the folds select from 0\..* because they have few scores"):
+        AUCross(tree, coverage=0.8, random_state=0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X, y)
+        AUCross(grades, coverage=0.8, random_state=0).fit(graded, y)
+
+
 def test_bands_per_group_have_an_expected_coverage_each():
     region = np.where(X[:, 0] > 0, "north", "south")
     clf = AUCross(LogisticRegression(), random_state=0).fit(X, y, band_groups=region)

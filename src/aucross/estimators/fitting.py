@@ -34,7 +34,7 @@ from aucross.estimators.placing import (
     warn_if_nothing_rejected,
 )
 from aucross.estimators.progress import CallbackSupport, fit_progress, with_callbacks
-from aucross.estimators.reach import warn_if_out_of_reach
+from aucross.estimators.reach import warn_if_models_differ, warn_if_out_of_reach
 from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.splits import rows_scored
@@ -139,6 +139,7 @@ class Fitting(ABC, CallbackSupport):
         warn_if_out_of_reach(
             fitted.rule, self.coverage, held_out.n_effective, ties_are_split=held_out.tie_breaker is not None
         )
+        warn_if_models_differ(fitted.rule, self.coverage, held_out.read_by(fitted.reader), held_out.folds)
         earlier = {name: value for name, value in self.__dict__.items() if name != "fitted_band_rule_"}
         # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
         # meets one fit or the other.

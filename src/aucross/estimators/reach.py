@@ -16,12 +16,18 @@ import numpy as np
 
 from aucross.core.band_rule import BandRule, GroupBands
 from aucross.core.cautious import CautiousBands
-from aucross.core.ranking import IndexArray, RankedScores
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.scored_rows import RuleInput
 from aucross.estimators.warn import warn_user
 
 # A coverage that is missed by less is not worth a sentence.
 _LEAST_GAP = 0.02
+# Fewer scores than this share of the rows are few; the models of folds that have many differ by less than a tie.
+_FEW_SCORES = 0.1
+# A variance of shares this much above that of chance is rare: one in a hundred for five folds.
+_FAR_FROM_CHANCE = 3.3
+# A standard deviation between models that is not worth a sentence.
+_LARGEST_DEVIATION = 0.03
 
 
 @dataclass(frozen=True)
@@ -69,13 +75,37 @@ def _variance_between_models(
     if group is not None and held_out.groups is not None:
         of_group = np.flatnonzero(held_out.groups == group)
         held_out, folds = held_out.take(of_group), folds[of_group]
-    _, fold, count = np.unique(folds, return_inverse=True, return_counts=True)
-    if len(count) < 2:
+    share, count = _share_of_each_fold(rule, coverage, held_out, folds)
+    if len(share) < 2:
         return 0.0
-    score, lower, upper = rule.bands_of(held_out, coverage)
-    share = np.bincount(fold, weights=(score < lower) | (score > upper)) / count
     by_chance = float(np.mean(share * (1.0 - share) / count))
     return max(float(np.var(share, ddof=1)) - by_chance, 0.0)
+
+
+def _share_of_each_fold(
+    rule: BandRule, coverage: float, held_out: RuleInput, folds: IndexArray
+) -> tuple[FloatArray, IndexArray]:
+    """Share of the rows of each fold that are selected, and their number."""
+    _, fold, count = np.unique(folds, return_inverse=True, return_counts=True)
+    score, lower, upper = rule.bands_of(held_out, coverage)
+    return np.bincount(fold, weights=(score < lower) | (score > upper)) / count, count
+
+
+def warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, folds: IndexArray | None) -> None:
+    """Say so if the few scores of the folds' models lie on different sides of the band.
+
+    Then those of the model that is trained on all rows may, too, and no band placed on held-out scores can know.
+    """
+    if folds is None or coverage == 1.0 or len(np.unique(held_out.score)) > _FEW_SCORES * len(held_out):
+        return
+    share, count = _share_of_each_fold(rule, coverage, held_out, folds)
+    by_chance = coverage * (1.0 - coverage) / count.min()
+    if len(share) > 1 and np.var(share, ddof=1) > max(_FAR_FROM_CHANCE * by_chance, _LARGEST_DEVIATION**2):
+        warn_user(
+            f"the models of the folds select from {_shown(share.min())} to {_shown(share.max())} of their rows at a "
+            f"coverage of {coverage:g}, because they have few scores, and so may the model trained on all rows; use "
+            "PlugInAUC or PlugIn, where one model places the band and answers"
+        )
 
 
 def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties_are_split: bool) -> None:
