@@ -25,6 +25,7 @@ from aucross.evaluation import (
 )
 from aucross.evaluation.promise import PromiseWarning, promise_selective
 from aucross.report import SCHEMA_VERSION, build_summary
+from aucross.report.rows import GRID
 from report.cases import entry_at, make_linear, quick
 
 COVERAGES = (0.5, 0.63, 0.77, 0.85, 0.99, 1.0)
@@ -415,3 +416,39 @@ def test_a_plain_classifier_is_refused():
 def test_arguments_that_cannot_work_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         quick(make_linear(), **options)
+
+
+# ---- an evaluation that is there already ----
+
+
+TWENTY_DRAWS = {"n_bootstrap": 20, "random_state": 3}
+
+
+def test_an_evaluation_at_all_coverages_is_not_made_again(monkeypatch):
+    case = make_linear()
+    alone = build_summary(*case, **TWENTY_DRAWS)
+    evaluation = evaluate_selective(*case, [*GRID[::-1], 0.4], **TWENTY_DRAWS)
+    monkeypatch.setattr("aucross.report.coverage_numbers.evaluate_selections", None)
+    assert build_summary(*case, evaluation=evaluation, **TWENTY_DRAWS) == alone
+
+
+@pytest.mark.parametrize("change", [{"n_bootstrap": 19}, {"random_state": 4}, {"confidence": 0.9}])
+def test_an_evaluation_of_other_draws_is_refused(change):
+    case = make_linear()
+    evaluation = evaluate_selective(*case, GRID, **TWENTY_DRAWS)
+    with pytest.raises(ValueError, match="evaluation must be of the rows of the report"):
+        build_summary(*case, evaluation=evaluation, **{**TWENTY_DRAWS, **change})
+
+
+def test_an_evaluation_of_other_rows_is_refused():
+    clf, X, y = make_linear()
+    evaluation = evaluate_selective(clf, X[::-1], y, GRID, **TWENTY_DRAWS)
+    with pytest.raises(ValueError, match=r"got .* of other rows; leave it out"):
+        build_summary(clf, X, y, evaluation=evaluation, **TWENTY_DRAWS)
+
+
+def test_an_evaluation_that_lacks_a_coverage_is_refused():
+    case = make_linear()
+    evaluation = evaluate_selective(*case, GRID[1:], **TWENTY_DRAWS)
+    with pytest.raises(ValueError, match=r"coverages must be some of .*, got also \[0\.5\]; evaluate at them too"):
+        build_summary(*case, evaluation=evaluation, **TWENTY_DRAWS)

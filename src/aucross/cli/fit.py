@@ -16,6 +16,8 @@ from aucross.cli.schema import LabelledRows, Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import save_model, signing_key
 from aucross.cli.training import TrainingOptions, read_rows, train
+from aucross.evaluation import SelectiveEvaluation
+from aucross.report.rows import GRID
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +65,10 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     what = f"fitting {options.method} with {options.answer} on {len(fitted_on):,} rows"
     clf, seconds = train(options, options.method, options.answer, schema, fitted_on, screen=screen, what=what)
     test = test.scored_by(clf)
-    evaluation = evaluate(clf, test, coverages_with([options.coverage]), options.seed)
+    coverages = coverages_with([options.coverage])
+    # The report shows more coverages. They are evaluated together, because drawing the rows is what takes the time.
+    everywhere = evaluate(clf, test, coverages_with([*coverages, *(GRID if options.with_report else ())]), options.seed)
+    evaluation = everywhere.at(coverages)
     facts: dict[str, Any] = {
         "method": str(options.method),
         "base": None if options.score else str(options.answer),
@@ -82,7 +87,7 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     save_model(clf, options.out, schema, **facts, categories=_categories(schema, fitted_on))
     show_evaluation(screen, evaluation, f"{len(test):,} test rows ({options.split})", options.coverage)
     groups = show_groups(screen, clf, test, options.by, coverage=options.coverage, seed=options.seed)
-    report = _report(options, clf, schema, test, screen)
+    report = _report(options, clf, schema, test, screen, evaluation=everywhere)
     screen.say(facts["conclusion"])
     if facts["review_band"] is not None:
         low, high = facts["review_band"]
@@ -117,7 +122,15 @@ def _categories(schema: Schema, rows: LabelledRows) -> dict[str, list[str]]:
 _CATEGORIES_TO_KEEP = 100
 
 
-def _report(options: FitOptions, clf: Any, schema: Schema, test: LabelledRows, screen: Screen) -> Path | None:
+def _report(
+    options: FitOptions,
+    clf: Any,
+    schema: Schema,
+    test: LabelledRows,
+    screen: Screen,
+    *,
+    evaluation: SelectiveEvaluation,
+) -> Path | None:
     if not options.with_report:
         return None
     return write_model_report(
@@ -129,4 +142,5 @@ def _report(options: FitOptions, clf: Any, schema: Schema, test: LabelledRows, s
         data_name=f"{options.data.name}, {options.split}",
         command=options.command,
         seed=options.seed,
+        evaluation=evaluation,
     )

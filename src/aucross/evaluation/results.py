@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from aucross.core.ranking import FloatArray
 from aucross.system.notebook import arrow_stream, result_html, with_interval
 from aucross.system.text import exact_percent
+
+_COUNTS = ("n_positive", "n_negative", "n_selected", "n_rarest")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,12 +54,27 @@ class SelectiveEvaluation:
         for name, estimate in self.estimates.items():
             columns[name] = estimate
             columns.update(bootstrap_spread(name, self.replicates[name], self.confidence_level))
-        counts = ("n_positive", "n_negative", "n_selected", "n_rarest")
-        columns |= {name: count for name in counts if (count := getattr(self, name)) is not None}
+        columns |= {name: count for name in _COUNTS if (count := getattr(self, name)) is not None}
         return [
             {name: values[index].item() for name, values in columns.items()}
             for index in range(len(self.target_coverage))
         ]
+
+    def at(self, coverages: Iterable[float]) -> SelectiveEvaluation:
+        """The same at some of the target coverages, in the order given."""
+        known = {coverage: place for place, coverage in enumerate(self.target_coverage.tolist())}
+        asked = list(coverages)
+        if missing := [coverage for coverage in asked if coverage not in known]:
+            raise ValueError(f"coverages must be some of {list(known)}, got also {missing}; evaluate at them too")
+        places = [known[coverage] for coverage in asked]
+        counts = {name: count[places] for name in _COUNTS if (count := getattr(self, name)) is not None}
+        return replace(
+            self,
+            target_coverage=self.target_coverage[places],
+            estimates={name: values[places] for name, values in self.estimates.items()},
+            replicates={name: values[:, places] for name, values in self.replicates.items()},
+            **counts,
+        )
 
     def to_frame(self) -> Any:
         """The rows as a pandas DataFrame."""

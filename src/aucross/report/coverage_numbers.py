@@ -5,30 +5,35 @@ from __future__ import annotations
 from math import isnan
 from typing import Any
 
+import numpy as np
+
 from aucross.evaluation.auc_metrics import oracle_curve, selective_auc, selective_ks
 from aucross.evaluation.calibration import expected_calibration_error, selective_brier
 from aucross.evaluation.coverage import positives_for_review
 from aucross.evaluation.evaluate import evaluate_selections
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard
-from aucross.evaluation.results import bootstrap_spread
+from aucross.evaluation.results import SelectiveEvaluation, bootstrap_spread
 from aucross.report.curves import least_confident_left_out
 from aucross.report.rows import BoolArray, ReportRows
 
 
 def coverage_numbers(
-    rows: ReportRows, *, confidence: float, n_bootstrap: int, random_state: int
+    rows: ReportRows, evaluation: SelectiveEvaluation | None, *, confidence: float, n_bootstrap: int, random_state: int
 ) -> list[dict[str, Any]]:
     """One dictionary per coverage: estimates, bootstrap intervals (``_low``, ``_high``) and counts."""
-    evaluation = evaluate_selections(
-        rows.positive,
-        rows.score,
-        rows.predicted,
-        dict(zip(rows.coverages, rows.selected, strict=True)),
-        sample_weight=rows.weight,
-        n_bootstrap=n_bootstrap,
-        confidence_level=confidence,
-        random_state=random_state,
-    )
+    if evaluation is None:
+        evaluation = evaluate_selections(
+            rows.positive,
+            rows.score,
+            rows.predicted,
+            dict(zip(rows.coverages, rows.selected, strict=True)),
+            sample_weight=rows.weight,
+            n_bootstrap=n_bootstrap,
+            confidence_level=confidence,
+            random_state=random_state,
+        )
+    else:
+        evaluation = _checked(evaluation.at(rows.coverages), rows, confidence, n_bootstrap, random_state)
     # The last coverage is 1: all rows, in the same resamples, so that the interval of the gain is a paired one.
     replicates = evaluation.replicates["selective_auc"]
     gains = bootstrap_spread("auc_gain", replicates - replicates[:, -1:], confidence)
@@ -57,6 +62,22 @@ def coverage_numbers(
             }
         )
     return table
+
+
+def _checked(
+    evaluation: SelectiveEvaluation, rows: ReportRows, confidence: float, n_bootstrap: int, seed: int
+) -> SelectiveEvaluation:
+    """Refuse an evaluation of other rows or draws, whose intervals would stand beside the estimates of these."""
+    asked = (len(rows.positive), seed, n_bootstrap, confidence)
+    given = (*(evaluation.drawn_from or ()), len(evaluation.replicates["selective_auc"]), evaluation.confidence_level)
+    n_positive = np.count_nonzero(rows.selected & rows.positive, axis=1)
+    of_these_rows = evaluation.n_positive is not None and np.array_equal(evaluation.n_positive, n_positive)
+    if given != asked or not of_these_rows:
+        raise ValueError(
+            "evaluation must be of the rows of the report and have its (rows, seed, replicates, confidence) "
+            f"{asked}, got {given}{'' if of_these_rows else ' of other rows'}; leave it out to evaluate anew"
+        )
+    return evaluation
 
 
 def _counts(mask: BoolArray) -> dict[str, int]:

@@ -21,6 +21,7 @@ from aucross.evaluation.deciles import decile_rows
 from aucross.evaluation.inputs import check_probability, seed_from
 from aucross.evaluation.judged_rows import check_two_classes, judge
 from aucross.evaluation.promise import PromiseWarning, promise_selective
+from aucross.evaluation.results import SelectiveEvaluation
 from aucross.report import formats
 from aucross.report.coverage_numbers import base_rate, coverage_numbers
 from aucross.report.curves import bin_edges, class_shares, roc_and_cap
@@ -53,6 +54,7 @@ def build_summary(
     confidence: float = 0.95,
     n_bootstrap: int = 1000,
     random_state: Any = 0,
+    evaluation: SelectiveEvaluation | None = None,
 ) -> dict[str, Any]:
     """Compute everything that a report shows, as a dictionary that JSON can write.
 
@@ -85,6 +87,9 @@ def build_summary(
         Bootstrap replicates; 0 gives no intervals.
     random_state : int, Generator, RandomState or None, default=0
         Seed of the bootstrap.
+    evaluation : SelectiveEvaluation, optional
+        What :func:`~aucross.evaluate_selective` says of the same rows at all coverages of the report and with its seed,
+        replicates and confidence; nothing is then drawn twice.
 
     Returns
     -------
@@ -120,7 +125,8 @@ def build_summary(
     lies_on, bands = score_bands(judged, rows)
     score = _score(rows, lies_on)
     compared = judged.features if features is None else features
-    entries = _entries(rows, compared, score["bin_edges"], confidence=confidence, **bootstrap)
+    numbers = coverage_numbers(rows, evaluation, confidence=confidence, **bootstrap)
+    entries = _entries(rows, numbers, feature_differences(rows, compared), score["bin_edges"], confidence)
     for entry, band, tables in zip(entries, bands, by_group, strict=True):
         entry |= {"bands": band, **tables}
     at = rows.coverages.index(coverage)
@@ -161,9 +167,10 @@ def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
     return str(names[0]), str(names[1])
 
 
-def _entries(rows: ReportRows, features: Any, edges: Any, **options: Any) -> list[dict[str, Any]]:
+def _entries(
+    rows: ReportRows, numbers: Sequence[Any], differences: Sequence[Any], edges: Any, confidence: float
+) -> list[dict[str, Any]]:
     """What the page shows at each coverage, groups and bands aside."""
-    numbers, differences = coverage_numbers(rows, **options), feature_differences(rows, features)
     rows = rows.by_score
     return [
         {
@@ -171,7 +178,7 @@ def _entries(rows: ReportRows, features: Any, edges: Any, **options: Any) -> lis
             "base_rate": base_rate(rows, mask),
             "review_shares": class_shares(rows, edges, ~mask),
             "curve": roc_and_cap(rows, mask),
-            "deciles": decile_rows(rows.positive[mask], rows.score[mask], rows.weights[mask], options["confidence"]),
+            "deciles": decile_rows(rows.positive[mask], rows.score[mask], rows.weights[mask], confidence),
             "scores": {"automatic": score_summary(rows, mask), "review": score_summary(rows, ~mask)},
             "features": differences[index],
         }
