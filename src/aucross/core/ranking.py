@@ -106,7 +106,7 @@ class RankedScores:
             return cls._of_counts(score[positive], score[~positive])
         weight = check_weights(sample_weight, len(positive))
         used = np.flatnonzero(weight)
-        order = used[_ascending(score[used])]
+        order = used[ascending_order(score[used])]
         return cls._grouped(score[order], (weight * positive)[order], (weight * ~positive)[order])
 
     @classmethod
@@ -481,7 +481,7 @@ def equal_parts(score: FloatArray, weight: FloatArray, n_parts: int) -> IndexArr
 
     A row's part follows from the middle of its tie in the ranking, so equal scores share a part and some may be empty.
     """
-    order = _ascending(score)
+    order = ascending_order(score)
     ascending, below = score[order], np.append(0.0, np.cumsum(weight[order]))
     is_first = np.append(True, ascending[1:] != ascending[:-1])
     edges = np.append(np.flatnonzero(is_first), len(score))
@@ -491,7 +491,7 @@ def equal_parts(score: FloatArray, weight: FloatArray, n_parts: int) -> IndexArr
     return part
 
 
-def _ascending(score: FloatArray) -> IndexArray:
+def ascending_order(score: FloatArray) -> IndexArray:
     """Row numbers by ascending score; rows that come sorted are not sorted again."""
     return np.arange(len(score)) if (score[1:] >= score[:-1]).all() else np.argsort(score)
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv
 
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores, ascending_order, effective_size
 from aucross.evaluation.inputs import BoolArray, SelectedRows
 
 # From a generator and a number of replicates: weights of positives and of negatives at ascending scores.
@@ -86,7 +86,7 @@ def auc_bounds(
     if min(n_positive, n_negative) < 1 or max(n_positive, n_negative) < 2:
         return [nan for _ in failures]
     if n_bootstrap is None:
-        order = np.argsort(rows.score, kind="stable")
+        order = ascending_order(rows.score)
         sums = auc_losses(rows.take(order), None if units is None else units[order])
         return [lower_bound(sums, failure) for failure in failures]
     extended, of_units = _with_worst_unit(rows, units)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_coverage
-from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores
+from aucross.core.ranking import FloatArray, IndexArray, as_positive, ascending_order, check_scores
 from aucross.evaluation.inputs import (
     BoolArray,
     SelectedRows,
@@ -345,14 +345,17 @@ def promise_selection(
     seed = seed_from(random_state)
 
     failures = (1.0 - level, 1.0 - together)
-    kept = rows.take(mask)
+    kept, kept_units = rows.take(mask), None if units is None else units[mask]
+    if method == "delong":  # sorted once, for the bound and for the estimate
+        order = ascending_order(kept.score)
+        kept, kept_units = kept.take(order), None if kept_units is None else kept_units[order]
     coverage_alone, coverage_together = coverage_bounds(mask, rows.weight, failures, units)
     auc_alone, auc_together = auc_bounds(
         kept,
         failures,
         n_bootstrap if method == "bootstrap" else None,
         seed,
-        None if units is None else units[mask],
+        kept_units,
     )
     if promised_coverage is None:
         coverage_at_least, auc_at_least = coverage_together, auc_together
