@@ -110,7 +110,7 @@ def warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, 
 
 def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties_are_split: bool) -> None:
     """Say so if a coverage cannot be reached, why, which one is, and what can be done."""
-    if coverage == 1.0:
+    if coverage == 1.0 or n_rows < 2:  # one row is selected
         return
     rules = rule.rules if isinstance(rule, GroupBands) else {None: rule}
     for group, part in rules.items():
@@ -133,12 +133,10 @@ def _is_out_of_reach(rule: BandRule, coverage: float, expected: float, n_rows: f
         asked = rule.coverage_to_ask(coverage)
         return asked < 1.0 and _is_out_of_reach(rule.rule, asked, expected, n_rows)
     gap, ranked = abs(expected - coverage), rule.innermost.ranking
-    if ranked is not None and ranked.total > 0:
-        # What is missed for another reason, as by a centred band that ends at the last row, is not for ties to mend.
-        is_tied = (ranked.positives + ranked.negatives).max() > gap / 2 * ranked.total
-    else:
-        is_tied = True
-    return bool(is_tied and gap > max(_LEAST_GAP, 2.0 / max(n_rows, 1.0)))
+    if gap <= max(_LEAST_GAP, 2.0 / max(n_rows, 1.0)):
+        return False
+    # What is missed for another reason, as by a centred band that ends at the last row, is not for ties to mend.
+    return ranked is None or bool((ranked.positives + ranked.negatives).max(initial=0.0) > gap / 2 * ranked.total)
 
 
 def _sentence(rule: BandRule, coverage: float, expected: float, of_group: str, *, ties_are_split: bool) -> str:
