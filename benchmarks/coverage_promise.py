@@ -42,10 +42,11 @@ from scipy.special import logit, ndtr
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, SelectiveClassifier
+from aucross.core.band_rule import BandRule
 from aucross.core.bands import RejectionBand
 from aucross.core.cautious import CautiousBands, rejections_that_keep
 from aucross.core.ranking import RankedScores
-from aucross.core.rules import BandRule, OptimalBands, ThresholdBands, estimate_auc_bands
+from aucross.core.rules import OptimalBands, ThresholdBands, estimate_auc_bands
 
 SIZES = (500, 2_000, 10_000)
 COVERAGES = (0.95, 0.90, 0.80)
@@ -236,14 +237,20 @@ def logistic_outcomes(clf: SelectiveClassifier) -> list[Outcome]:
 
 
 def logistic_coverage(clf: SelectiveClassifier, band: RejectionBand) -> float:
-    """Selected share of all normal rows."""
+    """Selected share of all normal rows; fold models judge as many each as they scored."""
     if band.is_empty:
         return 1.0
     upper = logit(band.upper)
     lower = -upper if isinstance(clf, PlugIn | SCross) else logit(band.lower)  # a confidence has two sides
-    model = clf.estimator_
-    mean, scale = model.intercept_[0], np.linalg.norm(model.coef_)
-    return 1.0 - float(ndtr((upper - mean) / scale) - ndtr((lower - mean) / scale))
+
+    def rejected(model: LogisticRegression) -> float:
+        mean, scale = model.intercept_[0], np.linalg.norm(model.coef_)
+        return float(ndtr((upper - mean) / scale) - ndtr((lower - mean) / scale))
+
+    if not hasattr(clf, "judges_"):
+        return 1.0 - rejected(clf.estimator_)
+    (judges,) = clf.judges_
+    return 1.0 - float(np.dot(judges.shares_, [rejected(model) for model in judges.estimators_]))
 
 
 def print_counted(

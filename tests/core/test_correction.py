@@ -60,7 +60,7 @@ def test_a_straight_line_in_one_over_folds_less_one_is_continued_to_all_rows(n_f
 
 @every_number_of_folds
 @pytest.mark.parametrize("shift", [0.002, -0.002])
-def test_a_shift_that_is_linear_is_corrected_exactly_at_every_coverage(n_folds, n_fewer_folds, shift):
+def test_a_shift_that_is_linear_is_corrected_at_every_coverage(n_folds, n_fewer_folds, shift):
     """The score of every row moves by the same amount, so that the share below any threshold is linear."""
 
     def scores_by(one_over_folds):
@@ -68,9 +68,11 @@ def test_a_shift_that_is_linear_is_corrected_exactly_at_every_coverage(n_folds, 
 
     of_folds, of_fewer, of_all = (scores_by(x) for x in (1 / (n_folds - 1), 1 / (n_fewer_folds - 1), 0.0))
     rule = corrected(of_folds, of_fewer, extrapolation_factor(n_folds, n_fewer_folds))
+    # The shift of 40 rows in 20,000 is followed but for a part of it, by which it could be chance.
+    close = 5 / N_ROWS + 0.2 * abs(shift)
     for rejected in REJECTED:
-        assert rule.coverage_to_ask(1 - rejected) == pytest.approx(1 - rejected + shift, abs=5 / N_ROWS)
-        assert rule.band(1 - rejected).rejects(of_all).mean() == pytest.approx(rejected, abs=5 / N_ROWS)
+        assert rule.coverage_to_ask(1 - rejected) == pytest.approx(1 - rejected + shift, abs=close)
+        assert rule.band(1 - rejected).rejects(of_all).mean() == pytest.approx(rejected, abs=close)
         assert abs(rule.rule.band(1 - rejected).rejects(of_all).mean() - rejected) > 0.0015
 
 
@@ -147,29 +149,56 @@ def test_a_bad_coverage_raises(coverage):
 # ---- weights ----
 
 
-def test_weights_count_as_repeated_rows():
+def test_rows_without_weight_do_not_count_and_the_unit_does_not_matter():
     rng = np.random.default_rng(0)
-    score, weight = rng.random(300), rng.integers(0, 4, 300)
-    again = score + 0.02 * rng.normal(size=300) + 0.01
-    repeated = np.repeat(np.arange(300), weight)
-    weighted = corrected(score, again, 1 / 3, weight.astype(float), weight.astype(float))
-    by_rows = corrected(score[repeated], again[repeated], 1 / 3)
-    for coverage in (0.97, 0.9, 0.75, 0.5, 0.2):
-        assert weighted.coverage_to_ask(coverage) == pytest.approx(by_rows.coverage_to_ask(coverage), abs=1e-12)
-        assert weighted.band(coverage) == by_rows.band(coverage)
-
-
-def test_rows_may_come_in_another_order_or_number_from_fewer_folds():
-    rng = np.random.default_rng(0)
-    score, weight = rng.random(500), rng.uniform(0.5, 2, 500)
-    again = score + 0.01
-    order = rng.permutation(500)
+    score, weight = rng.random(900), rng.uniform(0.5, 2, 900) * (rng.random(900) < 0.8)
+    again = score + 0.01 * rng.normal(size=900) + 0.05
     first = corrected(score, again, 1 / 3, weight, weight)
-    shuffled = corrected(score, again[order], 1 / 3, weight, weight[order])
-    twice = corrected(score, np.tile(again, 2), 1 / 3, weight, np.tile(weight / 2, 2))
-    for coverage in (0.9, 0.5):
-        assert shuffled.coverage_to_ask(coverage) == pytest.approx(first.coverage_to_ask(coverage), abs=1e-12)
-        assert twice.coverage_to_ask(coverage) == pytest.approx(first.coverage_to_ask(coverage), abs=1e-12)
+    used = weight > 0
+    others = (
+        corrected(score, again, 1 / 3, 1000 * weight, 1000 * weight),
+        corrected(score[used], again[used], 1 / 3, weight[used], weight[used]),
+    )
+    for coverage in (0.97, 0.9, 0.75, 0.5, 0.2):
+        for other in others:
+            assert other.coverage_to_ask(coverage) == pytest.approx(first.coverage_to_ask(coverage), abs=1e-12)
+            assert other.band(coverage) == first.band(coverage)
+    assert first.coverage_to_ask(0.75) != 0.75
+
+
+# ---- noise ----
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_difference_within_two_of_its_standard_errors_is_not_followed(seed):
+    """Scores of fewer folds that are noise around the others: whatever the noise, the share stays where it is."""
+    rng = np.random.default_rng(seed)
+    score = rng.random(1000)
+    rule = corrected(score, score + 0.05 * rng.normal(size=1000), 1 / 3)
+    for rejected in (0.1, 0.2, 0.35, 0.5):
+        band = rule.rule.band(1 - rejected)
+        difference = band.rejects(rule.rows.score).astype(float) - band.rejects(rule.fewer_folds.score)
+        is_noise = abs(difference.mean()) <= 2 * difference.std() / np.sqrt(1000)
+        assert (rule.coverage_to_ask(1 - rejected) == pytest.approx(1 - rejected, abs=1e-12)) == is_noise
+
+
+def test_what_exceeds_the_noise_little_counts_little():
+    """One row in ten moves into the band and k more rows move out of it than in."""
+    score = np.linspace(0, 1, 1000)
+
+    def shift_for(n_more):
+        again = score.copy()
+        below, above = np.flatnonzero(score < 0.2), np.flatnonzero(score > 0.3)
+        again[below[: 10 + n_more]] += 0.6
+        again[above[:10]] -= 0.25
+        return 0.8 - corrected(score, again, 1 / 3).coverage_to_ask(0.8)
+
+    shifts = np.array([shift_for(n_more) for n_more in (0, 4, 10, 20, 60)])
+    full = np.array([0, 4, 10, 20, 60]) / 3000
+    assert shifts[0] == shifts[1] == pytest.approx(0, abs=1e-12)
+    assert (np.abs(shifts[2:]) < full[2:]).all()
+    assert (np.diff(np.abs(shifts[2:]) / full[2:]) > 0).all()
+    assert abs(shifts[-1]) > 0.8 * full[-1]
 
 
 # ---- a rule around a rule ----

@@ -368,6 +368,7 @@ def test_boosters_that_stopped_early_come_back(tmp_path):
     ],
     ids=lambda splits: type(splits).__name__,
 )
+@pytest.mark.filterwarnings("ignore:cv trains models on")
 def test_splits_come_back(splits, tmp_path):
     clf = AUCross(logistic, cv=splits, correct_coverage=False, random_state=0).fit(X, y)
     assert_comes_back(clf, X, tmp_path)

@@ -49,6 +49,9 @@ ESTIMATORS = {
     "AUCGate": AUCGate(
         LogisticRegression(), HistGradientBoostingClassifier(max_iter=5, max_bins=32, random_state=0), random_state=0
     ),
+    "AUCross, ensemble": AUCross(LogisticRegression(), ensemble=True, random_state=0),
+    "SCross, ensemble": SCross(LinearSVC(random_state=0), ensemble=True, random_state=0),
+    "AUCGate, ensemble": AUCGate(LogisticRegression(), LogisticRegression(C=0.1), ensemble=True, random_state=0),
     "AUCGate, LinearSVC": AUCGate(LinearSVC(random_state=0), SVC(), random_state=0),
 }
 
@@ -201,7 +204,11 @@ def check_answers_are_those_of_the_base_model(estimator, rows):
         assert hasattr(clf, method) == hasattr(clf.estimator_, method)
         if hasattr(clf, method):
             assert np.array_equal(getattr(clf, method)(rows.X_new), getattr(clf.estimator_, method)(rows.X_new))
-    if not hasattr(clf, "holdout_size"):
+    if getattr(clf, "ensemble", False):
+        method = clf.response_method_
+        by_fold = [getattr(model, method)(rows.X_new) for model in clf.estimator_.estimators_]
+        assert getattr(clf, method)(rows.X_new) == pytest.approx(np.mean(by_fold, axis=0), abs=1e-12)
+    elif not hasattr(clf, "holdout_size"):
         alone = clone(estimator.estimator).fit(rows.X, rows.y)
         assert np.array_equal(clf.predict(rows.X_new), alone.predict(rows.X_new))
         assert np.array_equal(clf.estimator_.coef_, alone.coef_)
@@ -311,7 +318,8 @@ def check_grid_search_over_base_model_and_coverage(estimator, rows):
     assert len(search.cv_results_["params"]) == 4
     assert np.array_equal(search.predict(rows.X_new), search.best_estimator_.predict(rows.X_new))
     by_accuracy = GridSearchCV(clone(estimator), {"estimator__C": [1e-6, 1.0]}, cv=2).fit(rows.X, rows.y)
-    assert by_accuracy.best_params_["estimator__C"] == by_accuracy.best_estimator_.estimator_.C
+    fitted = by_accuracy.best_estimator_.estimator_
+    assert by_accuracy.best_params_["estimator__C"] == getattr(fitted, "estimators_", [fitted])[0].C
 
 
 def check_cross_val_predict(estimator, rows):

@@ -170,25 +170,31 @@ def test_two_folds_of_too_few_rows_for_three_are_left_as_they_are(method):
 
 
 @every_method
-@pytest.mark.parametrize("confidence", [None, 0.9])
-def test_a_correction_does_not_change_where_the_bands_are_placed(method, confidence):
-    corrected, plain = (
-        make(method, correct_coverage=correct, coverage_confidence=confidence).fit(X, y) for correct in (True, False)
-    )
+def test_a_correction_does_not_change_where_the_bands_are_placed(method):
+    corrected, plain = (make(method, correct_coverage=correct).fit(X, y) for correct in (True, False))
     placed, as_placed = corrected.band_rule_.innermost, plain.band_rule_.innermost
     assert np.array_equal(corrected.held_out_.scores, plain.held_out_.scores)
     assert [placed.band(coverage) for coverage in COVERAGES] == [as_placed.band(coverage) for coverage in COVERAGES]
 
 
+def overfitted(n_rows, seed=0):
+    """Rows on which a logistic regression without a penalty learns much that is not there."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n_rows, 60))
+    return rows, (rng.random(n_rows) < 1 / (1 + np.exp(-0.8 * rows[:, :6].sum(axis=1)))).astype(int)
+
+
 @pytest.mark.parametrize("method", [AUCross, AUCGate])
 def test_the_band_is_the_placed_one_of_another_coverage(method):
-    clf, plain = (make(method, correct_coverage=correct).fit(X, y) for correct in ("auto", False))
+    rows, labels = overfitted(300)
+    model = LogisticRegression(C=np.inf)
+    clf, plain = (make(method, model, correct_coverage=correct).fit(rows, labels) for correct in ("auto", False))
     assert np.array_equal(clf.held_out_.scores, plain.held_out_.scores)
     for coverage in COVERAGES:
         asked = clf.band_rule_.coverage_to_ask(coverage)
         assert clf.band(coverage) == plain.band(asked)
-        assert np.array_equal(clf.select(X, coverage), plain.select(X, asked))
-    assert clf.band_rule_.coverage_to_ask(0.8) != 0.8
+        assert np.array_equal(clf.select(rows, coverage), plain.select(rows, asked))
+    assert clf.band_rule_.coverage_to_ask(0.5) > 0.5
 
 
 @every_method
@@ -221,7 +227,6 @@ def test_three_classes_are_corrected():
     clf, plain = (make(AUCross, correct_coverage=correct).fit(rows, labels) for correct in (True, False))
     assert is_corrected(clf)
     asked = clf.band_rule_.coverage_to_ask(0.8)
-    assert asked != 0.8
     assert np.array_equal(clf.select(rows, 0.8), plain.select(rows, asked))
 
 
@@ -229,9 +234,7 @@ def test_three_classes_are_corrected():
 def test_new_rows_of_an_overfitted_model_have_the_coverage_more_nearly(method):
     misses = {True: [], False: []}
     for seed in range(6):
-        rng = np.random.default_rng(seed)
-        rows = rng.normal(size=(8000, 60))
-        labels = (rng.random(8000) < 1 / (1 + np.exp(-0.8 * rows[:, :6].sum(axis=1)))).astype(int)
+        rows, labels = overfitted(8000, seed)
         for correct, found in misses.items():
             clf = make(method, LogisticRegression(C=np.inf), correct_coverage=correct).fit(rows[:300], labels[:300])
             found.append(clf.select(rows[300:], 0.7).mean() - 0.7)

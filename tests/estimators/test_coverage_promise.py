@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.core.band_rule import JudgeBands
 from aucross.core.cautious import CautiousBands, rejections_that_keep, smallest_size_that_keeps
-from aucross.core.correction import CorrectedBands
 from aucross.core.influence import InfluenceQuantiles
 
 COVERAGES = (0.9, 0.75, 0.5)
@@ -38,6 +38,11 @@ every_method = pytest.mark.parametrize("name", METHODS)
 
 def make(name, confidence, **params):
     return clone(ESTIMATORS[name]).set_params(coverage_confidence=confidence, **params)
+
+
+def judged_by_folds(name):
+    """What a classifier without a promise needs, so that the same models judge its rows."""
+    return {"ensemble": True} if "ensemble" in ESTIMATORS[name].get_params() else {}
 
 
 def everything_held_out(n_rows):
@@ -87,7 +92,8 @@ def test_a_promise_is_a_parameter_that_survives_cloning(name):
 
 @every_estimator
 def test_more_rows_are_selected_the_surer_the_coverage_must_be(name):
-    plain, likely, sure = (make(name, confidence, coverage=0.5).fit(X, y) for confidence in (None, 0.6, 0.99))
+    judges = judged_by_folds(name)
+    plain, likely, sure = (make(name, confidence, coverage=0.5, **judges).fit(X, y) for confidence in (None, 0.6, 0.99))
     assert isinstance(likely.band_rule_, CautiousBands)
     assert not isinstance(plain.band_rule_, CautiousBands)
     shares = np.array([clf.select_each(X_new, COVERAGES).mean(axis=1) for clf in (plain, likely, sure)])
@@ -120,10 +126,13 @@ def test_select_bands_and_scores_belong_together(name):
 
 
 @pytest.mark.parametrize("name", ["AUCross", "SCross", "AUCGate"])
-def test_cross_fitted_methods_are_corrected_and_then_shrunk(name):
+def test_fold_models_judge_for_a_promise_so_that_there_is_nothing_to_correct(name):
     clf = make(name, 0.9, coverage=0.5).fit(X, y)
-    assert isinstance(clf.band_rule_.rule, CorrectedBands)
+    assert isinstance(clf.band_rule_.rule, JudgeBands)
     assert clf.band_rule_.n_rows == len(y)
+    assert len(clf.judges_) == (2 if name == "AUCGate" else 1)
+    with pytest.raises(ValueError, match="correct_coverage must not be True with an ensemble or a"):
+        make(name, 0.9, correct_coverage=True).fit(X, y)
 
 
 def test_rows_that_are_scored_several_times_count_once():
@@ -135,7 +144,7 @@ def test_rows_that_are_scored_several_times_count_once():
 
 @every_method
 def test_a_capacity_is_a_number_of_rows_and_needs_no_promise(name):
-    clf, plain = (make(name, confidence, coverage=0.5).fit(X, y) for confidence in (0.9, None))
+    clf, plain = (make(name, c, coverage=0.5, **judged_by_folds(name)).fit(X, y) for c in (0.9, None))
     assert np.array_equal(clf.select(X_new, capacity=100), plain.select(X_new, capacity=100))
 
 

@@ -205,7 +205,8 @@ def test_splits_may_be_given_as_an_iterator_that_can_be_used_once():
 
 
 def test_rows_that_no_fold_scores_place_no_band():
-    clf = AUCGate(LogisticRegression(), boosting(), cv=TimeSeriesSplit(4)).fit(X[:500], y[:500])
+    with pytest.warns(UserWarning, match="cv trains models on 100 to 400 of 500 rows"):
+        clf = AUCGate(LogisticRegression(), boosting(), cv=TimeSeriesSplit(4)).fit(X[:500], y[:500])
     assert np.array_equal(np.sort(clf.held_out_.rows), np.arange(100, 500))
     assert len(clf.band_rule_.objective.columns) == 400
 

@@ -146,7 +146,8 @@ def test_no_row_is_scored_by_a_model_that_trained_on_it(method):
 
 @cross_fitted
 def test_rows_that_no_split_scores_place_no_band(method):
-    clf = method(LogisticRegression(), cv=TimeSeriesSplit(4), random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match=r"cv trains models on 60 to 240 of 300 rows.*PlugInAUC\(model, cv="):
+        clf = method(LogisticRegression(), cv=TimeSeriesSplit(4), random_state=0).fit(X, y)
     assert np.array_equal(np.sort(clf.held_out_.rows), np.arange(60, 300))
     assert clf.band_rule_.ranked.total == pytest.approx(240)
     # The classifier that answers is trained on all of them nevertheless.

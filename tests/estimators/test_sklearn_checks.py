@@ -14,6 +14,8 @@ ESTIMATORS = [
     AUCross(LogisticRegression()),
     AUCross(LogisticRegression(), placement="centered"),
     AUCross(LINEAR_SVC),
+    AUCross(LogisticRegression(), ensemble=True),
+    SCross(LINEAR_SVC, ensemble="judge"),
     PlugInAUC(LogisticRegression()),
     PlugInAUC(LogisticRegression(), placement="centered"),
     SCross(LogisticRegression()),

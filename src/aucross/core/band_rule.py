@@ -84,6 +84,11 @@ class BandRule(ABC):
         return False
 
     @property
+    def judged_apart(self) -> bool:
+        """Whether another model judges a row than answers it: held-out scores are then not those of the answer."""
+        return False
+
+    @property
     def ranking(self) -> RankedScores | None:
         """The ranking that the bands were placed on; None for rules that lie on other scores."""
         return None
@@ -248,6 +253,11 @@ class WrappedRule(BandRule):
         return self.rule.is_fixed
 
     @property
+    def judged_apart(self) -> bool:
+        """Whether another model judges a row than answers it."""
+        return self.rule.judged_apart
+
+    @property
     def ranking(self) -> RankedScores | None:
         """The ranking of the rule within."""
         return self.rule.ranking
@@ -265,6 +275,32 @@ class WrappedRule(BandRule):
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
         """Probability of being positive, as the rule within tells it."""
         return self.rule.probability_at(rows)
+
+
+@dataclass(frozen=True)
+class JudgeBands(WrappedRule):
+    """Bands on what a judge says of a row, who is not the model that answers it.
+
+    The rule within reads the judge's score. A system that has only the answer cannot apply the bands.
+    """
+
+    def coverage_to_ask(self, coverage: float) -> float:
+        """The coverage asked for."""
+        return coverage
+
+    @property
+    def axis(self) -> Axis:
+        """Not the score that is answered with."""
+        return "other"
+
+    @property
+    def judged_apart(self) -> bool:
+        """Another model judges a row than answers it."""
+        return True
+
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
+        """Place the rule within on other rows, whose judges are drawn in the same way."""
+        return JudgeBands(self.rule.placed_on(rows, label_shift=label_shift))
 
 
 @dataclass(frozen=True)
@@ -349,6 +385,11 @@ class GroupBands(BandRule):
     def is_fixed(self) -> bool:
         """Whether the place of every band is fixed in advance."""
         return all(rule.is_fixed for rule in self.rules.values())
+
+    @property
+    def judged_apart(self) -> bool:
+        """Whether another model judges a row than answers it."""
+        return any(rule.judged_apart for rule in self.rules.values())
 
     @property
     def group_labels(self) -> tuple[Any, ...]:

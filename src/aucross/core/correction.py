@@ -12,6 +12,10 @@ model that saw all rows::
                                        ` - - . _ fewer folds
     ───────────┼────────────┼─────────────────┼──────────►  1/(K - 1)
                0
+
+The difference between the two numbers of folds is itself a sample. On few rows it is mostly noise, and to follow noise
+is worse than to correct nothing. So only what exceeds two of its standard errors counts, and what exceeds them little
+counts little.
 """
 
 from __future__ import annotations
@@ -21,6 +25,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from sys import float_info
 
+import numpy as np
+
 from aucross.core.band_rule import BandRule, WrappedRule
 from aucross.core.bands import check_coverage
 from aucross.core.scored_rows import RuleInput
@@ -29,6 +35,8 @@ from aucross.core.scored_rows import RuleInput
 _KNOTS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.0)
 # The shift hardly depends on the coverage, so a fixed point is reached at once; more rounds moved it by under 1e-4.
 _ROUNDS = 2
+# A difference below this many of its standard errors is not followed.
+_ERRORS_TO_EXCEED = 2.0
 
 
 def extrapolation_factor(n_folds: int, n_fewer_folds: int) -> float:
@@ -48,7 +56,7 @@ class CorrectedBands(WrappedRule):
     rows : RuleInput
         The rows that placed it.
     fewer_folds : RuleInput
-        The same rows, scored by models of fewer folds.
+        The same rows in the same order, scored by models of fewer folds.
     factor : float
         See :func:`extrapolation_factor`.
     """
@@ -85,14 +93,23 @@ class CorrectedBands(WrappedRule):
         below, rejected, above = _KNOTS[knot - 1 : knot + 2]
         asked = rejected
         for _ in range(_ROUNDS):
-            here, there = (self._share_rejected(rows, 1.0 - asked) for rows in (self.rows, self.fewer_folds))
-            # Half way to its neighbours a knot stops: nested bands stay nested, and a handful of rows, on which the
-            # straight line is noise, cannot take the whole budget.
-            asked = min(max(rejected - self.factor * (here - there), (below + rejected) / 2), (rejected + above) / 2)
+            shift = self.factor * self._difference(1.0 - asked)
+            # Half way to its neighbours a knot stops: nested bands stay nested.
+            asked = min(max(rejected - shift, (below + rejected) / 2), (rejected + above) / 2)
         return asked
 
-    def _share_rejected(self, rows: RuleInput, coverage: float) -> float:
-        return rows.share(self.rule.band(coverage).rejects(self.rule.selection_score(rows, coverage)))
+    def _difference(self, coverage: float) -> float:
+        """By how much more rows K folds reject than fewer folds do, shrunk by its own noise."""
+        band = self.rule.band(coverage)
+        here, there = (
+            band.rejects(self.rule.selection_score(rows, coverage)).astype(float)
+            for rows in (self.rows, self.fewer_folds)
+        )
+        weight = np.ones(len(here)) if self.rows.sample_weight is None else self.rows.sample_weight
+        weight = weight / weight.sum()
+        difference = float(weight @ (here - there))
+        noise = float(_ERRORS_TO_EXCEED**2 * (weight**2 @ (here - there - difference) ** 2))
+        return difference * max(1.0 - noise / difference**2, 0.0) if difference else 0.0
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
         """Place the rule on other rows; scored by the model in use, they need no correction."""

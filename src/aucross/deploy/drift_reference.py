@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import betaincinv
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.core.band_rule import Axis
+from aucross.core.band_rule import BandRule
 from aucross.core.bands import check_coverage
 from aucross.core.decisions import Decisions
 from aucross.core.ranking import FloatArray
@@ -26,15 +26,16 @@ Tolerance = float | Literal["auto"]
 PLACEMENT_SHARE = 0.5
 
 
-def watched_scores(rows: ScoredRows, decisions: Decisions, axis: Axis) -> dict[str, FloatArray]:
+def watched_scores(rows: ScoredRows, decisions: Decisions, rule: BandRule) -> dict[str, FloatArray]:
     """The scores whose distribution is watched, by name: that of the positive class, and that on which the band lies.
 
-    With more than two classes there is no first one; a band on the score itself leaves no second one.
+    With more than two classes there is no first one; a band on the score itself leaves no second one. Where another
+    model judges than answers, the held-out rows know the judge's score alone.
     """
     scores = {"score": rows.score, "selection_score": decisions.selection_score}
-    if rows.score.ndim > 1:
+    if rows.score.ndim > 1 or rule.judged_apart:
         del scores["score"]
-    elif axis == "score":
+    elif rule.axis == "score":
         del scores["selection_score"]
     return scores
 
@@ -99,7 +100,7 @@ def reference_from(
     low, high, level = share_limits(coverage, share, n_rows, tolerance, false_alarm)
     bins = {
         name: ScoreBins.from_scores(values, weight, n_effective=n_rows)
-        for name, values in watched_scores(scored, decisions, clf.band_rule_.axis).items()
+        for name, values in watched_scores(scored, decisions, clf.band_rule_).items()
     }
     auc, auc_low, auc_level = _auc_limits(clf, coverage, auc, auc_tolerance, false_alarm)
     return Reference(coverage, share, n_rows, low, high, level, auc, auc_low, auc_level, bins)

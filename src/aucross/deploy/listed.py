@@ -57,7 +57,7 @@ class Listed:
 # ---- models of scikit-learn ----
 
 _MODELS = {
-    "aucross.estimators": "ScoreColumn",
+    "aucross.estimators": "FoldEnsemble ScoreColumn",
     "sklearn.calibration": "CalibratedClassifierCV",
     "sklearn.compose": "ColumnTransformer",
     "sklearn.decomposition": "PCA TruncatedSVD",

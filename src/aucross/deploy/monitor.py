@@ -193,7 +193,7 @@ class CoverageMonitor:
         if _n_rows(X) == 0:  # most models refuse to score no rows
             return self._add(np.empty(0, dtype=bool), {name: np.empty(0) for name in self.reference.bins})
         rows, decisions = self._decide(X, band_groups)
-        return self._add(decisions.selected, watched_scores(rows, decisions, self.clf.band_rule_.axis))
+        return self._add(decisions.selected, watched_scores(rows, decisions, self.clf.band_rule_))
 
     def update_selected(self, selected: Any, scores: Any = None) -> CoverageReport:
         """Add a batch of logged decisions, without scoring the rows again.

@@ -4,6 +4,7 @@ from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.confidence import PlugIn, SCross
 from aucross.estimators.coverage_for import CoverageForAUC
+from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.gate import AUCGate
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.reach import ExpectedCoverage
@@ -15,6 +16,7 @@ __all__ = [
     "AUCross",
     "CoverageForAUC",
     "ExpectedCoverage",
+    "FoldEnsemble",
     "HeldOutScores",
     "PlugIn",
     "PlugInAUC",

@@ -17,7 +17,7 @@ from aucross.core.scored_rows import ScoredRows
 from aucross.core.targets import AUCTarget, Target, TargetBands, as_target
 from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
-from aucross.estimators.placing import CorrectCoverage, PlacingRows, best_auc_bands, check_nested
+from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, best_auc_bands, check_nested
 from aucross.estimators.probability import ProbabilityModel, as_evidence
 from aucross.estimators.reading import ContestReader, Reader, ScoreReader
 from aucross.estimators.review import ReviewFacts, class_reasons, facts_of_scores
@@ -175,8 +175,9 @@ class AUCross(_AUCBands, CrossFitted):
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
     coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. Approximate for cross-fitted scores, see
-        :doc:`/howto/coverage-promise`. Without it the coverage is met on average. Excludes `sample_weight`.
+        Reject less, so that new rows keep the coverage with this probability. For this the fold models are kept and
+        one of them, drawn by a hash of the row, judges each new row, see :doc:`/howto/coverage-promise`. Without it the
+        coverage is met on average. Excludes `sample_weight`.
     placement : {"optimal", "centered"} or callable, default="optimal"
         How the band is placed: ``"optimal"`` searches the best band exactly, on isotonic labels; ``"centered"`` is
         the published algorithm. Or a rule of your own: a subclass of :class:`~aucross.core.BandRule`, or a function,
@@ -194,6 +195,12 @@ class AUCross(_AUCBands, CrossFitted):
         An integer K means K stratified shuffled folds (with `groups`, folds that keep each group together);
         anything else is used as scikit-learn does. Rows that no split scores do not take part in placing the band;
         rows scored m times count 1/m each time.
+    ensemble : bool or "judge", default=False
+        What becomes of the K fold models. False lets go of them: the classifier is refitted on all rows, answers and
+        judges. ``"judge"`` keeps them: the refitted classifier answers, and one fold model, drawn by a hash of the row,
+        judges each new row. Then new rows have the coverage as closely as the number of training rows allows, also
+        with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
+        :doc:`/howto/small-data`.
     correct_coverage : bool or "auto", default="auto"
         Whether to score the training rows once more with fewer folds and to extrapolate how many new rows fall into a
         band when the model has seen all rows. Without it the coverage runs short on small data. It costs two
@@ -214,7 +221,10 @@ class AUCross(_AUCBands, CrossFitted):
     Attributes
     ----------
     estimator_ : classifier
-        The base classifier, fitted on all rows.
+        The base classifier, fitted on all rows; with ``ensemble=True`` the fold models, as a
+        :class:`~aucross.estimators.FoldEnsemble`.
+    judges_ : list of FoldEnsemble
+        The fold models that judge new rows; only with an `ensemble` or a `coverage_confidence`.
     classes_ : ndarray of shape (n_classes,)
         Class labels; of two, the positive class is ``classes_[1]``.
     band_rule_ : BandRule
@@ -251,7 +261,7 @@ class AUCross(_AUCBands, CrossFitted):
     >>> from aucross import AUCross
     >>> X, y = make_classification(2000, flip_y=0.3, random_state=0)
     >>> clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X, y)
-    >>> print(clf.select(X).mean().round(2), clf.select(X, coverage=0.5).mean().round(2))
+    >>> print(clf.select(X).mean().round(1), clf.select(X, coverage=0.5).mean().round(1))
     0.8 0.5
     """
 
@@ -265,6 +275,7 @@ class AUCross(_AUCBands, CrossFitted):
         nested: bool = False,
         coverage_confidence: float | None = None,
         cv: Folds = 5,
+        ensemble: Ensemble = False,
         correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -278,6 +289,7 @@ class AUCross(_AUCBands, CrossFitted):
         self.nested = nested
         self.coverage_confidence = coverage_confidence
         self.cv = cv
+        self.ensemble = ensemble
         self.correct_coverage = correct_coverage
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -289,7 +301,7 @@ class AUCross(_AUCBands, CrossFitted):
 
     def _correction(self) -> CorrectCoverage:
         stays_as_published = self.correct_coverage == "auto" and self.placement == "centered"
-        return False if stays_as_published else self.correct_coverage
+        return False if stays_as_published else super()._correction()
 
 
 class PlugInAUC(_AUCBands, HeldOut):

@@ -13,9 +13,14 @@ from aucross.core.ranking import FloatArray
 from aucross.estimators.deciding import Deciding
 from aucross.estimators.fitting import Fitting
 from aucross.estimators.frames import refuse_columns_that_abort
-from aucross.estimators.held_out import CrossFit, HoldOut
-from aucross.estimators.placing import CorrectCoverage, check_correct_coverage
-from aucross.estimators.types import Folds, Labels, Table
+from aucross.estimators.held_out import CrossFit, CrossFitJudges, HoldOut, is_never_trained
+from aucross.estimators.placing import (
+    CorrectCoverage,
+    Ensemble,
+    check_correct_coverage,
+    check_ensemble,
+)
+from aucross.estimators.types import Classifier, Folds, Labels, Table
 
 
 def _base_offers(name: str) -> Any:
@@ -116,21 +121,37 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
 
 
 class CrossFitted(SelectiveClassifier):
-    """The methods whose scores come from folds; the model that answers is trained on all rows."""
+    """The methods whose scores come from folds; a model trained on all rows answers, or all fold models together."""
 
     cv: Folds
     n_jobs: int | None
+    ensemble: Ensemble
     correct_coverage: CorrectCoverage
 
     def _source(self) -> CrossFit:
-        return CrossFit(self.cv, self.n_jobs)
+        if self._judged_by_folds():
+            return CrossFitJudges(self.cv, self.n_jobs, scores_copies_anew=True, refits=self.ensemble is not True)
+        return CrossFit(self.cv, self.n_jobs, scores_copies_anew=self._correction() is not False)
+
+    def _judged_by_folds(self) -> bool:
+        """Whether fold models judge new rows, so that their scores and those of the held-out rows have one law.
+
+        A promise needs that. Models that are never trained are the same in every fold.
+        """
+        wanted = self.ensemble is not False or self.coverage_confidence is not None
+        return wanted and not all(is_never_trained(model) for model in self._trained_models())
+
+    def _trained_models(self) -> list[Classifier]:
+        return [self.estimator]
 
     def _correction(self) -> CorrectCoverage:
-        return self.correct_coverage
+        # Fold models that judge new rows too leave nothing to correct.
+        return False if self._judged_by_folds() else self.correct_coverage
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_correct_coverage(self.correct_coverage, self.cv)
+        check_ensemble(self.ensemble)
+        check_correct_coverage(self.correct_coverage, self.cv, judged_by_folds=self._judged_by_folds())
 
 
 class HeldOut(SelectiveClassifier):

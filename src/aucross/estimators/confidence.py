@@ -13,7 +13,7 @@ from aucross.core.rules import ThresholdBands
 from aucross.core.scored_rows import Rows, ScoredRows, predicted_class
 from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
-from aucross.estimators.placing import CorrectCoverage, PlacingRows
+from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows
 from aucross.estimators.reading import ConfidenceReader
 from aucross.estimators.review import ReviewFacts, confidence_reasons
 from aucross.estimators.training_rows import TrainingRows
@@ -68,11 +68,18 @@ class SCross(_ConfidenceThreshold, CrossFitted):
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
     coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. Approximate for cross-fitted scores, see
-        :doc:`/howto/coverage-promise`. Without it the coverage is met on average. Excludes `sample_weight`.
+        Reject less, so that new rows keep the coverage with this probability. For this the fold models are kept and
+        one of them, drawn by a hash of the row, judges each new row, see :doc:`/howto/coverage-promise`. Without it the
+        coverage is met on average. Excludes `sample_weight`.
     cv : int, splitter or iterable of splits, default=5
         An integer K means K stratified shuffled folds (with `groups`, folds that keep each group together);
         anything else is used as scikit-learn does.
+    ensemble : bool or "judge", default=False
+        What becomes of the K fold models. False lets go of them: the classifier is refitted on all rows, answers and
+        judges. ``"judge"`` keeps them: the refitted classifier answers, and one fold model, drawn by a hash of the row,
+        judges each new row. Then new rows have the coverage as closely as the number of training rows allows, also
+        with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
+        :doc:`/howto/small-data`.
     correct_coverage : bool or "auto", default="auto"
         Whether to score the training rows once more with fewer folds and to extrapolate how many new rows fall into a
         band when the model has seen all rows. Without it the coverage runs short on small data. It costs two
@@ -93,7 +100,10 @@ class SCross(_ConfidenceThreshold, CrossFitted):
     Attributes
     ----------
     estimator_ : classifier
-        The base classifier, fitted on all rows.
+        The base classifier, fitted on all rows; with ``ensemble=True`` the fold models, as a
+        :class:`~aucross.estimators.FoldEnsemble`.
+    judges_ : list of FoldEnsemble
+        The fold models that judge new rows; only with an `ensemble` or a `coverage_confidence`.
     classes_ : ndarray of shape (n_classes,)
         Class labels; of two, the positive class is ``classes_[1]``.
     band_rule_ : BandRule
@@ -123,7 +133,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
     >>> from aucross import SCross
     >>> X, y = make_classification(2000, flip_y=0.3, random_state=0)
     >>> clf = SCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X, y)
-    >>> print(clf.select(X).mean().round(2))
+    >>> print(clf.select(X).mean().round(1))
     0.8
     """
 
@@ -134,6 +144,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         coverage: float = 0.9,
         coverage_confidence: float | None = None,
         cv: Folds = 5,
+        ensemble: Ensemble = False,
         correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -144,6 +155,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         self.coverage = coverage
         self.coverage_confidence = coverage_confidence
         self.cv = cv
+        self.ensemble = ensemble
         self.correct_coverage = correct_coverage
         self.n_jobs = n_jobs
         self.random_state = random_state

@@ -35,9 +35,9 @@ from aucross.estimators.coverage_for import (
     pairwise_curve,
     tail_probability,
 )
+from aucross.estimators.fold_ensemble import FoldEnsemble, score_and_judge
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.labels import check_reject_label
-from aucross.estimators.models import checked_scores
 from aucross.estimators.placing import warn_if_nothing_rejected
 from aucross.estimators.reach import ExpectedCoverage, expected_coverage, warn_if_out_of_reach
 from aucross.estimators.reading import Reader
@@ -71,6 +71,7 @@ class Deciding(ABC):
 
     # What the fit leaves behind.
     estimator_: Classifier
+    judges_: list[FoldEnsemble]  # one for each model, if others judge rows than answer them
     classes_: Labels
     response_method_: str
     reader_: Reader
@@ -127,9 +128,9 @@ class Deciding(ABC):
             self._check_own(X)
             rows = X
         else:
-            score, second = self._run_models(X)
             predicted = None if self.held_out_.answers_by_score else self.predict(X)
-            rows = self._scored_rows(score, second, predicted, tie_breaker_of(X) if self._ties_are_split else None)
+            tie_breaker = tie_breaker_of(X) if self._ties_are_split else None
+            rows = self._scored_rows(*self._run_models(X), predicted, tie_breaker)
         if sample_weight is None and band_groups is None:
             return rows
         return rows.with_rows(
@@ -137,10 +138,15 @@ class Deciding(ABC):
             band_groups=None if band_groups is None else check_band_groups(band_groups, len(rows)),
         )
 
-    def _run_models(self, X: Table) -> tuple[FloatArray, FloatArray | None]:
-        """Scores of the model that answers, and of the second one where there is one."""
-        scores = [checked_scores(model, X, method, self.classes_) for model, method in self._fitted_models()]
-        return scores[0], scores[1] if len(scores) > 1 else None
+    def _run_models(self, X: Table) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Scores of the model that answers, of the one that judges, and of the second one where there is one."""
+        models = self._fitted_models()
+        judges = getattr(self, "judges_", [None] * len(models))
+        scores = [
+            score_and_judge(model, judge, X, method, self.classes_)
+            for (model, method), judge in zip(models, judges, strict=True)
+        ]
+        return scores[0].score, scores[0].judged, scores[1].judged if len(scores) > 1 else None
 
     @property
     def _ties_are_split(self) -> bool:
@@ -150,6 +156,7 @@ class Deciding(ABC):
     def _scored_rows(
         self,
         score: FloatArray,
+        judged: FloatArray,
         second: FloatArray | None,
         predicted: Any = None,
         tie_breaker: FloatArray | None = None,
@@ -157,7 +164,7 @@ class Deciding(ABC):
         is_probability = self.response_method_ == "predict_proba"
         if predicted is None:
             predicted = self.classes_[predicted_class(score, is_probability=is_probability)]
-        rule_input = RuleInput(*self.reader_.read(score, second), tie_breaker=tie_breaker)
+        rule_input = RuleInput(*self.reader_.read(judged, second), tie_breaker=tie_breaker)
         return ScoredRows(score, np.asarray(predicted), self.classes_, is_probability, rule_input, self._scorer_name())
 
     def _scorer_name(self) -> str:
@@ -183,7 +190,8 @@ class Deciding(ABC):
         """
         self._check_fitted()
         held_out = self.held_out_
-        rows = self._scored_rows(held_out.responses, held_out.second, tie_breaker=held_out.tie_breaker)
+        scores = (held_out.responses, held_out.responses, held_out.second)
+        rows = self._scored_rows(*scores, tie_breaker=held_out.tie_breaker)
         return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
 
     @of_one_fit
@@ -327,7 +335,8 @@ class Deciding(ABC):
             band_group,
             n_rows=self.n_placing_rows_,
             held_out=None if held_out is None else held_out.read_by(self.reader_),
-            folds=None if held_out is None else held_out.folds,
+            # New rows are spread over fold models that judge as held-out rows are: how they differ is in the mean.
+            folds=None if held_out is None or self.band_rule_.judged_apart else held_out.folds,
         )
 
     def _coverage_in_force(self, coverage: float | None) -> float:

@@ -20,8 +20,9 @@ from sklearn.utils import check_random_state
 from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray
 from aucross.estimators.band_groups import check_groups_held_out
+from aucross.estimators.fold_ensemble import FoldEnsemble, Judged
 from aucross.estimators.frames import refuse_columns_that_abort
-from aucross.estimators.held_out import HeldOutScores, HeldOutSource, ModelToFit
+from aucross.estimators.held_out import HeldOutScores, HeldOutSource, ModelToFit, is_never_trained
 from aucross.estimators.placing import (
     CorrectCoverage,
     Draws,
@@ -37,7 +38,7 @@ from aucross.estimators.progress import CallbackSupport, fit_progress, with_call
 from aucross.estimators.reach import warn_if_models_differ, warn_if_out_of_reach
 from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
-from aucross.estimators.splits import rows_scored
+from aucross.estimators.splits import rows_scored, warn_if_uneven
 from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Generator, Labels, Table
@@ -51,6 +52,7 @@ class Fitted:
     held_out: HeldOutScores
     reader: Reader
     rule: BandRule
+    judges: Sequence[FoldEnsemble]  # for each model, if others judge than answer
     attributes: dict[str, Any]  # what only one method has, by name
 
 
@@ -139,8 +141,10 @@ class Fitting(ABC, CallbackSupport):
         warn_if_out_of_reach(
             fitted.rule, self.coverage, held_out.n_effective, ties_are_split=held_out.tie_breaker is not None
         )
-        warn_if_models_differ(fitted.rule, self.coverage, held_out.read_by(fitted.reader), held_out.folds)
-        earlier = {name: value for name, value in self.__dict__.items() if name != "fitted_band_rule_"}
+        if not fitted.judges:  # fold models that judge new rows may differ: held-out rows were spread over them too
+            warn_if_models_differ(fitted.rule, self.coverage, held_out.read_by(fitted.reader), held_out.folds)
+        others = ("fitted_band_rule_", "judges_")
+        earlier = {name: value for name, value in self.__dict__.items() if name not in others}
         # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
         # meets one fit or the other.
         self.__dict__ = {
@@ -152,6 +156,7 @@ class Fitting(ABC, CallbackSupport):
             "classes_": training.classes,
             "response_method_": response_method,
             "n_placing_rows_": held_out.n_effective,
+            **({"judges_": fitted.judges} if fitted.judges else {}),
             **fitted.attributes,
         }
         return self
@@ -164,12 +169,20 @@ class Fitting(ABC, CallbackSupport):
         with fit_progress(self, n_steps=len(models) * n_trainings + 1) as step:
             fitted_models, held_out = source.score(models, draws.splits, step)
             held_out = held_out.with_tie_breaker(tie_breaker)
+            judges = [model.judges for model in fitted_models if isinstance(model, Judged)]
+            answering = [model.answers if isinstance(model, Judged) else model for model in fitted_models]
             reader = self._reader(held_out, training.classes, models)
-            fewer_folds = score_again(models, draws, reader, step, source, tie_breaker=tie_breaker)
+            fewer_folds = score_again(models, draws, held_out, reader, step=step, source=source)
             with step("placing the bands"):
-                placing = PlacingRows(held_out, held_out.read_by(reader), reader, fewer_folds=fewer_folds)
+                placing = PlacingRows(
+                    held_out,
+                    held_out.read_by(reader),
+                    reader,
+                    fewer_folds=fewer_folds,
+                    judged_apart=bool(judges),
+                )
                 rule = rule_in_force(placing, draws.halves, self._place, self.coverage_confidence)
-        return Fitted(fitted_models, held_out, reader, rule, self._further_attributes(fitted_models, held_out))
+        return Fitted(answering, held_out, reader, rule, judges, self._further_attributes(answering, held_out))
 
     def _tie_breaker(self, X: Table) -> FloatArray | None:
         """A number for each row by which ties are cut, made from its content; None if they stay whole."""
@@ -183,6 +196,8 @@ class Fitting(ABC, CallbackSupport):
         scored = rows_scored(splits)
         check_groups_held_out(training.band_groups, scored)
         models = self._models(training, response_method, rng)
+        if not all(is_never_trained(model.estimator) for model in models):
+            warn_if_uneven(splits, len(training.y))
         halves = draw_halves(training, scored, rng) if self._wants_halves(training) else []
         fewer = draw_fewer_splits(training, self.estimator, getattr(self, "cv", None), self._correction(), rng)
         return Draws(splits, halves, fewer), models

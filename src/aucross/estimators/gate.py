@@ -28,7 +28,7 @@ from aucross.estimators.base import CrossFitted
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
 from aucross.estimators.models import RESPONSE_METHODS
-from aucross.estimators.placing import CorrectCoverage, PlacingRows, best_auc_bands, check_nested
+from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, best_auc_bands, check_nested
 from aucross.estimators.probability import ProbabilityModel, fit_with_further_score
 from aucross.estimators.reading import GateReader, gate_evidence
 from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
@@ -71,13 +71,20 @@ class AUCGate(CrossFitted):
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
     coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. Approximate for cross-fitted scores, see
-        :doc:`/howto/coverage-promise`. Without it the coverage is met on average. Excludes `sample_weight`.
+        Reject less, so that new rows keep the coverage with this probability. For this the fold models are kept and
+        one of them, drawn by a hash of the row, judges each new row, see :doc:`/howto/coverage-promise`. Without it the
+        coverage is met on average. Excludes `sample_weight`.
     nested : bool, default=False
         Whether the rows rejected at a coverage are rejected at every lower coverage too. The rule is the best one at
         `coverage`, and close to the best at others.
     cv : int, splitter or iterable of splits, default=5
         Folds for cross-fitting, the same for both models; as in :class:`AUCross`.
+    ensemble : bool or "judge", default=False
+        What becomes of the K fold models. False lets go of them: the classifier is refitted on all rows, answers and
+        judges. ``"judge"`` keeps them: the refitted classifier answers, and one fold model, drawn by a hash of the row,
+        judges each new row. Then new rows have the coverage as closely as the number of training rows allows, also
+        with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
+        :doc:`/howto/small-data`.
     correct_coverage : bool or "auto", default="auto"
         Whether to score the training rows once more with fewer folds and to extrapolate how many new rows fall into a
         band when the model has seen all rows. Without it the coverage runs short on small data. It costs two
@@ -95,7 +102,10 @@ class AUCGate(CrossFitted):
     Attributes
     ----------
     estimator_, gate_ : classifier
-        The classifier and the gate, fitted on all rows.
+        The classifier and the gate, fitted on all rows; with ``ensemble=True`` the fold models of each, as a
+        :class:`~aucross.estimators.FoldEnsemble`.
+    judges_ : list of FoldEnsemble
+        The fold models of both that judge new rows; only with an `ensemble` or a `coverage_confidence`.
     classes_ : ndarray of shape (2,)
         Class labels; the positive class is ``classes_[1]``.
     band_rule_ : BandRule
@@ -156,6 +166,7 @@ class AUCGate(CrossFitted):
         coverage_confidence: float | None = None,
         nested: bool = False,
         cv: Folds = 5,
+        ensemble: Ensemble = False,
         correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -168,6 +179,7 @@ class AUCGate(CrossFitted):
         self.coverage_confidence = coverage_confidence
         self.nested = nested
         self.cv = cv
+        self.ensemble = ensemble
         self.correct_coverage = correct_coverage
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -177,6 +189,9 @@ class AUCGate(CrossFitted):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_nested(self.nested)
+
+    def _trained_models(self) -> list[Classifier]:
+        return [self.estimator, self.gate]
 
     def _check_training_rows(self, X: Table, y: Column, **others: Any) -> _RowsForBoth:
         rows = super()._check_training_rows(X, y, **others)

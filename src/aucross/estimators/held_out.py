@@ -1,7 +1,7 @@
 """Scores from models that have not seen the row, and who makes them.
 
-`CrossFit` and `HoldOut` are the two sources. Another one (a cluster, out-of-bag scores) is a class with the same four
-methods; nothing else knows where held-out scores come from.
+`CrossFit`, `CrossFitJudges` and `HoldOut` are the sources. Another one (a cluster, out-of-bag scores) is a class with
+the same four methods; nothing else knows where held-out scores come from.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
 from aucross.core.scored_rows import Rows, RuleInput, predicted_class
-from aucross.estimators.models import answers_by_score, class_scores
+from aucross.estimators.fold_ensemble import FoldEnsemble, Judged, judge
+from aucross.estimators.models import answers_by_score, checked_scores, class_scores
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, hold_out_split, rows_scored
@@ -119,6 +120,20 @@ class HeldOutScores:
         }
         return replace(self, **taken)
 
+    def with_scores_of(self, other: HeldOutScores, rows: IndexArray) -> HeldOutScores:
+        """The same with the scores that some training rows have in `other`, wherever they stand here."""
+        rows = np.intersect1d(rows, other.rows)
+        if not len(rows):
+            return self
+        places = np.flatnonzero(np.isin(self.rows, rows))
+        first = np.zeros(int(max(self.rows.max(), other.rows.max())) + 1, dtype=np.intp)
+        first[other.rows[::-1]] = np.arange(len(other.rows))[::-1]
+        taken = first[self.rows[places]]
+        responses = _with_values(self.responses, places, other.responses[taken])
+        if self.second is None or other.second is None:
+            return replace(self, responses=responses)
+        return replace(self, responses=responses, second=_with_values(self.second, places, other.second[taken]))
+
     def with_weights_as_rows(self) -> HeldOutScores:
         """The same with weights that add up to the number of rows."""
         if self.sample_weight is None:
@@ -143,6 +158,12 @@ class HeldOutScores:
             if (total := per_row.sum()) > 0:
                 weight[of_class] *= effective_size(per_row) / total
         return replace(self, sample_weight=weight)
+
+
+def _with_values(values: FloatArray, places: IndexArray, taken: FloatArray) -> FloatArray:
+    values = values.copy()
+    values[places] = taken
+    return values
 
 
 class ModelScores(NamedTuple):
@@ -176,7 +197,10 @@ class HeldOutSource(Protocol):
     def score(
         self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
     ) -> tuple[list[Any], HeldOutScores]:
-        """Train the models and score the rows; return the models that will answer, and the held-out scores."""
+        """Train the models and score the rows; return the models that will answer, and the held-out scores.
+
+        A model whose rows are judged by others comes with them, as :class:`~aucross.estimators.fold_ensemble.Judged`.
+        """
 
 
 @dataclass(frozen=True)
@@ -189,10 +213,14 @@ class CrossFit:
         Folds.
     n_jobs : int, optional
         Folds to fit at the same time.
+    scores_copies_anew : bool, default=False
+        Whether rows of which there are many copies get the score that new copies will have, see
+        :mod:`aucross.estimators.copies`.
     """
 
     cv: Folds
     n_jobs: int | None = None
+    scores_copies_anew: bool = False
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
         """Draw the folds."""
@@ -207,31 +235,92 @@ class CrossFit:
     ) -> tuple[list[Any], HeldOutScores]:
         """Score the folds, then train on all rows."""
         held_out = self.held_out(models, splits, step)
+        fitted = self._refitted(models, step)
+        return fitted, self._with_copies(held_out, models, fitted)
+
+    def _refitted(self, models: Sequence[ModelToFit], step: Step) -> list[Any]:
         fitted = []
         for model in models:
             with step("training on all rows"):
                 fitted.append(model.training.train(model.estimator))
-        return fitted, held_out
+        return fitted
 
     def held_out(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
         """Score the folds alone."""
-        return _held_out(models[0].training, splits, [self._fold_scores(model, splits, step) for model in models])
+        folds = [self._each_fold(model, splits, step, _fit_and_score) for model in models]
+        return _held_out(models[0].training, splits, [_of_all_folds(each) for each in folds])
 
-    def _fold_scores(self, model: ModelToFit, splits: Sequence[Split], step: Step) -> ModelScores:
+    def _each_fold(self, model: ModelToFit, splits: Sequence[Split], step: Step, run: Any) -> list[Any]:
         model = model._replace(estimator=_trained_as_on_all_rows(model.estimator, len(model.training.y)))
-        fit_and_score = delayed(_fit_and_score)
         # As they come, so that each fold can be told when it is done.
-        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(fit_and_score(model, split) for split in splits)
-        folds: list[ModelScores] = []
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(delayed(run)(model, split) for split in splits)
+        folds = []
         for number, (train, _) in enumerate(splits, start=1):
             with step(f"fold {number} of {len(splits)}, training on {len(train)} rows"):
                 folds.append(next(results))
-        scores = [fold.scores for fold in folds]
-        if all((fold == fold[0]).all() for fold in scores if len(fold)):
-            # Each fold has its own constant, which tells rows of different folds apart and nothing else.
-            constant = np.mean([fold[0] for fold in scores if len(fold)], axis=0)
-            scores = [np.full(fold.shape, constant) for fold in scores]
-        return ModelScores(np.concatenate(scores), all(fold.answers_by_score for fold in folds))
+        return folds
+
+    def _with_copies(
+        self, held_out: HeldOutScores, models: Sequence[ModelToFit], fitted: Sequence[Any]
+    ) -> HeldOutScores:
+        """Give rows of which there are many copies the score that new copies will have."""
+        training = models[0].training
+        if not self.scores_copies_anew or not len(training.common_rows):
+            return held_out
+        rows = training.common_rows
+        X = take_rows(training.X, rows)
+        scores = [
+            judge(each, X)
+            if isinstance(each, FoldEnsemble)
+            else checked_scores(each, X, model.response_method, training.classes)
+            for model, each in zip(models, fitted, strict=True)
+        ]
+        of_copies = HeldOutScores(rows, training.labels[rows], scores[0], second=scores[1] if len(scores) > 1 else None)
+        return held_out.with_scores_of(of_copies, rows)
+
+
+@dataclass(frozen=True)
+class CrossFitJudges(CrossFit):
+    """Every row is scored by the model of the folds that it is not in, and these models are kept.
+
+    One of them, drawn by a hash of the row, judges a new row, see :mod:`aucross.estimators.fold_ensemble`.
+
+    Parameters
+    ----------
+    refits : bool, default=True
+        Whether models trained on all rows answer; otherwise the fold models answer together.
+    """
+
+    refits: bool = True
+
+    def n_trainings(self, splits: Sequence[Split]) -> int:
+        """Once for each fold, and once on all rows if that model answers."""
+        return len(splits) + self.refits
+
+    def score(
+        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
+    ) -> tuple[list[Any], HeldOutScores]:
+        """Score the folds and keep their models."""
+        folds = [self._each_fold(model, splits, step, _fit_score_and_keep) for model in models]
+        scores = [_of_all_folds([scores for scores, _ in each]) for each in folds]
+        held_out = _held_out(models[0].training, splits, scores)
+        ends = np.cumsum([len(test) for _, test in splits])
+        weight = np.ones(len(held_out.rows)) if held_out.sample_weight is None else held_out.sample_weight
+        judges = [
+            FoldEnsemble.of_folds(
+                model.estimator,
+                model.response_method,
+                [fitted for _, fitted in each],
+                classes=model.training.classes,
+                held_out_weights=[float(part.sum()) for part in np.split(weight, ends[:-1])],
+                answers_by_score=of_model.answers_by_score,
+            )
+            for model, each, of_model in zip(models, folds, scores, strict=True)
+        ]
+        answering = self._refitted(models, step) if self.refits else _kept_as_given(models, judges)
+        return [Judged(*each) for each in zip(answering, judges, strict=True)], self._with_copies(
+            held_out, models, judges
+        )
 
 
 @dataclass(frozen=True)
@@ -274,6 +363,19 @@ class HoldOut:
         return fitted, _held_out(models[0].training, splits, scores)
 
 
+def _kept_as_given(models: Sequence[ModelToFit], judges: Sequence[FoldEnsemble]) -> list[Any]:
+    """The fold models of each, but a model that is never trained itself."""
+    return [
+        model.training.train(model.estimator) if is_never_trained(model.estimator) else each
+        for model, each in zip(models, judges, strict=True)
+    ]
+
+
+def is_never_trained(estimator: Classifier) -> bool:
+    """Whether a model is the same whatever rows it is given: a frozen one, or a column of scores."""
+    return isinstance(estimator, FrozenEstimator) or getattr(estimator, "trains_nothing", False)
+
+
 def _trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
     """A model that chooses by the number of rows whether to stop early must choose for a fold as for all rows.
 
@@ -293,8 +395,22 @@ def _trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
 
 
 def _fit_and_score(model: ModelToFit, split: Split) -> ModelScores:
+    return _fit_score_and_keep(model, split)[0]
+
+
+def _fit_score_and_keep(model: ModelToFit, split: Split) -> tuple[ModelScores, Any]:
     train, test = split
-    return _scores_of(model, model.training.train(model.estimator, train), test)
+    fitted = model.training.train(model.estimator, train)
+    return _scores_of(model, fitted, test), fitted
+
+
+def _of_all_folds(folds: Sequence[ModelScores]) -> ModelScores:
+    scores = [fold.scores for fold in folds]
+    if all((fold == fold[0]).all() for fold in scores if len(fold)):
+        # Each fold has its own constant, which tells rows of different folds apart and nothing else.
+        constant = np.mean([fold[0] for fold in scores if len(fold)], axis=0)
+        scores = [np.full(fold.shape, constant) for fold in scores]
+    return ModelScores(np.concatenate(scores), all(fold.answers_by_score for fold in folds))
 
 
 def _scores_of(model: ModelToFit, fitted: Classifier, rows: IndexArray) -> ModelScores:

@@ -9,16 +9,15 @@ from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.frozen import FrozenEstimator
 
-from aucross.core.band_rule import BandRule, GroupBands, positions_by_group, ungrouped
+from aucross.core.band_rule import BandRule, GroupBands, JudgeBands, positions_by_group, ungrouped
 from aucross.core.cautious import CautiousBands
 from aucross.core.correction import CorrectedBands, extrapolation_factor
 from aucross.core.nested import NestedBands
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import Rows, RuleInput
-from aucross.estimators.held_out import HeldOutScores, HeldOutSource, ModelToFit
+from aucross.estimators.held_out import HeldOutScores, HeldOutSource, ModelToFit, is_never_trained
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, halves_of
@@ -27,6 +26,7 @@ from aucross.estimators.types import Classifier, Folds, Generator
 from aucross.estimators.warn import warn_user
 
 CorrectCoverage = bool | Literal["auto"]
+Ensemble = bool | Literal["judge"]
 
 # Positions of two random halves of some rows; none where a method needs none.
 Halves = tuple[IndexArray, ...]
@@ -68,6 +68,8 @@ class PlacingRows:
         Positions of two random halves, for methods that blend them.
     fewer_folds : FewerFolds or None
         The same rows, scored by models of fewer folds, if the coverage is corrected.
+    judged_apart : bool
+        Whether another model judges a row than answers it.
     """
 
     held_out: HeldOutScores
@@ -75,6 +77,7 @@ class PlacingRows:
     reader: Reader
     halves: Halves = ()
     fewer_folds: FewerFolds | None = None
+    judged_apart: bool = False
 
     def smooth_ranking(self) -> RankedScores:
         """The rows ranked with isotonic labels; in a tie that may be cut all rows are as likely positive."""
@@ -166,6 +169,8 @@ def rule_in_force(
 
 def _rule_for(placing: PlacingRows, place: Callable[[PlacingRows], BandRule], confidence: float | None) -> BandRule:
     rule = place(placing)
+    if placing.judged_apart:
+        rule = JudgeBands(rule)
     if placing.fewer_folds is not None:
         rule = CorrectedBands(rule, placing.rows, placing.fewer_folds.rows, placing.fewer_folds.factor)
     if confidence is None:
@@ -224,10 +229,21 @@ def check_nested(nested: Any) -> None:
 # ---- the correction for models that saw fewer rows ----
 
 
-def check_correct_coverage(correct_coverage: Any, cv: Folds) -> None:
+def check_ensemble(ensemble: Any) -> None:
+    """Refuse what is neither yes, no nor "judge"."""
+    if not (isinstance(ensemble, bool) or (isinstance(ensemble, str) and ensemble == "judge")):
+        raise ValueError(f'ensemble must be True, False or "judge", got {ensemble!r}')
+
+
+def check_correct_coverage(correct_coverage: Any, cv: Folds, *, judged_by_folds: bool) -> None:
     """Refuse what is neither a yes, a no nor "auto", and a yes where it cannot be."""
     if not (isinstance(correct_coverage, bool) or correct_coverage == "auto"):
         raise ValueError(f'correct_coverage must be True, False or "auto", got {correct_coverage!r}')
+    if correct_coverage is True and judged_by_folds:
+        raise ValueError(
+            "correct_coverage must not be True with an ensemble or a coverage_confidence: fold models judge new rows "
+            'as they judge training rows, so there is nothing to correct; leave it at "auto"'
+        )
     if correct_coverage is True and not isinstance(cv, Integral):
         raise ValueError(
             "correct_coverage=True needs a number of folds, because it extrapolates from two of them, got a cv of type "
@@ -247,15 +263,11 @@ def _fewer_folds(training: TrainingRows, estimator: Classifier, cv: Folds, corre
     wanted = correct_coverage is True or (
         correct_coverage == "auto" and isinstance(cv, Integral) and len(training.y) <= MOST_ROWS_TO_CORRECT
     )
-    if not wanted or _is_never_trained(estimator):  # it is the same in every fold
+    if not wanted or is_never_trained(estimator):  # it is the same in every fold
         return 0
     n_folds = 2 if cv > 2 else 3
     # Two folds can be followed by three only if there are enough rows, and groups.
     return 0 if correct_coverage == "auto" and _most_folds(training) < n_folds else n_folds
-
-
-def _is_never_trained(estimator: Classifier) -> bool:
-    return isinstance(estimator, FrozenEstimator) or getattr(estimator, "trains_nothing", False)
 
 
 def _most_folds(training: TrainingRows) -> int:
@@ -266,14 +278,18 @@ def _most_folds(training: TrainingRows) -> int:
 def score_again(
     models: Sequence[ModelToFit],
     draws: Draws,
+    held_out: HeldOutScores,
     reader: Reader,
+    *,
     step: Step,
     source: HeldOutSource,
-    *,
-    tie_breaker: FloatArray | None,
 ) -> FewerFolds | None:
     """Score the rows once more with fewer folds, if there is to be a correction."""
     if not draws.fewer_splits:
         return None
-    rows = source.held_out(models, draws.fewer_splits, step).with_tie_breaker(tie_breaker).read_by(reader)
+    again = source.held_out(models, draws.fewer_splits, step)
+    again = again.take(np.argsort(again.rows)[np.argsort(np.argsort(held_out.rows))])  # in the order of the first time
+    again = replace(again, tie_breaker=held_out.tie_breaker)
+    # Rows of which there are many copies have the score of the model that answers: no shift is to be measured on them.
+    rows = again.with_scores_of(held_out, models[0].training.common_rows).read_by(reader)
     return FewerFolds(rows, extrapolation_factor(len(draws.splits), len(draws.fewer_splits)))

@@ -22,6 +22,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from aucross.core.ranking import IndexArray
 from aucross.estimators.training_rows import TrainingRows, check_class_sizes
 from aucross.estimators.types import Folds, Generator
+from aucross.estimators.warn import warn_user
 
 # Rows to train on and rows to score, of one model.
 Split = tuple[IndexArray, IndexArray]
@@ -54,6 +55,17 @@ def fold_splits(training: TrainingRows, cv: Folds, rng: Generator) -> Iterator[S
         yield train, test
     if not has_splits:
         raise ValueError("cv must give at least one split, got none; an iterator can be used only once, pass a list")
+
+
+def warn_if_uneven(splits: Sequence[Split], n_rows: int) -> None:
+    """Say so if some models train on far fewer rows than others, as with splits in the order of time."""
+    sizes = [len(train) for train, _ in splits]
+    if max(sizes) >= 2 * min(sizes):
+        warn_user(
+            f"cv trains models on {min(sizes)} to {max(sizes)} of {n_rows} rows, as splits in the order of time do: "
+            "such different models score on different scales, and new rows can have another coverage than asked "
+            "for; use a hold-out method with the latest rows held out, such as PlugInAUC(model, cv=[(earlier, latest)])"
+        )
 
 
 def _stratified_folds(training: TrainingRows, n_folds: Any, rng: Generator) -> StratifiedKFold | StratifiedGroupKFold:

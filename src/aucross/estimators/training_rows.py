@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from aucross.core.ranking import FloatArray, IndexArray
+from aucross.estimators.copies import common_rows
 from aucross.estimators.types import Classifier, Column, Labels, Table
 
 
@@ -34,6 +36,11 @@ class TrainingRows:
     def labels(self) -> IndexArray:
         """Number of each row's class, in the order of `classes`."""
         return np.searchsorted(self.classes, self.y)
+
+    @cached_property
+    def common_rows(self) -> IndexArray:
+        """Rows of which there are many copies."""
+        return common_rows(self.X, len(self.y))
 
     def train(self, estimator: Classifier, rows: IndexArray | None = None) -> Any:
         """Train a clone of `estimator` on the given rows, all by default."""

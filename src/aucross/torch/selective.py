@@ -106,11 +106,12 @@ class NetworkSelection(SelectiveClassifier):
     def _place(self, placing: PlacingRows) -> BandRule:
         return ThresholdBands(placing.held_out.ranked_correct(placing.rows.score, is_probability=True), axis="other")
 
-    def _run_models(self, X: Any) -> tuple[FloatArray, FloatArray]:
+    def _run_models(self, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         probabilities, selection = self.estimator_.answers(X)
         for values in (probabilities.ravel(), selection):
             check_scores(values, len(values), name="the scores of the network")
-        return probabilities[:, 1] if len(self.classes_) == 2 else probabilities, selection
+        scores = probabilities[:, 1] if len(self.classes_) == 2 else probabilities
+        return scores, scores, selection
 
     _n_rows: int
 

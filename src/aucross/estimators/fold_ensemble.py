@@ -1,0 +1,198 @@
+"""The models of all folds, kept: one of them judges each row, and together they may answer it.
+
+::
+
+    row ──► fold model drawn by a hash ──► what the rule reads
+        ──► all fold models ──► mean  ──► the answer, or that of a model trained on all rows
+
+A new row has been seen by no fold model, and a training row not by the model that scored it. Drawn by a hash, the judge
+of a new row is any of the models, as it is for a training row: both scores have one law, and a band that holds a share
+of the out-of-fold scores holds that share of new ones, whatever the model does with more rows or another seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.scored_rows import predicted_class
+from aucross.estimators.models import checked_scores
+from aucross.estimators.row_hash import hash_rows
+from aucross.estimators.training_rows import take_rows
+from aucross.estimators.types import Classifier, Labels, Table
+
+
+def _folds_offer(name: str) -> Any:
+    def check(self: FoldEnsemble) -> bool:
+        getattr(self.estimators_[0], name)
+        return True
+
+    return check
+
+
+class FoldEnsemble(ClassifierMixin, BaseEstimator):
+    """The mean of the models of all folds: what ``ensemble=True`` leaves in ``estimator_``.
+
+    Parameters
+    ----------
+    estimator : classifier
+        The base classifier as it was given.
+    response_method : {"predict_proba", "decision_function"}, default="predict_proba"
+        Whose mean decides on the label.
+
+    Attributes
+    ----------
+    estimators_ : list of classifiers
+        One for each split of `cv`, trained on the rows of the others.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    shares_ : ndarray of shape (n_models,)
+        Share of the held-out rows that each model scored, and of the new rows that it judges.
+    answers_by_score_ : bool
+        Whether the label is the class of the highest mean; otherwise the models vote.
+    """
+
+    estimators_: list[Any]
+    classes_: Labels
+    shares_: FloatArray
+    answers_by_score_: bool
+
+    def __init__(self, estimator: Classifier, *, response_method: str = "predict_proba") -> None:
+        self.estimator = estimator
+        self.response_method = response_method
+
+    @classmethod
+    def of_folds(
+        cls,
+        estimator: Classifier,
+        response_method: str,
+        fitted: Sequence[Any],
+        *,
+        classes: Labels,
+        held_out_weights: Sequence[float],
+        answers_by_score: bool,
+    ) -> FoldEnsemble:
+        """Put fitted models together, with the weight of the held-out rows that each has scored."""
+        ensemble = cls(estimator, response_method=response_method)
+        ensemble.estimators_, ensemble.classes_ = list(fitted), classes
+        ensemble.shares_ = np.asarray(held_out_weights, dtype=np.float64) / sum(held_out_weights)
+        ensemble.answers_by_score_ = answers_by_score
+        return ensemble
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features that the models saw."""
+        return self.estimators_[0].n_features_in_
+
+    @property
+    def feature_names_in_(self) -> Labels:
+        """Names of the features that the models saw, where they know them."""
+        return self.estimators_[0].feature_names_in_
+
+    @available_if(_folds_offer("predict_proba"))
+    def predict_proba(self, X: Table) -> FloatArray:
+        """Mean of the probabilities of the fold models.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probability of each class, in the order of ``classes_``.
+        """
+        return _mean([np.asarray(model.predict_proba(X), dtype=np.float64) for model in self.estimators_])
+
+    @available_if(_folds_offer("decision_function"))
+    def decision_function(self, X: Table) -> FloatArray:
+        """Mean of the decision functions of the fold models.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes, positive values speak for ``classes_[1]``.
+        """
+        return _mean([np.asarray(model.decision_function(X), dtype=np.float64) for model in self.estimators_])
+
+    def predict(self, X: Table) -> Labels:
+        """Predict the class of the highest mean; models with a threshold of their own vote.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Class labels.
+        """
+        if self.answers_by_score_:
+            is_probability = self.response_method == "predict_proba"
+            return self.classes_[predicted_class(score_by_all(self, X).score, is_probability=is_probability)]
+        votes = [np.asarray(model.predict(X))[:, None] == self.classes_ for model in self.estimators_]
+        return self.classes_[np.sum(votes, axis=0).argmax(axis=1)]
+
+    def judges_of(self, X: Table) -> IndexArray:
+        """Number of the model that judges each row, drawn by a hash of all its values."""
+        drawn = hash_rows(X) / 2.0**64
+        return np.minimum(np.searchsorted(self.shares_.cumsum(), drawn, side="right"), len(self.shares_) - 1)
+
+
+class Judged(NamedTuple):
+    """A fitted model that answers, and the fold models that judge for it."""
+
+    answers: Any
+    judges: FoldEnsemble
+
+
+class Scores(NamedTuple):
+    """Scores of rows: those that are answered with, and those that the rule reads. Most models have one of both."""
+
+    score: FloatArray
+    judged: FloatArray
+
+
+def score_and_judge(
+    model: Classifier, judges: FoldEnsemble | None, X: Table, response_method: str, classes: Labels
+) -> Scores:
+    """Scores of new rows by a fitted model and its judges, each row passing each model at most once."""
+    if judges is not None and judges is model:
+        return score_by_all(judges, X)
+    score = checked_scores(model, X, response_method, classes)
+    return Scores(score, score if judges is None else judge(judges, X))
+
+
+def score_by_all(ensemble: FoldEnsemble, X: Table) -> Scores:
+    """The mean of all fold models and the score of each row's judge."""
+    scores = [checked_scores(each, X, ensemble.response_method, ensemble.classes_) for each in ensemble.estimators_]
+    return Scores(_mean(scores), np.stack(scores)[ensemble.judges_of(X), np.arange(len(scores[0]))])
+
+
+def judge(ensemble: FoldEnsemble, X: Table) -> FloatArray:
+    """The score of each row's judge; no other model sees the row."""
+    judges = ensemble.judges_of(X)
+    n_classes = len(ensemble.classes_)
+    judged = np.empty(len(judges) if n_classes == 2 else (len(judges), n_classes))
+    for number, model in enumerate(ensemble.estimators_):
+        if len(rows := np.flatnonzero(judges == number)):
+            scores = checked_scores(model, take_rows(X, rows), ensemble.response_method, ensemble.classes_)
+            judged[rows] = scores
+    return judged
+
+
+def _mean(values: Sequence[FloatArray]) -> FloatArray:
+    # One after the other, so that it is the same to the last digit in any batch.
+    return sum(values[1:], start=values[0]) / len(values)

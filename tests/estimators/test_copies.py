@@ -1,0 +1,79 @@
+"""Rows of which there are many copies: one score decides on all of them, and the fit knows which."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from aucross import AUCGate, AUCross, SCross
+from aucross.estimators.copies import common_rows
+
+MODEL = DecisionTreeClassifier(max_depth=6, random_state=0)
+
+
+def rows_with_copies(n_rows, seed, share=0.06):
+    """Normal rows, of which a share has no record: all values are -9."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 5))
+    y = (rng.random(n_rows) < 1 / (1 + np.exp(-X[:, 0] - X[:, 1]))).astype(int)
+    X[rng.random(n_rows) < share] = -9.0
+    return X, y
+
+
+def test_common_rows_are_those_with_many_copies():
+    X, _ = rows_with_copies(2000, 0)
+    assert np.array_equal(common_rows(X, len(X)), np.flatnonzero(X[:, 0] == -9.0))
+    assert len(common_rows(X[:20], 20)) == 0
+    few = np.vstack((np.zeros((29, 5)), X[X[:, 0] != -9.0]))
+    assert len(common_rows(few, len(few))) == 0
+    many = np.vstack((np.zeros((30, 5)), X[X[:, 0] != -9.0]))
+    assert np.array_equal(common_rows(many, len(many)), np.arange(30))
+    assert len(common_rows(np.vstack((many, np.arange(20_000)[:, None] + np.zeros(5))), 22_000)) == 0  # a small share
+
+
+@pytest.mark.parametrize("method", [AUCross, SCross, AUCGate])
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_the_band_is_placed_on_the_score_that_new_copies_have(method, ensemble):
+    X, y = rows_with_copies(1500, 1)
+    gate = {"gate": LogisticRegression()} if method is AUCGate else {}
+    clf = method(MODEL, ensemble=ensemble, random_state=0, **gate).fit(X, y)
+    copy = np.full((1, 5), -9.0)
+    held_out = clf.scored_held_out()
+    of_copies = X[clf.held_out_.rows, 0] == -9.0
+    assert of_copies.sum() > 50
+    score = clf.scored(copy).rule_input
+    assert np.array_equal(np.unique(held_out.rule_input.columns[of_copies], axis=0), score.columns)
+    if not ensemble and method is not AUCGate:
+        # The scores of fewer folds take part in nothing but the correction, which has nothing to correct here.
+        again = clf.band_rule_.fewer_folds.columns[X[clf.held_out_.rows, 0] == -9.0]
+        assert np.array_equal(np.unique(again, axis=0), score.columns)
+
+
+def test_all_other_rows_keep_their_out_of_fold_score():
+    X, y = rows_with_copies(1500, 1)
+    clf = AUCross(MODEL, random_state=0).fit(X, y)
+    plain = AUCross(MODEL, correct_coverage=False, random_state=0).fit(X, y)
+    others = X[clf.held_out_.rows, 0] != -9.0
+    assert np.array_equal(clf.held_out_.scores[others], plain.held_out_.scores[others])
+    assert len(np.unique(plain.held_out_.scores[~others])) == 5  # a score of each fold, as published
+
+
+def test_without_copies_nothing_changes():
+    X, y = rows_with_copies(600, 2, share=0.0)
+    scores = [AUCross(MODEL, correct_coverage=c, random_state=0).fit(X, y).held_out_.scores for c in ("auto", False)]
+    assert np.array_equal(*scores)
+
+
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_new_rows_never_lose_the_copies_by_surprise(ensemble):
+    """The copies are inside the band for new rows if and only if they were when it was placed."""
+    for seed in range(4):
+        X, y = rows_with_copies(1500, seed)
+        clf = AUCross(MODEL, ensemble=ensemble, random_state=seed).fit(X, y)
+        X_new, _ = rows_with_copies(6000, 100 + seed)
+        for coverage in (0.95, 0.9, 0.8):
+            placed = clf.decide(clf.scored_held_out(), coverage).selected[X[clf.held_out_.rows, 0] == -9.0]
+            new = clf.select(X_new, coverage)[X_new[:, 0] == -9.0]
+            assert len(set(placed) | set(new)) == 1
