@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 
 from aucross.cli.columns import check_has_values, convert, infer_kind
-from aucross.cli.errors import CommandError
+from aucross.cli.errors import CommandError, UsageError
+from aucross.cli.numbers import NumberFormat
 
 
 def kind_of(values, kind=None):
@@ -64,16 +65,127 @@ def test_dates_come_with_a_note():
     assert "used as days since 1970; --drop x leaves it out" in kind_of(["2024-03-31", "2024-03-31"]).note
 
 
-def test_a_word_among_numbers_is_pointed_out():
-    inferred = kind_of([*map(str, range(0, 40, 2)), "2", "unknown"])
+def test_a_word_among_few_numbers_is_pointed_out():
+    inferred = kind_of([*map(str, range(0, 38, 2)), "2", "2", "unknown"])
     assert inferred.kind == "category"
-    assert "values such as 'unknown', though 95.5 % of it are numbers" in inferred.note
+    assert inferred.note == (
+        "column 'x' is read as categories; it holds text such as 'unknown', though 95.5 % of it are numbers; leave "
+        "such values blank to have numbers"
+    )
 
 
-def test_numbers_with_a_comma_are_pointed_out():
+def test_a_word_among_many_numbers_is_refused():
+    with pytest.raises(CommandError) as caught:
+        kind_of([*map(str, range(0, 80, 2)), "2", "unknown"])
+    assert str(caught.value) == (
+        "column 'x' holds text such as 'unknown', though 97.6 % of it are numbers; leave such values blank, or leave "
+        "the column out with --drop x"
+    )
+
+
+def test_few_numbers_with_a_comma_are_pointed_out():
     inferred = kind_of(["1,5", "2,25", "1.200,00", "1,5"])
     assert inferred.kind == "category"
-    assert "look like numbers with a comma, such as '1,5'; write a decimal point" in inferred.note
+    assert inferred.note == (
+        "column 'x' is read as categories; it holds numbers with marks, such as '1,5'; say what its marks mean with "
+        "--decimal , --thousands . to have numbers"
+    )
+
+
+WITHOUT_UNIT = "write the numbers without a currency, a per cent sign or brackets"
+
+
+@pytest.mark.parametrize(
+    ("write", "remedy"),
+    [
+        (lambda n: f"{n:,}", "say what its marks mean with --thousands , or --decimal ,"),
+        (lambda n: f"{n:,}.50", "say what its marks mean with --thousands ,"),
+        (lambda n: f"{n},5", "say what its marks mean with --decimal ,"),
+        (lambda n: f"{1000 * n:,}".replace(",", "'"), 'say what its marks mean with --thousands "\'"'),
+        (lambda n: f"{1000 * n:,}".replace(",", " "), 'say what its marks mean with --thousands " "'),
+        (lambda n: f"{n * n * n:,}".replace(",", "."), "say what its marks mean with --decimal , --thousands ."),
+        (lambda n: f"{n:,},50".replace(",", ".", 1), "say what its marks mean with --decimal , --thousands ."),
+        (lambda n: str(n) if n % 9 else f"{n:,}.0", "say what its marks mean with --thousands ,"),
+        (lambda n: f"${n}", WITHOUT_UNIT),
+        (lambda n: f"{n:,} \u20ac", WITHOUT_UNIT),
+        (lambda n: f"{n}%", WITHOUT_UNIT),
+        (lambda n: f"({n})", WITHOUT_UNIT),
+        (lambda n: f"{n}-", WITHOUT_UNIT),
+        (lambda n: f"EUR {n}", WITHOUT_UNIT),
+        (lambda n: f"\u2212{n}", WITHOUT_UNIT),
+    ],
+)
+def test_many_numbers_with_marks_are_refused_with_the_remedy(write, remedy):
+    values = [write(number) for number in range(1008, 1048)]
+    with pytest.raises(CommandError) as caught:
+        kind_of(values)
+    assert str(caught.value) == (
+        f"column 'x' holds numbers with marks, such as {values[0]!r}; {remedy}, or leave the column out with --drop x"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "numbers", "expected"),
+    [
+        (["1,5", "-2,25", ",5", "1e2"], NumberFormat(","), [1.5, -2.25, 0.5, 100]),
+        (["1,169", "12", "1,234,567.5"], NumberFormat(".", ","), [1169, 12, 1234567.5]),
+        (["1.169,5", "1169,5", ""], NumberFormat(",", "."), [1169.5, 1169.5, np.nan]),
+        (["1'169", "1\u2019169"], NumberFormat(".", "'"), [1169, 1169]),
+        (["1 169", "1\u00a0169", "1\u202f169"], NumberFormat(".", " "), [1169, 1169, 1169]),
+        (["1_169"], NumberFormat(".", "_"), [1169]),
+    ],
+)
+def test_numbers_are_read_with_the_marks_that_options_name(values, numbers, expected):
+    np.testing.assert_array_equal(convert("x", pa.array(values), "number", numbers=numbers), expected)
+    assert infer_kind("x", pa.chunked_array([values * 2]), numbers).kind == "number"
+
+
+@pytest.mark.parametrize("value", ["1,5", "1,16", "11,69,000", "1,1690", "0,169", ",169", "1,,169"])
+def test_a_mark_between_thousands_has_three_digits_behind_it(value):
+    with pytest.raises(CommandError, match=r"must hold numbers, as in training, got"):
+        convert("x", pa.array([value]), "number", numbers=NumberFormat(".", ","))
+
+
+@pytest.mark.parametrize(
+    ("decimal", "thousands", "text"),
+    [
+        (";", "", "--decimal must be . or a comma, got ';'"),
+        (".", "x", "--thousands must be one of "),
+        (",", ",", "--thousands ,: it is the decimal mark; --decimal says which is which"),
+    ],
+)
+def test_marks_that_cannot_be(decimal, thousands, text):
+    with pytest.raises(UsageError) as caught:
+        NumberFormat(decimal, thousands)
+    assert str(caught.value).startswith(text)
+
+
+def names(n_different, n_rows):
+    return [f"name {number % n_different}" for number in range(n_rows)]
+
+
+def test_nearly_unique_text_is_refused_with_the_remedy():
+    with pytest.raises(CommandError) as caught:
+        kind_of(names(59, 60))
+    assert str(caught.value) == (
+        "column 'x' looks like an identifier: 59 different texts in 60 rows; name the rows by it with --id x, or leave "
+        "it out with --drop x"
+    )
+
+
+def test_categories_are_not_taken_for_identifiers():
+    assert kind_of(names(30, 60)).kind == "category"
+    assert kind_of(names(20, 30)).kind == "category"
+    assert kind_of(names(60, 60)).kind is None
+
+
+def test_whole_numbers_that_may_be_accounts_are_pointed_out():
+    accounts = [4_000_000_000 + 7919 * number for number in range(50)]
+    assert "looks like account numbers" in kind_of(accounts).note
+    assert "looks like account numbers" in kind_of([str(account) for account in accounts]).note
+    assert kind_of([account + 0.5 for account in accounts]).note is None
+    assert kind_of([account % 100_000 for account in accounts]).note is None
+    assert kind_of(accounts[:10] * 5).note is None
 
 
 def test_a_column_without_values_is_refused_with_the_remedy():

@@ -259,8 +259,8 @@ def test_a_model_that_was_not_made_here(failure, folder, tmp_path):
 
     save(load(folder / "model.aucross"), tmp_path / "other.aucross")
     assert failure("predict", tmp_path / "other.aucross", folder / "new.csv", "--out", tmp_path / "d.csv") == (
-        "error: the model was not made by `aucross fit` and does not say which columns it reads; fit it there, or use "
-        "it from Python"
+        f"error: {tmp_path / 'other.aucross'} was not made by `aucross fit` and does not say which columns the model "
+        "reads; fit it there, or use it from Python"
     )
 
 
@@ -348,7 +348,10 @@ def test_an_error_in_the_middle_of_predict_leaves_the_old_output(failure, folder
     (tmp_path / "new.csv").write_text(text + "one,value,too,few\n")
     (tmp_path / "d.csv").write_text("old")
     line = failure("predict", folder / "model.aucross", tmp_path / "new.csv", "--out", tmp_path / "d.csv")
-    assert "got 4: one,value,too,few; correct that line" in line
+    assert line == (
+        "error: cannot read new.csv: row 1200 has 4 values, and the header has 22; correct that line, or put values "
+        "that contain the separator in quotes"
+    )
     assert (tmp_path / "d.csv").read_text() == "old"
 
 

@@ -83,7 +83,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from xgboost import XGBClassifier, XGBRFClassifier
 
 from aucross import AUCGate, AUCross, PlugIn
-from aucross.cli.models import make_model
+from aucross.cli.models import Features, make_model
 from aucross.cli.names import Base
 from aucross.deploy.describe import Description
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
@@ -341,7 +341,7 @@ def test_a_model_of_sparse_rows_comes_back(model, tmp_path):
 def test_the_models_of_the_command_line_come_back(base, weighted, tmp_path):
     kinds = {**dict.fromkeys([f"x{number}" for number in range(6)], "number"), "grade": "category"}
     rows = frame[list(kinds)].assign(grade=frame["grade"].where(frame["grade"].notna(), np.nan))
-    model = make_model(base, kinds, seed=0, weighted=weighted)
+    model = make_model(base, Features.of(kinds, rows), seed=0, weighted=weighted)
     weight = np.linspace(0.5, 2, len(y)) if weighted else None
     with sklearn.config_context(enable_metadata_routing=weighted):
         clf = PlugIn(model, random_state=0).fit(rows, y, sample_weight=weight)

@@ -697,3 +697,16 @@ def test_a_report_cannot_be_changed(report):
         report.groups = ()
     with pytest.raises(AttributeError):
         report.gaps().records = ()
+
+
+def test_small_groups_are_left_out_and_counted():
+    rng = np.random.default_rng(0)
+    y, score = np.arange(60) % 2, rng.random(60)
+    by = ["big"] * 48 + ["five"] * 5 + ["four"] * 4 + ["three"] * 3
+    report = evaluate_group_selections(y, score, score > 0.5, {0.8: score > 0.2}, by, n_bootstrap=20, random_state=0)
+    shown = report.without_small_groups()
+    assert [(row["group"], row["n"]) for row in shown.rows()] == [("big", 48), ("five", 5), ("(all rows)", 60)]
+    assert (shown.n_hidden_groups, shown.n_hidden_rows) == (2, 7)
+    assert shown.rows() == [row for row in report.rows() if row["group"] not in ("four", "three")]
+    assert {row["n_groups"] for row in shown.gaps().rows()} <= {1, 2}
+    assert report.without_small_groups(4).without_small_groups().n_hidden_rows == 7

@@ -111,6 +111,16 @@ Threshold = Annotated[
 LowIsPositive = Annotated[
     bool, typer.Option("--low-is-positive", help="Low scores speak for the positive class, high ones against it.")
 ]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--separator", metavar="MARK", help="Stands between the values of a CSV file; by default the header shows it."
+    ),
+]
+Decimal = Annotated[str | None, typer.Option("--decimal", metavar="MARK", help="Decimal mark, . or a comma.")]
+Thousands = Annotated[
+    str | None, typer.Option("--thousands", metavar="MARK", help="Mark between thousands: , . ' _ or a space.")
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of splits, models and intervals.")]
 Jobs = Annotated[int, typer.Option("--jobs", help="Folds to fit at the same time; -1 for all cores.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -189,6 +199,9 @@ def fit(
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     seed: Seed = 0,
     jobs: Jobs = 1,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -200,8 +213,9 @@ def fit(
 
     def command(screen: Screen) -> dict[str, Any]:
         from aucross.cli.fit import FitOptions, run_fit  # noqa: PLC0415
+        from aucross.cli.numbers import number_format  # noqa: PLC0415
         from aucross.cli.schema import Roles  # noqa: PLC0415
-        from aucross.cli.tables import name_without_ending  # noqa: PLC0415
+        from aucross.cli.tables import check_separator, name_without_ending  # noqa: PLC0415
 
         options = FitOptions(
             data=data,
@@ -221,6 +235,8 @@ def fit(
             seed=seed,
             jobs=jobs,
             command=_spelled(context),
+            separator=check_separator(separator),
+            numbers=number_format(decimal, thousands),
         )
         return run_fit(options, screen)
 
@@ -235,6 +251,9 @@ def evaluate(
     coverage: CoverageOfModel = None,
     by: By = None,
     seed: Seed = 0,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -243,8 +262,19 @@ def evaluate(
 
     def command(screen: Screen) -> dict[str, Any]:
         from aucross.cli.evaluate import EvaluateOptions, run_evaluate  # noqa: PLC0415
+        from aucross.cli.numbers import number_format  # noqa: PLC0415
+        from aucross.cli.tables import check_separator  # noqa: PLC0415
 
-        return run_evaluate(EvaluateOptions(model, data, coverage, by, seed), screen)
+        options = EvaluateOptions(
+            model,
+            data,
+            coverage,
+            by,
+            seed,
+            separator=check_separator(separator),
+            numbers=number_format(decimal, thousands),
+        )
+        return run_evaluate(options, screen)
 
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
@@ -266,6 +296,9 @@ def predict(
         str | None,
         typer.Option("--id", metavar="COLUMN", help="Column that names the rows; by default that of the fit."),
     ] = None,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -276,9 +309,22 @@ def predict(
     """
 
     def command(screen: Screen) -> dict[str, Any]:
+        from aucross.cli.numbers import number_format  # noqa: PLC0415
         from aucross.cli.predict import PredictOptions, run_predict  # noqa: PLC0415
+        from aucross.cli.tables import check_separator  # noqa: PLC0415
 
-        return run_predict(PredictOptions(model, data, out, coverage, capacity, recalibrate, id_column), screen)
+        options = PredictOptions(
+            model,
+            data,
+            out,
+            coverage,
+            capacity,
+            recalibrate,
+            id_column,
+            separator=check_separator(separator),
+            numbers=number_format(decimal, thousands),
+        )
+        return run_predict(options, screen)
 
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
@@ -308,6 +354,9 @@ def compare(
     drop: Drop = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -316,7 +365,9 @@ def compare(
 
     def command(screen: Screen) -> dict[str, Any]:
         from aucross.cli.compare import CompareOptions, run_compare  # noqa: PLC0415
+        from aucross.cli.numbers import number_format  # noqa: PLC0415
         from aucross.cli.schema import Roles  # noqa: PLC0415
+        from aucross.cli.tables import check_separator  # noqa: PLC0415
 
         options = CompareOptions(
             data=data,
@@ -331,6 +382,8 @@ def compare(
             score=_given_score(score, threshold, low_is_positive),
             seed=seed,
             jobs=jobs,
+            separator=check_separator(separator),
+            numbers=number_format(decimal, thousands),
         )
         return run_compare(options, screen)
 
@@ -350,6 +403,9 @@ def report(
     coverage: CoverageOfModel = None,
     by: By = None,
     seed: Seed = 0,
+    separator: Separator = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -358,8 +414,21 @@ def report(
 
     def command(screen: Screen) -> dict[str, Any]:
         from aucross.cli.evaluate import EvaluateOptions, run_report  # noqa: PLC0415
+        from aucross.cli.numbers import number_format  # noqa: PLC0415
+        from aucross.cli.tables import check_separator  # noqa: PLC0415
 
-        return run_report(EvaluateOptions(model, data, coverage, by, seed, out, _spelled(context)), screen)
+        options = EvaluateOptions(
+            model,
+            data,
+            coverage,
+            by,
+            seed,
+            out,
+            _spelled(context),
+            separator=check_separator(separator),
+            numbers=number_format(decimal, thousands),
+        )
+        return run_report(options, screen)
 
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 

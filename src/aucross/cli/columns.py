@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aucross.cli.errors import CommandError
+from aucross.cli.numbers import MOSTLY, NumberFormat, other_marks
 from aucross.system.text import percent
 
 Kind = Literal["number", "boolean", "date", "category"]
@@ -29,14 +30,18 @@ Kind = Literal["number", "boolean", "date", "category"]
 # Spellings of a missing value, beside a blank one.
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 
-NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _CODE = r"^[+-]?0[0-9]"  # 007 is a name, 0.7 a number
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+)?Z?$"
-_DECIMAL_COMMA = r"^[+-]?[0-9.]*,[0-9]+$"
 _SECONDS_PER_DAY = 86_400.0
+_AS_USUAL = NumberFormat()
 
-# From this share on, text among numbers is more likely a slip than a category.
-_MOSTLY = 0.9
+# Text of more different values than this is no column of categories by its looks: it is read as such only if it can
+# be neither numbers nor identifiers.
+_FEW_CATEGORIES = 20
+# Text with a value of its own for more than this share of its rows names the rows.
+_NEARLY_UNIQUE = 0.5
+# Whole numbers of so many digits, nearly all different, may be account numbers.
+_DIGITS_OF_AN_ACCOUNT = 8
 
 
 @dataclass(frozen=True)
@@ -47,10 +52,10 @@ class Inferred:
     note: str | None = None
 
 
-def infer_kind(name: str, values: pa.ChunkedArray) -> Inferred:
-    """Decide what the values of a training column are."""
+def infer_kind(name: str, values: pa.ChunkedArray, numbers: NumberFormat = _AS_USUAL) -> Inferred:
+    """Decide what the values of a training column are; refuse what would be misread."""
     if is_text(values.type):
-        return _infer_from_text(name, values)
+        return _infer_from_text(name, values, numbers)
     if pa.types.is_boolean(values.type):
         return Inferred("boolean")
     if _is_numeric(values.type):
@@ -70,13 +75,13 @@ def _has_values(values: pa.ChunkedArray) -> bool:
     return (as_text(values) if is_text(values.type) else values).drop_null().length() > 0
 
 
-def check_is_score(name: str, values: pa.ChunkedArray) -> None:
+def check_is_score(name: str, values: pa.ChunkedArray, numbers: NumberFormat = _AS_USUAL) -> None:
     """Refuse a column that holds anything but numbers, or none at all."""
     if not _has_values(values):
         raise CommandError(f"--score: column {name!r} has no values at all; name another column")
-    given, converted = _converted(values, "number")
+    given, converted = _converted(values, "number", numbers)
     if converted is None:
-        misfit = _misfit(given, "number")
+        misfit = _misfit(given, "number", numbers)
         raise CommandError(
             f"--score: column {name!r} must hold numbers, {misfit}; name another column, or leave such values blank"
         )
@@ -105,39 +110,52 @@ def as_text(values: Any) -> Any:
     return pc.if_else(missing, pa.scalar(None, pa.string()), text)
 
 
-def _infer_from_text(name: str, values: pa.ChunkedArray) -> Inferred:
+def _infer_from_text(name: str, values: pa.ChunkedArray, numbers: NumberFormat) -> Inferred:
     text = as_text(values).drop_null()
     distinct = text.unique()
     if pc.all(pc.is_in(pc.utf8_lower(distinct), value_set=pa.array(["true", "false"]))).as_py():
         return Inferred("boolean")
-    is_number = pc.match_substring_regex(text, NUMBER)
+    is_number = numbers.are_numbers(text)
     is_code = pc.any(pc.match_substring_regex(distinct, _CODE)).as_py()
     if pc.all(is_number).as_py() and not is_code:
-        return _unless_it_counts_rows(name, text.cast(pa.float64()))
+        return _unless_it_counts_rows(name, numbers.to_floats(text))
     if pc.all(pc.match_substring_regex(distinct, _DATE)).as_py() and _days(distinct) is not None:
         return _as_date(name)
-    if note := _note_on_numbers(name, text, is_number):
-        return Inferred("category", note)
+    if note := _note_on_numbers(text, is_number, numbers):
+        if len(distinct) > _FEW_CATEGORIES:
+            raise CommandError(f"column {name!r} {note}, or leave the column out with --drop {shlex.quote(name)}")
+        return Inferred("category", f"column {name!r} is read as categories; it {note} to have numbers")
     if len(distinct) == len(text) > 1:
         return Inferred(None, f"column {name!r} is left out: its text is different in every row, as in an identifier")
+    _check_names_no_rows(name, len(distinct), len(text))
     return Inferred("category")
 
 
-def _note_on_numbers(name: str, text: pa.ChunkedArray, is_number: pa.ChunkedArray) -> str | None:
-    """Say so where categories were probably meant as numbers."""
-    share = pc.mean(is_number.cast(pa.float64())).as_py()
-    if _MOSTLY <= share < 1:
-        odd = text.filter(pc.invert(is_number))[0].as_py()
-        return (
-            f"column {name!r} is read as categories because of values such as {odd!r}, though {percent(share)} of it "
-            "are numbers; leave such values blank to have numbers"
-        )
-    if pc.mean(pc.match_substring_regex(text, _DECIMAL_COMMA).cast(pa.float64())).as_py() >= _MOSTLY:
-        return (
-            f"column {name!r} is read as categories, though its values look like numbers with a comma, such as "
-            f"{text[0].as_py()!r}; write a decimal point and no other marks to have numbers"
-        )
+def _note_on_numbers(text: pa.ChunkedArray, is_number: pa.ChunkedArray, numbers: NumberFormat) -> str | None:
+    """What is wrong where categories were probably meant as numbers, and the remedy."""
+    odd = text.filter(pc.invert(is_number))
+    if not len(odd):
+        return None
+    value = _shown(odd[0].as_py())
+    if remedy := other_marks(text, numbers):
+        return f"holds numbers with marks, such as {value}; {remedy}"
+    if (share := 1 - len(odd) / len(text)) >= MOSTLY:
+        return f"holds text such as {value}, though {percent(share)} of it are numbers; leave such values blank"
     return None
+
+
+def _check_names_no_rows(name: str, n_distinct: int, n_rows: int) -> None:
+    """Refuse names, account numbers and free text: they say who a row is, and would be kept in the model."""
+    if n_distinct > max(_FEW_CATEGORIES, _NEARLY_UNIQUE * n_rows):
+        raise CommandError(
+            f"column {name!r} looks like an identifier: {n_distinct:,} different texts in {n_rows:,} rows; name the "
+            f"rows by it with --id {shlex.quote(name)}, or leave it out with --drop {shlex.quote(name)}"
+        )
+
+
+def _shown(value: str, longest: int = 40) -> str:
+    """A value in an error, which is no place for whole texts."""
+    return repr(value if len(value) <= longest else f"{value[: longest - 3]}...")
 
 
 def _unless_it_counts_rows(name: str, values: pa.ChunkedArray) -> Inferred:
@@ -150,7 +168,25 @@ def _unless_it_counts_rows(name: str, values: pa.ChunkedArray) -> Inferred:
         numbers = values.cast(pa.float64()).to_numpy()
         if np.array_equal(numbers, np.floor(numbers)):
             return Inferred(None, f"column {name!r} is left out: it numbers the rows")
-    return Inferred("number")
+    return Inferred("number", _note_on_accounts(name, values))
+
+
+def _note_on_accounts(name: str, values: pa.ChunkedArray) -> str | None:
+    """Say so where whole numbers may name the rows: long, of one length, and nearly all different."""
+    numbers = values.drop_null()
+    ends = pc.min_max(numbers).as_py()
+    if len(numbers) <= _FEW_CATEGORIES or not 10 ** (_DIGITS_OF_AN_ACCOUNT - 1) <= ends["min"] <= ends["max"] < 1e18:
+        return None
+    is_one_length = len(str(int(ends["min"]))) == len(str(int(ends["max"])))
+    if not is_one_length or len(numbers.unique()) <= MOSTLY * len(numbers):
+        return None
+    floats = numbers.cast(pa.float64()).to_numpy()
+    if not np.array_equal(floats, np.floor(floats)):
+        return None
+    return (
+        f"column {name!r} is used as a number, but looks like account numbers: whole, long and nearly all different; "
+        f"--id {shlex.quote(name)} or --drop {shlex.quote(name)} leaves it out"
+    )
 
 
 def _as_date(name: str) -> Inferred:
@@ -158,7 +194,7 @@ def _as_date(name: str) -> Inferred:
     return Inferred("date", f"column {name!r} holds dates and is used as days since 1970; {option} leaves it out")
 
 
-def convert(name: str, values: Any, kind: Kind, first_row: int = 0) -> NDArray[Any]:
+def convert(name: str, values: Any, kind: Kind, first_row: int = 0, numbers: NumberFormat = _AS_USUAL) -> NDArray[Any]:
     """Values of a column as the model gets them, refusing those that do not fit the kind seen in training.
 
     Parameters
@@ -171,21 +207,23 @@ def convert(name: str, values: Any, kind: Kind, first_row: int = 0) -> NDArray[A
         What the column was in training.
     first_row : int, default=0
         Number of the first row in its file, for the error.
+    numbers : NumberFormat, optional
+        How numbers are written in text.
 
     Returns
     -------
     ndarray of shape (n,)
         float64, or objects (text and NaN) for categories.
     """
-    given, converted = _converted(values, kind)
+    given, converted = _converted(values, kind, numbers)
     if converted is None:
-        misfit = _misfit(given, kind, first_row)
-        remedy = _REMEDY_OF_TYPE if "of type" in misfit else _REMEDY
+        misfit = _misfit(given, kind, numbers, first_row)
+        remedy = _remedy(given, kind, numbers)
         raise CommandError(f"column {name!r} must hold {_EXPECTED[kind]}, as in training, {misfit}; {remedy}")
     return converted
 
 
-def _converted(values: Any, kind: Kind) -> tuple[Any, NDArray[Any] | None]:
+def _converted(values: Any, kind: Kind, numbers: NumberFormat) -> tuple[Any, NDArray[Any] | None]:
     """The values, of text the trimmed one, and what they are converted to; None if one of them does not fit."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -193,18 +231,17 @@ def _converted(values: Any, kind: Kind) -> tuple[Any, NDArray[Any] | None]:
         values = values.cast(pa.string())
     text = as_text(values) if is_text(values.type) else None
     given = values if text is None else text
-    return given, _CONVERSIONS[kind](given, text is not None)
+    return given, _CONVERSIONS[kind](given, text is not None, numbers)
 
 
-def _to_numbers(values: Any, is_from_text: bool) -> NDArray[np.float64] | None:
+def _to_numbers(values: Any, is_from_text: bool, numbers: NumberFormat) -> NDArray[np.float64] | None:
     if not (is_from_text or _is_numeric(values.type) or pa.types.is_boolean(values.type)):
         return None
     try:
-        numbers = values.cast(pa.float64())
+        floats = _floats(numbers.to_floats(values) if is_from_text else values)
     except pa.ArrowInvalid:
         return None
-    numbers = _floats(numbers)
-    return None if np.isinf(numbers).any() else numbers
+    return None if np.isinf(floats).any() else floats
 
 
 def _floats(values: Any) -> NDArray[np.float64]:
@@ -212,17 +249,17 @@ def _floats(values: Any) -> NDArray[np.float64]:
     return np.asarray(pc.fill_null(values.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False))
 
 
-def _to_booleans(values: Any, is_from_text: bool) -> NDArray[np.float64] | None:
+def _to_booleans(values: Any, is_from_text: bool, numbers: NumberFormat) -> NDArray[np.float64] | None:
     if is_from_text:
         lower = pc.utf8_lower(values)
         is_true, is_false = (pc.is_in(lower, value_set=pa.array(words)) for words in (["true", "1"], ["false", "0"]))
         known = pc.or_(pc.or_(is_true, is_false), values.is_null())
         return _floats(pc.if_else(values.is_null(), None, is_true)) if pc.all(known).as_py() is not False else None
-    numbers = _to_numbers(values, is_from_text)
-    return numbers if numbers is not None and np.isin(numbers[~np.isnan(numbers)], (0.0, 1.0)).all() else None
+    floats = _to_numbers(values, is_from_text, numbers)
+    return floats if floats is not None and np.isin(floats[~np.isnan(floats)], (0.0, 1.0)).all() else None
 
 
-def _to_days(values: Any, is_from_text: bool) -> NDArray[np.float64] | None:
+def _to_days(values: Any, is_from_text: bool, _numbers: NumberFormat) -> NDArray[np.float64] | None:
     if is_from_text or (pa.types.is_temporal(values.type) and not _is_span(values.type)):
         return _days(values)
     return None
@@ -239,7 +276,7 @@ def _days(values: Any) -> NDArray[np.float64] | None:
     return _floats(moments.cast(pa.int64())) / (1e6 * _SECONDS_PER_DAY)
 
 
-def _to_categories(values: Any, is_from_text: bool) -> NDArray[Any] | None:
+def _to_categories(values: Any, is_from_text: bool, _numbers: NumberFormat) -> NDArray[Any] | None:
     if not is_from_text:
         if not (pa.types.is_integer(values.type) or pa.types.is_boolean(values.type)):
             return None
@@ -267,15 +304,22 @@ _REMEDY = "correct the file, or leave the value blank if it is missing"
 _REMEDY_OF_TYPE = "write the file with the types of the training data"
 
 
-def _misfit(values: Any, kind: Kind, first_row: int = 0) -> str:
+def _remedy(values: Any, kind: Kind, numbers: NumberFormat) -> str:
+    if not is_text(values.type):
+        return _REMEDY_OF_TYPE if not _is_numeric(values.type) or kind in ("date", "category") else _REMEDY
+    marks = other_marks(values.drop_null(), numbers) if kind == "number" else None
+    return marks or _REMEDY
+
+
+def _misfit(values: Any, kind: Kind, numbers: NumberFormat, first_row: int = 0) -> str:
     """Name the first value that does not fit, or the type if none does."""
     if is_text(values.type):
         for row, value in enumerate(values.to_pylist()):
-            if value is not None and _CONVERSIONS[kind](pa.array([value]), True) is None:
-                return f"got {value!r} in row {first_row + row}"
+            if value is not None and _CONVERSIONS[kind](pa.array([value]), True, numbers) is None:
+                return f"got {_shown(value)} in row {first_row + row}"
     if _is_numeric(values.type) and kind in ("number", "boolean"):
-        numbers = _floats(values)
-        wrong = np.isinf(numbers) if kind == "number" else ~np.isin(numbers, (0.0, 1.0)) & ~np.isnan(numbers)
+        floats = _floats(values)
+        wrong = np.isinf(floats) if kind == "number" else ~np.isin(floats, (0.0, 1.0)) & ~np.isnan(floats)
         row = int(np.argmax(wrong))
-        return f"got {numbers[row]:g} in row {first_row + row}"
+        return f"got {floats[row]:g} in row {first_row + row}"
     return f"got values of type {values.type}"

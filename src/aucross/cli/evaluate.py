@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aucross.cli.numbers import NumberFormat
 from aucross.cli.reports import check_report, report_path, write_model_report
 from aucross.cli.results import conclusion, coverages_with, evaluate, show_evaluation, show_groups
 from aucross.cli.schema import LabelledRows, Schema
@@ -26,6 +27,8 @@ class EvaluateOptions:
     seed: int = 0
     out: Path | None = None
     command: str | None = None
+    separator: str | None = None
+    numbers: NumberFormat | None = None
 
 
 def run_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
@@ -73,6 +76,6 @@ def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
 
 def _read(options: EvaluateOptions, screen: Screen) -> tuple[Any, Schema, LabelledRows, float]:
     check_coverage_option(options.coverage)
-    clf, schema, _ = load_model(options.model)
-    rows = read_test_rows(options.data, schema, screen, by=options.by).scored_by(clf)
+    clf, schema = load_model(options.model, options.numbers)
+    rows = read_test_rows(options.data, schema, screen, by=options.by, separator=options.separator).scored_by(clf)
     return clf, schema, rows, clf.coverage if options.coverage is None else options.coverage

@@ -84,7 +84,7 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
         "conclusion": conclusion(evaluation, options.coverage, is_weighted=test.weight is not None),
         "review_band": _review_band(options, clf),
     }
-    save_model(clf, options.out, schema, **facts, categories=_categories(schema, fitted_on))
+    save_model(clf, options.out, schema, **facts, n_categories=_n_categories(schema, fitted_on))
     show_evaluation(screen, evaluation, f"{len(test):,} test rows ({options.split})", options.coverage)
     groups = show_groups(screen, clf, test, options.by, coverage=options.coverage, seed=options.seed)
     report = _report(options, clf, schema, test, screen, evaluation=everywhere)
@@ -113,13 +113,10 @@ def _review_band(options: FitOptions, clf: Any) -> list[float] | None:
     return sorted(clf.estimator_.column_value([band.lower, band.upper]).tolist())
 
 
-def _categories(schema: Schema, rows: LabelledRows) -> dict[str, list[str]]:
-    """The categories of each column, the most frequent first, as many as one might want to look at."""
+def _n_categories(schema: Schema, rows: LabelledRows) -> dict[str, int]:
+    """How many different values each column of categories has; which ones is nobody's business who has the file."""
     names = [name for name, kind in schema.columns.items() if kind == "category"]
-    return {name: rows.X[name].value_counts().index[:_CATEGORIES_TO_KEEP].tolist() for name in names}
-
-
-_CATEGORIES_TO_KEEP = 100
+    return {name: int(rows.X[name].nunique()) for name in names}
 
 
 def _report(

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from aucross.cli.columns import NUMBER, as_text
+from aucross.cli.columns import as_text
 from aucross.cli.errors import CommandError, listed
+from aucross.cli.numbers import NumberFormat
 
 # Labels that say themselves which of them is the positive one.
 _NEGATIVE_AND_POSITIVE = ({"0", "1"}, {"False", "True"})
@@ -34,7 +35,7 @@ def spelling(label: str) -> str:
     if label.casefold() in ("true", "false"):
         return label.capitalize()
     is_code = re.match(r"[+-]?0[0-9]", label) is not None
-    if re.match(NUMBER, label) and not is_code and float(label).is_integer():
+    if re.match(NumberFormat().pattern, label) and not is_code and float(label).is_integer():
         return str(int(float(label)))
     return label
 

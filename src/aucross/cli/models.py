@@ -6,10 +6,11 @@ columns of the training table, numbers as floats and categories as text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn import config_context, get_config
@@ -26,12 +27,45 @@ from aucross.cli.names import Answer, Base, GivenScore, Method
 from aucross.cli.schema import LabelledRows
 from aucross.estimators import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross
 
-Columns = Mapping[str, Kind]
+if TYPE_CHECKING:
+    import pandas as pd
 
-# Rarer categories than the first so many become one: scikit-learn's gradient boosting knows at most 255, and a linear
-# model has a coefficient for each.
+# Rarer categories than the first so many count as missing or as none: scikit-learn's gradient boosting knows at most
+# 255, and a linear model has a coefficient for each.
 _MOST_CATEGORIES = 254
 _MOST_INDICATORS = 50
+# So do categories of fewer rows: a model file keeps its categories, and must not keep what names single people.
+_LEAST_ROWS = 5
+
+
+@dataclass(frozen=True)
+class Features:
+    """The columns that a model reads: names of numbers, and names of categories with the values that it will know."""
+
+    numbers: Sequence[str]
+    categories: Mapping[str, Sequence[str]]  # the most frequent first
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Kind], rows: pd.DataFrame) -> Features:
+        """Look for the categories that enough of the rows have; a column without one says nothing to a model."""
+        categories = {name: _frequent(rows[name]) for name, kind in columns.items() if kind == "category"}
+        known = {name: values for name, values in categories.items() if values}
+        numbers = [name for name in columns if name not in categories]
+        if not numbers and not known:
+            raise CommandError(
+                f"no column is left to learn from: no category has {_LEAST_ROWS} rows; add rows or other columns"
+            )
+        return cls(numbers, known)
+
+    def most_frequent(self, most: int) -> list[list[str]]:
+        """Categories of each column, at most so many, in the order of the alphabet."""
+        return [sorted(values[:most]) for values in self.categories.values()]
+
+
+def _frequent(column: pd.Series[Any]) -> list[str]:
+    counts = column.value_counts()
+    return counts.index[counts >= _LEAST_ROWS].tolist()[:_MOST_CATEGORIES]
+
 
 _CLASSES: Mapping[Method, Any] = {
     Method.AUCROSS: AUCross,
@@ -44,7 +78,7 @@ _LIBRARIES = {Base.LIGHTGBM: "lightgbm", Base.XGBOOST: "xgboost"}
 
 
 def make_classifier(
-    method: Method, answer: Answer, columns: Columns, *, coverage: float, seed: int, jobs: int, weighted: bool = False
+    method: Method, answer: Answer, features: Features, *, coverage: float, seed: int, jobs: int, weighted: bool = False
 ) -> Any:
     """A selective classifier for a table with the given columns, not yet fitted.
 
@@ -52,8 +86,8 @@ def make_classifier(
     ----------
     method, answer : Method, and Base or GivenScore
         What selects, and what answers.
-    columns : dict of str to kind
-        The features.
+    features : Features
+        The columns, and their categories.
     coverage : float
         Share of rows to decide automatically by default.
     seed : int
@@ -68,11 +102,11 @@ def make_classifier(
     if method.cross_fits:
         parameters["n_jobs"] = jobs
     if method is Method.GATE:
-        parameters["gate"] = make_model(Base.HGB, columns, seed=seed, weighted=weighted)
+        parameters["gate"] = make_model(Base.HGB, features, seed=seed, weighted=weighted)
     if isinstance(answer, GivenScore):
         model = make_score_column(answer, weighted=weighted)
     else:
-        model = make_model(answer, columns, seed=seed, jobs=base_jobs, weighted=weighted)
+        model = make_model(answer, features, seed=seed, jobs=base_jobs, weighted=weighted)
     return _CLASSES[method](model, **parameters)
 
 
@@ -83,11 +117,11 @@ def make_score_column(score: GivenScore, *, weighted: bool = False) -> ScoreColu
         return model.set_fit_request(sample_weight=True) if weighted else model
 
 
-def make_model(base: Base, columns: Columns, *, seed: int, jobs: int = 1, weighted: bool = False) -> Pipeline:
+def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weighted: bool = False) -> Pipeline:
     """A base model behind the encoding that it needs."""
     check_installed(base)
     with _routing(weighted):
-        encode, model = _MAKERS[base](columns, seed, jobs)
+        encode, model = _MAKERS[base](features, seed, jobs)
         if weighted:
             model.set_fit_request(sample_weight=True)
         return Pipeline([("encode", encode), ("model", model)])
@@ -119,64 +153,64 @@ def check_installed(base: Base) -> None:
         )
 
 
-def _split(columns: Columns) -> tuple[list[str], list[str]]:
-    """Names of the categories and of the other columns."""
-    categories = [name for name, kind in columns.items() if kind == "category"]
-    return categories, [name for name in columns if name not in set(categories)]
-
-
-def _codes_and_numbers(columns: Columns) -> ColumnTransformer:
+def _codes_and_numbers(features: Features) -> ColumnTransformer:
     """Numbers as they are, after a code for each category; missing and unseen ones are missing, as trees like it."""
-    categories, numbers = _split(columns)
     code = OrdinalEncoder(
-        handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=_MOST_CATEGORIES, dtype=np.float64
+        categories=features.most_frequent(_MOST_CATEGORIES),
+        handle_unknown="use_encoded_value",
+        unknown_value=np.nan,
+        dtype=np.float64,
     )
-    return ColumnTransformer([("categories", code, categories), ("numbers", "passthrough", numbers)])
+    return ColumnTransformer(
+        [("categories", code, list(features.categories)), ("numbers", "passthrough", list(features.numbers))]
+    )
 
 
-def _hgb(columns: Columns, seed: int, _jobs: int) -> tuple[ColumnTransformer, Any]:
-    n_categories = len(_split(columns)[0])
+def _hgb(features: Features, seed: int, _jobs: int) -> tuple[ColumnTransformer, Any]:
+    n_categories = len(features.categories)
     model = HistGradientBoostingClassifier(
         categorical_features=list(range(n_categories)) if n_categories else None, random_state=seed
     )
-    return _codes_and_numbers(columns), model
+    return _codes_and_numbers(features), model
 
 
-def _lightgbm(columns: Columns, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
+def _lightgbm(features: Features, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
     from lightgbm import LGBMClassifier  # noqa: PLC0415  (optional)
 
-    return _codes_and_numbers(columns), LGBMClassifier(random_state=seed, n_jobs=jobs, verbose=-1)
+    return _codes_and_numbers(features), LGBMClassifier(random_state=seed, n_jobs=jobs, verbose=-1)
 
 
-def _xgboost(columns: Columns, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
+def _xgboost(features: Features, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
     from xgboost import XGBClassifier  # noqa: PLC0415  (optional)
 
-    categories, numbers = _split(columns)
-    types = ["c"] * len(categories) + ["q"] * len(numbers)
-    return _codes_and_numbers(columns), XGBClassifier(
+    types = ["c"] * len(features.categories) + ["q"] * len(features.numbers)
+    return _codes_and_numbers(features), XGBClassifier(
         random_state=seed, n_jobs=jobs, enable_categorical=True, feature_types=types
     )
 
 
-def _forest(columns: Columns, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
+def _forest(features: Features, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
     # Leaves of a single row would give scores of 0 and 1, and bands need scores that differ; files stay small, too.
     model = RandomForestClassifier(n_estimators=100, min_samples_leaf=20, random_state=seed, n_jobs=jobs)
-    return _codes_and_numbers(columns), model
+    return _codes_and_numbers(features), model
 
 
-def _logistic(columns: Columns, seed: int, _jobs: int) -> tuple[ColumnTransformer, Any]:
-    categories, numbers = _split(columns)
-    indicators = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=_MOST_INDICATORS)
+def _logistic(features: Features, seed: int, _jobs: int) -> tuple[ColumnTransformer, Any]:
+    known = [[*values, np.nan] for values in features.most_frequent(_MOST_INDICATORS)]  # missing says something, too
+    indicators = OneHotEncoder(categories=known, handle_unknown="ignore")
     scaler = StandardScaler()
     if get_config()["enable_metadata_routing"]:
         scaler.set_fit_request(sample_weight=False)
     # A column without values in a fold stays, so that all folds have the same columns.
-    scaled = Pipeline([("impute", SimpleImputer(strategy="median", keep_empty_features=True)), ("scale", scaler)])
-    encode = ColumnTransformer([("categories", indicators, categories), ("numbers", scaled, numbers)])
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True)
+    scaled = Pipeline([("impute", imputer), ("scale", scaler)])
+    encode = ColumnTransformer(
+        [("categories", indicators, list(features.categories)), ("numbers", scaled, list(features.numbers))]
+    )
     return encode, LogisticRegression(max_iter=1000, random_state=seed)
 
 
-_MAKERS: Mapping[Base, Callable[[Columns, int, int], tuple[ColumnTransformer, Any]]] = {
+_MAKERS: Mapping[Base, Callable[[Features, int, int], tuple[ColumnTransformer, Any]]] = {
     Base.HGB: _hgb,
     Base.LIGHTGBM: _lightgbm,
     Base.XGBOOST: _xgboost,

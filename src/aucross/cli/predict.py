@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from aucross.cli.deciding import Ids, TableDecisions
 from aucross.cli.errors import UsageError
 from aucross.cli.labels import output_labels
+from aucross.cli.numbers import NumberFormat
 from aucross.cli.output import check_writable, n_marked, table_writer
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
@@ -32,14 +33,16 @@ class PredictOptions:
     capacity: int | None = None
     recalibrate: bool = False
     id: str | None = None
+    separator: str | None = None
+    numbers: NumberFormat | None = None
 
 
 def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
     """Decide on every row of a table; return what the JSON document says."""
     started = time.perf_counter()
     _check(options)
-    clf, schema, _ = load_model(options.model)
-    table = open_table(options.data)
+    clf, schema = load_model(options.model, options.numbers)
+    table = open_table(options.data, options.separator)
     schema.check_columns(table, screen.note)
     decisions = TableDecisions(
         clf,

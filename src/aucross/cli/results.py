@@ -11,6 +11,7 @@ import numpy as np
 from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
 from aucross.evaluation import SelectiveEvaluation, evaluate_groups, evaluate_selective
+from aucross.report.group_tables import hidden_groups_sentence
 from aucross.system.text import exact_percent, percent
 
 # The paper's coverages, and all rows to compare with.
@@ -138,7 +139,9 @@ def show_groups(
         sample_weight=rows.weight,
         confidence_level=CONFIDENCE,
         random_state=seed,
-    )
+    ).without_small_groups()
+    if hidden := hidden_groups_sentence(evaluation):
+        screen.note(f"--by: {hidden}")
     found = evaluation.rows()
     cells = [
         [str(row["group"]), f"{row['n']:,}", *(_with_interval(row, name) for name in _GROUP_COLUMNS)] for row in found

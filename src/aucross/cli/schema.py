@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from aucross.cli.columns import Kind, as_text, check_has_values, check_is_score, convert, infer_kind
 from aucross.cli.errors import CommandError, UsageError, listed
 from aucross.cli.labels import choose_labels, is_positive, label_text
+from aucross.cli.numbers import NumberFormat
 from aucross.cli.tables import TableFile
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 Note = Callable[[str], None]
 
 _MOST_RESULT_GROUPS = 100
+_AS_USUAL = NumberFormat()
 _CLOCKS: tuple[Kind, ...] = ("number", "date")
 
 
@@ -72,6 +75,8 @@ class Schema:
         Columns that the model does not use.
     score : str, optional
         The feature that holds the score, where no model was trained. Rows without it cannot be decided on.
+    numbers : NumberFormat
+        How numbers are written in text.
     """
 
     columns: Mapping[str, Kind]
@@ -79,6 +84,7 @@ class Schema:
     roles: Roles
     left_out: tuple[str, ...] = field(default=())
     score: str | None = None
+    numbers: NumberFormat = _AS_USUAL
 
     def to_metadata(self) -> dict[str, Any]:
         """The schema as it is kept with the model."""
@@ -88,25 +94,38 @@ class Schema:
             "roles": asdict(self.roles),
             "left_out": list(self.left_out),
             "score": self.score,
+            "numbers": self.numbers.to_metadata(),
         }
 
     @classmethod
-    def from_metadata(cls, metadata: Mapping[str, Any]) -> Schema:
-        """The schema that was kept with a model."""
+    def from_metadata(cls, metadata: Mapping[str, Any], path: Path) -> Schema:
+        """The schema that was kept with a model, refused where a file says anything else in its place."""
         try:
             labels = metadata["labels"]
-            return cls(
+            schema = cls(
                 metadata["columns"],
                 (labels["negative"], labels["positive"]),
                 Roles(**metadata["roles"]),
                 tuple(metadata["left_out"]),
                 metadata["score"],
+                NumberFormat(**metadata["numbers"]),
             )
-        except (KeyError, TypeError):
+            schema._check()
+        except (KeyError, TypeError, AttributeError, UsageError):
             raise CommandError(
-                "the model was not made by `aucross fit` and does not say which columns it reads; fit it there, or "
-                "use it from Python"
+                f"{path} was not made by `aucross fit` and does not say which columns the model reads; fit it there, "
+                "or use it from Python"
             ) from None
+        return schema
+
+    def _check(self) -> None:
+        """Raise a TypeError where a part is not what its type says: it comes from a file."""
+        names = [*self.columns, *self.labels, *self.left_out, *self.roles.named, *self.numbers.to_metadata().values()]
+        is_named = self.score is None or self.score in self.columns
+        if not all(isinstance(name, str) for name in names) or len(set(self.labels)) < 2 or not is_named:
+            raise TypeError("names must be text")
+        if not self.columns or not all(kind in get_args(Kind) for kind in self.columns.values()):
+            raise TypeError("columns must be of a known kind")
 
     def check_columns(self, table: TableFile, note: Note) -> None:
         """Refuse a table that lacks features of the training data; mention what is not used."""
@@ -136,6 +155,7 @@ def learn_schema(
     note: Note,
     score: str | None = None,
     with_other_columns: bool = True,
+    numbers: NumberFormat = _AS_USUAL,
 ) -> Schema:
     """Decide what each column of the training table is; a column may hold the score, beside the others or alone."""
     roles.check(table, drop)
@@ -144,12 +164,12 @@ def learn_schema(
     labels = choose_labels(roles.target, label_text(rows[roles.target]), positive)
     columns: dict[str, Kind] = {}
     if score is not None:
-        check_is_score(score, rows[score])
+        check_is_score(score, rows[score], numbers)
         columns[score] = "number"
     features = [name for name in table.names if name not in {*roles.named, *drop, score}]
     for name in features if with_other_columns else ():
         check_has_values(name, rows[name])
-        inferred = infer_kind(name, rows[name])
+        inferred = infer_kind(name, rows[name], numbers)
         if inferred.note:
             note(inferred.note)
         if inferred.kind is not None:
@@ -157,14 +177,16 @@ def learn_schema(
     if not columns:
         raise CommandError(f"{table.path.name} has no column left to learn from; drop fewer, or add some")
     left_out = tuple(name for name in table.names if name not in {*columns, *roles.named})
-    return Schema(columns, labels, roles, left_out, score)
+    return Schema(columns, labels, roles, left_out, score, numbers)
 
 
 def features_of(rows: pa.Table | pa.RecordBatch, schema: Schema, first_row: int = 0) -> pd.DataFrame:
     """The features as the model gets them."""
     import pandas as pd  # noqa: PLC0415  (slow to import, and not needed for --help)
 
-    values = {name: convert(name, rows.column(name), kind, first_row) for name, kind in schema.columns.items()}
+    values = {
+        name: convert(name, rows.column(name), kind, first_row, schema.numbers) for name, kind in schema.columns.items()
+    }
     # Objects on purpose: newer versions would make text columns of a type that older ones do not have.
     return pd.DataFrame(
         {name: pd.Series(column, dtype=column.dtype, copy=False) for name, column in values.items()}, copy=False
@@ -217,9 +239,9 @@ def labelled_rows(
     labelled = LabelledRows(
         features_of(rows, schema),
         is_positive(roles.target, labels, schema.labels),
-        _weights(rows, roles.weight),
+        _weights(rows, roles.weight, schema.numbers),
         _names(rows, roles.group, "--group"),
-        _times(rows, roles.time),
+        _times(rows, roles.time, schema.numbers),
         _result_groups(rows, by),
     )
     return labelled if schema.score is None else _with_score(labelled, schema.score, note)
@@ -234,10 +256,10 @@ def _with_score(rows: LabelledRows, score: str, note: Note) -> LabelledRows:
     return rows.take(np.flatnonzero(has_score))
 
 
-def _weights(rows: pa.Table, name: str | None) -> NDArray[np.float64] | None:
+def _weights(rows: pa.Table, name: str | None, numbers: NumberFormat) -> NDArray[np.float64] | None:
     if name is None or name not in rows.column_names:
         return None
-    weights = convert(name, rows[name], "number")
+    weights = convert(name, rows[name], "number", numbers=numbers)
     wrong = ~(weights >= 0)  # also where it is missing
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -249,12 +271,12 @@ def _weights(rows: pa.Table, name: str | None) -> NDArray[np.float64] | None:
     return weights
 
 
-def _times(rows: pa.Table, name: str | None) -> NDArray[np.float64] | None:
+def _times(rows: pa.Table, name: str | None, numbers: NumberFormat) -> NDArray[np.float64] | None:
     if name is None or name not in rows.column_names:
         return None
     for kind in _CLOCKS:
         try:
-            times = convert(name, rows[name], kind)
+            times = convert(name, rows[name], kind, numbers=numbers)
         except CommandError:
             continue
         if not np.isnan(times).any():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import sklearn
 
 import aucross
 from aucross.cli.errors import CommandError
+from aucross.cli.numbers import NumberFormat
 from aucross.cli.schema import Schema
+from aucross.cli.tables import check_readable, is_table
 from aucross.deploy import load, read_metadata, save
 from aucross.system.text import json_ready
 
@@ -50,12 +53,22 @@ def save_model(clf: Any, path: Path, schema: Schema, **facts: Any) -> None:
     save(clf, path, metadata=metadata, key=signing_key())
 
 
-def load_model(path: Path) -> tuple[Any, Schema, dict[str, Any]]:
-    """The classifier, its schema, and all that was kept with them."""
-    if not path.exists():
-        raise CommandError(f"there is no model file {path}; make one with `aucross fit`")
-    if path.is_dir():
-        raise CommandError(f"{path} is a folder; name the model file in it")
+def load_model(path: Path, numbers: NumberFormat | None = None) -> tuple[Any, Schema]:
+    """The classifier, and what its tables look like; numbers are written as at the fit if nothing else is said."""
+    if is_table(path):
+        raise CommandError(f"{path} is a table, and the model comes first; `aucross fit` makes one of a table")
+    check_readable(path, "model file")
     key = signing_key()
-    metadata = dict(read_metadata(path, key=key))
-    return load(path, key=key), Schema.from_metadata(metadata), metadata
+    schema = Schema.from_metadata(read_metadata(path, key=key), path)
+    clf = load(path, key=key)
+    _check_fits(clf, schema, path)
+    return clf, schema if numbers is None else replace(schema, numbers=numbers)
+
+
+def _check_fits(clf: Any, schema: Schema, path: Path) -> None:
+    """Refuse a classifier that was not fitted on the columns that the file names."""
+    names = getattr(clf, "feature_names_in_", None)
+    if list(clf.classes_) != [0, 1] or names is None or list(names) != list(schema.columns):
+        raise CommandError(
+            f"{path}: its classifier was not fitted on the columns that it names; make it anew with `aucross fit`"
+        )

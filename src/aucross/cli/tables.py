@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import re
+import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +22,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from aucross.cli.errors import CommandError, listed, nearest, one_line
+from aucross.cli.errors import CommandError, UsageError, listed, nearest, one_line
 
 Format = Literal["csv", "parquet"]
 
@@ -74,6 +77,44 @@ def format_of(path: Path) -> Format:
     )
 
 
+def is_table(path: Path) -> bool:
+    """Whether the ending of a file's name is that of a table."""
+    return path.name.lower().endswith(tuple(ENDINGS))
+
+
+def check_separator(separator: str | None) -> str | None:
+    """The separator that was asked for, None for the one that the header shows."""
+    if separator is None:
+        return None
+    separator = {"tab": "\t", "\\t": "\t"}.get(separator.lower(), separator)
+    if len(separator) != 1 or not separator.isascii() or separator.isalnum() or separator in '"\r\n\0':
+        raise UsageError(f"--separator must be one character such as ; or the word tab, got {separator!r}")
+    return separator
+
+
+def check_readable(path: Path, kind: str = "file") -> None:
+    """Refuse a file that is not there, that may not be read, or that is no file at all."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise CommandError(f"there is no {kind} {path}; {_CHECK_PATH[kind]}") from None
+    except (OSError, ValueError) as error:
+        raise CommandError(f"cannot read {path}: {_reason(error)}; {_CHECK_PATH[kind]}") from None
+    if stat.S_ISDIR(mode):
+        raise CommandError(f"{path} is a folder; name the {kind} in it")
+    if not stat.S_ISREG(mode):
+        raise CommandError(f"{path} is a pipe or a device, and is read more than once; write its content to a file")
+    if not os.access(path, os.R_OK):
+        raise CommandError(f"no permission to read {path}; ask its owner for it")
+
+
+_CHECK_PATH = {"file": "check the path", "model file": "make one with `aucross fit`"}
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or one_line(error)
+
+
 def name_without_ending(path: Path) -> str:
     """The name of a table's file without its ending: loans.2024 for loans.2024.csv.gz."""
     name = path.name.lower()
@@ -81,16 +122,15 @@ def name_without_ending(path: Path) -> str:
     return path.name[: -len(endings[0])] if endings else path.stem
 
 
-def open_table(path: Path) -> TableFile:
+def open_table(path: Path, separator: str | None = None) -> TableFile:
     """Look at a file's format and columns without reading its rows."""
     table_format = format_of(path)
-    if not path.exists():
-        raise CommandError(f"there is no file {path}; check the path")
+    check_readable(path)
     with _reading(path):
         if table_format == "parquet":
             spelled, delimiter = pyarrow.parquet.read_schema(path).names, ","
         else:
-            spelled, delimiter = _header(path)
+            spelled, delimiter = _header(path, separator)
     names = [name.strip() for name in spelled]
     repeated = [name for name, count in Counter(names).items() if count > 1 and name]
     if repeated:
@@ -106,7 +146,8 @@ def read_table(table: TableFile) -> pa.Table:
             with pyarrow.parquet.ParquetFile(table.path) as file:
                 whole = file.read(columns=list(table.sources.values()))
         else:
-            whole = pyarrow.csv.read_csv(_stream(table.path), **_csv_options(table, table.names))
+            with _naming_odd_rows(table):
+                whole = pyarrow.csv.read_csv(_stream(table.path), **_csv_options(table, table.names))
     if not whole.num_rows:
         raise CommandError(f"{table.path.name} has no rows below its header")
     return whole.select(list(table.sources.values())).rename_columns(table.names)
@@ -129,7 +170,10 @@ def _parquet_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.Re
 
 
 def _csv_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    with pyarrow.csv.open_csv(_stream(table.path), **_csv_options(table, columns)) as reader:
+    with (
+        _naming_odd_rows(table),
+        pyarrow.csv.open_csv(_stream(table.path), **_csv_options(table, columns)) as reader,
+    ):
         yield from reader
 
 
@@ -138,7 +182,7 @@ def _stream(path: Path) -> Any:
     return pa.input_stream(str(path), compression="detect")
 
 
-def _header(path: Path) -> tuple[list[str], str]:
+def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
     """Names of the columns as they are in the file, and what stands between them."""
     with _stream(path) as stream:
         start = stream.read(_HEADER_BYTES)
@@ -148,19 +192,64 @@ def _header(path: Path) -> tuple[list[str], str]:
         raise CommandError(f"{path.name} is not UTF-8 text; save it as CSV in UTF-8")
     text = start.decode("utf-8-sig", errors="replace")
     first_line = text.lstrip("\r\n").splitlines()[0]
-    delimiter = max(DELIMITERS, key=first_line.count)
-    return next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row), delimiter
+    # A separator between quotes is part of a name.
+    delimiter = separator or max(DELIMITERS, key=re.sub('"[^"]*"', "", first_line).count)
+    names = next(row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if row)
+    if any("\ufffd" in name for name in names):
+        raise CommandError(f"the column names of {path.name} are not UTF-8 text; save the file as CSV in UTF-8")
+    return names, delimiter
 
 
 def _csv_options(table: TableFile, columns: Sequence[str]) -> dict[str, Any]:
     spelled = [table.sources[name] for name in columns]
     return {
         "read_options": pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES),
-        "parse_options": pyarrow.csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True),
+        "parse_options": _parse_options(table),
         "convert_options": pyarrow.csv.ConvertOptions(
             column_types={name: pa.string() for name in spelled}, include_columns=spelled
         ),
     }
+
+
+def _parse_options(table: TableFile, handler: Any = None) -> Any:
+    return pyarrow.csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True, invalid_row_handler=handler)
+
+
+@contextmanager
+def _naming_odd_rows(table: TableFile) -> Iterator[None]:
+    """Name a row that has too many or too few values by its number: what is in it is for no screen and no log."""
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        if "columns, got" not in str(error):
+            raise
+        raise CommandError(
+            f"cannot read {table.path.name}: {_odd_row(table)}; correct that line, or put values that contain the "
+            "separator in quotes"
+        ) from None
+
+
+def _odd_row(table: TableFile) -> str:
+    """Which row it is; only a reader without threads counts them, hence the second look."""
+    found: list[Any] = []
+
+    def remember(row: Any) -> str:
+        found.append(row)
+        return "error"
+
+    options = pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES, use_threads=False)
+    try:
+        with pyarrow.csv.open_csv(
+            _stream(table.path), read_options=options, parse_options=_parse_options(table, remember)
+        ) as reader:
+            for _ in reader:
+                pass
+    except pa.ArrowInvalid:
+        pass
+    if not found:
+        return "a row has more or fewer values than the header"
+    row = found[0]
+    return f"row {row.number - 2} has {row.actual_columns} values, and the header has {row.expected_columns}"
 
 
 @contextmanager
@@ -169,13 +258,20 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, UnicodeError, csv.Error) as error:
-        text = one_line(error, 200)
-        raise CommandError(f"cannot read {path.name}: {text}; {_remedy(text)}") from error
+        reason = _without_data(error)
+        raise CommandError(f"cannot read {path.name}: {reason}") from error
 
 
-def _remedy(text: str) -> str:
+def _without_data(error: Exception) -> str:
+    """What is wrong with a file and the remedy, without a word of its content."""
+    text = str(error)
+    if isinstance(error, PermissionError):
+        return "no permission; ask its owner for it"
     if "UTF8" in text or "utf" in text.casefold():
-        return "save the file in UTF-8"
-    if "Expected" in text and "columns" in text:
-        return "correct that line, or quote values that contain the separator"
-    return "check that the file is whole and of the format that its ending says"
+        return "it is not UTF-8 text; save it as CSV in UTF-8"
+    if "straddling" in text or "field larger" in text:
+        return (
+            f"a row is longer than {BLOCK_BYTES // 2**20} MB, perhaps because a quote is never closed; close it, or "
+            "shorten the row"
+        )
+    return "it is damaged or no such file; check that the file is whole and of the format that its ending says"

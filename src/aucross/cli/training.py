@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.models import fit_classifier, make_classifier
+from aucross.cli.models import Features, fit_classifier, make_classifier
 from aucross.cli.names import Answer, GivenScore, Method
+from aucross.cli.numbers import NumberFormat
 from aucross.cli.schema import LabelledRows, Roles, Schema, labelled_rows, learn_schema
 from aucross.cli.screen import Screen
 from aucross.cli.splitting import check_both_classes, split_rows
@@ -36,6 +37,8 @@ class TrainingOptions:
     score: GivenScore | None = None
     seed: int = 0
     jobs: int = 1
+    separator: str | None = None
+    numbers: NumberFormat | None = None
 
     @property
     def reads_other_columns(self) -> bool:
@@ -76,7 +79,7 @@ def check_coverage_option(coverage: float | None) -> None:
 
 def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, LabelledRows, LabelledRows]:
     """Read the table, learn its columns, and keep rows apart to test on."""
-    table = open_table(options.data)
+    table = open_table(options.data, options.separator)
     options.roles.check(table, options.drop)
     for option, name in (("--by", options.by), ("--score", options.score and options.score.column)):
         if name is not None:
@@ -91,6 +94,7 @@ def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, Labelle
         score=options.score and options.score.column,
         with_other_columns=options.reads_other_columns,
         note=screen.note,
+        numbers=options.numbers or NumberFormat(),
     )
     rows = labelled_rows(table, whole, schema, screen.note, by=options.by)
     if options.score is not None:
@@ -99,7 +103,8 @@ def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, Labelle
         train_rows, test_rows = split_rows(rows, options.test_size, options.seed)
         _note_shared_groups(options.roles, train_rows, test_rows, screen)
         return schema, train_rows, test_rows
-    return schema, rows, read_test_rows(options.test, schema, screen, by=options.by)
+    test = read_test_rows(options.test, schema, screen, by=options.by, separator=options.separator)
+    return schema, rows, test
 
 
 def _check_score(score: GivenScore, rows: LabelledRows) -> None:
@@ -123,9 +128,11 @@ def _note_shared_groups(roles: Roles, train_rows: LabelledRows, test_rows: Label
         )
 
 
-def read_test_rows(path: Path, schema: Schema, screen: Screen, *, by: str | None) -> LabelledRows:
+def read_test_rows(
+    path: Path, schema: Schema, screen: Screen, *, by: str | None, separator: str | None = None
+) -> LabelledRows:
     """Read labelled rows of another file than that of the fit."""
-    table = open_table(path)
+    table = open_table(path, separator)
     schema.check_columns(table, screen.note)
     if by is not None:
         table.check_has(by, "--by")
@@ -152,7 +159,7 @@ def train(
     clf = make_classifier(
         method,
         answer,
-        schema.columns,
+        Features.of(schema.columns, rows.X),
         coverage=options.coverage,
         seed=options.seed,
         jobs=options.jobs,

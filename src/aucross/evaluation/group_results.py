@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.group_column import ALL_ROWS
 from aucross.evaluation.results import SelectiveEvaluation, as_frame, bootstrap_spread, text_table
+
+# Groups of fewer rows stay unnamed where results leave Python: their numbers are those of single people.
+LEAST_ROWS_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,12 +60,40 @@ class GroupEvaluation:
         One per group; their replicates are paired.
     overall : SelectiveEvaluation
         The same for all rows.
+    n_hidden_groups, n_hidden_rows : int
+        Groups that :meth:`without_small_groups` left out, and their rows.
     """
 
     groups: tuple[Any, ...]
     n: NDArray[np.intp]
     evaluations: tuple[SelectiveEvaluation, ...]
     overall: SelectiveEvaluation
+    n_hidden_groups: int = 0
+    n_hidden_rows: int = 0
+
+    def without_small_groups(self, least: int = LEAST_ROWS_SHOWN) -> GroupEvaluation:
+        """The same without groups of fewer than `least` rows, for readers who must not learn about single people.
+
+        The report and the command line show groups like this. The line of all rows still counts every row.
+
+        Parameters
+        ----------
+        least : int, default=5
+            Rows that a group must have to stay.
+
+        Returns
+        -------
+        GroupEvaluation
+        """
+        kept = np.flatnonzero(self.n >= least)
+        return replace(
+            self,
+            groups=tuple(self.groups[number] for number in kept),
+            n=self.n[kept],
+            evaluations=tuple(self.evaluations[number] for number in kept),
+            n_hidden_groups=self.n_hidden_groups + len(self.n) - len(kept),
+            n_hidden_rows=self.n_hidden_rows + int(self.n.sum() - self.n[kept].sum()),
+        )
 
     def of(self, group: Any) -> SelectiveEvaluation:
         """The evaluation of one group, or of ``"(all rows)"``.
@@ -86,7 +117,7 @@ class GroupEvaluation:
         positives that are rejected. An undefined number is NaN; no group is left out for being small.
         """
         labels = [*(_plain(group) for group in self.groups), ALL_ROWS]
-        sizes = [*self.n.tolist(), int(self.n.sum())]
+        sizes = [*self.n.tolist(), int(self.n.sum()) + self.n_hidden_rows]
         tables = [evaluation.rows() for evaluation in (*self.evaluations, self.overall)]
         return [
             {

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aucross.evaluation.group_results import LEAST_ROWS_SHOWN
 from aucross.report.columns import Trait, traits_of
 from aucross.report.rows import BoolArray, FloatArray, ReportRows
 
@@ -47,18 +48,30 @@ def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
 
     The difference is that of the means (of a category: of the share of one level), divided by the standard deviation
     over all rows, so that columns of any unit compare. A column enters with its most telling level, and once more if
-    rejected rows miss it more or less often.
+    rejected rows miss it more or less often. The mean of fewer than five rows would be that of single people, and so
+    would be a level that fewer rows have: neither is shown.
     """
     found: list[list[dict[str, Any]]] = [[] for _ in rows.coverages]
     if X is None:
         return found
-    traits = (trait._replace(values=trait.values[rows.used]) for trait in traits_of(X))
+    traits = (trait for trait in _used_traits(X, rows) if not _is_rare(trait))
+    n_rejected = (~rows.selected).sum(axis=1)
+    is_shown = np.minimum(n_rejected, rows.selected.shape[1] - n_rejected) >= LEAST_ROWS_SHOWN
     while part := list(islice(traits, _TRAITS_AT_A_TIME)):
         for means in _means(part, rows):
-            for entries, *numbers in zip(found, means.selected, means.rejected, means.difference, strict=True):
-                if np.isfinite(numbers).all():
+            columns = (found, is_shown, means.selected, means.rejected, means.difference)
+            for entries, shown, *numbers in zip(*columns, strict=True):
+                if shown and np.isfinite(numbers).all():
                     entries.append(_entry(means.trait, *numbers))
     return [_most_telling(entries) for entries in found]
+
+
+def _used_traits(X: Any, rows: ReportRows) -> Iterator[Trait]:
+    return (trait._replace(values=trait.values[rows.used]) for trait in traits_of(X))
+
+
+def _is_rare(trait: Trait) -> bool:
+    return trait.level is not None and int(np.count_nonzero(trait.values)) < LEAST_ROWS_SHOWN
 
 
 def _means(traits: list[Trait], rows: ReportRows) -> Iterator[_Means]:

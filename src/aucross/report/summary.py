@@ -69,7 +69,8 @@ def build_summary(
     coverage : float in (0, 1], optional
         Coverage in use, for which the report makes its promise; that of the classifier by default.
     by : array-like or series of shape (n_samples,), optional
-        Group of each row, for the tables by group; it need not be a feature.
+        Group of each row, for the tables by group; it need not be a feature. Groups of fewer than five rows are
+        not shown, and a sentence counts them.
     features : array-like or frame of shape (n_samples, n_columns), optional
         Columns in which automatic cases and reviews are compared; `X` by default, none where that is scored rows.
     sample_weight : array-like of shape (n_samples,), optional
@@ -121,7 +122,7 @@ def build_summary(
     names = _class_names(clf, class_names)
     promise = _promise(clf, judged.scored, y, coverage, confidence=confidence)
     bootstrap = {"n_bootstrap": n_bootstrap, "random_state": seed_from(random_state)}
-    by_group = group_tables(rows, by, confidence_level=confidence, **bootstrap)
+    by_group, hidden_groups = group_tables(rows, by, confidence_level=confidence, **bootstrap)
     lies_on, bands = score_bands(judged, rows)
     score = _score(rows, lies_on)
     compared = judged.features if features is None else features
@@ -148,7 +149,7 @@ def build_summary(
             "bootstrap_seed": bootstrap["random_state"],
             "command": command,
             "date": date or dt.date.today().isoformat(),
-            "limits": limits(rows, coverage, sizes),
+            "limits": [*limits(rows, coverage, sizes), *([hidden_groups] if hidden_groups else [])],
         },
     }
     return {key: json_ready(value) for key, value in summary.items()}
