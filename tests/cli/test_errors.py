@@ -289,7 +289,8 @@ def test_a_table_of_another_target(failure, folder, loans, tmp_path):
     )
     loans.assign(default=loans["default"] + 1).to_csv(tmp_path / "t.csv", index=False)
     assert failure("evaluate", folder / "model.aucross", tmp_path / "t.csv") == (
-        "error: target 'default' must hold '0' and '1', as in training, got also '2'; correct or remove those rows"
+        "error: target 'default' must hold '0' and '1', as in training, got also 1 other value(s): '2'; correct or "
+        "remove those rows"
     )
 
 

@@ -47,8 +47,21 @@ class _Group(TyperGroup):
 app = typer.Typer(name="aucross", cls=_Group, no_args_is_help=True, **_PLAIN)
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        from aucross import __version__  # noqa: PLC0415
+
+        typer.echo(f"aucross {__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", is_eager=True, callback=_show_version, help="Show the version and end.")
+]
+
+
 @app.callback()
-def _describe() -> None:
+def _describe(_version: Version = False) -> None:
     """Classifiers that know when not to answer, judged by the AUC of the answers they give."""
 
 
@@ -144,6 +157,7 @@ def _execute(command: Callable[[Screen], dict[str, Any]], *, as_json: bool, quie
     screen = Screen(as_json, quiet)
     try:
         with reported(screen.note, debug=debug):
+            screen.check_open()
             screen.document(command(screen))
     except Exit as end:
         raise typer.Exit(end.code) from None

@@ -168,9 +168,15 @@ class TableDecisions:
         return selected
 
     def _order(self, batch: _Batch) -> NDArray[Any] | None:
-        """Places among the ids, which say the same as the ids and differ even where those do not."""
+        """Places among the ids, which say the same as the ids."""
         if not self.ids.is_column:
             return None
+        # Which of two rows of one name is reviewed would depend on their order in the file.
+        if n_repeated := len(batch.ids) - pc.count_distinct(batch.ids, mode="all").as_py():
+            raise CommandError(
+                f"--capacity: column {self.ids.name!r} must name each row once, since ids decide between equal scores, "
+                f"got {n_repeated:,} repeated ones; remove them, or pass --id {ROW} for row numbers"
+            )
         return pc.rank(batch.ids.filter(pa.array(batch.has_score)), tiebreaker="first").to_numpy()
 
     def _written(self, batch: _Batch, selected: NDArray[np.bool_]) -> pa.RecordBatch:

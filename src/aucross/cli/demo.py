@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from aucross.cli.errors import UsageError
+from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.fit import FitOptions, run_fit
+from aucross.cli.output import check_writable
 from aucross.cli.predict import PredictOptions, run_predict
 from aucross.cli.schema import Roles
 from aucross.cli.screen import Screen
+from aucross.cli.tables import open_table
 from aucross.datasets import make_credit
 from aucross.system.files import whole_file
 
@@ -21,10 +23,15 @@ def run_demo(folder: Path, n_rows: int, seed: int, screen: Screen) -> dict[str, 
     """Write two tables, fit on the first with a report, decide on the second; return what the JSON document says."""
     if n_rows < _FEWEST_ROWS:
         raise UsageError(f"--rows must be at least {_FEWEST_ROWS}, got {n_rows}")
-    folder.mkdir(parents=True, exist_ok=True)
     loans, new, model, decisions = (
         folder / name for name in ("loans.csv", "new.csv", "model.aucross", "decisions.csv")
     )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CommandError(f"--folder: cannot make {folder}: {error.strerror}; name another folder") from None
+    for path in (loans, new, model, decisions):
+        check_writable(path, "--folder")
     _write_tables(loans, new, n_rows, seed)
     screen.say(f"Made up {n_rows:,} loans: {loans} with outcomes, {new} without.\n")
 
@@ -47,6 +54,11 @@ def _write_tables(loans: Path, new: Path, n_rows: int, seed: int) -> None:
     n_labelled = n_rows - round(_SHARE_OF_NEW_ROWS * n_rows)
     outcome = table.columns[-1]
     labelled = table.iloc[:n_labelled].rename(columns={outcome: "default"})
-    for path, part in ((loans, labelled), (new, table.iloc[n_labelled:].drop(columns=outcome))):
+    parts = ((loans, labelled), (new, table.iloc[n_labelled:].drop(columns=outcome)))
+    for path, part in parts:
+        # Another demo may be overwritten, a table of the user may not.
+        if path.exists() and open_table(path).names != list(part.columns):
+            raise CommandError(f"--folder: {path} is no table of the demo; name another folder")
+    for path, part in parts:
         with whole_file(path) as file:
             part.to_csv(file, index=False)

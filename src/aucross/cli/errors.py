@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from threading import Event, Timer, current_thread, main_thread
 from typing import Any
 
 # Libraries of the extra "cli".
@@ -18,6 +19,7 @@ INSTALL = 'pip install "aucross[cli]"'
 DATA_ERROR = 1
 USAGE_ERROR = 2
 INTERRUPTED = 128 + signal.SIGINT
+OUTPUT_CLOSED = 141  # as of a program that a closed pipe ends
 
 
 class CommandError(Exception):
@@ -30,6 +32,12 @@ class UsageError(CommandError):
     """Something is wrong with the options given."""
 
     exit_code = USAGE_ERROR
+
+
+class OutputError(CommandError):
+    """The standard output takes no more."""
+
+    exit_code = OUTPUT_CLOSED
 
 
 class Exit(Exception):  # noqa: N818  (it ends a command, whether or not something went wrong)
@@ -51,20 +59,22 @@ def reported(note: Callable[[str], None], *, debug: bool = False) -> Iterator[No
     debug : bool, default=False
         Print the whole trace before the line.
     """
+    interrupted = Event()
     try:
-        with _warnings_as(note), _ended_by_signals():
+        with _warnings_as(note), _ended_by_signals(interrupted):
             yield
-    except KeyboardInterrupt:
-        _print("stopped: nothing was left half-written")
-        raise Exit(INTERRUPTED) from None
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
+        # A library that is being imported may make another error of Ctrl-C.
+        if interrupted.is_set() or isinstance(error, KeyboardInterrupt):
+            _print("stopped: nothing was left half-written")
+            raise Exit(INTERRUPTED) from None
         if debug:
             traceback.print_exc()
         _print(f"error: {_described(error)}")
         raise Exit(getattr(error, "exit_code", DATA_ERROR)) from None
 
 
-def _described(error: Exception) -> str:
+def _described(error: BaseException) -> str:
     """The text of an error; those of this package say what to do, of others the kind is worth knowing."""
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRA:
         return f"the command line needs {error.name}, which is not installed: {INSTALL}"
@@ -79,8 +89,16 @@ def _print(text: str) -> None:
 
 def one_line(error: object, longest: int = 600) -> str:
     """The text of an error without line breaks, cut where it gets too long."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = printable(" ".join(str(error).split()) or type(error).__name__)
     return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+def printable(text: str) -> str:
+    """The text with characters that control a terminal, or the direction of writing, spelled out."""
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
+        for character in text
+    )
 
 
 @contextmanager
@@ -98,21 +116,37 @@ def _warnings_as(note: Callable[[str], None]) -> Iterator[None]:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let a polite request to end (SIGTERM) clean up as Ctrl-C does."""
+def _ended_by_signals(interrupted: Event) -> Iterator[None]:
+    """Let a polite request to end (SIGTERM) clean up as Ctrl-C does, which is remembered."""
 
     def end(number: int, _frame: Any) -> None:
         raise SystemExit(128 + number)
 
-    try:
-        before = signal.signal(signal.SIGTERM, end)
-    except ValueError:  # not in the main thread: whoever started the thread decides about signals
+    def interrupt(_number: int, _frame: Any) -> None:
+        interrupted.set()
+        raise KeyboardInterrupt
+
+    def unraisable(lost: Any) -> None:
+        # Python drops what is raised in some callbacks, of imports for instance: then Ctrl-C comes once more.
+        if issubclass(lost.exc_type, KeyboardInterrupt):
+            Timer(0.01, signal.raise_signal, [signal.SIGINT]).start()
+        else:
+            hook(lost)
+
+    if current_thread() is not main_thread():  # whoever started the thread decides about signals
         yield
         return
+    wanted = {signal.SIGTERM: end, signal.SIGINT: interrupt}
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a background job of a shell
+        del wanted[signal.SIGINT]
+    before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
+    hook, sys.unraisablehook = sys.unraisablehook, unraisable
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = hook
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:

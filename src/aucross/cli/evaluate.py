@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aucross.cli.errors import UsageError
 from aucross.cli.numbers import NumberFormat
-from aucross.cli.reports import check_report, report_path, write_model_report
+from aucross.cli.reports import check_libraries, check_report, report_path, write_model_report
 from aucross.cli.results import conclusion, coverages_with, evaluate, show_evaluation, show_groups
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
+from aucross.cli.tables import check_readable
 from aucross.cli.training import check_coverage_option, read_test_rows
 
 
@@ -57,6 +59,10 @@ def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
     """Write the report of a model on labelled rows; return what the JSON document says."""
     path = report_path(options.out, options.model)
     check_report(path, "--out")
+    check_libraries(path)
+    check_readable(options.data)
+    if path.resolve() in (options.model.resolve(), options.data.resolve()):
+        raise UsageError(f"--out: {path} is a file to read; name another one for the report")
     clf, schema, rows, coverage = _read(options, screen)
     write_model_report(
         clf,
@@ -68,7 +74,6 @@ def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
         data_name=options.data.name,
         command=options.command,
         seed=options.seed,
-        is_wanted=True,
     )
     screen.say(f"Report: {path}")
     return {"command": "report", "model": str(options.model), "data": str(options.data), "report": str(path)}

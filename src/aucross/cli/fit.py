@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aucross.cli.errors import UsageError
+from aucross.cli.errors import CommandError, UsageError
+from aucross.cli.models import check_installed
 from aucross.cli.names import Answer, Base, Method
 from aucross.cli.output import check_writable
-from aucross.cli.reports import check_report, report_path, write_model_report
+from aucross.cli.reports import check_libraries, check_report, report_path, write_model_report
 from aucross.cli.results import conclusion, coverages_with, evaluate, show_evaluation, show_groups
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import save_model, signing_key
+from aucross.cli.tables import check_readable
 from aucross.cli.training import TrainingOptions, read_rows, train
 from aucross.evaluation import SelectiveEvaluation
 from aucross.report.rows import GRID
@@ -44,8 +46,12 @@ class FitOptions(TrainingOptions):
     def check(self) -> None:
         """Refuse, before anything is read, options that cannot work."""
         super().check()
+        for table in (self.data, *([self.test] if self.test else [])):
+            check_readable(table)
         if self.score is not None and self.base is not None:
             raise UsageError("--score and --base both say what answers; give one of them")
+        if isinstance(self.answer, Base):
+            check_installed(self.answer)
         signing_key()
         check_writable(self.out)
         if self.out.resolve() in (self.data.resolve(), self.test and self.test.resolve()):
@@ -61,13 +67,14 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     """Fit, evaluate, save and report; return what the JSON document says."""
     started = time.perf_counter()
     options.check()
+    report = _report_to_write(options, screen)
     schema, fitted_on, test = read_rows(options, screen)
     what = f"fitting {options.method} with {options.answer} on {len(fitted_on):,} rows"
     clf, seconds = train(options, options.method, options.answer, schema, fitted_on, screen=screen, what=what)
     test = test.scored_by(clf)
     coverages = coverages_with([options.coverage])
     # The report shows more coverages. They are evaluated together, because drawing the rows is what takes the time.
-    everywhere = evaluate(clf, test, coverages_with([*coverages, *(GRID if options.with_report else ())]), options.seed)
+    everywhere = evaluate(clf, test, coverages_with([*coverages, *(GRID if report is not None else ())]), options.seed)
     evaluation = everywhere.at(coverages)
     facts: dict[str, Any] = {
         "method": str(options.method),
@@ -87,7 +94,18 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     save_model(clf, options.out, schema, **facts, n_categories=_n_categories(schema, fitted_on))
     show_evaluation(screen, evaluation, f"{len(test):,} test rows ({options.split})", options.coverage)
     groups = show_groups(screen, clf, test, options.by, coverage=options.coverage, seed=options.seed)
-    report = _report(options, clf, schema, test, screen, evaluation=everywhere)
+    if report is not None:
+        write_model_report(
+            clf,
+            schema,
+            test,
+            report,
+            screen,
+            data_name=f"{options.data.name}, {options.split}",
+            command=options.command,
+            seed=options.seed,
+            evaluation=everywhere,
+        )
     screen.say(facts["conclusion"])
     if facts["review_band"] is not None:
         low, high = facts["review_band"]
@@ -119,25 +137,16 @@ def _n_categories(schema: Schema, rows: LabelledRows) -> dict[str, int]:
     return {name: int(rows.X[name].nunique()) for name in names}
 
 
-def _report(
-    options: FitOptions,
-    clf: Any,
-    schema: Schema,
-    test: LabelledRows,
-    screen: Screen,
-    *,
-    evaluation: SelectiveEvaluation,
-) -> Path | None:
+def _report_to_write(options: FitOptions, screen: Screen) -> Path | None:
+    """Where the report goes; said before the training if its libraries are missing, an error if it was asked for."""
     if not options.with_report:
         return None
-    return write_model_report(
-        clf,
-        schema,
-        test,
-        report_path(options.report, options.out),
-        screen,
-        data_name=f"{options.data.name}, {options.split}",
-        command=options.command,
-        seed=options.seed,
-        evaluation=evaluation,
-    )
+    path = report_path(options.report, options.out)
+    try:
+        check_libraries(path)
+    except CommandError as error:
+        if options.report is not None:
+            raise
+        screen.note(f"no report will be written: {error}")
+        return None
+    return path

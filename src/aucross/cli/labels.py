@@ -52,10 +52,19 @@ def choose_labels(target: str, text: pa.Array, positive: str | None) -> tuple[st
         )
     if len(labels) > 2:
         raise CommandError(
-            f"target {target!r} must be binary, got {len(labels)} classes: {listed(labels, 5)}; make it a column of "
+            f"target {target!r} must be binary, got {len(labels)} classes{_named(labels)}; make it a column of "
             "two values, or name another one with --target"
         )
     return _ordered(target, labels, positive)
+
+
+def _named(labels: list[str]) -> str:
+    """A few labels; so many that they may be people's names stay unnamed."""
+    return f": {listed(labels, 5)}" if len(labels) <= _MOST_TO_NAME else ""
+
+
+# More values than this make no classes.
+_MOST_TO_NAME = 20
 
 
 def _ordered(target: str, labels: list[str], positive: str | None) -> tuple[str, str]:
@@ -78,9 +87,10 @@ def is_positive(target: str, text: pa.Array, labels: tuple[str, str]) -> NDArray
     """1 for the positive label and 0 for the negative one, refusing all others."""
     unknown = pc.invert(pc.is_in(text, value_set=pa.array(labels)))
     if pc.any(unknown).as_py():
+        others = text.filter(unknown).unique().to_pylist()
         raise CommandError(
-            f"target {target!r} must hold {labels[0]!r} and {labels[1]!r}, as in training, got also "
-            f"{listed(text.filter(unknown).unique().to_pylist(), 5)}; correct or remove those rows"
+            f"target {target!r} must hold {labels[0]!r} and {labels[1]!r}, as in training, got also {len(others)} "
+            f"other value(s){_named(others)}; correct or remove those rows"
         )
     return np.asarray(pc.equal(text, labels[1]).to_numpy(zero_copy_only=False), dtype=np.int64)
 

@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from aucross.cli.columns import is_text
-from aucross.cli.errors import CommandError, UsageError
+from aucross.cli.errors import CommandError, UsageError, one_line
 from aucross.cli.tables import DELIMITERS, format_of
-from aucross.system.files import whole_file
+from aucross.system.files import LONGEST_NAME, remove_orphans, whole_file
 from aucross.system.spreadsheets import FORMULA, MARK, NEGATIVE_NUMBER
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -30,13 +30,26 @@ class TableWriter(Protocol):
 
 def check_writable(path: Path, option: str = "--out") -> None:
     """Refuse, before any work is done, a file that could not be written at its end."""
-    folder = path.resolve().parent
-    if not folder.is_dir():
-        raise CommandError(f"{option}: there is no folder {folder}; make it first")
-    if path.is_dir():
+    if (n_bytes := len(os.fsencode(path.name))) > LONGEST_NAME:
+        raise UsageError(
+            f"{option}: the name of the file has {n_bytes} bytes, and {LONGEST_NAME} is the most; shorten it"
+        )
+    try:
+        target = path.resolve()
+        is_folder = path.is_dir()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise CommandError(f"{option}: no file can be written at {path}: {one_line(error)}; name another") from None
+    if not target.parent.is_dir():
+        raise CommandError(f"{option}: there is no folder {target.parent}; make it first")
+    if is_folder:
         raise UsageError(f"{option}: {path} is a folder; name a file in it")
-    if not os.access(folder, os.W_OK):
-        raise CommandError(f"{option}: no permission to write in {folder}; choose another folder")
+    if not os.access(target.parent, os.W_OK):
+        raise CommandError(f"{option}: no permission to write in {target.parent}; choose another folder")
+    if target.exists() and not target.is_file():
+        raise UsageError(f"{option}: {path} is a pipe or a device, and the file must appear whole; name a file")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise CommandError(f"{option}: {path} is write-protected; name another file")
+    remove_orphans(target)
 
 
 @contextmanager

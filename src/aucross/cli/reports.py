@@ -23,10 +23,13 @@ def check_report(path: Path, option: str) -> None:
     check_writable(path, option)
 
 
-def _missing_libraries(path: Path) -> list[str]:
-    if RENDERERS[path.suffix.lower()] is not render_html:
-        return []
-    return [name for name in ("jinja2", "plotly") if find_spec(name) is None]
+def check_libraries(path: Path) -> None:
+    """Refuse, before any work is done, a report for which a library is missing."""
+    missing = [name for name in ("jinja2", "plotly") if find_spec(name) is None]
+    if missing and RENDERERS[path.suffix.lower()] is render_html:
+        raise CommandError(
+            f"a report in HTML needs {' and '.join(missing)}: {INSTALL}; .md and .json need nothing more"
+        )
 
 
 def report_path(report: Path | None, model: Path) -> Path:
@@ -48,16 +51,9 @@ def write_model_report(
     data_name: str,
     command: str | None,
     seed: int,
-    is_wanted: bool = False,
     **options: Any,
-) -> Path | None:
-    """Write the report of labelled rows; where its libraries are missing, leave a note, or an error if it is wanted."""
-    if missing := _missing_libraries(path):
-        reason = f"a report in HTML needs {' and '.join(missing)}: {INSTALL}"
-        if is_wanted:
-            raise CommandError(f"{reason}; .md and .json need nothing more")
-        screen.note(f"no report was written: {reason}")
-        return None
+) -> None:
+    """Write the report of labelled rows."""
     with screen.progress.wait("writing the report"):
         summary = build_summary(
             clf,
@@ -74,4 +70,3 @@ def write_model_report(
             **options,
         )
         write_report(summary, path)
-    return path

@@ -43,6 +43,7 @@ DELIMITERS = ",;\t|"
 BLOCK_BYTES = 4 * 2**20
 BATCH_ROWS = 50_000
 _HEADER_BYTES = 2**20
+_LOOKS_LIKE_A_VALUE = re.compile(r"[+-]?[0-9][0-9.,:eE /-]*")
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,12 @@ class TableFile:
 
     def check_has(self, column: str, option: str) -> None:
         """Refuse a column that an option names and the table lacks."""
-        if column not in self.names:
-            raise CommandError(f"{option}: {self.path.name} has no column {column!r}; {nearest(column, self.names)}")
+        if column in self.names:
+            return
+        # Without a header the first row stands in its place, which is for no screen.
+        is_row = any(_LOOKS_LIKE_A_VALUE.fullmatch(name) for name in self.names)
+        hint = "is its first line a line of column names?" if is_row else nearest(column, self.names)
+        raise CommandError(f"{option}: {self.path.name} has no column {column!r}; {hint}")
 
 
 def format_of(path: Path) -> Format:
@@ -186,11 +191,11 @@ def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
     """Names of the columns as they are in the file, and what stands between them."""
     with _stream(path) as stream:
         start = stream.read(_HEADER_BYTES)
-    if not start.strip():
-        raise CommandError(f"{path.name} is empty; a table starts with a line of column names")
     if b"\x00" in start:
         raise CommandError(f"{path.name} is not UTF-8 text; save it as CSV in UTF-8")
     text = start.decode("utf-8-sig", errors="replace")
+    if not text.strip():
+        raise CommandError(f"{path.name} is empty; a table starts with a line of column names")
     first_line = text.lstrip("\r\n").splitlines()[0]
     # A separator between quotes is part of a name.
     delimiter = separator or max(DELIMITERS, key=re.sub('"[^"]*"', "", first_line).count)

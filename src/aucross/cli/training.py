@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.models import Features, fit_classifier, make_classifier
@@ -99,6 +101,9 @@ def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, Labelle
     rows = labelled_rows(table, whole, schema, screen.note, by=options.by)
     if options.score is not None:
         _check_score(options.score, rows)
+    _note_leaks(schema, rows, screen)
+    if options.roles.weight is not None:
+        screen.note(f"column {options.roles.weight!r} holds the weights, and is no feature of the model")
     if options.test is None:
         train_rows, test_rows = split_rows(rows, options.test_size, options.seed)
         _note_shared_groups(options.roles, train_rows, test_rows, screen)
@@ -115,6 +120,33 @@ def _check_score(score: GivenScore, rows: LabelledRows) -> None:
             f"--score: column {score.column!r} must hold probabilities between 0 and 1, got {values.min():g} to "
             f"{values.max():g}; for points pass --threshold, the value that parts the two predicted classes"
         )
+
+
+# Of fewer rows, chance may let a column tell the classes apart.
+_FEWEST_ROWS_TO_TELL = 20
+
+
+def _note_leaks(schema: Schema, rows: LabelledRows, screen: Screen) -> None:
+    """Say so where a column tells the classes apart without an error, as only the outcome itself does."""
+    for name in schema.columns:
+        if _tells_all(rows.X[name].to_numpy(), rows.y):
+            screen.note(
+                f"column {name!r} alone tells the classes of {schema.roles.target!r} apart without an error, as if it "
+                f"were the outcome; unless it is known before, leave it out with --drop {shlex.quote(name)}"
+            )
+
+
+def _tells_all(values: NDArray[Any], y: NDArray[np.int64]) -> bool:
+    """Whether one value, or one cut through the numbers, parts positives from negatives; blanks tell nothing."""
+    if len(y) < _FEWEST_ROWS_TO_TELL or y.min() == y.max():
+        return False
+    if values.dtype == object:
+        negative, positive = ({*values[y == label]} for label in (0, 1))
+        return len(negative) == len(positive) == 1 and negative != positive
+    negative, positive = values[y == 0], values[y == 1]
+    if np.isnan(values).any():
+        return False
+    return bool(negative.max() < positive.min() or positive.max() < negative.min())
 
 
 def _note_shared_groups(roles: Roles, train_rows: LabelledRows, test_rows: LabelledRows, screen: Screen) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 from uuid import uuid4
+
+# File systems take names of so many bytes.
+LONGEST_NAME = 255
 
 
 @contextmanager
@@ -15,13 +20,13 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file for writing that takes its name only when it is complete and on the disk.
 
     Until then the bytes are in a hidden file of the same folder, so that an error, Ctrl-C or a killed process leave the
-    file of that name as it was.
+    file of that name as it was. The hidden file of a killed process is removed when the same file is written again.
     """
     target = path.resolve()  # a link stays a link
-    # Opened like this and not by tempfile, whose files no other user may read.
-    temporary = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
+    remove_orphans(target)
+    temporary, opened = _hidden_file(target)
     try:
-        with open(temporary, "xb") as file:
+        with opened as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -36,6 +41,51 @@ def write_whole(path: Path, content: bytes) -> None:
     """Write a file so that whoever looks sees the old content or the new one, even after a crash."""
     with whole_file(path) as file:
         file.write(content)
+
+
+def remove_orphans(path: Path) -> None:
+    """Remove the hidden files that killed writers of a file left; those of living ones are locked and stay."""
+    target = path.resolve()
+    name = re.compile(re.escape(_start(target)) + r"[0-9a-f]{32}\.tmp")
+    with suppress(OSError):  # a folder that cannot be read has other problems, which come up when it is written to
+        for found in list(target.parent.iterdir()):
+            if name.fullmatch(found.name):
+                _remove_unlocked(found)
+
+
+def _start(target: Path) -> str:
+    """How the names of hidden files of a file start; a long name stands there as its checksum, lest it be too long."""
+    is_short = len(os.fsencode(target.name)) + 38 <= LONGEST_NAME
+    name = target.name if is_short else hashlib.sha256(os.fsencode(target.name)).hexdigest()
+    return f".{name}."
+
+
+def _hidden_file(target: Path) -> tuple[Path, BinaryIO]:
+    """A new hidden file, locked, so that others can tell that its writer lives."""
+    while True:
+        # Opened like this and not by tempfile, whose files no other user may read.
+        temporary = target.with_name(f"{_start(target)}{uuid4().hex}.tmp")
+        file = open(temporary, "xb")  # noqa: SIM115  (closed by who writes it)
+        with suppress(OSError):  # there are file systems without locks
+            _lock(file, wait=True)
+        if temporary.exists():  # nobody took it for an orphan before it was locked
+            return temporary, file
+        file.close()
+
+
+def _remove_unlocked(path: Path) -> None:
+    with suppress(OSError), open(path, "rb") as file:
+        _lock(file, wait=False)
+        path.unlink()
+
+
+def _lock(file: BinaryIO, *, wait: bool) -> None:
+    """Lock a file until it is closed, however its process ends; raises OSError if another process has it."""
+    if os.name != "posix":  # Windows removes no file that is open
+        return
+    import fcntl  # noqa: PLC0415  (exists on POSIX systems only)
+
+    fcntl.flock(file.fileno(), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 
 def sync_folder(folder: Path) -> None:
