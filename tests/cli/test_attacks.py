@@ -10,6 +10,10 @@ import gzip
 import io
 import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +23,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from aucross.cli import tables
+from aucross.deploy.storage import load, read_metadata, save
+from aucross.system.files import whole_file
+from aucross.system.spreadsheets import without_formula
 from cli.commands import aucross
 
 SECRETS = ("Lovelace", "Hopper")
@@ -486,3 +494,205 @@ def test_a_command_that_cannot_work_ends_with_one_sentence(case, model, tmp_path
 def test_the_cases_are_different_ideas():
     assert len({case.idea for case in CASES}) == len(CASES)
     assert len(CASES) >= 205
+
+
+FORMULAS = [
+    *("=1+1", "=cmd|' /C calc'!A0", "+1", "+1-cmd|' /C calc'!A0", "-1+1", "@SUM(A1:A9)", "=HYPERLINK(A1)", "\t=1+1"),
+    *(
+        "\r=1+1",
+        " =1+1",
+        "\u00a0=1+1",
+        "\uff1d1+1",
+        "\uff0b1",
+        "\uff201",
+        "'=1+1",
+        "=",
+        "-5",
+        "a;=1+1",
+        'a"=1+1',
+        "a|=1+1",
+    ),
+]
+
+
+@pytest.mark.attack("command line")
+@pytest.mark.parametrize("name", ["d.csv", "d.tsv", "d.csv.gz", "d.parquet"])
+def test_no_id_is_run_by_a_spreadsheet(name, model, tmp_path, monkeypatch, attacked):
+    monkeypatch.chdir(tmp_path)
+    Path("model.aucross").write_bytes(model)
+    ids = [*FORMULAS, *(f"{number:04d}" for number in range(N_ROWS - len(FORMULAS)))]
+    Path("t.parquet").write_bytes(parquet(loan=ids))
+    result = aucross("predict", "model.aucross", "t.parquet", "--out", name)
+    assert result.exit_code == 0, result.stderr
+    if name.endswith("parquet"):
+        found, expected = pd.read_parquet(name)["loan"], ids
+    else:
+        separator = "\t" if "tsv" in name else ","
+        found = pd.read_csv(name, dtype=str, sep=separator, keep_default_na=False, lineterminator="\n")["loan"]
+        expected = [without_formula(text) for text in ids]
+    pairs = zip(ids, found, expected, strict=True)
+    wrong = [f"{text!r} became {there!r}" for text, there, wanted in pairs if there != wanted]
+    attacked(len(FORMULAS), wrong)
+
+
+def crafted(metadata: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a file may say in the place of the schema."""
+    for part in ("columns", "labels", "roles", "left_out", "score", "numbers"):
+        yield {name: value for name, value in metadata.items() if name != part}
+        for value in (7, [], {}, "Lovelace", None, [[[]]], {"x": {"y": 1}}):
+            if value != metadata[part] and not (part == "left_out" and value in ([], {}, "Lovelace")):
+                yield {**metadata, part: value}
+    columns = metadata["columns"]
+    yield {**metadata, "columns": dict.fromkeys(columns, "picture")}
+    yield {**metadata, "columns": {**columns, "other": "number"}}
+    yield {**metadata, "columns": dict(list(columns.items())[:-1])}
+    yield {**metadata, "columns": {f"{name} ": kind for name, kind in columns.items()}}
+    yield {**metadata, "labels": {"negative": "0", "positive": "0"}}
+    yield {**metadata, "labels": {"negative": 0, "positive": [1]}}
+    yield {**metadata, "roles": {**metadata["roles"], "target": 5}}
+    yield {**metadata, "roles": {**metadata["roles"], "owner": "x"}}
+    yield {**metadata, "numbers": {"decimal": "x", "thousands": ""}}
+    yield {**metadata, "numbers": {"decimal": ",", "thousands": ","}}
+    yield {**metadata, "score": "no such column"}
+
+
+@pytest.mark.attack("command line")
+def test_a_model_that_lies_about_its_columns_is_refused(model, tmp_path, monkeypatch, attacked):
+    monkeypatch.chdir(tmp_path)
+    Path("model.aucross").write_bytes(model)
+    Path("t.csv").write_text(loans())
+    clf = load("model.aucross")
+    wrong, tried = [], 0
+    for metadata in crafted(read_metadata("model.aucross")):
+        tried += 1
+        save(clf, "lying.aucross", metadata=metadata)
+        before = state(tmp_path)
+        result = aucross("predict", "lying.aucross", "t.csv", "--out", "d.csv")
+        try:
+            check_refused(tmp_path, before, result, "lying.aucross", 1)
+        except AssertionError as error:
+            wrong.append(f"{metadata}: {error}")
+    attacked(tried, wrong)
+
+
+@pytest.mark.attack("command line")
+def test_a_table_cut_anywhere_is_refused_or_read_without_its_end(model, tmp_path, monkeypatch, attacked, full_size):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tables, "BLOCK_BYTES", 1000)
+    Path("model.aucross").write_bytes(model)
+    content, wrong = loans().encode(), []
+    ends = np.random.default_rng(0).choice(len(content), 100 if full_size else 10, replace=False)
+    for end in ends:
+        Path("t.csv").write_bytes(content[:end])
+        before = state(tmp_path)
+        result = aucross("predict", "model.aucross", "t.csv", "--out", "d.csv")
+        n_lines = content[:end].count(b"\n")
+        try:
+            if result.exit_code == 0:
+                n_decided = len(pd.read_csv("d.csv"))
+                assert n_lines - 1 <= n_decided <= n_lines
+                Path("d.csv").unlink()
+            else:
+                check_refused(tmp_path, before, result, "t.csv|column", 1)
+        except AssertionError as error:
+            wrong.append(f"cut at {end}: {error}")
+    attacked(len(ends), wrong)
+
+
+# ---- processes ----
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
+STOPPED = "stopped: nothing was left half-written\n"
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    line = command.replace("aucross ", f"{sys.executable} -m aucross ", 1)
+    return subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False, env=ENVIRONMENT)
+
+
+OUTPUTS = [
+    ("aucross evaluate model.aucross t.csv >&-", 141, "error: the standard output is closed; open it"),
+    ("aucross evaluate model.aucross t.csv >/dev/full", 141, "takes no more (No space left on device)"),
+    ("aucross evaluate model.aucross t.csv --json >/dev/full", 141, "takes no more (No space left on device)"),
+    ("aucross evaluate model.aucross t.csv | true; exit ${PIPESTATUS[0]}", 141, "takes no more (Broken pipe)"),
+    ("aucross evaluate model.aucross t.csv 2>&- >/dev/null", 0, ""),
+    ("aucross predict model.aucross t.csv --out d.csv --quiet 2>&- | wc -l", 0, ""),
+]
+
+
+@pytest.mark.attack("command line")
+def test_an_output_that_takes_nothing_is_one_sentence(model, tmp_path, monkeypatch, attacked, full_size):
+    monkeypatch.chdir(tmp_path)
+    Path("model.aucross").write_bytes(model)
+    Path("t.csv").write_text(loans())
+    outputs = OUTPUTS if full_size else OUTPUTS[:2]
+    wrong = []
+    for command, code, says in outputs:
+        run = shell(command)
+        is_right = run.returncode == code and says in run.stderr and len(run.stderr.splitlines()) == bool(says)
+        left = set(state(tmp_path)) - {"model.aucross", "t.csv", "d.csv"}
+        if not is_right or left:
+            wrong.append(f"{command}: {run.returncode} {run.stderr} {left}")
+    attacked(len(outputs), wrong)
+
+
+@pytest.mark.attack("command line")
+def test_ctrl_c_at_any_moment_ends_with_130_and_one_line(model, tmp_path, attacked, full_size):
+    (tmp_path / "model.aucross").write_bytes(model)
+    (tmp_path / "t.csv").write_text(loans())
+    code = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from aucross.cli import main\n"
+        "import sys; print('started', flush=True)\nmain()"
+    )
+    arguments = ["predict", "model.aucross", "t.csv", "--out", "d.csv", "--quiet"]
+    command = [sys.executable, "-c", code, *arguments]
+    wrong, tried = [], 0
+    for delay in np.linspace(0.02, 3.0, 40 if full_size else 2):
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, cwd=tmp_path
+        ) as running:
+            running.stdout.readline()
+            time.sleep(delay)
+            running.send_signal(signal.SIGINT)
+            _, errors = running.communicate(timeout=120)
+        tried += 1
+        if running.returncode == 130:
+            left = {path.name for path in tmp_path.iterdir()} - {"model.aucross", "t.csv", "d.csv"}
+            if errors != STOPPED or left:
+                wrong.append(f"after {delay:.2f} s: {errors} {left}")
+        elif running.returncode != 0 or errors:  # it may have been done before the signal came
+            wrong.append(f"after {delay:.2f} s: code {running.returncode}, {errors}")
+    attacked(tried, wrong)
+
+
+# ---- what killed writers leave ----
+
+
+@pytest.mark.attack("command line")
+@pytest.mark.parametrize("name", ["d.csv", "x" * 230 + ".csv"])
+def test_the_hidden_file_of_a_killed_writer_is_removed_at_the_next_start(name, model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = (
+        "import os, sys, signal; from pathlib import Path; from aucross.system.files import whole_file\n"
+        "with whole_file(Path(sys.argv[1])) as file:\n"
+        "    file.write(b'half'); file.flush(); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code, name], check=False, env=ENVIRONMENT)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]
+    Path("model.aucross").write_bytes(model)
+    # Even a command that fails: the orphans go before anything is read.
+    assert aucross("predict", "model.aucross", "t.csv", "--out", name).exit_code == 1
+    Path("t.csv").write_text(loans())
+    assert aucross("predict", "model.aucross", "t.csv", "--out", name).exit_code == 0
+    assert sorted(state(tmp_path)) == sorted(["model.aucross", "t.csv", name])
+
+
+@pytest.mark.attack("command line")
+def test_the_hidden_file_of_a_living_writer_stays(tmp_path):
+    with whole_file(tmp_path / "d.csv") as first:
+        first.write(b"first")
+        with whole_file(tmp_path / "d.csv") as second:
+            second.write(b"second")
+        assert (tmp_path / "d.csv").read_bytes() == b"second"
+    assert state(tmp_path) == {"d.csv": b"first"}

@@ -101,14 +101,14 @@ class Schema:
     def from_metadata(cls, metadata: Mapping[str, Any], path: Path) -> Schema:
         """The schema that was kept with a model, refused where a file says anything else in its place."""
         try:
-            labels = metadata["labels"]
+            labels, numbers, left_out = metadata["labels"], metadata["numbers"], metadata["left_out"]
             schema = cls(
                 metadata["columns"],
                 (labels["negative"], labels["positive"]),
                 Roles(**metadata["roles"]),
-                tuple(metadata["left_out"]),
+                tuple(left_out) if isinstance(left_out, list) else left_out,
                 metadata["score"],
-                NumberFormat(**metadata["numbers"]),
+                NumberFormat(numbers["decimal"], numbers["thousands"]),
             )
             schema._check()
         except (KeyError, TypeError, AttributeError, UsageError):
@@ -121,7 +121,7 @@ class Schema:
     def _check(self) -> None:
         """Raise a TypeError where a part is not what its type says: it comes from a file."""
         names = [*self.columns, *self.labels, *self.left_out, *self.roles.named, *self.numbers.to_metadata().values()]
-        is_named = self.score is None or self.score in self.columns
+        is_named = isinstance(self.left_out, tuple) and (self.score is None or self.score in self.columns)
         if not all(isinstance(name, str) for name in names) or len(set(self.labels)) < 2 or not is_named:
             raise TypeError("names must be text")
         if not self.columns or not all(kind in get_args(Kind) for kind in self.columns.values()):
