@@ -149,8 +149,9 @@ def private_names_reached_into(source: Path) -> Iterator[str]:
 
 
 def _is_private(name: str) -> bool:
-    # Named tuples have public methods that begin with an underscore, so that they differ from fields.
-    return name.startswith("_") and not name.endswith("__") and name not in ("_replace", "_fields", "_asdict")
+    # Named tuples have public methods that begin with an underscore, so that they differ from fields; os has _exit.
+    public = ("_replace", "_fields", "_asdict", "_exit")
+    return name.startswith("_") and not name.endswith("__") and name not in public
 
 
 # What is stored of a model of scikit-learn is what it holds, private or not.
