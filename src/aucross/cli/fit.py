@@ -18,7 +18,6 @@ from aucross.cli.screen import Screen
 from aucross.cli.storage import save_model, signing_key
 from aucross.cli.tables import check_readable
 from aucross.cli.training import TrainingOptions, read_rows, train
-from aucross.evaluation import SelectiveEvaluation
 from aucross.report.rows import GRID
 
 
