@@ -29,7 +29,9 @@ def judged_rows(X, y, decide=around_one_half, sample_weight=None):
     scored = ScoredRows(
         score, (score > 0.5).astype(int), np.array([0, 1]), True, RuleInput.of_score(score, sample_weight)
     )
-    clf = SimpleNamespace(decide=lambda rows, coverage: SimpleNamespace(selected=decide(rows.score, coverage)))
+    clf = SimpleNamespace(
+        select_each=lambda rows, coverages: np.array([decide(rows.score, coverage) for coverage in coverages])
+    )
     return JudgedRows(clf, scored, y)
 
 
