@@ -20,7 +20,7 @@ from aucross.estimators.placing import (
     check_correct_coverage,
     check_ensemble,
 )
-from aucross.estimators.types import Classifier, Folds, Labels, Table
+from aucross.estimators.types import Classifier, Folds, Labels, Table, Ties
 
 
 def _base_offers(name: str) -> Any:
@@ -126,6 +126,7 @@ class CrossFitted(SelectiveClassifier):
     cv: Folds
     n_jobs: int | None
     ensemble: Ensemble
+    ties: Ties
     correct_coverage: CorrectCoverage
 
     def _source(self) -> CrossFit:
@@ -136,9 +137,10 @@ class CrossFitted(SelectiveClassifier):
     def _judged_by_folds(self) -> bool:
         """Whether fold models judge new rows, so that their scores and those of the held-out rows have one law.
 
-        A promise needs that. Models that are never trained are the same in every fold.
+        A promise needs that, and so does a cut through ties: the model trained on all rows ties other rows than those
+        of the folds. Models that are never trained are the same in every fold.
         """
-        wanted = self.ensemble is not False or self.coverage_confidence is not None
+        wanted = self.ensemble is not False or self.coverage_confidence is not None or self.ties == "split"
         return wanted and not all(is_never_trained(model) for model in self._trained_models())
 
     def _trained_models(self) -> list[Classifier]:

@@ -34,12 +34,14 @@ class _ConfidenceThreshold(SelectiveClassifier):
     def _place(self, placing: PlacingRows) -> BandRule:
         reader = placing.reader
         assert isinstance(reader, ConfidenceReader)
-        parts: list[Rows] = [slice(None), *placing.halves]
-        whole, *halves = (
+        # A blend of thresholds between two clumps would leave a clump out that the cut should go through.
+        halves = placing.halves if placing.rows.tie_breaker is None else ()
+        parts: list[Rows] = [slice(None), *halves]
+        whole, *of_halves = (
             placing.held_out.take(part).ranked_correct(placing.rows.score[part], is_probability=reader.is_probability)
             for part in parts
         )
-        return ThresholdBands(whole, tuple(halves))
+        return ThresholdBands(whole, tuple(of_halves))
 
     def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:  # noqa: ARG002
         rows = rows.take(rejected)

@@ -103,8 +103,8 @@ def warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, 
     if len(share) > 1 and np.var(share, ddof=1) > max(_FAR_FROM_CHANCE * by_chance, _LARGEST_DEVIATION**2):
         warn_user(
             f"the models of the folds select from {_shown(share.min())} to {_shown(share.max())} of their rows at a "
-            f"coverage of {coverage:g}, because they have few scores, and so may the model trained on all rows; use "
-            "PlugInAUC or PlugIn, where one model places the band and answers"
+            f"coverage of {coverage:g}, because they have few scores, and so may the model trained on all rows; pass "
+            'ensemble="judge" or ties="split", with which these models judge new rows, too'
         )
 
 
