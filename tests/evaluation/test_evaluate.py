@@ -27,7 +27,6 @@ COVERAGES = [1.0, 0.7, 0.9]
 
 # The arguments that each metric on request reads.
 OF_SCORES = {
-    "auc_gain",
     "expected_calibration_error",
     "oracle_gap",
     "selective_average_precision",
@@ -107,7 +106,7 @@ def mean_score(y_true, y_score, selected, sample_weight=None):
 
 def test_columns_and_their_order(clf):
     expected = ["target_coverage"]
-    for name in ("achieved_coverage", "coverage_error", "selective_auc", "selective_accuracy", "positive_rate"):
+    for name in STANDARD_METRICS:
         expected += [name, f"{name}_sd", f"{name}_low", f"{name}_high"]
     expected += ["n_positive", "n_negative"]
     evaluation = evaluate_selective(clf, X_test, y_test, COVERAGES, n_bootstrap=5, random_state=0)
@@ -116,11 +115,11 @@ def test_columns_and_their_order(clf):
 
 
 def test_metrics_on_request_follow_the_standard_ones_in_the_order_given(clf):
-    names = ["selective_ks", "auc_gain"]
+    names = ["selective_ks", "selective_gini"]
     evaluation = evaluate_selective(clf, X_test, y_test, [0.9], metrics=names, n_bootstrap=2, random_state=0)
     assert list(evaluation.estimates) == [*STANDARD_METRICS, *names]
     assert list(evaluation.to_frame().columns)[-6:] == [
-        *(f"auc_gain{end}" for end in ("", "_sd", "_low", "_high")),
+        *(f"selective_gini{end}" for end in ("", "_sd", "_low", "_high")),
         "n_positive",
         "n_negative",
     ]
@@ -132,9 +131,9 @@ def test_one_row_per_coverage_in_the_order_given(clf):
     assert len(frame) == len(COVERAGES)
 
 
-def test_default_coverages_are_those_of_the_paper(clf):
+def test_default_coverages_are_those_of_the_paper_and_all_rows(clf):
     evaluation = evaluate_selective(clf, X_test, y_test, n_bootstrap=0)
-    assert evaluation.target_coverage.tolist() == list(DEFAULT_COVERAGES) == [0.99, 0.95, 0.90, 0.85, 0.80, 0.75]
+    assert evaluation.target_coverage.tolist() == list(DEFAULT_COVERAGES) == [1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75]
 
 
 @pytest.mark.parametrize("coverages", [(0.9, 0.8), np.array([0.9, 0.8]), iter([0.9, 0.8]), pd.Series([0.9, 0.8])])
@@ -180,7 +179,9 @@ def test_intervals_bracket_the_estimates(clf):
     for row in evaluation.rows():
         for name in STANDARD_METRICS:
             assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
-            assert (row[f"{name}_sd"] > 0) == (row["target_coverage"] < 1 or "coverage" not in name)
+            is_certain = row["target_coverage"] == 1 and ("coverage" in name or name == "auc_gain")
+            assert (row[f"{name}_sd"] > 0) != is_certain
+            assert (row[f"{name}_low"] < row[f"{name}_high"]) != is_certain
 
 
 def test_a_higher_confidence_level_gives_wider_intervals(aucross_clf):
@@ -577,7 +578,7 @@ def test_options_that_cannot_be(aucross_clf, option, sentence):
 def test_an_unknown_metric_lists_the_known_ones():
     sentence = (
         f"metrics must be functions or names from {sorted(METRICS_ON_REQUEST)}, got 'auc'; "
-        "achieved_coverage, coverage_error, selective_auc, selective_accuracy, positive_rate are always there"
+        "achieved_coverage, coverage_error, selective_auc, auc_gain, selective_accuracy, positive_rate are always there"
     )
     with pytest.raises(ValueError, match=exactly(sentence)):
         Arrays().evaluate(metrics=["auc"])
@@ -697,7 +698,7 @@ def test_a_comparison_has_one_row_per_coverage_and_metric(aucross_clf, rival):
     ]
     names = [*STANDARD_METRICS, "selective_gini"]
     assert frame["metric"].tolist() == names * 2
-    assert frame["target_coverage"].tolist() == [0.9] * 6 + [0.7] * 6
+    assert frame["target_coverage"].tolist() == [0.9] * len(names) + [0.7] * len(names)
 
 
 def test_a_comparison_is_antisymmetric(aucross_clf, rival):

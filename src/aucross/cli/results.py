@@ -21,7 +21,7 @@ CONFIDENCE = 0.95
 # Automatic test rows of a class under which an AUC is a matter of chance.
 FEWEST_ROWS_TO_CONCLUDE = 10
 
-_HEADER = ("coverage", "reached", "AUC of automatic", "accuracy", "positive rate")
+_HEADER = ("coverage", "reached", "AUC of automatic", "gain over all", "accuracy", "positive rate")
 
 _GROUP_COLUMNS = {
     "achieved_coverage": "reached",
@@ -55,6 +55,7 @@ def show_evaluation(screen: Screen, evaluation: SelectiveEvaluation, title: str,
             f"{row['target_coverage']:g}",
             _with_interval(row, "achieved_coverage"),
             _with_interval(row, "selective_auc"),
+            _with_interval(row, "auc_gain"),
             decimal(row["selective_accuracy"]),
             decimal(row["positive_rate"]),
         ]
@@ -106,14 +107,11 @@ def conclusion(evaluation: SelectiveEvaluation, asked: float, *, is_weighted: bo
 
 def _effect_on_auc(evaluation: SelectiveEvaluation, at: int, everyone: int) -> str:
     """Whether the AUC rises, with the interval of the rise."""
-    auc, replicates = evaluation.estimates["selective_auc"], evaluation.replicates["selective_auc"]
-    rises = replicates[:, at] - replicates[:, everyone]
-    rises = rises[~np.isnan(rises)]
+    auc, spread = evaluation.estimates["selective_auc"], evaluation.spread("auc_gain")
     change = f"from {decimal(auc[everyone])} to {decimal(auc[at])}"
-    if not len(rises):
+    low, high = float(spread["auc_gain_low"][at]), float(spread["auc_gain_high"][at])
+    if isnan(low):
         return f"changes the AUC of the rest {change}"
-    tail = (1 - evaluation.confidence_level) / 2
-    low, high = np.quantile(rises, [tail, 1 - tail])
     level = f"{exact_percent(evaluation.confidence_level)} interval of the"
     if low > 0:
         return f"raises the AUC of the rest {change} ({level} rise {decimal(low)} to {decimal(high)})"

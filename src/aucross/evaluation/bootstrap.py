@@ -43,17 +43,19 @@ class SelectionStatistics:
     positives: FloatArray
 
 
-def draw_counts(n_rows: int, n_bootstrap: int, seed: int) -> Iterator[IndexArray]:
-    """How often each row is drawn, for one replicate after the other.
+def draw_counts(n_rows: int, n_bootstrap: int, seed: int, units: IndexArray | None = None) -> Iterator[IndexArray]:
+    """How often each row is drawn, for one replicate after the other; rows of one unit are drawn together.
 
     The same seed gives the same draws, so two evaluations of the same rows are paired.
     """
+    n_drawn = n_rows if units is None else int(units.max()) + 1
     # Drawing is half the time of a replicate: SFC64 with 32-bit numbers took half as long as the default.
     rng = np.random.Generator(np.random.SFC64(seed))
-    dtype = np.uint32 if n_rows < 2**32 else np.uint64
+    dtype = np.uint32 if n_drawn < 2**32 else np.uint64
     for _ in range(n_bootstrap):
-        drawn = rng.integers(0, n_rows, size=n_rows, dtype=dtype)
-        yield np.bincount(drawn.astype(np.intp), minlength=n_rows)
+        drawn = rng.integers(0, n_drawn, size=n_drawn, dtype=dtype)
+        counts = np.bincount(drawn.astype(np.intp), minlength=n_drawn)
+        yield counts if units is None else counts.take(units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +64,7 @@ class RankedSelections:
 
     rows: EvaluationRows
     members: IndexArray | None
+    order: IndexArray  # row numbers by ascending score
     is_everything: BoolArray  # which of the selections leave no row out
     parts: tuple[_SegmentedRows, ...]
 
@@ -84,7 +87,11 @@ class RankedSelections:
         codes = _packed(masks)[:, order]
         order = order if members is None else members[order]
         ranked = _SortedRows(order, rows.score[order], rows.positive[order], ~rows.correct[order])
-        return cls(rows, members, np.asarray(masks.all(axis=1)), tuple(_parts(ranked, codes, len(masks))))
+        return cls(rows, members, order, np.asarray(masks.all(axis=1)), tuple(_parts(ranked, codes, len(masks))))
+
+    def ascending(self) -> EvaluationRows:
+        """The rows that take part, by ascending score."""
+        return self.rows.take(self.order)
 
     def statistics(self, counts: Iterator[WeightArray]) -> SelectionStatistics:
         """Evaluate the selections on every weighting of the rows.

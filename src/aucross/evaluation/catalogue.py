@@ -10,7 +10,7 @@ import numpy as np
 
 from aucross.core.ranking import FloatArray
 from aucross.evaluation import auc_metrics, calibration, coverage, decisions, multiclass, risk_curves
-from aucross.evaluation.auc_metrics import selective_auc
+from aucross.evaluation.auc_metrics import auc_gain, selective_auc
 from aucross.evaluation.coverage import achieved_coverage, coverage_error, positive_rate, positives_for_review
 from aucross.evaluation.decisions import selective_accuracy
 from aucross.evaluation.inputs import BoolArray
@@ -41,7 +41,7 @@ def _names(*metrics: AnyMetric) -> tuple[str, ...]:
 
 
 # Read from prefix sums for all replicates at once; always part of an evaluation of two classes, of more, of a group.
-STANDARD_METRICS = _names(achieved_coverage, coverage_error, selective_auc, selective_accuracy, positive_rate)
+STANDARD_METRICS = _names(achieved_coverage, coverage_error, selective_auc, auc_gain, selective_accuracy, positive_rate)
 MULTICLASS_METRICS = _names(achieved_coverage, coverage_error, hand_till_m, auc_mu, selective_accuracy)
 GROUP_METRICS = _names(achieved_coverage, selective_auc, selective_accuracy, positive_rate, positives_for_review)
 

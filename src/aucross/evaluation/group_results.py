@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.catalogue import GROUP_METRICS
@@ -189,16 +190,26 @@ class GroupEvaluation:
             "target_coverage": float(self.overall.target_coverage[index]),
             "metric": name,
             **_with_spread("gap", estimates[high] - estimates[low], replicates[high] - replicates[low], level),
+            **self._ends_of_gap(name, index, chosen[high], chosen[low]),
             **_with_spread(
                 "ratio", _ratio(estimates[low], estimates[high]), _ratio(replicates[low], replicates[high]), level
             ),
-            "gap_by_chance": _range_by_chance(replicates - estimates[:, None], level),
+            "gap_by_chance": _range_by_chance(_deviations(chosen, name, index), level),
             "highest": float(estimates[high]),
             "highest_group": label[high],
             "lowest": float(estimates[low]),
             "lowest_group": label[low],
             "n_groups": int(defined.sum()),
         }
+
+    @staticmethod
+    def _ends_of_gap(
+        name: str, index: int, highest: SelectiveEvaluation, lowest: SelectiveEvaluation
+    ) -> dict[str, float]:
+        if name not in highest.intervals:
+            return {}
+        ends = highest.ends_of_difference(name, lowest)
+        return {"gap_low": float(ends.low[index]), "gap_high": float(ends.high[index])}
 
     def differences(self, reference: Any) -> GroupComparison:
         """Signed differences of every group from one of them, for each coverage and metric.
@@ -257,6 +268,28 @@ def _ratio(part: Any, whole: Any) -> Any:
     """Part by whole; NaN for 0 by 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.divide(part, whole)
+
+
+def _deviations(chosen: Sequence[SelectiveEvaluation], name: str, index: int) -> FloatArray:
+    """Deviations of the replicates from the estimates, as wide as the intervals say: an array a group.
+
+    A small group has replicates that are too close to each other, since they know no other rows than the sample.
+    """
+    deviations = []
+    for number, evaluation in enumerate(chosen):
+        replicates = evaluation.replicates[name][:, index]
+        deviation = replicates - evaluation.estimates[name][index]
+        if name in evaluation.intervals and len(replicates) > 1:
+            ends = evaluation.intervals[name]
+            error = (ends.high[index] - ends.low[index]) / (2.0 * ndtri((1.0 + evaluation.confidence_level) / 2.0))
+            spread = np.nanstd(deviation) if np.isfinite(deviation).any() else 0.0
+            if spread > 0.1 * error:
+                deviation = deviation * max(1.0, error / spread)
+            else:  # the resamples hardly differ, and would be blown up to a few values
+                rng = np.random.default_rng([number, index])
+                deviation = error * rng.normal(size=len(replicates))
+        deviations.append(deviation)
+    return np.array(deviations)
 
 
 def _range_by_chance(deviations: FloatArray, confidence_level: float) -> float:

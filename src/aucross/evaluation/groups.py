@@ -10,22 +10,22 @@ interval::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
-from aucross.evaluation.bootstrap import RankedSelections, draw_counts, share_of, statistics_of
+from aucross.evaluation.bootstrap import RankedSelections, SelectionStatistics, share_of, statistics_of
 from aucross.evaluation.catalogue import GROUP_METRICS
-from aucross.evaluation.evaluate import DEFAULT_COVERAGES, evaluate_selections
+from aucross.evaluation.evaluate import DEFAULT_COVERAGES, evaluate_selections, with_intervals
 from aucross.evaluation.group_column import GroupColumn, group_column
 from aucross.evaluation.group_results import GroupEvaluation
-from aucross.evaluation.inputs import BoolArray, EvaluationRows, check_coverages, check_masks, seed_from
+from aucross.evaluation.inputs import BoolArray, EvaluationRows, check_coverages, check_masks, seed_from, unit_numbers
 from aucross.evaluation.judged_rows import check_two_classes, judge
+from aucross.evaluation.resampling import resampled_statistics
 from aucross.evaluation.results import SelectiveEvaluation
 
 
@@ -38,6 +38,7 @@ def evaluate_groups(
     *,
     band_groups: Any = None,
     sample_weight: ArrayLike | None = None,
+    groups: Any = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
     random_state: Any = None,
@@ -55,16 +56,19 @@ def evaluate_groups(
     by : array-like or series of shape (n_samples,)
         The group of each row: strings, numbers, categories. It need not be a feature. Missing values form the group
         ``"(missing)"``. Every distinct value is a group, so cut a continuous column into bands first.
-    coverages : iterable of float in (0, 1], default=(.99, .95, .90, .85, .80, .75)
+    coverages : iterable of float in (0, 1], default=(1, .99, .95, .90, .85, .80, .75)
         Target coverages.
     band_groups : array-like of shape (n_samples,), optional
         Group of each row, for a classifier whose bands were fitted per group.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows; a row of weight 0 takes no part.
+    groups : array-like of shape (n_samples,), optional
+        Rows that belong together, such as the loans of one customer, as in :func:`aucross.evaluate_selective`; not to
+        be confused with `by`, the groups of the report.
     n_bootstrap : int, default=1000
         Bootstrap replicates; 0 gives estimates alone.
     confidence_level : float in (0, 1), default=0.95
-        Level of the percentile intervals ``_low`` to ``_high``.
+        Level of the intervals ``_low`` to ``_high``.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the bootstrap. Evaluations of the same rows with the same seed are paired.
 
@@ -106,6 +110,7 @@ def evaluate_groups(
         rows.selections(coverages),
         by,
         sample_weight=rows.sample_weight,
+        groups=groups,
         n_bootstrap=n_bootstrap,
         confidence_level=confidence_level,
         random_state=random_state,
@@ -120,6 +125,7 @@ def evaluate_group_selections(
     by: Any,
     *,
     sample_weight: ArrayLike | None = None,
+    groups: Any = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
     random_state: Any = None,
@@ -134,7 +140,7 @@ def evaluate_group_selections(
         Scores of the positive class.
     selections : dict of float to array-like of shape (n_samples,), bool
         For each target coverage the mask of selected rows.
-    by, sample_weight, n_bootstrap, confidence_level, random_state
+    by, sample_weight, groups, n_bootstrap, confidence_level, random_state
         As in :func:`evaluate_groups`.
 
     Returns
@@ -162,6 +168,7 @@ def evaluate_group_selections(
         y_pred,
         selections,
         sample_weight=sample_weight,
+        groups=groups,
         n_bootstrap=n_bootstrap,
         confidence_level=confidence_level,
         random_state=seed,
@@ -170,8 +177,9 @@ def evaluate_group_selections(
     used = np.ones(len(positive), dtype=bool) if weight is None else weight > 0
     rows = EvaluationRows(positive, check_scores(y_score, len(positive)), as_positive(y_pred, "y_pred"), weight)
     masks = check_masks(selections, len(positive))[:, used]
-    draws = partial(draw_counts, int(used.sum()), n_bootstrap, seed)
-    return _assembled(rows.take(used), masks, column.take(used), overall, draws)
+    units = unit_numbers(groups, len(positive))
+    units = None if units is None else np.unique(units[used], return_inverse=True)[1]
+    return _assembled(rows.take(used), masks, column.take(used), overall, units)
 
 
 def _assembled(
@@ -179,47 +187,45 @@ def _assembled(
     masks: BoolArray,
     column: GroupColumn,
     overall: SelectiveEvaluation,
-    draws: Callable[[], Iterator[IndexArray]],
+    units: IndexArray | None,
 ) -> GroupEvaluation:
-    """Measure every group on the rows as given and on the draws, and put the report together."""
+    """Measure every group on the rows as given and on the draws of all rows, and put the report together."""
     members = column.members()
     # One more selection takes all rows: what is positive there is what could be rejected.
     selections = np.vstack((masks, np.ones(len(column.codes), dtype=bool)))
     rankings = [RankedSelections.of(rows, selections, own) for own in members]
-    estimates, all_rejected = _measure(rankings, iter([np.ones(len(column.codes), dtype=np.intp)]))
-    replicates, all_rejected_replicates = _measure(rankings, draws())
-    positives = [np.count_nonzero((masks & rows.positive)[:, own], axis=1) for own in members]
-    selected = [np.count_nonzero(masks[:, own], axis=1) for own in members]
-    evaluations = tuple(
-        replace(  # coverages, level and draws are those of all rows
+    estimates, all_rejected = _measure(statistics_of(rankings, iter([np.ones(len(column.codes), dtype=np.intp)])))
+    n_bootstrap, (_, seed) = len(overall.replicates["selective_auc"]), overall.drawn_from or (0, 0)
+    replicates, all_rejected_replicates = _measure(resampled_statistics(rankings, selections, n_bootstrap, seed, units))
+    evaluations = []
+    for number, own in enumerate(members):
+        n_positive = np.count_nonzero((masks & rows.positive)[:, own], axis=1)
+        evaluation = replace(  # coverages, level and draws are those of all rows
             overall,
             estimates={name: values[number, 0] for name, values in estimates.items()},
             replicates={name: values[number] for name, values in replicates.items()},
-            n_positive=positives[number],
-            n_negative=selected[number] - positives[number],
+            n_positive=n_positive,
+            n_negative=np.count_nonzero(masks[:, own], axis=1) - n_positive,
         )
-        for number in range(len(members))
-    )
+        evaluations.append(with_intervals(evaluation, rankings[number], selections, units))
     overall = replace(
         overall,
         estimates=_in_order({**overall.estimates, "positives_for_review": all_rejected[0]}),
         replicates=_in_order({**overall.replicates, "positives_for_review": all_rejected_replicates}),
     )
-    return GroupEvaluation(column.labels, np.array([len(own) for own in members]), evaluations, overall)
+    overall = with_intervals(overall, RankedSelections.of(rows, selections), selections, units)
+    return GroupEvaluation(column.labels, np.array([len(own) for own in members]), tuple(evaluations), overall)
 
 
 def _in_order(metrics: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     return {name: metrics[name] for name in GROUP_METRICS}
 
 
-def _measure(
-    rankings: Sequence[RankedSelections], counts: Iterator[IndexArray]
-) -> tuple[dict[str, FloatArray], FloatArray]:
+def _measure(found: Sequence[SelectionStatistics]) -> tuple[dict[str, FloatArray], FloatArray]:
     """All metrics of all groups under every weighting, and the share of positives rejected among all rows.
 
     The metrics are arrays of shape (n_groups, n_weightings, n_coverages), the share has no groups.
     """
-    found = statistics_of(rankings, counts)
     metrics = {name: np.array([getattr(part, name)[:, :-1] for part in found]) for name in GROUP_METRICS[:-1]}
     positives = np.array([part.positives for part in found])
     return {**metrics, "positives_for_review": _rejected(positives)}, _rejected(positives.sum(axis=0))

@@ -49,7 +49,7 @@ class EvaluationRows(NamedTuple):
         """True where the predicted label is the true one."""
         return np.asarray(self.positive == self.predicted)
 
-    def take(self, rows: BoolArray) -> EvaluationRows:
+    def take(self, rows: BoolArray | IndexArray) -> EvaluationRows:
         """Some of the rows."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         return EvaluationRows(self.positive[rows], self.score[rows], self.predicted[rows], weight)

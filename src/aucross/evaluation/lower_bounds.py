@@ -64,6 +64,11 @@ class LossSums(NamedTuple):
         """One minus the mean loss."""
         return 1.0 - float(self.loss.sum()) / float(self.weight.sum())
 
+    def share_of_added_unit(self) -> float:
+        """Share of the weight that an added unit has."""
+        added = weight_of_added_unit(_present(self.weight))
+        return added / (float(self.weight.sum()) + added)
+
 
 def coverage_bounds(
     selected: BoolArray, weight: FloatArray, failures: Sequence[float], units: IndexArray | None = None
@@ -109,7 +114,7 @@ def auc_losses(rows: SelectedRows, units: IndexArray | None = None) -> LossSums:
     units = np.arange(len(rows.score)) if units is None else units
     n_units = int(units.max()) + 1
     sides = []
-    for own, loss in zip((rows.positive, ~rows.positive), _losses(rows), strict=True):
+    for own, loss in zip((rows.positive, ~rows.positive), ranking_losses(rows), strict=True):
         weight = rows.weight[own]
         of_units, lost = (_added_up(values, units[own], n_units) for values in (weight, weight * loss))
         sides.append((effective_size(of_units), of_units, lost))
@@ -119,7 +124,7 @@ def auc_losses(rows: SelectedRows, units: IndexArray | None = None) -> LossSums:
     return LossSums(weight, lost, beside, n_others)
 
 
-def _losses(rows: SelectedRows) -> tuple[FloatArray, FloatArray]:
+def ranking_losses(rows: SelectedRows) -> tuple[FloatArray, FloatArray]:
     """Share of the other class that each positive, and each negative, is ranked wrongly against, ties half."""
     starts = np.flatnonzero(np.append(True, rows.score[1:] != rows.score[:-1]))
     tie = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows.score))))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from aucross.evaluation.inputs import (
     check_replicates,
     row_weights,
     seed_from,
+    unit_numbers,
 )
 from aucross.evaluation.multiclass import check_columns, class_numbers
 from aucross.evaluation.results import SelectiveEvaluation
@@ -63,6 +65,7 @@ def evaluate_multiclass_selections(
     classes: ArrayLike,
     metrics: Iterable[MetricLike] = (),
     sample_weight: ArrayLike | None = None,
+    groups: Any = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
     random_state: Any = None,
@@ -82,7 +85,7 @@ def evaluate_multiclass_selections(
     metrics : iterable of callable, default=()
         Functions of your own ``metric(y_true, y_prob, selected, sample_weight=...)``, or a
         :class:`~aucross.evaluation.Metric` that reads something else.
-    sample_weight, n_bootstrap, confidence_level, random_state
+    sample_weight, groups, n_bootstrap, confidence_level, random_state
         As in :func:`aucross.evaluate_selective`.
 
     Returns
@@ -116,9 +119,12 @@ def evaluate_multiclass_selections(
     as_given = np.ones((1, n_rows), dtype=np.intp)
     estimates = _measure(rows, masks, target, iter(as_given), {})
     estimates |= _requested_metrics(rows, masks, names, ranking | requested, iter(as_given))
-    replicates = _measure(rows, masks, target, draw_counts(n_rows, n_bootstrap, seed), pairs)
+    units = unit_numbers(groups, len(used))
+    units = None if units is None else np.unique(units[used], return_inverse=True)[1]
+    draws = partial(draw_counts, n_rows, n_bootstrap, seed, units)
+    replicates = _measure(rows, masks, target, draws(), pairs)
     if requested:
-        replicates |= _requested_metrics(rows, masks, names, requested, draw_counts(n_rows, n_bootstrap, seed))
+        replicates |= _requested_metrics(rows, masks, names, requested, draws())
     counts = np.array([np.bincount(rows.label[mask], minlength=len(names)) for mask in masks])
     return SelectiveEvaluation(
         target_coverage=target,

@@ -1,15 +1,16 @@
-"""What an evaluation gives back: tables of estimates with bootstrap intervals, and paired differences."""
+"""What an evaluation gives back: tables of estimates with intervals, and paired differences."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.ranking import FloatArray
+from aucross.evaluation.intervals import Ends, difference_ends
 from aucross.system.notebook import arrow_stream, result_html, with_interval
 from aucross.system.text import exact_percent
 
@@ -18,7 +19,7 @@ _COUNTS = ("n_positive", "n_negative", "n_selected", "n_rarest")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectiveEvaluation:
-    """Metrics of a selective classifier at several coverages, with bootstrap intervals.
+    """Metrics of a selective classifier at several coverages, with intervals.
 
     Attributes
     ----------
@@ -36,6 +37,9 @@ class SelectiveEvaluation:
         Number of rows and seed of the bootstrap; two evaluations are paired if both agree.
     n_selected, n_rarest : ndarray of shape (n_coverages,), optional
         With more than two classes: selected rows, and those of the class that has the fewest.
+    intervals : dict of str to Ends
+        Ends ``low`` and ``high``, arrays of shape (n_coverages,), of the metrics whose intervals do not come from the
+        percentiles of the replicates.
     """
 
     target_coverage: FloatArray
@@ -47,13 +51,19 @@ class SelectiveEvaluation:
     drawn_from: tuple[int, int] | None = None
     n_selected: NDArray[np.intp] | None = None
     n_rarest: NDArray[np.intp] | None = None
+    intervals: Mapping[str, Ends] = field(default_factory=dict)
+
+    def spread(self, name: str) -> dict[str, FloatArray]:
+        """Standard deviation (``_sd``) and interval (``_low``, ``_high``) of a metric at each coverage."""
+        spread = bootstrap_spread(name, self.replicates[name], self.confidence_level)
+        return spread | _named_ends(name, self.intervals.get(name))
 
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary per target coverage, with ``_sd``, ``_low`` and ``_high`` beside each metric."""
         columns: dict[str, NDArray[Any]] = {"target_coverage": self.target_coverage}
         for name, estimate in self.estimates.items():
             columns[name] = estimate
-            columns.update(bootstrap_spread(name, self.replicates[name], self.confidence_level))
+            columns.update(self.spread(name))
         columns |= {name: count for name in _COUNTS if (count := getattr(self, name)) is not None}
         return [
             {name: values[index].item() for name, values in columns.items()}
@@ -73,6 +83,7 @@ class SelectiveEvaluation:
             target_coverage=self.target_coverage[places],
             estimates={name: values[places] for name, values in self.estimates.items()},
             replicates={name: values[:, places] for name, values in self.replicates.items()},
+            intervals={name: ends.at(places) for name, ends in self.intervals.items()},
             **counts,
         )
 
@@ -121,7 +132,22 @@ class SelectiveEvaluation:
             {name: (self.estimates[name], other.estimates[name]) for name in shared},
             {name: _difference(self.replicates[name], other.replicates[name]) for name in shared},
             self.confidence_level,
+            intervals={
+                name: self.ends_of_difference(name, other)
+                for name in shared
+                if name in self.intervals and name in other.intervals
+            },
         )
+
+    def ends_of_difference(self, name: str, other: SelectiveEvaluation) -> Ends:
+        """Interval of a metric of this evaluation minus that of another of the same draws, at each coverage."""
+        first, second = self.estimates[name], other.estimates[name]
+        replicates = _difference(self.replicates[name], other.replicates[name])
+        # The same number in every resample is the same number, unless both are at the end of their range.
+        is_same = (replicates == 0.0).all(axis=0) & (first == second) & (~np.isin(first, (0.0, 1.0)) | (self is other))
+        # Half of what an added row does to either: it is added to both, and one of them gets it wrong.
+        step = np.where(is_same, 0.0, np.fmax(self.intervals[name].step, other.intervals[name].step) / 2.0)
+        return difference_ends(_difference(first, second), replicates, (step, step), self.confidence_level)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,6 +166,8 @@ class SelectiveComparison:
         Level of the intervals.
     names : pair of str
         What the classifiers are called.
+    intervals : dict of str to Ends
+        Ends of the intervals of the differences that do not come from percentiles.
     """
 
     target_coverage: FloatArray
@@ -147,6 +175,7 @@ class SelectiveComparison:
     differences: Mapping[str, FloatArray]
     confidence_level: float = 0.95
     names: tuple[str, str] = ("first", "second")
+    intervals: Mapping[str, Ends] = field(default_factory=dict)
 
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary per coverage and metric.
@@ -158,7 +187,9 @@ class SelectiveComparison:
         for index, coverage in enumerate(self.target_coverage):
             for name, (first, second) in self.estimates.items():
                 differences = self.differences[name][:, [index]]
+                ends = self.intervals.get(name)
                 spread = bootstrap_spread("difference", differences, self.confidence_level)
+                spread |= _named_ends("difference", None if ends is None else ends.at([index]))
                 rows.append(
                     {
                         "target_coverage": float(coverage),
@@ -254,6 +285,10 @@ def bootstrap_spread(name: str, replicates: FloatArray, confidence_level: float)
             low[column] = np.quantile(defined, tail, method="lower")
             high[column] = np.quantile(defined, 1 - tail, method="higher")
     return {f"{name}_sd": sd, f"{name}_low": low, f"{name}_high": high}
+
+
+def _named_ends(name: str, ends: Ends | None) -> dict[str, FloatArray]:
+    return {} if ends is None else {f"{name}_low": ends.low, f"{name}_high": ends.high}
 
 
 def _difference(first: FloatArray, second: FloatArray) -> FloatArray:

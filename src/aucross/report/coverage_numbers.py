@@ -12,7 +12,7 @@ from aucross.evaluation.calibration import expected_calibration_error, selective
 from aucross.evaluation.coverage import positives_for_review
 from aucross.evaluation.evaluate import evaluate_selections
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard
-from aucross.evaluation.results import SelectiveEvaluation, bootstrap_spread
+from aucross.evaluation.results import SelectiveEvaluation
 from aucross.report.curves import least_confident_left_out
 from aucross.report.rows import BoolArray, ReportRows
 
@@ -20,7 +20,7 @@ from aucross.report.rows import BoolArray, ReportRows
 def coverage_numbers(
     rows: ReportRows, evaluation: SelectiveEvaluation | None, *, confidence: float, n_bootstrap: int, random_state: int
 ) -> list[dict[str, Any]]:
-    """One dictionary per coverage: estimates, bootstrap intervals (``_low``, ``_high``) and counts."""
+    """One dictionary per coverage: estimates, intervals (``_low``, ``_high``) and counts."""
     if evaluation is None:
         evaluation = evaluate_selections(
             rows.positive,
@@ -34,9 +34,6 @@ def coverage_numbers(
         )
     else:
         evaluation = _checked(evaluation.at(rows.coverages), rows, confidence, n_bootstrap, random_state)
-    # The last coverage is 1: all rows, in the same resamples, so that the interval of the gain is a paired one.
-    replicates = evaluation.replicates["selective_auc"]
-    gains = bootstrap_spread("auc_gain", replicates - replicates[:, -1:], confidence)
     oracle = oracle_curve(
         rows.by_score.positive,
         rows.by_score.score,
@@ -46,8 +43,6 @@ def coverage_numbers(
     table = []
     for index, (row, mask) in enumerate(zip(evaluation.rows(), rows.by_score.selected, strict=True)):
         auc = row["selective_auc"]
-        row["auc_gain"] = auc - float(evaluation.estimates["selective_auc"][-1])
-        row |= {name: values[index] for name, values in gains.items()}
         estimates = {name: value for name, value in row.items() if not name.endswith("_sd")}
         by_confidence = least_confident_left_out(rows, rows.selected[index])[rows.order]
         table.append(

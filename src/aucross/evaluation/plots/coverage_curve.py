@@ -39,7 +39,7 @@ from aucross.evaluation.plots.style import (
     name_of,
     pyplot,
 )
-from aucross.evaluation.results import SelectiveEvaluation, bootstrap_spread
+from aucross.evaluation.results import SelectiveEvaluation
 from aucross.system.text import exact_percent
 
 # Dense enough for a line, few enough for a thousand bootstrap replicates in about a second.
@@ -372,13 +372,13 @@ def _display(
         raise ValueError(f"metric must be one of {list(evaluation.estimates)}, got {metric!r}")
     # From full coverage down, so that the line does not jump.
     order = np.argsort(-evaluation.target_coverage, kind="stable")
-    ends = bootstrap_spread("metric", evaluation.replicates[metric], evaluation.confidence_level)
+    ends = evaluation.spread(metric)
     has_replicates = len(evaluation.replicates[metric]) > 1
     return cls(
         evaluation.estimates["achieved_coverage"][order],
         evaluation.estimates[metric][order],
-        low=ends["metric_low"][order] if has_replicates else None,
-        high=ends["metric_high"][order] if has_replicates else None,
+        low=ends[f"{metric}_low"][order] if has_replicates else None,
+        high=ends[f"{metric}_high"][order] if has_replicates else None,
         references=references,
         metric=metric,
         confidence_level=evaluation.confidence_level,

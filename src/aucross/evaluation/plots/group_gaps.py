@@ -34,7 +34,6 @@ from aucross.evaluation.plots.style import (
     pyplot,
     with_defaults,
 )
-from aucross.evaluation.results import bootstrap_spread
 
 DEFAULT_METRICS = ("achieved_coverage", "selective_auc")
 
@@ -258,9 +257,10 @@ class GroupGapDisplay:
         level = evaluation.overall.confidence_level
         low, high = {}, {}
         for metric in metrics:
-            replicates = np.array([part.replicates[metric][:, index] for part in evaluation.evaluations]).T
-            ends = bootstrap_spread("metric", replicates, level)
-            low[metric], high[metric] = ends["metric_low"], ends["metric_high"]
+            spreads = [part.spread(metric) for part in evaluation.evaluations]
+            low[metric], high[metric] = (
+                np.array([spread[f"{metric}_{end}"][index] for spread in spreads]) for end in ("low", "high")
+            )
         records = evaluation.gaps().rows()[index * len(GROUP_METRICS) : (index + 1) * len(GROUP_METRICS)]
         display = cls(
             evaluation.groups,

@@ -31,7 +31,7 @@ from aucross.evaluation.plots.style import (
     name_of,
     pyplot,
 )
-from aucross.evaluation.results import SelectiveEvaluation, bootstrap_spread
+from aucross.evaluation.results import SelectiveEvaluation
 from aucross.evaluation.risk_curves import RiskCurve, augrc, aurc, generalized_risk_curve, risk_coverage_curve
 from aucross.system.text import exact_percent
 
@@ -239,14 +239,14 @@ class RiskCoverageDisplay:
         RiskCoverageDisplay
         """
         pyplot()
-        risks = 1.0 - evaluation.replicates["selective_accuracy"]
-        ends = bootstrap_spread("risk", risks, evaluation.confidence_level)
+        ends = evaluation.spread("selective_accuracy")
+        has_replicates = len(evaluation.replicates["selective_accuracy"]) > 1
         order = np.argsort(evaluation.estimates["achieved_coverage"], kind="stable")
         display = cls(
             evaluation.estimates["achieved_coverage"][order],
             1.0 - evaluation.estimates["selective_accuracy"][order],
-            low=ends["risk_low"][order] if len(risks) > 1 else None,
-            high=ends["risk_high"][order] if len(risks) > 1 else None,
+            low=1.0 - ends["selective_accuracy_high"][order] if has_replicates else None,
+            high=1.0 - ends["selective_accuracy_low"][order] if has_replicates else None,
             confidence_level=evaluation.confidence_level,
             name=name,
         )
