@@ -1,0 +1,251 @@
+"""Intervals that hold: shares, the AUC, differences, rows that belong together, and resamples of blocks."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta, binomtest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+
+import strategies
+from aucross import AUCross, compare_selective, evaluate_selections, evaluate_selective
+from aucross.evaluation import evaluate_group_selections, resampling
+from aucross.evaluation.catalogue import STANDARD_METRICS
+from aucross.evaluation.inputs import SelectedRows
+from aucross.evaluation.lower_bounds import EXTRA_LOSS, auc_losses, interval, lower_bound
+from strategies import property_test
+
+
+def make_rows(n=400, prevalence=0.3, shift=1.5, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < prevalence
+    return y, rng.normal(size=n) + shift * y
+
+
+def evaluate(y, score, masks=None, **options):
+    masks = {0.8: np.abs(score - 0.7) > 0.3} if masks is None else masks
+    return evaluate_selections(y, score, score > 0.7, masks, **{"n_bootstrap": 50, "random_state": 0, **options})
+
+
+def ends(evaluation, name, index=0):
+    spread = evaluation.spread(name)
+    return spread[f"{name}_low"][index], spread[f"{name}_high"][index]
+
+
+def sums_of(y, score, weight=None):
+    order = np.argsort(score, kind="stable")
+    weight = np.ones(len(y)) if weight is None else weight
+    return auc_losses(SelectedRows(y[order], score[order], weight[order]))
+
+
+def obvious_interval(y, score, failure):
+    """The interval of the AUC with the added row written out, one end after the other; positives are fewer."""
+    placed = np.array([np.mean((s > score[~y]) + (s == score[~y]) / 2) for s in score[y]])
+    of_others = np.array([np.mean((score[y] > s) + (score[y] == s) / 2) for s in score[~y]])
+    found = []
+    for loss, other_loss in ((1 - placed, 1 - of_others), (placed, of_others)):
+        added = min(1.0, EXTRA_LOSS + ((loss**3).sum() / (loss**2).sum() if loss.any() else 0.0))
+        with_added = np.append(loss, added)
+        mean = with_added.mean()
+        variance = with_added.var(ddof=1) / len(with_added)
+        variance += (len(loss) / len(with_added)) ** 2 * other_loss.var(ddof=1) / len(other_loss)
+        size = mean * (1 - mean) / variance + 1
+        found.append(1 - beta.ppf(failure, size * (1 - mean), size * mean) if mean < 1 else 1.0)
+    return 1 - found[0], found[1]
+
+
+# ---- the interval of one number ----
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_interval_of_the_auc_equals_the_obvious_one(seed):
+    y, score = make_rows(90, 0.2 + 0.05 * seed, shift=seed, seed=seed)
+    score = np.round(score, 1)
+    assert interval(sums_of(y, score), 0.025, EXTRA_LOSS) == pytest.approx(obvious_interval(y, score, 0.025), abs=1e-9)
+
+
+def test_shares_have_clopper_and_pearsons_interval():
+    y, score = make_rows()
+    evaluation = evaluate(y, score)
+    mask = np.abs(score - 0.7) > 0.3
+    right = y == (score > 0.7)
+    for name, k, n in (
+        ("achieved_coverage", mask.sum(), 400),
+        ("selective_accuracy", right[mask].sum(), mask.sum()),
+        ("positive_rate", y[mask].sum(), mask.sum()),
+    ):
+        exact = binomtest(int(k), int(n)).proportion_ci(0.95, "exact")
+        assert ends(evaluation, name) == pytest.approx(exact, abs=1e-12)
+
+
+def test_perfect_ranks_do_not_make_an_interval_of_one_point():
+    y = np.arange(100) >= 90
+    evaluation = evaluate(y, np.arange(100.0), {1.0: np.ones(100, dtype=bool)})
+    low, high = ends(evaluation, "selective_auc")
+    assert evaluation.replicates["selective_auc"].min() == 1.0 == high
+    assert lower_bound(sums_of(y, np.arange(100.0)), 0.025) < low < 0.98
+
+
+def test_where_a_sample_says_much_the_interval_is_that_of_the_bootstrap():
+    y, score = make_rows(20_000)
+    evaluation = evaluate(y, score, n_bootstrap=1000)
+    for name in STANDARD_METRICS:
+        width = np.diff(np.quantile(evaluation.replicates[name][:, 0], [0.025, 0.975]))[0]
+        low, high = ends(evaluation, name)
+        assert 0.93 * width < high - low < 1.1 * width
+
+
+@given(strategies.rows(both_classes=True), st.floats(0.05, 0.99))
+@property_test
+def test_intervals_hold_the_estimate_and_mirror_with_the_labels(rows, level):
+    options = {"masks": {1.0: np.ones(len(rows.labels), dtype=bool)}, "n_bootstrap": 2, "confidence_level": level}
+    one = evaluate(rows.labels, rows.scores, **options)
+    other = evaluate(~rows.labels, rows.scores, **options)
+    low, high = ends(one, "selective_auc")
+    if isnan(low):
+        return
+    assert 0 <= low <= one.estimates["selective_auc"][0] <= high <= 1
+    if rows.labels.sum() != (~rows.labels).sum():  # of two classes of one size the positive rows are averaged
+        assert (1 - high, 1 - low) == pytest.approx(ends(other, "selective_auc"), abs=1e-9)
+
+
+def test_gini_and_risk_follow_auc_and_accuracy():
+    evaluation = evaluate(*make_rows(), metrics=["selective_gini", "selective_risk"])
+    auc, accuracy = ends(evaluation, "selective_auc"), ends(evaluation, "selective_accuracy")
+    assert ends(evaluation, "selective_gini") == pytest.approx((2 * auc[0] - 1, 2 * auc[1] - 1))
+    assert ends(evaluation, "selective_risk") == pytest.approx((1 - accuracy[1], 1 - accuracy[0]))
+
+
+def test_all_rows_are_certain_and_gain_nothing():
+    y, score = make_rows()
+    evaluation = evaluate(y, score, {1.0: np.ones(400, dtype=bool), 0.9: np.ones(400, dtype=bool)})
+    assert ends(evaluation, "achieved_coverage") == (1.0, 1.0)
+    assert ends(evaluation, "auc_gain") == (0.0, 0.0)
+    # All rows that happened to be selected for a lower coverage are a sample.
+    assert ends(evaluation, "achieved_coverage", 1) == pytest.approx((0.025 ** (1 / 400), 1.0))
+
+
+# ---- paired differences ----
+
+
+def test_the_gain_is_paired_and_shows_what_two_intervals_hide():
+    y, score = make_rows(2000, shift=1.0)
+    evaluation = evaluate(y, score, {1.0: np.ones(2000, dtype=bool), 0.8: np.abs(score - 0.8) > 0.25})
+    assert ends(evaluation, "selective_auc", 1)[0] < ends(evaluation, "selective_auc", 0)[1]
+    assert ends(evaluation, "auc_gain", 1)[0] > 0
+    row = evaluation.rows()[1]
+    assert row["auc_gain"] == pytest.approx(row["selective_auc"] - evaluation.rows()[0]["selective_auc"])
+
+
+def test_two_perfect_rankings_may_still_differ_and_one_ranking_does_not_differ_from_itself():
+    y, everything = np.arange(100) >= 90, {1.0: np.ones(100, dtype=bool)}
+    first, second = evaluate(y, np.arange(100.0), everything), evaluate(y, np.arange(100.0) ** 2, everything)
+    low, high = (first.minus(second).intervals["selective_auc"][end][0] for end in (0, 1))
+    assert low < 0 < high
+    assert first.minus(first).intervals["selective_auc"].high[0] == 0.0
+
+
+# ---- rows that belong together ----
+
+
+def copies(values, times=4):
+    return np.tile(values, times)
+
+
+@given(strategies.rows(both_classes=True, min_size=4))
+@property_test
+def test_copies_within_a_group_say_no_more_than_one_row(rows):
+    own = np.arange(len(rows.labels))
+    mask = own % 3 > 0
+    once = evaluate(rows.labels, rows.scores, {0.7: mask}, groups=own)
+    again = evaluate(copies(rows.labels), copies(rows.scores), {0.7: copies(mask)}, groups=copies(own))
+    for name in STANDARD_METRICS:
+        np.testing.assert_allclose(again.replicates[name], once.replicates[name], atol=1e-12)
+        if name != "auc_gain":
+            assert ends(again, name) == pytest.approx(ends(once, name), abs=1e-9, nan_ok=True)
+
+
+def test_groups_widen_every_interval_of_a_classifier_and_of_a_comparison():
+    X, y = make_classification(600, flip_y=0.3, random_state=0)
+    clf, rival = (AUCross(LogisticRegression(C=c), random_state=0).fit(X[:300], y[:300]) for c in (1, 0.01))
+    X_test, y_test, customer = (np.repeat(part, 5, axis=0) for part in (X[300:], y[300:], np.arange(300)))
+    options = {"coverages": [0.8], "n_bootstrap": 200, "random_state": 0}
+    plain, grouped = (
+        evaluate_selective(clf, X_test, y_test, groups=groups, **options).rows()[0] for groups in (None, customer)
+    )
+    for name in STANDARD_METRICS:
+        widths = [row[f"{name}_high"] - row[f"{name}_low"] for row in (plain, grouped)]
+        assert widths[1] > 1.8 * widths[0]
+    differences = [
+        compare_selective(clf, rival, X_test, y_test, groups=groups, **options).rows()[2]["difference_sd"]
+        for groups in (None, customer)
+    ]
+    assert differences[1] > 1.8 * differences[0]
+
+
+def test_a_report_by_group_takes_units_too():
+    y, score = make_rows()
+    part = np.where(np.arange(400) % 2, "a", "b")
+    arguments = [copies(values) for values in (y, score, score > 0.7)]
+    masks, unit = {0.8: copies(np.abs(score - 0.7) > 0.3)}, copies(np.arange(400))
+    plain, grouped = (
+        evaluate_group_selections(*arguments, masks, copies(part), groups=groups, n_bootstrap=200, random_state=0)
+        for groups in (None, unit)
+    )
+    for narrow, wide in zip(plain.rows(), grouped.rows(), strict=True):
+        assert wide["selective_auc_sd"] > 1.5 * narrow["selective_auc_sd"]
+    for narrow, wide in zip(plain.gaps().rows(), grouped.gaps().rows(), strict=True):
+        assert wide["gap_by_chance"] > 1.5 * narrow["gap_by_chance"]
+
+
+def test_units_of_weight_0_are_not_drawn():
+    y, score = make_rows(200)
+    weight = np.where(np.arange(200) < 100, 1.0, 0.0)
+    whole = evaluate(y, score, sample_weight=weight, groups=np.arange(200) // 2)
+    part = evaluate(y[:100], score[:100], sample_weight=weight[:100], groups=np.arange(100) // 2)
+    np.testing.assert_allclose(whole.replicates["selective_auc"], part.replicates["selective_auc"])
+
+
+# ---- resamples of blocks ----
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    monkeypatch.setattr(resampling, "MANY_ROWS", 1000)
+
+
+@pytest.mark.parametrize("units", [None, np.arange(12_000) // 3], ids=["rows", "units"])
+def test_blocks_spread_as_rows_do(monkeypatch, units):
+    y, score = make_rows(12_000, 0.1)
+    options = {"masks": {0.8: np.abs(score - 0.7) > 0.3}, "n_bootstrap": 1000, "groups": units}
+    by_rows = evaluate(y, score, **options)
+    monkeypatch.setattr(resampling, "MANY_ROWS", 1000)
+    by_blocks = evaluate(y, score, **options)
+    for name in STANDARD_METRICS:
+        rows, blocks = (part.replicates[name][:, 0] for part in (by_rows, by_blocks))
+        assert blocks.std() == pytest.approx(rows.std(), rel=0.08)
+        assert blocks.mean() == pytest.approx(rows.mean(), abs=0.2 * rows.std())
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_blocks_of_one_seed_are_paired_and_weights_count():
+    y, score = make_rows(3000)
+    weight = np.random.default_rng(0).lognormal(size=3000)
+    one, other = (evaluate(y, score, sample_weight=weight, random_state=seed) for seed in (0, 1))
+    again = evaluate(y, 2 * score + 1, {0.8: np.abs(score - 0.7) > 0.3}, sample_weight=weight)
+    np.testing.assert_allclose(one.replicates["selective_auc"], again.replicates["selective_auc"])
+    assert not np.array_equal(one.replicates["selective_auc"], other.replicates["selective_auc"])
+    assert ends(one, "selective_auc")[0] < one.estimates["selective_auc"][0] < ends(one, "selective_auc")[1]
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_blocks_without_a_class_or_a_selected_row_have_no_auc():
+    y, score = make_rows(2000)
+    evaluation = evaluate(y, score, {0.9: ~y, 0.5: np.zeros(2000, dtype=bool)}, n_bootstrap=5)
+    assert np.isnan(evaluation.replicates["selective_auc"]).all()
+    assert np.isnan(evaluation.replicates["selective_accuracy"][:, 1]).all()
