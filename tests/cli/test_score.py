@@ -200,3 +200,18 @@ def test_a_score_that_counts_the_rows_is_taken(run, table, tmp_path):
     result = run("fit", table(place=np.arange(60)), *arguments, "--out", tmp_path / "m.aucross")
     assert result.exit_code == 0, result.stderr
     assert read_metadata(tmp_path / "m.aucross")["columns"] == {"place": "number"}
+
+
+def test_grades_are_cut_through_by_the_other_columns_to_meet_the_coverage(loans, tmp_path):
+    rng = np.random.default_rng(0)
+    grade = np.clip(np.digitize(0.12 * loans["default"] + rng.beta(2, 8, len(loans)), [0.12, 0.2, 0.3]) / 4 + 0.1, 0, 1)
+    loans.assign(grade=grade).to_csv(tmp_path / "loans.csv", index=False)
+    coverage = {}
+    for ties in ("whole", "split"):
+        arguments = (*ROLES, "--score", "grade", "--coverage", 0.9, "--ties", ties, "--no-report", "--quiet")
+        model, decided = tmp_path / f"{ties}.aucross", tmp_path / f"{ties}.csv"
+        assert aucross("fit", tmp_path / "loans.csv", *arguments, "--out", model).exit_code == 0
+        assert aucross("predict", model, tmp_path / "loans.csv", "--out", decided).exit_code == 0
+        coverage[ties] = (decisions(decided)["decision"] == "automatic").mean()
+    assert coverage["whole"] == 1.0
+    assert abs(coverage["split"] - 0.9) < 0.03

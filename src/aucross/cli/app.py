@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from aucross.cli.errors import INTERRUPTED, Exit, UsageError, reported
-from aucross.cli.names import Base, GivenScore, Method
+from aucross.cli.names import Base, GivenScore, Method, Ties
 from aucross.cli.screen import Screen
 
 _PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -195,6 +195,10 @@ def fit(
         Base | None, typer.Option("--base", help="The model that answers; hgb by default, logistic with the gate.")
     ] = None,
     method: Annotated[Method, typer.Option("--method", help="How rows for review are chosen.")] = Method.AUCROSS,
+    ties: Annotated[
+        Ties,
+        typer.Option("--ties", help="split: cut through rows of one score by a hash of the row, to meet the coverage."),
+    ] = Ties.WHOLE,
     score: ScoreOption = None,
     threshold: Threshold = None,
     low_is_positive: LowIsPositive = False,
@@ -244,6 +248,7 @@ def fit(
             drop=drop or (),
             by=by,
             score=_given_score(score, threshold, low_is_positive),
+            ties=ties,
             report=report,
             with_report=not no_report,
             seed=seed,

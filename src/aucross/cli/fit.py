@@ -40,7 +40,7 @@ class FitOptions(TrainingOptions):
     @property
     def reads_other_columns(self) -> bool:
         """Whether some model reads more than a given score."""
-        return self.score is None or self.method is Method.GATE
+        return super().reads_other_columns or self.method is Method.GATE
 
     def check(self) -> None:
         """Refuse, before anything is read, options that cannot work."""

@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from aucross.cli.columns import Kind
 from aucross.cli.errors import CommandError
-from aucross.cli.names import Answer, Base, GivenScore, Method
+from aucross.cli.names import Answer, Base, GivenScore, Method, Ties
 from aucross.cli.schema import LabelledRows
 from aucross.estimators import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross
 
@@ -78,7 +78,15 @@ _LIBRARIES = {Base.LIGHTGBM: "lightgbm", Base.XGBOOST: "xgboost"}
 
 
 def make_classifier(
-    method: Method, answer: Answer, features: Features, *, coverage: float, seed: int, jobs: int, weighted: bool = False
+    method: Method,
+    answer: Answer,
+    features: Features,
+    *,
+    coverage: float,
+    seed: int,
+    jobs: int,
+    weighted: bool = False,
+    ties: Ties = Ties.WHOLE,
 ) -> Any:
     """A selective classifier for a table with the given columns, not yet fitted.
 
@@ -96,9 +104,11 @@ def make_classifier(
         Folds to fit at the same time, or threads of the base model where there are no folds.
     weighted : bool, default=False
         Whether rows will have weights.
+    ties : Ties, default=Ties.WHOLE
+        What happens to rows that share a score at the end of the band.
     """
     base_jobs = 1 if method.cross_fits else jobs
-    parameters: dict[str, Any] = {"coverage": coverage, "random_state": seed}
+    parameters: dict[str, Any] = {"coverage": coverage, "random_state": seed, "ties": str(ties)}
     if method.cross_fits:
         parameters["n_jobs"] = jobs
     if method is Method.GATE:

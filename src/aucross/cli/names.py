@@ -16,6 +16,13 @@ class Base(StrEnum):
     FOREST = "forest"
 
 
+class Ties(StrEnum):
+    """What happens to rows that share a score at the end of the band."""
+
+    WHOLE = "whole"
+    SPLIT = "split"
+
+
 class GivenScore(NamedTuple):
     """A column that holds the score, where no model is to be trained."""
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.models import Features, fit_classifier, make_classifier
-from aucross.cli.names import Answer, GivenScore, Method
+from aucross.cli.names import Answer, GivenScore, Method, Ties
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.schema import LabelledRows, Roles, Schema, labelled_rows, learn_schema
 from aucross.cli.screen import Screen
@@ -37,6 +37,7 @@ class TrainingOptions:
     drop: Sequence[str] = ()
     by: str | None = None
     score: GivenScore | None = None
+    ties: Ties = Ties.WHOLE
     seed: int = 0
     jobs: int = 1
     separator: str | None = None
@@ -44,8 +45,8 @@ class TrainingOptions:
 
     @property
     def reads_other_columns(self) -> bool:
-        """Whether some model reads more than a given score."""
-        return self.score is None
+        """Whether more than a given score is read: by a model, or to cut through rows of one score."""
+        return self.score is None or self.ties is Ties.SPLIT
 
     def check(self) -> None:
         """Refuse, before anything is read, options that cannot work."""
@@ -196,6 +197,7 @@ def train(
         seed=options.seed,
         jobs=options.jobs,
         weighted=rows.weight is not None,
+        ties=options.ties,
     )
     started = time.perf_counter()
     with screen.progress.training(what, clf):
