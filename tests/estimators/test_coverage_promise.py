@@ -13,7 +13,10 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core.band_rule import JudgeBands
 from aucross.core.cautious import CautiousBands, rejections_that_keep, smallest_size_that_keeps
+from aucross.core.fixed_path import FixedPathBands
 from aucross.core.influence import InfluenceQuantiles
+from aucross.core.ranking import RankedScores
+from aucross.core.rules import OptimalBands
 
 COVERAGES = (0.9, 0.75, 0.5)
 X, y = make_classification(900, n_features=5, flip_y=0.3, weights=[0.7], random_state=0)
@@ -109,7 +112,8 @@ def test_the_band_holds_no_more_held_out_rows_than_the_promise_allows(name):
     clf = make(name, 0.9, coverage=0.5, **params).fit(X, y)
     n_rows = len(clf.held_out_.rows)
     assert clf.band_rule_.n_rows == n_rows
-    is_fixed, is_tied = name in ("SCross", "PlugIn"), name == "AUCGate"  # a gate sees two scores, which may tie
+    is_fixed = name in ("SCross", "PlugIn", "PlugInAUC")
+    is_tied = name == "AUCGate"  # a gate sees two scores, which may tie
     for coverage in COVERAGES:
         allowed = rejections_that_keep(n_rows, coverage, 0.9, fixed=is_fixed, tied=is_tied)
         score = clf.band_rule_.selection_score(clf.scored_held_out().rule_input, coverage)
@@ -218,6 +222,42 @@ def test_new_rows_have_the_coverage_as_often_as_promised(method):
     # Three standard errors of 300 draws are 0.052.
     assert how_often_short(method, two_classes, 0.9) <= 0.1 + 0.052
     assert how_often_short(method, two_classes, None) > 0.3
+
+
+def test_the_promise_of_a_hold_out_band_is_exact_and_not_just_safe():
+    rng = np.random.default_rng(0)
+    model = FrozenEstimator(LogisticRegression().fit(*two_classes(1000, rng)))
+    others, _ = two_classes(20_000, rng)
+    clf = PlugInAUC(model, coverage=0.8, coverage_confidence=0.7, holdout_size=0.5, random_state=0)
+    short = [clf.fit(*two_classes(400, rng)).select(others).mean() < 0.8 for _ in range(200)]
+    assert np.mean(short) == pytest.approx(0.3, abs=0.1)
+
+
+def test_the_place_of_a_hold_out_band_comes_from_the_rows_that_are_trained_on():
+    counted = []
+
+    class Counted(LogisticRegression):
+        def fit(self, rows, labels):
+            counted.append(len(rows))
+            return super().fit(rows, labels)
+
+    clf = make("PlugInAUC", 0.9, estimator=Counted()).fit(X, y)
+    assert counted == [540, *[432] * 5]
+    rule = clf.band_rule_.rule
+    assert isinstance(rule, FixedPathBands)
+    assert rule.path.total == pytest.approx(540)
+    labels = y.copy()
+    labels[clf.held_out_.rows] = 1 - labels[clf.held_out_.rows]
+    other_labels = FixedPathBands(RankedScores.from_labels(labels[clf.held_out_.rows], clf.held_out_.scores), rule.path)
+    assert all(rule.band(coverage) == other_labels.band(coverage) for coverage in COVERAGES)
+
+
+def test_too_few_rows_of_a_class_to_train_on_leave_the_search_to_the_held_out_rows():
+    labels = np.zeros(200, dtype=int)
+    labels[[3, *range(100, 200, 4)]] = 1
+    split = [(np.arange(100), np.arange(100, 200))]
+    clf = PlugInAUC(LogisticRegression(), coverage=0.5, coverage_confidence=0.9, cv=split).fit(X[:200], labels)
+    assert isinstance(clf.band_rule_.rule, OptimalBands)
 
 
 def test_the_promise_of_a_threshold_is_exact_and_not_just_safe():

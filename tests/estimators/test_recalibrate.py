@@ -436,8 +436,8 @@ def test_a_promise_is_kept_for_the_number_of_new_rows(name):
 
 def test_too_few_new_rows_for_a_promise_are_told():
     clf = clone(ESTIMATORS["PlugInAUC"]).set_params(coverage_confidence=0.9, coverage=0.5).fit(X, y)
-    with pytest.warns(UserWarning, match=r"5 rows .* too few to keep a coverage of 0.5"):
-        again = clf.recalibrate(X[:5])
+    with pytest.warns(UserWarning, match=r"3 rows .* too few to keep a coverage of 0.5"):
+        again = clf.recalibrate(X[:3])
     assert again.select(X).all()
 
 

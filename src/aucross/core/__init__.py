@@ -7,6 +7,7 @@ from aucross.core.cautious import CautiousBands, rejections_that_keep, smallest_
 from aucross.core.correction import CorrectedBands
 from aucross.core.cost import ExpectedCost
 from aucross.core.decisions import Decisions
+from aucross.core.fixed_path import FixedPathBands
 from aucross.core.influence import InfluenceBands
 from aucross.core.nested import NestedBands, NestedInfluence
 from aucross.core.ranking import RankedScores
@@ -32,6 +33,7 @@ __all__ = [
     "CorrectedBands",
     "Decisions",
     "ExpectedCost",
+    "FixedPathBands",
     "GroupBands",
     "InfluenceBands",
     "KolmogorovSmirnov",

@@ -69,9 +69,23 @@ def _grouped(probabilities: FloatArray, sample_weight: FloatArray | None) -> tup
 
 def expected_ranking(fitted: RankedScores, rows: RuleInput, *, label_shift: bool = False) -> RankedScores:
     """Rank unlabelled rows, each positive with the probability that an isotonic ranking gives to its score."""
-    probability = fitted.probability_at(rows.score)
+    both = _of_both_classes(fitted, rows)
     if label_shift:
-        both = np.column_stack((1 - probability, probability))
-        shares = np.array([1 - fitted.prevalence, fitted.prevalence])
-        probability = with_share_ratio(both, share_ratio(both, shares, rows.sample_weight))[:, 1]
-    return RankedScores.from_probabilities(probability, rows.score, rows.sample_weight)
+        both = with_share_ratio(both, share_ratio(both, _shares(fitted), rows.sample_weight))
+    return RankedScores.from_probabilities(both[:, 1], rows.score, rows.sample_weight)
+
+
+def with_new_shares(ranked: RankedScores, fitted: RankedScores, rows: RuleInput) -> RankedScores:
+    """Weigh the classes of a ranking by the change of their shares that unlabelled rows show."""
+    negative, positive = share_ratio(_of_both_classes(fitted, rows), _shares(fitted), rows.sample_weight).tolist()
+    return RankedScores(ranked.scores, ranked.positives * positive, ranked.negatives * negative)
+
+
+def _of_both_classes(fitted: RankedScores, rows: RuleInput) -> FloatArray:
+    """Probability of being negative and positive of each row."""
+    probability = fitted.probability_at(rows.score)
+    return np.column_stack((1 - probability, probability))
+
+
+def _shares(fitted: RankedScores) -> FloatArray:
+    return np.array([1 - fitted.prevalence, fitted.prevalence])

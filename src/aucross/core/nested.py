@@ -126,6 +126,38 @@ class NestedBands(RankedRule):
         distance = distance_beyond(values, known)
         return np.asarray(np.where(distance > 0, 1 + distance, depth))
 
+    def band_of_depth(self, depth: float) -> RejectionBand:
+        """Return the scores up to a depth: the band of the path at its entries, and one that ends between two of them.
+
+        Parameters
+        ----------
+        depth : float
+            As :meth:`depth` gives it, at most :attr:`greatest_depth`.
+
+        Returns
+        -------
+        RejectionBand
+            Empty where the first entry of the path lies deeper.
+        """
+        path, known = self._path, self.ranked.scores
+        step = int(np.searchsorted(path.share, min(depth, self.greatest_depth), side="right")) - 1
+        if step < 1:
+            return RejectionBand()
+        lower, upper = float(known[path.start[step]]), float(known[path.stop[step] - 1])
+        before, after = path.share[step : step + 2] if step + 1 < len(path.share) else (path.share[step],) * 2
+        if depth > before and after > before:
+            way = float((min(depth, self.greatest_depth) - before) / (after - before))
+            if path.start[step + 1] < path.start[step]:
+                lower += way * float(known[path.start[step + 1]] - known[path.start[step]])
+            else:
+                upper += way * float(known[path.stop[step + 1] - 1] - known[path.stop[step] - 1])
+        return RejectionBand(lower, upper)
+
+    @property
+    def greatest_depth(self) -> float:
+        """Depth of the last band that leaves both classes."""
+        return float(self._path.share[self._path.last])
+
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> NestedBands:
         """Search again on other rows, each of them positive with the probability that its score has here."""
         return NestedBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.coverage)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from aucross.core.band_rule import BandRule
+from aucross.core.fixed_path import FixedPathBands
 from aucross.core.influence import ExpectedAUC, InfluenceBands, InfluenceQuantiles, PairwiseMetric, worth_of_review
 from aucross.core.nested import NestedInfluence
 from aucross.core.ranking import IndexArray, RankedScores
@@ -106,6 +107,9 @@ class _AUCBands(SelectiveClassifier):
             return _checked_rule(self.placement(placing.smooth_ranking()))
         if not isinstance(target, AUCTarget):
             return TargetBands(placing.smooth_ranking(), target)
+        if placing.path is not None:
+            path = placing.path.ranked_both_classes("the rows that are trained on")
+            return FixedPathBands(placing.smooth_ranking(), path.isotonic(), self.coverage if self.nested else None)
         # A band centred on the only score that there is would reject every row.
         if self.placement == "centered" and len(whole) > 1:
             return estimate_auc_bands(whole, rankings, placement="centered")
@@ -309,7 +313,8 @@ class PlugInAUC(_AUCBands, HeldOut):
 
     The classifier is trained on one part of the rows; the band is placed on its scores of the other part. This takes
     one training instead of the K + 3 of :class:`AUCross`, two of them on half of the rows, and leaves fewer rows for
-    training and for placing.
+    training and for placing. With `coverage_confidence` it takes six: the one that answers, and five folds of the rows
+    that it is trained on, which say where the band lies.
 
     Parameters
     ----------
@@ -319,9 +324,10 @@ class PlugInAUC(_AUCBands, HeldOut):
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
     coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. Exact with two classes, whichever band
-        the search picks, for new rows from the population of the held-out ones. Without it the coverage is met on
-        average. Excludes `sample_weight`.
+        Reject less, so that new rows keep the coverage with this probability. Exact with two classes, for new rows
+        from the population of the held-out ones. The place of the band then comes from out-of-fold scores of the rows
+        that are trained on, in five more trainings, and the held-out rows say only how wide it is; see
+        :doc:`/howto/coverage-promise`. Without it the coverage is met on average. Excludes `sample_weight`.
     placement : {"optimal", "centered"} or callable, default="optimal"
         How the band is placed: ``"optimal"`` searches the best band exactly, on isotonic labels; ``"centered"`` is
         the published algorithm. Or a rule of your own: a subclass of :class:`~aucross.core.BandRule`, or a function,
@@ -420,3 +426,9 @@ class PlugInAUC(_AUCBands, HeldOut):
 
     def _wants_halves(self, training: TrainingRows) -> bool:
         return len(training.classes) > 2 and self.coverage_confidence is not None
+
+    def _wants_path(self, training: TrainingRows) -> bool:
+        is_searched = self.placement == "optimal" and isinstance(self._binary_target(), AUCTarget)
+        # Scores whose ties are split have an axis of their own, on which a path of other rows means nothing.
+        is_score_itself = len(training.classes) == 2 and self.ties == "whole"
+        return self.coverage_confidence is not None and is_searched and is_score_itself

@@ -29,8 +29,10 @@ from aucross.estimators.placing import (
     PlacingRows,
     draw_fewer_splits,
     draw_halves,
+    draw_path_splits,
     rule_in_force,
     score_again,
+    score_path,
     warn_if_constant,
     warn_if_nothing_rejected,
 )
@@ -40,6 +42,7 @@ from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.splits import rows_scored, warn_if_uneven
 from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
+from aucross.estimators.training_marks import TrainingMarks
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Generator, Labels, Table
 
@@ -90,6 +93,10 @@ class Fitting(ABC, CallbackSupport):
 
     def _correction(self) -> CorrectCoverage:
         """Whether the coverage is corrected for models that saw fewer rows than the one that answers."""
+        return False
+
+    def _wants_path(self, training: TrainingRows) -> bool:  # noqa: ARG002
+        """Whether the place of the band is taken from the rows that are trained on, by folds of them."""
         return False
 
     # ---- fit ----
@@ -157,6 +164,7 @@ class Fitting(ABC, CallbackSupport):
             "response_method_": response_method,
             "n_placing_rows_": held_out.n_effective,
             **({"judges_": fitted.judges} if fitted.judges else {}),
+            "training_marks_": TrainingMarks.of(X, held_out.fingerprint),
             **fitted.attributes,
         }
         return self
@@ -165,7 +173,7 @@ class Fitting(ABC, CallbackSupport):
         """Run the steps of the method on checked rows; set nothing on `self`."""
         source, tie_breaker = self._source(), self._tie_breaker(training.X)
         draws, models = self._draw(source, training, response_method, rng)
-        n_trainings = source.n_trainings(draws.splits) + len(draws.fewer_splits)
+        n_trainings = source.n_trainings(draws.splits) + len(draws.fewer_splits) + len(draws.path_splits)
         with fit_progress(self, n_steps=len(models) * n_trainings + 1) as step:
             fitted_models, held_out = source.score(models, draws.splits, step)
             held_out = held_out.with_tie_breaker(tie_breaker)
@@ -173,6 +181,7 @@ class Fitting(ABC, CallbackSupport):
             answering = [model.answers if isinstance(model, Judged) else model for model in fitted_models]
             reader = self._reader(held_out, training.classes, models)
             fewer_folds = score_again(models, draws, held_out, reader, step=step, source=source)
+            path = score_path(models, draws, step)
             with step("placing the bands"):
                 placing = PlacingRows(
                     held_out,
@@ -180,6 +189,7 @@ class Fitting(ABC, CallbackSupport):
                     reader,
                     fewer_folds=fewer_folds,
                     judged_apart=bool(judges),
+                    path=path,
                 )
                 rule = rule_in_force(placing, draws.halves, self._place, self.coverage_confidence)
         return Fitted(answering, held_out, reader, rule, judges, self._further_attributes(answering, held_out))
@@ -200,7 +210,8 @@ class Fitting(ABC, CallbackSupport):
             warn_if_uneven(splits, len(training.y))
         halves = draw_halves(training, scored, rng) if self._wants_halves(training) else []
         fewer = draw_fewer_splits(training, self.estimator, getattr(self, "cv", None), self._correction(), rng)
-        return Draws(splits, halves, fewer), models
+        path = draw_path_splits(training, splits[0], rng) if self._wants_path(training) else []
+        return Draws(splits, halves, fewer, path), models
 
     def _further_attributes(self, fitted_models: Sequence[Any], held_out: HeldOutScores) -> dict[str, Any]:  # noqa: ARG002
         """Fitted attributes that only one method has, by name."""

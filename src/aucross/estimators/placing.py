@@ -17,7 +17,7 @@ from aucross.core.nested import NestedBands
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import Rows, RuleInput
-from aucross.estimators.held_out import HeldOutScores, HeldOutSource, ModelToFit, is_never_trained
+from aucross.estimators.held_out import CrossFit, HeldOutScores, HeldOutSource, ModelToFit, is_never_trained
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, halves_of
@@ -33,6 +33,9 @@ Halves = tuple[IndexArray, ...]
 
 # Above this many rows the shift is below 0.0015 of coverage (measured: 0.003 at 22,500), not worth two more fits.
 MOST_ROWS_TO_CORRECT = 50_000
+
+# Trainings that the path of a hold-out method costs beside the one that answers, each on four fifths of its rows.
+PATH_FOLDS = 5
 
 
 # Bands that take or leave a tie of this share of the weight, and are chosen one by one, need not be monotone.
@@ -70,6 +73,8 @@ class PlacingRows:
         The same rows, scored by models of fewer folds, if the coverage is corrected.
     judged_apart : bool
         Whether another model judges a row than answers it.
+    path : HeldOutScores or None
+        Other rows, from which a path of bands may be taken, so that these rows need only say how far to go.
     """
 
     held_out: HeldOutScores
@@ -78,6 +83,7 @@ class PlacingRows:
     halves: Halves = ()
     fewer_folds: FewerFolds | None = None
     judged_apart: bool = False
+    path: HeldOutScores | None = None
 
     def smooth_ranking(self) -> RankedScores:
         """The rows ranked with isotonic labels; in a tie that may be cut all rows are as likely positive."""
@@ -97,7 +103,15 @@ class PlacingRows:
             rows=ungrouped(self.rows, positions),
             halves=halves,
             fewer_folds=None if again is None else again.of_group(group),
+            path=None if self.path is None else _of_group_or_all(self.path, group),
         )
+
+
+def _of_group_or_all(path: HeldOutScores, group: Any) -> HeldOutScores:
+    """The rows of one group, or all of them if those of the group lack a class: any path will do that is fixed."""
+    assert path.band_groups is not None
+    own = path.take(np.flatnonzero(path.band_groups == group))
+    return own if len(np.unique(own.labels)) > 1 else path
 
 
 @dataclass(frozen=True)
@@ -112,11 +126,14 @@ class Draws:
         Two halves of the held-out rows, or of those of each group.
     fewer_splits : list of Split
         The splits that correct the coverage; empty without a correction.
+    path_splits : list of Split
+        Folds of the rows that are trained on, from which a path of bands is taken; empty without one.
     """
 
     splits: list[Split]
     halves: list[Halves]
     fewer_splits: list[Split]
+    path_splits: list[Split]
 
 
 def draw_halves(training: TrainingRows, rows: IndexArray, rng: Generator) -> list[Halves]:
@@ -271,7 +288,7 @@ def _fewer_folds(training: TrainingRows, estimator: Classifier, cv: Folds, corre
 
 
 def _most_folds(training: TrainingRows) -> int:
-    most = int(np.unique_counts(training.labels).counts.min())
+    most = int(np.bincount(training.labels, minlength=len(training.classes)).min())
     return most if training.groups is None else min(most, len(np.unique(np.asarray(training.groups))))
 
 
@@ -293,3 +310,21 @@ def score_again(
     # Rows of which there are many copies have the score of the model that answers: no shift is to be measured on them.
     rows = again.with_scores_of(held_out, models[0].training.common_rows).read_by(reader)
     return FewerFolds(rows, extrapolation_factor(len(draws.splits), len(draws.fewer_splits)))
+
+
+# ---- the path that fixes the place of a band before the held-out rows are looked at ----
+
+
+def draw_path_splits(training: TrainingRows, split: Split, rng: Generator) -> list[Split]:
+    """Folds of the rows that are trained on; none if a class has too few of them."""
+    train = np.setdiff1d(*split)  # splits of one's own may hold out rows that they train on
+    part = training.take(train)
+    n_folds = min(PATH_FOLDS, _most_folds(part))
+    if n_folds < 2:
+        return []
+    return [(train[others], train[scored]) for others, scored in fold_splits(part, n_folds, rng)]
+
+
+def score_path(models: Sequence[ModelToFit], draws: Draws, step: Step) -> HeldOutScores | None:
+    """Score the rows that are trained on by models that have not seen them, if a path is to be taken from them."""
+    return CrossFit(None).held_out(models, draws.path_splits, step) if draws.path_splits else None

@@ -42,6 +42,17 @@ class TrainingRows:
         """Rows of which there are many copies."""
         return common_rows(self.X, len(self.y))
 
+    def take(self, rows: IndexArray) -> TrainingRows:
+        """Some of the rows, with what belongs to them but the arguments of a model's fit."""
+        return TrainingRows(
+            take_rows(self.X, rows),
+            self.y[rows],
+            self.classes,
+            None if self.sample_weight is None else self.sample_weight[rows],
+            None if self.groups is None else take_rows(self.groups, rows),
+            None if self.band_groups is None else self.band_groups[rows],
+        )
+
     def train(self, estimator: Classifier, rows: IndexArray | None = None) -> Any:
         """Train a clone of `estimator` on the given rows, all by default."""
         model = clone(estimator)

@@ -1,0 +1,89 @@
+"""Bands whose place comes from some rows and whose width comes from others.
+
+A search that places a band on the rows that also say how wide it may be has to pay for every place that it could have
+picked. Here the place is settled before the second rows are looked at::
+
+    first rows    labels and scores ──► one path of growing bands           [ 5 ] [ 4 5 ] [ 4 5 6 ] ...
+    second rows   scores ──► how far along the path they lie ──► where to stop
+
+On the path a row has one number, its *depth*: how far the bands have grown when they reach it. To stop somewhere on the
+path is to set a threshold on the depth, and a threshold on a score that was fixed in advance has a Beta law.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aucross.core.band_rule import RankedRule
+from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.label_shift import expected_ranking, with_new_shares
+from aucross.core.nested import NestedBands
+from aucross.core.ranking import IndexArray, RankedScores
+from aucross.core.rules import OptimalBands
+from aucross.core.scored_rows import RuleInput
+from aucross.core.search import rejection_budget
+
+
+@dataclass(frozen=True)
+class FixedPathBands(RankedRule):
+    """Bands along a path that other rows have fixed; these rows say only how far to go.
+
+    Parameters
+    ----------
+    ranked : RankedScores
+        The rows that say where to stop. On these rows the coverage never falls below the target.
+    path : RankedScores
+        Other rows, from which the path is taken as by :class:`~aucross.core.NestedBands`.
+    reference : float in (0, 1], optional
+        The coverage whose best band every path goes through. By default each coverage has a path through its own best
+        band, so that bands of different coverages need not be nested.
+
+    Examples
+    --------
+    >>> from aucross.core import FixedPathBands, RankedScores
+    >>> path = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]).isotonic()
+    >>> others = RankedScores.from_labels([0, 0, 0, 1, 1], [0.15, 0.25, 0.33, 0.38, 0.55])
+    >>> FixedPathBands(others, path).band(coverage=0.6)
+    RejectionBand(lower=0.3, upper=0.38)
+    """
+
+    path: RankedScores
+    reference: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.reference is not None:
+            check_coverage(self.reference, name="reference")
+
+    @property
+    def is_fixed(self) -> bool:
+        """The path knows nothing of the rows that say where to stop."""
+        return True
+
+    def place(self, coverage: float) -> RejectionBand:
+        """Return the widest band of the path that selects at least `coverage` of the ranked weight."""
+        path = NestedBands(self.path, coverage if self.reference is None else self.reference)
+        depth = path.depth(self.ranked.scores)
+        order = np.argsort(depth, kind="stable")
+        weight = (self.ranked.positives + self.ranked.negatives)[order]
+        within = np.searchsorted(np.cumsum(weight), rejection_budget(self.ranked, coverage), side="right")
+        # Beyond the last band of the path a class of its rows would be gone.
+        reached = np.searchsorted(depth[order], path.greatest_depth, side="right")
+        count = min(int(within), int(reached), max(len(self.ranked) - 1, 0))
+        if count == 0:
+            return RejectionBand()
+        taken = self.ranked.scores[order[:count]]
+        band = path.band_of_depth(float(depth[order[count - 1]]))
+        # The last row taken lies at the end of the band, where rounding must not leave it out.
+        return RejectionBand(min(band.lower, float(taken.min())), max(band.upper, float(taken.max())))
+
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> FixedPathBands:
+        """Go along the same path as far as other rows say; after a label shift its rows count by the new shares."""
+        path = with_new_shares(self.path, self.ranked, rows) if label_shift else self.path
+        return FixedPathBands(expected_ranking(self.ranked, rows, label_shift=label_shift), path, self.reference)
+
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+        """Take the rows that the rule without a path takes: a number of rows needs no promise."""
+        searched = OptimalBands(self.ranked) if self.reference is None else NestedBands(self.ranked, self.reference)
+        return searched.rows_to_reject(rows, capacity, order)
