@@ -3,21 +3,26 @@
 import copy
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import beta
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugInAUC, SCross
+from aucross.core.auc_bound import auc_lower_bound
+from aucross.deploy.drift_reference import share_limits
 from aucross.deploy.drift_run import _checksum
 from aucross.deploy.monitor import MAX_UNPAIRED, CoverageMonitor
 
 X, y = make_classification(14000, n_features=6, flip_y=0.3, weights=[0.7], random_state=0)
 X_train, y_train, X_new, y_new = X[:6000], y[:6000], X[6000:], y[6000:]
+rng = np.random.default_rng(0)
 BATCHES = [slice(start, start + 500) for start in range(0, 8000, 500)]
 
 
@@ -130,6 +135,44 @@ def test_weights_count_with_their_effective_number_of_rows():
     reference = CoverageMonitor(weighted).reference
     assert 300 < reference.n_rows < 500
     assert reference.share == pytest.approx(0.8, abs=0.03)
+    assert reference.is_weighted
+
+
+def test_weights_that_follow_the_score_raise_no_alarm_without_drift():
+    # Heavy rows have high scores: of the rows far fewer than 80 % are selected.
+    weight = np.exp(2 * LogisticRegression().fit(X_train, y_train).decision_function(X_train))
+    weighted = SCross(LogisticRegression(), coverage=0.8, cv=3, random_state=0)
+    weighted.fit(X_train, y_train, sample_weight=weight)
+    monitor = CoverageMonitor(weighted)
+    assert abs(monitor.reference.share - 0.8) > 0.05
+    assert not any(monitor.update(X_new[rows]).alarm for rows in BATCHES)
+    assert monitor.update(X_new[:500]).target == monitor.reference.share
+
+
+def test_few_reference_rows_give_the_band_a_row_less():
+    low, high, _ = share_limits(0.8, 0.8, 50, "auto", 0.05)
+    assert low == pytest.approx(beta(40, 11).ppf(0.0125))
+    assert high == pytest.approx(beta(42, 9).ppf(1 - 0.0125))
+    assert share_limits(0.98, 0.98, 50, "auto", 0.05)[1] == 1
+
+
+# ---- what a capacity hides ----
+
+
+def test_decisions_by_a_capacity_are_refused(clf):
+    monitor = CoverageMonitor(clf)
+    with pytest.raises(ValueError, match=r"got decisions by a capacity of 40.*pass decide"):
+        monitor.update_selected(clf.decide(X_new[:200], capacity=40))
+    assert monitor.update_selected(clf.decide(X_new[:200])).n == 200
+
+
+def test_the_same_number_rejected_batch_after_batch_is_told(clf):
+    monitor, mask = CoverageMonitor(clf), np.arange(200) >= 40
+    for _ in range(7):
+        monitor.update_selected(mask)
+    with pytest.warns(UserWarning, match="8 batches in a row have rejected 40 rows each: a capacity decides here"):
+        monitor.update_selected(mask)
+    monitor.update_selected(mask)  # once is enough
 
 
 def test_rows_without_drift_can_be_given_as_reference(clf):
@@ -311,7 +354,8 @@ def test_the_reference_auc_is_the_held_out_one_or_the_given(clf):
     held_out = CoverageMonitor(clf).reference
     ranked = clf.held_out_.ranked()
     assert held_out.auc == ranked.auc(band)
-    assert held_out.auc_low == ranked.auc_bounds(0.025, band)[0]
+    selected = clf.held_out_.ranked(clf.select(clf.scored_held_out()))
+    assert held_out.auc_low == auc_lower_bound(selected, 0.025) < ranked.auc_bounds(0.025, band)[0]
     given = CoverageMonitor(clf, auc=0.7).reference
     assert (given.auc, given.auc_low, given.auc_level) == (0.7, 0.7, 0.05)
     tolerant = CoverageMonitor(clf, auc_tolerance=0.1).reference
@@ -372,12 +416,58 @@ def test_labels_must_be_one_per_row(clf):
 
 
 def test_without_a_held_out_auc_it_has_to_be_given():
-    rare = np.zeros(400, dtype=int)
-    rare[:2] = 1
-    clf = PlugInAUC(LogisticRegression(), coverage=0.8, holdout_size=0.5, random_state=0).fit(X_train[:400], rare)
+    clf = PlugInAUC(LogisticRegression(), coverage=0.8, holdout_size=0.5, random_state=0)
+    clf.fit(X_train[:400], y_train[:400])
+    clf.held_out_ = replace(clf.held_out_, labels=np.zeros_like(clf.held_out_.labels))
     with pytest.raises(ValueError, match=r"too few rows of a class.*CoverageMonitor\(clf, auc=0.8\)"):
         CoverageMonitor(clf).update_labels(X_new[:2], [0, 1])
     assert not CoverageMonitor(clf, auc=0.8).update_labels(X_new[:2], [0, 1]).alarm
+
+
+def test_a_higher_share_of_positives_gives_an_alarm_of_its_own(clf):
+    monitor = CoverageMonitor(clf)
+    thinned = np.flatnonzero((y_new == 1) | (np.arange(len(y_new)) % 3 == 0))
+    for rows in np.array_split(thinned, 8):
+        report = monitor.update_labels(X_new[rows], y_new[rows])
+    assert report.base_rate.alarm
+    assert report.base_rate.direction == "above"
+    assert monitor.base_rate_alarm
+    assert monitor.alarm
+    assert report.base_rate.expected == pytest.approx(y_train.mean(), abs=0.05)
+    assert "share of positives among the selected rows is above" in report.message
+    assert report.to_dict()["base_rate"]["alarm"] is True
+
+
+def test_labels_that_left_their_probabilities_give_an_alarm_though_the_share_stays(clf):
+    scores = clf.predict_proba(X_new)[:, 1]
+    high = np.argsort(scores)[-4000:]  # more positives, as their scores say
+    explained = CoverageMonitor(clf, base_rate=0.5, base_rate_tolerance=0.4)
+    assert not explained.update_labels(X_new[high], y_new[high]).base_rate.alarm
+    monitor = CoverageMonitor(clf, auc=0.5, auc_tolerance=0.4)
+    flipped = np.where(rng.random(len(y_new)) < 0.3, 1, y_new)
+    for rows in BATCHES:
+        report = monitor.update_labels(X_new[rows], flipped[rows])
+    assert report.calibration.alarm
+    assert report.calibration.value > 0.1
+    assert monitor.calibration_alarm
+
+
+def test_a_reference_without_labels_has_no_base_rate_unless_it_is_given(clf):
+    assert CoverageMonitor(clf, reference=X_new[:1000], auc=0.8).update_labels(X_new, y_new).base_rate is None
+    given = CoverageMonitor(clf, reference=X_new[:1000], auc=0.8, base_rate=0.4, base_rate_tolerance=0.1)
+    report = given.update_labels(X_new, y_new)
+    assert (report.base_rate.low, report.base_rate.high) == pytest.approx((0.3, 0.5))
+    assert report.calibration is None
+
+
+def test_the_monitor_says_as_a_dictionary_where_it_stands(clf):
+    monitor = CoverageMonitor(clf)
+    monitor.update(X_new[:500])
+    state = json.loads(json.dumps(monitor.to_dict()))
+    assert state["alarm"] is False
+    assert state["tests"]["coverage"]["n_values"] == 500
+    assert set(state["tests"]) == {"coverage", "auc", "base_rate", "calibration"}
+    assert state["reference"]["low"] == monitor.reference.low
 
 
 # ---- state ----

@@ -8,16 +8,19 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import betaincinv
 from sklearn.utils.validation import check_is_fitted
 
+from aucross.core.auc_bound import auc_lower_bound
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import check_coverage
 from aucross.core.decisions import Decisions
-from aucross.core.ranking import FloatArray
+from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.deploy.stability import ScoreBins
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.held_out import HeldOutScores
 
 Tolerance = float | Literal["auto"]
 
@@ -57,6 +60,14 @@ class Reference:
     auc, auc_low, auc_level : float or None
         AUC of the selected held-out rows, its lower limit without drift and the false-alarm probability of its
         sequential test; None where there is no such AUC.
+    base_rate, base_rate_low, base_rate_high, base_rate_level : float or None
+        Share of positives among the selected held-out rows, its limits without drift and the false-alarm probability of
+        its sequential test; None where it is not known.
+    is_calibrated : bool
+        Whether labels are compared with the probabilities that the held-out rows give to their scores.
+    is_weighted : bool
+        Whether the classifier was fitted with weights. `share` and limits then count rows, not weight, and the target
+        share is that of the held-out rows.
     bins : dict of str to ScoreBins
         Deciles of the reference scores by the name of the score, the one that the report puts first at the front.
     """
@@ -70,6 +81,12 @@ class Reference:
     auc: float | None
     auc_low: float | None
     auc_level: float | None
+    base_rate: float | None
+    base_rate_low: float | None
+    base_rate_high: float | None
+    base_rate_level: float | None
+    is_calibrated: bool
+    is_weighted: bool
     bins: dict[str, ScoreBins]
 
 
@@ -81,6 +98,8 @@ def reference_from(
     tolerance: Tolerance,
     auc: float | None,
     auc_tolerance: Tolerance,
+    base_rate: float | None = None,
+    base_rate_tolerance: Tolerance = "auto",
     rows: Any = None,
     band_groups: Any = None,
 ) -> Reference:
@@ -91,19 +110,57 @@ def reference_from(
                 "reference must be given for a recalibrated classifier, because its bands were not placed on the "
                 "held-out rows of the fit; pass reference=X, the rows given to recalibrate"
             )
-        scored, weight, n_rows = clf.scored_held_out(), clf.held_out_.sample_weight, clf.held_out_.n_effective
+        scored, weight, n_rows = clf.scored_held_out(), weight_of_rows(clf.held_out_), clf.held_out_.n_effective
     else:
         scored, weight = clf.scored(rows, band_groups=band_groups), None
         n_rows = float(len(scored))
     decisions = clf.decide(scored, coverage)
+    # A classifier fitted with weights keeps a share of weight; the stream is counted in rows, and so is the reference.
+    is_weighted = rows is None and has_weights(clf.held_out_)
     share = float(np.average(decisions.selected, weights=weight))
-    low, high, level = share_limits(coverage, share, n_rows, tolerance, false_alarm)
+    low, high, level = share_limits(share if is_weighted else coverage, share, n_rows, tolerance, false_alarm)
     bins = {
         name: ScoreBins.from_scores(values, weight, n_effective=n_rows)
         for name, values in watched_scores(scored, decisions, clf.band_rule_).items()
     }
-    auc, auc_low, auc_level = _auc_limits(clf, coverage, auc, auc_tolerance, false_alarm)
-    return Reference(coverage, share, n_rows, low, high, level, auc, auc_low, auc_level, bins)
+    labelled = None if rows is not None or len(clf.classes_) > 2 else _selected_held_out(clf, coverage)
+    return Reference(
+        coverage,
+        share,
+        n_rows,
+        low,
+        high,
+        level,
+        *_auc_limits(clf, coverage, auc, auc_tolerance, false_alarm),
+        *_base_rate_limits(labelled, base_rate, base_rate_tolerance, false_alarm),
+        is_calibrated=labelled is not None,
+        is_weighted=is_weighted,
+        bins=bins,
+    )
+
+
+def weight_of_rows(held_out: HeldOutScores) -> FloatArray | None:
+    """Weights by which each row counts once, however often it was scored; None if each was scored once."""
+    times = np.bincount(held_out.rows)[held_out.rows]
+    return None if (times == 1).all() else 1.0 / times
+
+
+def has_weights(held_out: HeldOutScores) -> bool:
+    """Whether rows were given weights that differ."""
+    if held_out.sample_weight is None:
+        return False
+    own = held_out.sample_weight * np.bincount(held_out.rows)[held_out.rows]
+    return bool(np.ptp(own) > 1e-9 * own.max())
+
+
+def ranked_rows(held_out: HeldOutScores, selected: NDArray[np.bool_] | None = None) -> RankedScores:
+    """Rank the held-out rows of two classes, all or the selected ones, each row counting once."""
+    part = held_out if selected is None else held_out.take(np.flatnonzero(selected))
+    return RankedScores.from_labels(part.positive, part.scores, weight_of_rows(part))
+
+
+def _selected_held_out(clf: SelectiveClassifier, coverage: float) -> RankedScores:
+    return ranked_rows(clf.held_out_, clf.decide(clf.scored_held_out(), coverage).selected)
 
 
 def share_limits(
@@ -115,16 +172,20 @@ def share_limits(
     tail = PLACEMENT_SHARE * false_alarm / 2
     # The reference share differs from the target on purpose where ties, costs or a margin of safety keep rows: neither
     # it nor the target nor anything between them is drift.
-    intervals = [_clopper_pearson(selected * n_rows, n_rows, tail) for selected in (coverage, share)]
+    intervals = [_interval(selected * n_rows, n_rows, tail) for selected in (coverage, share)]
     low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
     return low, high, (1 - PLACEMENT_SHARE) * false_alarm
 
 
-def _clopper_pearson(selected: float, n_rows: float, tail: float) -> tuple[float, float]:
-    """Interval for a share, each end of which fails with probability `tail`."""
+def _interval(selected: float, n_rows: float, tail: float) -> tuple[float, float]:
+    """Interval for the selected share of new rows, each end of which fails with probability `tail`.
+
+    A band that holds k of n rows reaches over k - 1 of their n + 1 spacings, and with ties over k + 1 at most. Clopper
+    and Pearson's interval counts k and k + 1: with few rows its upper end is too low.
+    """
     rejected = max(n_rows - selected, 0.0)
     low = float(betaincinv(selected, rejected + 1, tail)) if selected > 0 else 0.0
-    high = float(betaincinv(selected + 1, rejected, 1 - tail)) if rejected > 0 else 1.0
+    high = float(betaincinv(selected + 2, rejected - 1, 1 - tail)) if rejected > 1 else 1.0
     return low, high
 
 
@@ -137,12 +198,32 @@ def _auc_limits(
     if auc is not None:
         # An AUC that somebody states is no estimate, and has no error.
         return auc, max(auc - (0.0 if tolerance == "auto" else tolerance), 0.0), false_alarm
-    value, low, _ = clf.held_out_auc(coverage, confidence=1 - 2 * PLACEMENT_SHARE * false_alarm)
+    ranked = _selected_held_out(clf, coverage)
+    low = auc_lower_bound(ranked, PLACEMENT_SHARE * false_alarm)
     if isnan(low):
         return None, None, None
     if tolerance == "auto":
-        return value, low, (1 - PLACEMENT_SHARE) * false_alarm
-    return value, max(value - tolerance, 0.0), false_alarm
+        return ranked.auc(), low, (1 - PLACEMENT_SHARE) * false_alarm
+    return ranked.auc(), max(ranked.auc() - tolerance, 0.0), false_alarm
+
+
+def _base_rate_limits(
+    labelled: RankedScores | None, base_rate: float | None, tolerance: Tolerance, false_alarm: float
+) -> tuple[float | None, float | None, float | None, float | None]:
+    """Share of positives to compare with, its limits without drift, and what is left of the false-alarm probability."""
+    if base_rate is not None:
+        margin = 0.0 if tolerance == "auto" else tolerance
+        return base_rate, max(base_rate - margin, 0.0), min(base_rate + margin, 1.0), false_alarm
+    if labelled is None or labelled.total < 1:
+        return None, None, None, None
+    positives, total = labelled.total_positives, labelled.total
+    rate = positives / total
+    if tolerance != "auto":
+        return rate, max(rate - tolerance, 0.0), min(rate + tolerance, 1.0), false_alarm
+    tail = PLACEMENT_SHARE * false_alarm / 2
+    low = float(betaincinv(positives, total - positives + 1, tail)) if positives > 0 else 0.0
+    high = float(betaincinv(positives + 1, total - positives, 1 - tail)) if positives < total else 1.0
+    return rate, low, high, (1 - PLACEMENT_SHARE) * false_alarm
 
 
 def check_classifier(clf: Any) -> SelectiveClassifier:

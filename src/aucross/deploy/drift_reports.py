@@ -167,6 +167,53 @@ class CoverageReport(_Verdict):
 
 
 @dataclass(frozen=True)
+class RateReport(_Verdict):
+    """The share of positives among selected rows after a batch of labels, or its difference to their probabilities.
+
+    Attributes
+    ----------
+    n : int
+        Selected rows of the batch with a label.
+    what : str
+        What is watched, in words.
+    value, run_value, expected : float
+        The share or the difference in the batch, in the run, and without drift.
+    batch, low, high, evidence, alarm_at, alarm, alarm_batch, direction, drift_since
+        As in :class:`CoverageReport`.
+    """
+
+    what: str
+    value: float
+    run_value: float
+    expected: float
+
+    @classmethod
+    def of_share(cls, test: SequentialMeanTest, positive: Any, expected: float) -> RateReport:
+        """The report on the share of positives."""
+        value = float(positive.mean()) if len(positive) else nan
+        what = "the share of positives among the selected rows"
+        return cls(**_verdict(test), n=len(positive), what=what, value=value, run_value=test.mean, expected=expected)
+
+    @classmethod
+    def of_difference(cls, test: SequentialMeanTest, differences: Any) -> RateReport:
+        """The report on labels less probabilities, tested as half of it and a half."""
+        value = float(differences.mean()) if len(differences) else nan
+        what = "the share of positives less the mean of their probabilities"
+        verdict = {**_verdict(test), "low": 2 * test.low - 1, "high": 2 * test.high - 1}
+        return cls(**verdict, n=len(differences), what=what, value=value, run_value=2 * test.mean - 1, expected=0.0)
+
+    @property
+    def message(self) -> str:
+        """The report in plain language."""
+        judged = self._judged(f"{self.what} is {self.direction} what it should be")
+        value = "not defined" if not isfinite(self.value) else f"{self.value:.4f}"
+        return (
+            f"{self.what[0].upper()}{self.what[1:]}: {value}, in the run {self.run_value:.4f}; expected "
+            f"{self.expected:.4f}, without drift {self.low:.4f} to {self.high:.4f}. {judged}"
+        )
+
+
+@dataclass(frozen=True)
 class AUCReport(_Verdict):
     """The AUC of the selected rows after a batch of labels.
 
@@ -187,7 +234,10 @@ class AUCReport(_Verdict):
     low, high : float
         Limits of the AUC without drift; `high` is 1, since a higher AUC is no alarm.
     evidence, alarm_at, alarm, alarm_batch, direction, drift_since
-        As in :class:`CoverageReport`.
+        As in :class:`CoverageReport`, about the AUC alone.
+    base_rate, calibration : RateReport or None
+        The share of positives among the selected rows, and that share less the mean of the probabilities that the
+        held-out rows give to their scores; each with an alarm of its own. None where there is nothing to compare with.
     """
 
     n_positive: int
@@ -197,6 +247,8 @@ class AUCReport(_Verdict):
     n_outcomes: int
     run_outcomes: int
     run_auc: float
+    base_rate: RateReport | None = None
+    calibration: RateReport | None = None
 
     def _shown(self) -> list[dict[str, Any]]:
         kinds = {"batch": (self.n_outcomes, self.auc), "run": (self.run_outcomes, self.run_auc)}
@@ -213,6 +265,17 @@ class AUCReport(_Verdict):
     @property
     def message(self) -> str:
         """The report in plain language."""
+        further = [report.message for report in (self.base_rate, self.calibration) if report is not None]
+        return " ".join([self._auc_message(), *further])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers and the messages as a JSON-ready dictionary; undefined numbers are None."""
+        further = {"base_rate": self.base_rate, "calibration": self.calibration}
+        return super().to_dict() | {
+            name: None if report is None else report.to_dict() for name, report in further.items()
+        }
+
+    def _auc_message(self) -> str:
         judged = self._judged("the AUC of the selected rows is lower than it should be")
         if not self.n_outcomes:
             return (

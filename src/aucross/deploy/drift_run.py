@@ -25,17 +25,25 @@ class DriftRun:
     ----------
     coverage_test, auc_test : SequentialMeanTest
         The tests of the selected share and of the AUC; no AUC test where there is no AUC to compare with.
+    base_rate_test, calibration_test : SequentialMeanTest or None
+        The tests of the share of positives among selected rows, and of that share against their probabilities.
     counts : mapping of str to tuple of int
         Scores in each bin, by name of the score.
+    last_rejected, same_rejected : int
+        Rows rejected in the last batch, and how many batches in a row have rejected as many.
     unpaired_positives, unpaired_negatives : tuple of float
         Scores of selected rows with a label that wait for a row of the other class.
     """
 
     coverage_test: SequentialMeanTest
     auc_test: SequentialMeanTest | None
+    base_rate_test: SequentialMeanTest | None
+    calibration_test: SequentialMeanTest | None
     counts: Mapping[str, tuple[int, ...]]
     unpaired_positives: tuple[float, ...] = ()
     unpaired_negatives: tuple[float, ...] = ()
+    last_rejected: int = -1
+    same_rejected: int = 0
 
     @classmethod
     def new(cls, reference: Reference) -> DriftRun:
@@ -45,7 +53,26 @@ class DriftRun:
             # Only a lower AUC is an alarm.
             auc_test = SequentialMeanTest(reference.auc_low, 1.0, reference.auc_level)
         counts = {name: (0,) * len(bins.expected) for name, bins in reference.bins.items()}
-        return cls(SequentialMeanTest(reference.low, reference.high, reference.level), auc_test, counts)
+        share_test = SequentialMeanTest(reference.low, reference.high, reference.level)
+        return cls(share_test, auc_test, *_label_tests(reference), counts)
+
+
+def _label_tests(reference: Reference) -> tuple[SequentialMeanTest | None, SequentialMeanTest | None]:
+    """Tests of the share of positives and of its difference to the probabilities, where there is a reference."""
+    rate, low, high, level = (
+        reference.base_rate,
+        reference.base_rate_low,
+        reference.base_rate_high,
+        reference.base_rate_level,
+    )
+    if rate is None or low is None or high is None or level is None:
+        return None, None
+    base_rate = SequentialMeanTest(low, high, level)
+    if not reference.is_calibrated:
+        return base_rate, None
+    # The difference lies between -1 and 1 and is 0 without drift; half of it and a half lies between 0 and 1. What the
+    # held-out rows leave open of the share of positives they leave open of the difference at most.
+    return base_rate, SequentialMeanTest((1 + low - rate) / 2, (1 + high - rate) / 2, level)
 
 
 def run_to_json(clf: SelectiveClassifier, reference: Reference, run: DriftRun) -> str:
@@ -102,7 +129,7 @@ def _reference_of(content: dict[str, Any]) -> Reference:
 def _run_of(content: dict[str, Any]) -> DriftRun:
     tests = {
         name: None if content[name] is None else _rebuilt(SequentialMeanTest, content[name])
-        for name in ("coverage_test", "auc_test")
+        for name in ("coverage_test", "auc_test", "base_rate_test", "calibration_test")
     }
     counts = {name: tuple(count) for name, count in content["counts"].items()}
     return _rebuilt(DriftRun, {**content, **tests, "counts": counts})

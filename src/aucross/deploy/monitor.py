@@ -9,8 +9,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import cached_property
 from math import nan
 from typing import Any
 
@@ -26,15 +28,20 @@ from aucross.deploy.drift_reference import (
     check_classifier,
     check_false_alarm,
     check_tolerance,
+    ranked_rows,
     reference_from,
     watched_scores,
 )
-from aucross.deploy.drift_reports import AUCReport, CoverageReport
+from aucross.deploy.drift_reports import AUCReport, CoverageReport, RateReport
 from aucross.deploy.drift_run import DriftRun, run_from_json, run_to_json
-from aucross.deploy.sequential import paired_outcomes
+from aucross.deploy.sequential import SequentialMeanTest, paired_outcomes
+from aucross.system.text import json_ready
 
 # Labels of one class may come long before the other's; no more unpaired scores than this are kept.
 MAX_UNPAIRED = 10_000
+
+# Batches in a row that reject the same number of rows, from which on a capacity is taken to decide.
+SAME_NUMBERS = 8
 
 
 class CoverageMonitor:
@@ -52,15 +59,21 @@ class CoverageMonitor:
     coverage : float in (0, 1], optional
         The coverage in use; that of the classifier by default.
     false_alarm : float in (0, 1), default=0.05
-        Largest probability of an alarm in an unlimited run without drift, for each of the two tests.
+        Largest probability of an alarm in an unlimited run without drift, for each of the tests: the selected share,
+        and with labels the AUC, the share of positives and their calibration.
     tolerance : "auto" or float in [0, 1), default="auto"
         How far the selected share may lie from the target without being drift. ``"auto"`` takes it from the number of
         reference rows, since a band placed on few rows misses the target by chance; see Notes.
     auc : float in (0, 1], optional
         AUC of the selected rows without drift; by default that of the held-out rows.
     auc_tolerance : "auto" or float in [0, 1), default="auto"
-        How far the AUC may lie below that. ``"auto"`` takes DeLong's standard error of the held-out AUC, and 0 where
-        `auc` is given.
+        How far the AUC may lie below that. ``"auto"`` takes the lower bound that the held-out rows promise (as
+        :func:`aucross.promise_selective` does), and 0 where `auc` is given.
+    base_rate : float in (0, 1), optional
+        Share of positives among selected rows without drift; by default that of the held-out rows.
+    base_rate_tolerance : "auto" or float in [0, 1), default="auto"
+        How far the share of positives may lie from that. ``"auto"`` takes it from the number of held-out rows, and 0
+        where `base_rate` is given.
     reference : array-like or frame of shape (n_samples, n_features), optional
         Rows without drift to compare with instead of the held-out ones: after
         ``new = clf.recalibrate(X_new)`` those are `X_new`. Their labels are not needed; give `auc` if labels will come.
@@ -83,14 +96,19 @@ class CoverageMonitor:
     **What is tested.** "No drift" means: whatever came before, the next row is selected with a probability between
     ``reference.low`` and ``reference.high``. Within these limits the probability may wander. Rows of a batch have to
     be independent given the past; rows that come in clumps, such as a hundred of one customer, raise false alarms.
-    Rows count alike, whatever weights the classifier was fitted with.
+    Rows count alike. A classifier fitted with weights keeps a share of weight; its reference is the selected share of
+    the held-out rows, each counted once, whatever share of the weight was asked for.
+
+    **What it cannot see.** A capacity fixes how many rows of a batch are rejected, drift or no drift. Such decisions
+    are refused where they can be told, and a warning is given where batch after batch rejects the same number.
 
     **The automatic tolerance.** A band that selects 80 % of n held-out rows selects 80 % of new rows only up to about
     ``sqrt(.8 * .2 / n)``. An unlimited run would find out. So half of `false_alarm` is spent on limits that hold the
-    true share but for that probability (Clopper and Pearson's interval around the target and around the share of the
-    reference rows, which ties, costs and margins of safety may put above the target), the other half on the test
-    against the limits. Together they stay within `false_alarm`. With a number for `tolerance` the limits are the
-    target plus and minus it, and the test has the whole of `false_alarm`.
+    true share but for that probability, the other half on the test against the limits. The limits are Beta intervals
+    around the target and around the share of the reference rows, which ties, costs and margins of safety may put above
+    the target. A band of k rows counts with k - 1 of the n + 1 spacings between the rows on one side, and with k + 1 on
+    the other, which matters with few rows. Together they stay within `false_alarm`. With a number for `tolerance` the
+    limits are the target plus and minus it, and the test has the whole of `false_alarm`.
 
     The interval holds for bands placed on rows that the scoring model has not seen (hold-out methods). Cross-fitted
     bands are placed on scores of fold models, and what ``correct_coverage`` leaves of the difference to the final model
@@ -101,6 +119,11 @@ class CoverageMonitor:
     row twice, so outcomes are independent with the AUC as their mean. Labels may come late and in any order, as long
     as their delay does not depend on the score within a class. Two classes only. The held-out AUC is slightly
     optimistic on small data, because the band was placed on the same rows.
+
+    **Base rate and calibration.** The labels of the selected rows are compared with the share of positives among the
+    selected held-out rows, and with the probabilities that the held-out rows give to their scores. The first moves with
+    the population, the second if scores no longer mean what they meant. Both need labels that do not come earlier for
+    one class than for the other: give whole cohorts, such as all loans of a quarter.
 
     **State.** Pickling and :meth:`to_json` keep the run; further updates continue it exactly. The alarm stays once it
     was given; :meth:`reset` starts a new run, with a false-alarm probability of its own. Not safe for several threads.
@@ -130,6 +153,8 @@ class CoverageMonitor:
         tolerance: Tolerance = "auto",
         auc: float | None = None,
         auc_tolerance: Tolerance = "auto",
+        base_rate: float | None = None,
+        base_rate_tolerance: Tolerance = "auto",
         reference: Any = None,
         reference_groups: Any = None,
     ) -> None:
@@ -141,6 +166,8 @@ class CoverageMonitor:
             tolerance=check_tolerance(tolerance, "tolerance"),
             auc=None if auc is None else check_coverage(auc, name="auc"),
             auc_tolerance=check_tolerance(auc_tolerance, "auc_tolerance"),
+            base_rate=None if base_rate is None else check_coverage(base_rate, name="base_rate"),
+            base_rate_tolerance=check_tolerance(base_rate_tolerance, "base_rate_tolerance"),
             rows=reference,
             band_groups=reference_groups,
         )
@@ -155,8 +182,8 @@ class CoverageMonitor:
 
     @property
     def alarm(self) -> bool:
-        """Whether the selected share or the AUC has given an alarm in this run."""
-        return self.coverage_alarm or self.auc_alarm
+        """Whether any test has given an alarm in this run: selected share, AUC, base rate or calibration."""
+        return self.coverage_alarm or self.auc_alarm or self.base_rate_alarm or self.calibration_alarm
 
     @property
     def coverage_alarm(self) -> bool:
@@ -167,6 +194,16 @@ class CoverageMonitor:
     def auc_alarm(self) -> bool:
         """Whether the AUC of the selected rows has given an alarm in this run."""
         return self._run.auc_test is not None and self._run.auc_test.alarm
+
+    @property
+    def base_rate_alarm(self) -> bool:
+        """Whether the share of positives among the selected rows has given an alarm in this run."""
+        return self._run.base_rate_test is not None and self._run.base_rate_test.alarm
+
+    @property
+    def calibration_alarm(self) -> bool:
+        """Whether labels have left the probabilities of their scores in this run."""
+        return self._run.calibration_test is not None and self._run.calibration_test.alarm
 
     def reset(self) -> None:
         """Start a new run: nothing seen, no evidence, no alarm. The reference stays."""
@@ -200,8 +237,8 @@ class CoverageMonitor:
 
         Parameters
         ----------
-        selected : array-like of shape (n_samples,), bool
-            Whether each row was selected.
+        selected : array-like of shape (n_samples,), bool, or Decisions
+            Whether each row was selected. Decisions by a capacity are refused: it fixes the share that is watched.
         scores : array-like of shape (n_samples,), optional
             Scores of the positive class (with more than two classes, selection scores) for the stability index.
 
@@ -210,7 +247,7 @@ class CoverageMonitor:
         CoverageReport
             As :meth:`update` gives it; without scores it has no stability index.
         """
-        mask = _check_mask(selected)
+        mask = _check_mask(_selected_of(selected))
         name = next(iter(self.reference.bins))
         return self._add(mask, {} if scores is None else {name: check_scores(scores, len(mask), name="scores")})
 
@@ -221,15 +258,31 @@ class CoverageMonitor:
         in_run = {
             name: tuple((np.array(before) + counts.get(name, 0)).tolist()) for name, before in self._run.counts.items()
         }
-        self._run = replace(self._run, coverage_test=test, counts=in_run)
+        self._run = replace(self._with_rejected(selected), coverage_test=test, counts=in_run)
         return CoverageReport.of(
             test,
             n=len(selected),
             selected=int(selected.sum()),
-            target=self.reference.coverage,
+            target=self.reference.share if self.reference.is_weighted else self.reference.coverage,
             stability={name: bins[name].compare(count) for name, count in counts.items()},
             run_stability={name: bins[name].compare(count) for name, count in in_run.items()},
         )
+
+    def _with_rejected(self, selected: NDArray[np.bool_]) -> DriftRun:
+        """The run with the number of rejected rows; says so if it is the same so often that a capacity is behind it."""
+        if not len(selected):
+            return self._run
+        rejected, low = int((~selected).sum()), self.reference.low
+        same = self._run.same_rejected + 1 if rejected == self._run.last_rejected else 1
+        # Where the number would vary by itself, so many equal ones in a row do not happen.
+        if same == SAME_NUMBERS and rejected and len(selected) * low * (1 - low) >= 4:
+            warnings.warn(
+                f"{SAME_NUMBERS} batches in a row have rejected {rejected} rows each: a capacity decides here, and "
+                "then the selected share says nothing about drift; watch update(X), which decides by the coverage",
+                UserWarning,
+                stacklevel=4,
+            )
+        return replace(self._run, last_rejected=rejected, same_rejected=same)
 
     # ---- with labels ----
 
@@ -292,7 +345,8 @@ class CoverageMonitor:
         # decide what is left out, never the scores: that keeps the outcomes fair.
         unpaired = [() if len(outcomes) else tuple(part[-MAX_UNPAIRED:].tolist()) for part in waiting]
         test = run.auc_test.after(outcomes)
-        self._run = replace(run, auc_test=test, unpaired_positives=unpaired[0], unpaired_negatives=unpaired[1])
+        further = self._label_reports(positive[selected], scores[selected])
+        self._run = replace(self._run, auc_test=test, unpaired_positives=unpaired[0], unpaired_negatives=unpaired[1])
         return AUCReport.of(
             test,
             n=len(positive),
@@ -301,7 +355,28 @@ class CoverageMonitor:
             auc=RankedScores.from_labels(positive[selected], scores[selected]).auc() if selected.any() else nan,
             expected=reference.auc,
             n_outcomes=len(outcomes),
+            **further,
         )
+
+    def _label_reports(self, positive: NDArray[np.bool_], scores: FloatArray) -> dict[str, RateReport | None]:
+        """Test the labels of selected rows for themselves, and against the probabilities of their scores."""
+        run, expected = self._run, self.reference.base_rate
+        reports: dict[str, RateReport | None] = {"base_rate": None, "calibration": None}
+        if run.base_rate_test is not None and expected is not None:
+            share = run.base_rate_test.after_counts(int(positive.sum()), len(positive))
+            self._run = run = replace(run, base_rate_test=share)
+            reports["base_rate"] = RateReport.of_share(share, positive, expected)
+        if run.calibration_test is not None:
+            difference = positive - self._probabilities.probability_at(scores) if len(scores) else np.empty(0)
+            test = run.calibration_test.after((1 + difference) / 2)
+            self._run = replace(run, calibration_test=test)
+            reports["calibration"] = RateReport.of_difference(test, difference)
+        return reports
+
+    @cached_property
+    def _probabilities(self) -> RankedScores:
+        """Share of positives at each score of the held-out rows."""
+        return ranked_rows(self.clf.held_out_).isotonic()
 
     def _check_auc_is_tested(self) -> None:
         if len(self.clf.classes_) > 2:
@@ -337,6 +412,29 @@ class CoverageMonitor:
 
     # ---- storage ----
 
+    def to_dict(self) -> dict[str, Any]:
+        """Where the run stands and what it is compared with, ready for JSON; undefined numbers are None.
+
+        Returns
+        -------
+        dict
+            Alarms by test, rows and batches seen, evidence, and the reference with its limits. A run continues from
+            what :meth:`to_json` writes.
+        """
+        run = self._run
+        tests = {
+            "coverage": run.coverage_test,
+            "auc": run.auc_test,
+            "base_rate": run.base_rate_test,
+            "calibration": run.calibration_test,
+        }
+        return {
+            "coverage": self.reference.coverage,
+            "alarm": self.alarm,
+            "tests": {name: None if test is None else _test_to_dict(test) for name, test in tests.items()},
+            "reference": json_ready(asdict(self.reference)),
+        }
+
     def to_json(self) -> str:
         """The run as JSON text, without the classifier.
 
@@ -369,6 +467,34 @@ class CoverageMonitor:
         monitor.reference, monitor._run = run_from_json(text, monitor.clf)
         monitor._band_rule = clf.band_rule_
         return monitor
+
+
+def _test_to_dict(test: SequentialMeanTest) -> dict[str, Any]:
+    names = (
+        "n_batches",
+        "n_values",
+        "mean",
+        "low",
+        "high",
+        "evidence",
+        "alarm_at",
+        "alarm",
+        "alarm_batch",
+        "direction",
+    )
+    return {name: json_ready(getattr(test, name)) for name in (*names, "drift_since")}
+
+
+def _selected_of(decided: Any) -> Any:
+    """The mask of decisions; those by a capacity are refused."""
+    if not isinstance(decided, Decisions):
+        return decided
+    if decided.capacity is not None:
+        raise ValueError(
+            f"selected must be decided by a coverage, got decisions by a capacity of {decided.capacity}: it fixes the "
+            "selected share, drift or no drift; pass decide(X) without a capacity, or the rows to update(X)"
+        )
+    return decided.selected
 
 
 def _n_rows(X: Any) -> int:
