@@ -130,7 +130,7 @@ def test_references_of_other_names_are_drawn_too():
 
 def test_curve_of_three_classes_shows_hand_till_m(three_classes):
     model, X3, y3 = three_classes
-    display = CoverageCurveDisplay.from_estimator(model, X3, y3, [1.0, 0.8], **FEW)
+    display = CoverageCurveDisplay.from_estimator(model, model.scored(X3), y3, [1.0, 0.8], **FEW)
     assert display.metric == "hand_till_m"
     assert "Hand-Till M" in display.ax_.get_ylabel()
 
@@ -202,7 +202,7 @@ def test_risk_of_a_classifier_is_one_minus_accuracy(evaluation):
 
 def test_risk_of_three_classes(three_classes):
     model, X3, y3 = three_classes
-    display = RiskCoverageDisplay.from_estimator(model, X3, y3, [1.0], **FEW)
+    display = RiskCoverageDisplay.from_estimator(model, model.scored(X3), y3, [1.0], **FEW)
     assert display.risk[0] == pytest.approx((model.predict(X3) != y3).mean())
 
 

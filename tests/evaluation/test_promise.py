@@ -560,8 +560,12 @@ def test_bands_per_group():
 def test_the_rows_of_the_fit_raise_a_warning(kind):
     clf = kind(LogisticRegression(), random_state=0, **({"holdout_size": 0.3} if kind is PlugInAUC else {}))
     clf.fit(X_TRAIN, Y_TRAIN)
-    with pytest.warns(PromiseWarning, match="^X and y look like the rows that clf was fitted on: ") as caught:
+    with pytest.warns(PromiseWarning, match="^about 100 % of the rows took part in the fit") as caught:
         promise_selective(clf, X_TRAIN, Y_TRAIN)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    with pytest.warns(PromiseWarning, match="^X and y look like the rows that clf was fitted on: ") as caught:
+        promise_selective(clf, clf.scored(X_TRAIN), Y_TRAIN)
     assert caught[0].filename == __file__
     promise_selective(clf, X_TEST, Y_TEST)
 

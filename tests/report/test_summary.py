@@ -176,9 +176,10 @@ def test_the_promise_is_that_of_promise_selective(credit, summary):
 def test_a_doubt_about_the_rows_is_written_down():
     _, X, y = make_linear(weights=[0.7])
     fitted = AUCross(LogisticRegression(), random_state=0).fit(X, y)
-    with pytest.warns(PromiseWarning, match="look like the rows"):
+    with pytest.warns(PromiseWarning, match="took part in the fit"):
         made = quick((fitted, X, y))
-    assert "look like the rows" in made["promise"]["warnings"][0]
+    assert "took part in the fit" in made["promise"]["warnings"][0]
+    assert made["promise"]["sentence"] == "Nothing: these are rows that the classifier was fitted on."
 
 
 def test_the_sentence_says_what_was_asked_reached_and_ranked(summary):

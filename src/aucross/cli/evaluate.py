@@ -16,6 +16,7 @@ from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
 from aucross.cli.tables import check_readable
 from aucross.cli.training import check_coverage_option, read_test_rows
+from aucross.evaluation.judged_rows import warn_of_rows_of_fit
 
 
 @dataclass(frozen=True)
@@ -83,4 +84,5 @@ def _read(options: EvaluateOptions, screen: Screen) -> tuple[Any, Schema, Labell
     check_coverage_option(options.coverage)
     clf, schema = load_model(options.model, options.numbers)
     rows = read_test_rows(options.data, schema, screen, by=options.by, separator=options.separator).scored_by(clf)
+    warn_of_rows_of_fit(clf, rows.X)
     return clf, schema, rows, clf.coverage if options.coverage is None else options.coverage

@@ -33,6 +33,7 @@ from aucross.evaluation.evaluate import compare_selective, evaluate_selections, 
 from aucross.evaluation.group_results import GroupComparison, GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
+from aucross.evaluation.judged_rows import TrainingRowsWarning
 from aucross.evaluation.metrics import Metric, metric
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
 from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
@@ -45,6 +46,7 @@ from aucross.evaluation.plots import (
     RiskCoverageDisplay,
 )
 from aucross.evaluation.promise import PromiseWarning, SelectivePromise, promise_selection, promise_selective
+from aucross.evaluation.promise_coverage import CoveragePromise, TriedCoverage, promise_coverage
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 from aucross.evaluation.risk_curves import (
     augrc,
@@ -67,6 +69,7 @@ __all__ = [
     "BaseRateWarning",
     "CAPDisplay",
     "CoverageCurveDisplay",
+    "CoveragePromise",
     "GroupComparison",
     "GroupEvaluation",
     "GroupGapDisplay",
@@ -77,6 +80,8 @@ __all__ = [
     "SelectiveEvaluation",
     "SelectivePromise",
     "SelectiveScorer",
+    "TrainingRowsWarning",
+    "TriedCoverage",
     "achieved_coverage",
     "auc_gain",
     "auc_interval",
@@ -102,6 +107,7 @@ __all__ = [
     "oracle_gap",
     "positive_rate",
     "positives_for_review",
+    "promise_coverage",
     "promise_selection",
     "promise_selective",
     "risk_coverage_curve",

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from aucross.core.ranking import FloatArray
 from aucross.core.scored_rows import ScoredRows
 from aucross.evaluation.inputs import BoolArray
+from aucross.system.text import percent
+
+
+class TrainingRowsWarning(UserWarning):
+    """Rows that took part in the fit came back as test rows, on which every figure is too good."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +41,15 @@ class JudgedRows:
         Labels as in training.
     features : array-like or frame of shape (n, n_features) or None
         The rows before they were scored, if they were given.
+    share_of_fit : float
+        Estimated share of the rows that took part in the fit, 0 if it is not more than chance explains.
     """
 
     clf: Any
     scored: ScoredRows
     labels: NDArray[Any]
     features: Any = None
+    share_of_fit: float = 0.0
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -72,15 +81,58 @@ class JudgedRows:
 
 
 def judge(
-    clf: Any, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None, band_groups: Any = None
+    clf: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    sample_weight: ArrayLike | None = None,
+    band_groups: Any = None,
+    features: Any = None,
+    warning: type[TrainingRowsWarning] = TrainingRowsWarning,
 ) -> JudgedRows:
-    """Score labelled rows, or take scored ones as they are; labels that the classifier does not know are refused."""
+    """Score labelled rows, or take scored ones as they are; labels that the classifier does not know are refused.
+
+    Rows that took part in the fit are told by a warning. Of scored rows `features` are looked at, if they are given.
+    """
     check_selective(clf)
     labels = _known_labels(clf, y)
     scored = clf.scored(X, sample_weight=sample_weight, band_groups=band_groups)
     if len(labels) != len(scored):
         raise ValueError(f"y must hold one label per row of X, got {len(labels)} for {len(scored)} rows")
-    return JudgedRows(clf, scored, labels, None if isinstance(X, ScoredRows) else X)
+    given = features if isinstance(X, ScoredRows) else X
+    share = warn_of_rows_of_fit(clf, given, warning)
+    return JudgedRows(clf, scored, labels, None if isinstance(X, ScoredRows) else X, share)
+
+
+def warn_of_rows_of_fit(clf: Any, X: Any, warning: type[TrainingRowsWarning] = TrainingRowsWarning) -> float:
+    """Say so if rows took part in the fit, shuffled or in part; return their estimated share, 0 if none are noticed.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        Fitted classifier. One that was stored by an earlier version has no marks of its rows, and nothing is noticed.
+    X : array-like or frame of shape (n_samples, n_features) or None
+        Rows as they would be scored.
+    warning : type, default=TrainingRowsWarning
+        The kind of warning.
+
+    Returns
+    -------
+    float
+    """
+    marks = getattr(clf, "training_marks_", None)
+    if marks is None or X is None:
+        return 0.0
+    seen = marks.seen_in(X)
+    if not seen.is_noticed:
+        return 0.0
+    warnings.warn(
+        f"about {percent(seen.share)} of the rows took part in the fit of this classifier: on rows that trained the "
+        "model or placed the band every figure is too good, and no bound holds; pass test rows",
+        warning,
+        stacklevel=4,
+    )
+    return float(seen.share)
 
 
 def judge_to_draw(clf: Any, X: Any, y: ArrayLike, **options: Any) -> JudgedRows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict, dataclass, replace
-from math import ceil, floor, isnan, nan, sqrt
+from math import ceil, isnan, nan, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -23,15 +23,15 @@ from aucross.evaluation.inputs import (
     unit_numbers,
     weighted_mean,
 )
-from aucross.evaluation.judged_rows import check_two_classes, judge
+from aucross.evaluation.judged_rows import JudgedRows, TrainingRowsWarning, check_two_classes, judge
 from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights, replicate_below
 from aucross.system.notebook import result_html
-from aucross.system.text import exact_percent, json_ready, percent
+from aucross.system.text import down, exact_percent, json_ready, percent_down, plural
 
 PromiseMethod = Literal["delong", "bootstrap"]
 
 
-class PromiseWarning(UserWarning):
+class PromiseWarning(TrainingRowsWarning):
     """The rows of a promise look like those that the classifier was fitted on, for which it does not hold."""
 
 
@@ -130,18 +130,18 @@ class SelectivePromise:
 
     def __str__(self) -> str:
         share = "the weight" if self.is_weighted else "cases"
-        start = f"At least {_percent_down(self.coverage_at_least)} of {share} decided automatically"
+        start = f"At least {percent_down(self.coverage_at_least)} of {share} decided automatically"
         about = "approximately " if self.is_weighted else ""
         confidence = f"with {about}{exact_percent(self.confidence)} confidence"
         rows = (
-            f"({self.n_rows:,} test {_plural('row', self.n_rows)}{_of_groups(self.n_groups)}; "
-            f"{self.n_positive:,} {_plural('positive', self.n_positive)} and "
-            f"{self.n_negative:,} {_plural('negative', self.n_negative)} automatic)"
+            f"({self.n_rows:,} test {plural('row', self.n_rows)}{_of_groups(self.n_groups)}; "
+            f"{self.n_positive:,} {plural('positive', self.n_positive)} and "
+            f"{self.n_negative:,} {plural('negative', self.n_negative)} automatic)"
         )
         if not isnan(self.auc_at_least):
-            return f"{start}, and an AUC of at least {_auc(self.auc_at_least)} among them, {confidence} {rows}."
+            return f"{start}, and an AUC of at least {down(self.auc_at_least)} among them, {confidence} {rows}."
         if self.is_supported is False:
-            asked = _percent_down(self.promised_coverage or nan)
+            asked = percent_down(self.promised_coverage or nan)
             reason = f"not the {asked} that were to be promised, and so no AUC is promised"
         else:
             reason = "but too few rows of a class to promise an AUC"
@@ -206,8 +206,9 @@ def promise_selective(
     Warns
     -----
     PromiseWarning
-        If the labels (and, for hold-out methods, the scores) are those of the rows given to ``fit``. Other rows that
-        took part in training, tuning or placing cannot be told from fresh ones.
+        If rows given to ``fit`` come back, all or a part of them, in any order. Scored rows are compared by labels and
+        scores in the order of the fit. Rows that took part in tuning or in choosing a model cannot be told from fresh
+        ones.
 
     Notes
     -----
@@ -245,14 +246,8 @@ def promise_selective(
         "for one class against the rest call promise_selection(y == clf.classes_[k], clf.predict_proba(X)[:, k], "
         "clf.select(X))",
     )
-    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
-    if _are_rows_of_fit(getattr(clf, "held_out_", None), rows.positive, rows.score):
-        warnings.warn(
-            "X and y look like the rows that clf was fitted on: on rows that trained the model or placed the band no "
-            "bound holds; pass test rows",
-            PromiseWarning,
-            stacklevel=2,
-        )
+    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warning=PromiseWarning)
+    warn_of_repeated_scores(rows)
     decisions = clf.decide(rows.scored, coverage)
     promise = promise_selection(
         rows.positive,
@@ -334,7 +329,7 @@ def promise_selection(
     (1,000 test rows; 227 positives and 591 negatives automatic).
     """
     rows, mask, units = _checked_rows(y_true, y_score, selected, sample_weight, groups)
-    level = _check_confidence(confidence)
+    level = check_confidence(confidence)
     together = sqrt(level)
     if method not in ("delong", "bootstrap"):
         raise ValueError(f'method must be "delong" or "bootstrap", got {method!r}')
@@ -402,7 +397,8 @@ def _checked_rows(
     return rows, mask[used], None if units is None else units[used]
 
 
-def _check_confidence(confidence: float) -> float:
+def check_confidence(confidence: float) -> float:
+    """Return the confidence of a promise, or say what is wrong with it."""
     level = check_probability(confidence, "confidence", ends=False)
     if level < 0.5:
         raise ValueError(
@@ -420,6 +416,17 @@ def _check_enough_replicates(n_bootstrap: int, failure: float) -> None:
         )
 
 
+def warn_of_repeated_scores(rows: JudgedRows) -> None:
+    """Say so if scored rows, which carry no marks, repeat the labels and scores of the fit in their order."""
+    if rows.share_of_fit == 0 and _are_rows_of_fit(getattr(rows.clf, "held_out_", None), rows.positive, rows.score):
+        warnings.warn(
+            "X and y look like the rows that clf was fitted on: on rows that trained the model or placed the band no "
+            "bound holds; pass test rows",
+            PromiseWarning,
+            stacklevel=3,
+        )
+
+
 def _are_rows_of_fit(held_out: Any, positive: BoolArray, score: FloatArray) -> bool:
     """Whether the rows repeat, in order, the labels of all rows of a fit, or labels and scores of its held-out rows."""
     rows = getattr(held_out, "rows", None)
@@ -430,20 +437,5 @@ def _are_rows_of_fit(held_out: Any, positive: BoolArray, score: FloatArray) -> b
     return len(np.unique(rows)) == len(positive) or np.array_equal(score[rows], held_out.responses)
 
 
-# ---- words ----
-
-
-def _percent_down(share: float) -> str:
-    return percent(floor(1000 * share + 1e-9) / 1000)  # down, so that the sentence promises no more than the number
-
-
-def _auc(auc: float) -> str:
-    return f"{floor(1000 * auc + 1e-9) / 1000:.3f}".removeprefix("0")
-
-
 def _of_groups(n_groups: int | None) -> str:
     return "" if n_groups is None else f" of {n_groups:,} groups"
-
-
-def _plural(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from aucross.evaluation.coverage import positive_rate
 from aucross.evaluation.deciles import decile_rows
 from aucross.evaluation.inputs import check_probability, seed_from
-from aucross.evaluation.judged_rows import check_two_classes, judge
+from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
 from aucross.evaluation.promise import PromiseWarning, promise_selective
 from aucross.evaluation.results import SelectiveEvaluation
 from aucross.report import formats
@@ -117,10 +117,10 @@ def build_summary(
     check_two_classes(clf, "ROC and CAP curves of a report know two; evaluate_selective tabulates more")
     coverage = _on_grid(check_probability(clf.coverage if coverage is None else coverage, "coverage"))
     confidence = check_probability(confidence, "confidence", ends=False)
-    judged = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
+    judged, doubts = _judged(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, features=features)
     rows = read_rows(judged, coverage)
     names = _class_names(clf, class_names)
-    promise = _promise(clf, judged.scored, y, coverage, confidence=confidence)
+    promise = _promise(clf, judged.scored, y, coverage, confidence=confidence, doubts=doubts)
     bootstrap = {"n_bootstrap": n_bootstrap, "random_state": seed_from(random_state)}
     by_group, hidden_groups = group_tables(rows, by, confidence_level=confidence, **bootstrap)
     lies_on, bands = score_bands(judged, rows)
@@ -224,13 +224,29 @@ def _sentence(entry: Mapping[str, Any], everyone: Mapping[str, Any], confidence:
     )
 
 
-def _promise(clf: Any, scored: Any, y: ArrayLike, coverage: float, *, confidence: float) -> dict[str, Any]:
-    """The bounds that can be promised, with their sentence and with the warning if there is one."""
+def _judged(clf: Any, X: Any, y: ArrayLike, **options: Any) -> tuple[JudgedRows, list[str]]:
+    """The rows, and what speaks against a promise from them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        judged = judge(clf, X, y, warning=PromiseWarning, **options)
+    return judged, _said_again(caught)
+
+
+def _promise(
+    clf: Any, scored: Any, y: ArrayLike, coverage: float, *, confidence: float, doubts: list[str]
+) -> dict[str, Any]:
+    """The bounds that can be promised, with their sentence; none where the rows took part in the fit."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         promise = promise_selective(clf, scored, y, coverage, confidence=confidence).to_dict()
+    doubts = doubts or _said_again(caught)
+    if doubts:
+        promise["sentence"] = "Nothing: these are rows that the classifier was fitted on."
+    return promise | {"warnings": doubts}
+
+
+def _said_again(caught: list[warnings.WarningMessage]) -> list[str]:
+    """Give the warnings again, and return those that the report must say: its readers were not there."""
     for warning in caught:
-        warnings.warn(str(warning.message), warning.category, stacklevel=3)
-    # The report must say it too: whoever reads it was not there when it was made.
-    doubts = {str(warning.message): None for warning in caught if issubclass(warning.category, PromiseWarning)}
-    return promise | {"warnings": list(doubts)}
+        warnings.warn(str(warning.message), warning.category, stacklevel=4)
+    return list({str(one.message): None for one in caught if issubclass(one.category, PromiseWarning)})

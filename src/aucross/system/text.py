@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from math import isfinite
+from math import floor, isfinite
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,21 @@ def percent(share: float) -> str:
 def exact_percent(share: float) -> str:
     """A share that someone chose, such as a confidence level, in per cent with all its digits: ``99.95 %``."""
     return f"{100 * share:.10g} %"
+
+
+def percent_down(share: float) -> str:
+    """The same rounded down, so that a sentence promises no more than the number."""
+    return percent(floor(1000 * share + 1e-9) / 1000)
+
+
+def down(number: float) -> str:
+    """A number in [0, 1) with three digits, rounded down: ``.812``."""
+    return f"{floor(1000 * number + 1e-9) / 1000:.3f}".removeprefix("0")
+
+
+def plural(noun: str, count: int) -> str:
+    """A noun as it follows a count: one row, two rows."""
+    return noun if count == 1 else f"{noun}s"
 
 
 def json_ready(value: Any) -> Any:

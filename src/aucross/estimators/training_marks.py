@@ -1,0 +1,155 @@
+"""Marks of the rows given to `fit`, by which they are noticed when they come back as test rows.
+
+Each row leaves one mark in a field of bits, at a place that a salted hash of its values says::
+
+    row ──► 64-bit hash ──► place        . . X . . . . . X . . X . . . .        one bit in eight is set
+
+Rows that come back find their marks set. New rows find one set by chance, about one in eight, so a single mark says
+nothing about a single person, while a table of which most rows are marked has been seen before. Neither values nor
+hashes of rows are kept. The field is at most 128 KiB: of more rows a sample is marked, chosen by the hash, so that the
+same rows are in the sample when they come back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from aucross.estimators.row_hash import Hashes, hash_rows
+from aucross.estimators.types import Table
+
+# Bits for each marked row, and the most bits there are.
+BITS_PER_ROW = 8
+MOST_BITS = 2**20
+
+# Rows count as seen only if chance explains so many marks with less than this probability, and if the share of the rows
+# that it cannot explain is worth a word.
+CHANCE = 1e-6
+LEAST_SHARE = 0.02
+
+# An odd factor, which carries the salt from the lower bits of a hash to its upper ones.
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class RowsSeen:
+    """How many rows of a table look like rows of the fit.
+
+    Attributes
+    ----------
+    n_rows : int
+        Different rows that could be compared.
+    n_marked : int
+        Those whose mark is set.
+    expected : float
+        Share of new rows whose mark is set, by chance or because equal rows occur.
+    """
+
+    n_rows: int
+    n_marked: int
+    expected: float
+
+    @property
+    def share(self) -> float:
+        """Estimated share of the rows that took part in the fit."""
+        if self.n_rows == 0 or self.expected >= 1:
+            return 0.0
+        return max((self.n_marked / self.n_rows - self.expected) / (1.0 - self.expected), 0.0)
+
+    @property
+    def is_noticed(self) -> bool:
+        """Whether more rows are marked than chance explains."""
+        if self.share < LEAST_SHARE:
+            return False
+        return bool(binom.sf(self.n_marked - 1, self.n_rows, self.expected) < CHANCE)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingMarks:
+    """Marks of the rows given to `fit`.
+
+    Attributes
+    ----------
+    salt : str
+        Makes the hashes of this fit unlike those of any other.
+    field : ndarray of uint8
+        The bits, eight in a byte.
+    sampled : float
+        Share of all hashes that are marked or looked up.
+    repeated : float
+        Estimated share of new rows that equal a marked row because equal rows occur.
+    columns : list of str or None
+        Columns of a frame, None for tables without names.
+    """
+
+    salt: str
+    field: NDArray[np.uint8]
+    sampled: float
+    repeated: float
+    columns: list[str] | None = None
+
+    @classmethod
+    def of(cls, X: Table, salt: str) -> TrainingMarks | None:
+        """Mark the rows; None if there are too few to tell anything."""
+        columns = _names_of(X)
+        keys = _keys_of_rows(X, salt, columns)
+        if keys is None or len(keys) < 2:
+            return None
+        values, counts = np.unique(keys, return_counts=True)
+        # What occurs more than once in the fit will occur among new rows too, and says nothing.
+        single = values[counts == 1]
+        n_bits = 2 ** int(np.ceil(np.log2(max(BITS_PER_ROW * len(single), 64))))
+        n_bits = min(n_bits, MOST_BITS)
+        sampled = min(n_bits / (BITS_PER_ROW * max(len(single), 1)), 1.0)
+        bits = np.zeros(n_bits, dtype=bool)
+        bits[_places(single[_is_sampled(single, sampled)], n_bits)] = True
+        # Good and Turing: rows seen once hold about 2 / n of the mass for every row seen twice.
+        repeated = min(2.0 * float(np.count_nonzero(counts == 2)) / len(keys), 1.0)
+        return cls(salt, np.packbits(bits), sampled, repeated, columns)
+
+    def seen_in(self, X: Table) -> RowsSeen:
+        """Count the rows of a table whose marks are set; equal rows are one."""
+        keys = _keys_of_rows(X, self.salt, self.columns)
+        if keys is None:
+            return RowsSeen(0, 0, 1.0)
+        keys = np.unique(keys)
+        keys = keys[_is_sampled(keys, self.sampled)]
+        bits = np.unpackbits(self.field).astype(bool)
+        by_chance = float(bits.mean())
+        marked = int(bits[_places(keys, len(bits))].sum())
+        return RowsSeen(len(keys), marked, by_chance + (1.0 - by_chance) * self.repeated)
+
+
+def _is_sampled(keys: Hashes, share: float) -> NDArray[np.bool_]:
+    """Whether the upper half of a hash lies in the sampled share; the lower half is for the place."""
+    return np.asarray((keys >> np.uint64(32)).astype(np.float64) < share * 2.0**32)
+
+
+def _places(keys: Hashes, n_bits: int) -> NDArray[np.intp]:
+    return (keys & np.uint64(n_bits - 1)).astype(np.intp)
+
+
+# ---- one number for each row ----
+
+
+def _names_of(X: Table) -> list[str] | None:
+    """Names of the columns of a frame, in order; None for tables without."""
+    names = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the columns themselves
+    if names is None:
+        names = getattr(X, "columns", None)
+    return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
+
+
+def _keys_of_rows(X: Table, salt: str, columns: list[str] | None) -> Hashes | None:
+    """A hash of each row, of the columns of the fit if they have names; None if they are not there."""
+    names = _names_of(X)
+    if columns is not None and names is not None and names != columns:
+        if not set(columns) <= set(names) or len(set(names)) < len(names):
+            return None
+        X = X.select(columns) if hasattr(X, "select") else X[columns]
+    salted = np.frombuffer(blake2b(salt.encode(), digest_size=8).digest(), dtype=np.uint64)
+    return (hash_rows(X) ^ salted) * _ODD

@@ -1,0 +1,260 @@
+"""The highest coverage whose AUC can be promised: chosen on the test rows, and true of new ones all the same."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import isnan, nan
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core.bands import check_coverage
+from aucross.evaluation.inputs import SelectedRows, check_probability, row_weights, weighted_mean
+from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
+from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights
+from aucross.evaluation.promise import PromiseWarning, check_confidence, warn_of_repeated_scores
+from aucross.system.text import down, exact_percent, json_ready, percent_down, plural
+
+# Coverages that are tried, lowest first. Their number is what the bound of the coverage has to pay for.
+COVERAGES = tuple(round(0.3 + 0.01 * step, 2) for step in range(71))
+
+# Of the probability of a wrong statement this share is for the coverage, which costs little; the rest is for the AUC.
+COVERAGE_SHARE = 0.2
+
+# Held-out rows of a class that must be selected where the walk starts: with fewer the AUC there is a matter of chance.
+_FEWEST_AT_START = 10
+
+
+class TriedCoverage(NamedTuple):
+    """One step: a target coverage, the AUC of the rows selected at it, its lower bound, and whether it passed."""
+
+    target_coverage: float
+    achieved_coverage: float
+    selective_auc: float
+    auc_at_least: float
+    passed: bool
+
+
+@dataclass(frozen=True)
+class CoveragePromise:
+    """The highest coverage that passed; ``str()`` gives it in a sentence.
+
+    Attributes
+    ----------
+    auc : float
+        The AUC to promise, fixed beforehand.
+    target_coverage : float
+        The highest coverage to ask the classifier for; NaN if none can be promised.
+    coverage_at_least : float
+        At this target new rows are selected at least in this share; NaN if none can be promised.
+    confidence : float
+        Probability, over test samples, that nothing of the statement is wrong.
+    achieved_coverage, selective_auc : float
+        The estimates on these rows at that target.
+    n_rows, n_positive, n_negative : int
+        Test rows, and selected rows of each class at that target.
+    start : float
+        The coverage at which the walk began, chosen from the held-out rows of the fit.
+    tried : tuple of TriedCoverage
+        The steps in their order; the last one did not pass, unless the walk reached coverage 1.
+    is_weighted : bool
+        Whether the rows had weights; the confidence is then approximate.
+    """
+
+    auc: float
+    target_coverage: float
+    coverage_at_least: float
+    confidence: float
+    achieved_coverage: float
+    selective_auc: float
+    n_rows: int
+    n_positive: int
+    n_negative: int
+    start: float
+    tried: tuple[TriedCoverage, ...]
+    is_weighted: bool = False
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether any coverage can be promised."""
+        return not isnan(self.target_coverage)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers and the sentence, ready for JSON; what is undefined is None."""
+        tried = [step._asdict() for step in self.tried]
+        values = {**asdict(self), "tried": tried, "is_supported": self.is_supported, "sentence": str(self)}
+        return {name: json_ready(value) for name, value in values.items()}
+
+    def __str__(self) -> str:
+        rows = f"{self.n_rows:,} test {plural('row', self.n_rows)}"
+        about = "approximately " if self.is_weighted else ""
+        confidence = f"with {about}{exact_percent(self.confidence)} confidence"
+        if not self.is_supported:
+            return (
+                f"No coverage from {exact_percent(self.start)} up can be promised to have an AUC of at least "
+                f"{down(self.auc)}, {confidence} ({rows})."
+            )
+        share = "the weight" if self.is_weighted else "cases"
+        return (
+            f"At a target coverage of {exact_percent(self.target_coverage)}, at least "
+            f"{percent_down(self.coverage_at_least)} of {share} decided automatically, and an AUC of at least "
+            f"{down(self.auc)} among them, {confidence}; the highest coverage for which these rows show it ({rows}; "
+            f"{self.n_positive:,} {plural('positive', self.n_positive)} and "
+            f"{self.n_negative:,} {plural('negative', self.n_negative)} automatic)."
+        )
+
+
+def promise_coverage(
+    clf: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    auc: float,
+    confidence: float = 0.95,
+    start: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    band_groups: Any = None,
+) -> CoveragePromise:
+    """Find the highest coverage whose AUC can be promised to reach a target, though it is chosen on these rows.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        Fitted classifier for two classes, for instance :class:`aucross.AUCross`.
+    X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+        Test rows: independent of each other, like those to come, and used neither to train nor to place the band.
+    y : array-like of shape (n_samples,)
+        Their labels, as in training.
+    auc : float in (0, 1]
+        The AUC that the selected rows must have, fixed before looking at these rows.
+    confidence : float in [0.5, 1), default=0.95
+        Probability with which the whole statement is true of new rows.
+    start : float in (0, 1], optional
+        The lowest coverage to try, fixed before looking at these rows. By default the held-out rows of the fit choose
+        the one at which the AUC is likeliest to pass.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows. Coverage and AUC then count weight, and the confidence is approximate.
+    band_groups : array-like of shape (n_samples,), optional
+        Group of each row, for a classifier whose bands were fitted per group.
+
+    Returns
+    -------
+    CoveragePromise
+        ``print`` shows the sentence.
+
+    Warns
+    -----
+    PromiseWarning
+        If the rows are those that the classifier was fitted on.
+
+    See Also
+    --------
+    promise_selective : The bounds at one coverage, fixed beforehand.
+    aucross.SelectiveClassifier.coverage_for : An estimate from the held-out rows, without a promise.
+
+    Notes
+    -----
+    Coverages are tried one after the other, in steps of .01 from `start` up, each at the full level, and the first that
+    does not pass ends the walk. Such a sequence needs no correction for the number of tests (Maurer, Hothorn and
+    Lehmacher, 1995): to promise too much, the walk must pass the first coverage in its order whose AUC is too low, and
+    that single test fails with the probability of one test. The bands, their order and the start must not depend on
+    the test rows; they come from the fit. The proof is in the page on the mathematics. The bound of the
+    coverage holds at all coverages together, by Bonferroni's inequality, on a fifth of the probability of being wrong.
+
+    References
+    ----------
+    W. Maurer, L. A. Hothorn, W. Lehmacher: Multiple comparisons in drug clinical trials and preclinical assays:
+    a-priori ordered hypotheses. Biometrie in der chemisch-pharmazeutischen Industrie 6, 1995.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> from aucross.evaluation.promise_coverage import promise_coverage
+    >>> X, y = make_classification(8000, class_sep=0.7, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X[:4000], y[:4000])
+    >>> promise = promise_coverage(clf, X[4000:], y[4000:], auc=0.92)
+    >>> print(promise)
+    At a target coverage of ... %, at least ... % of cases decided automatically, and an AUC of at least .920 among ...
+    """
+    check_two_classes(clf, "for one class against the rest fit a classifier of y == clf.classes_[k]")
+    check_coverage(auc, name="auc")
+    level = check_confidence(confidence)
+    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warning=PromiseWarning)
+    warn_of_repeated_scores(rows)
+    weight = row_weights(rows.sample_weight, len(rows))
+    failure = (1.0 - COVERAGE_SHARE) * (1.0 - level)
+    first = likeliest_start(clf, auc, len(rows)) if start is None else check_coverage(start, name="start")
+    tried: list[TriedCoverage] = []
+    for coverage in _walk(first):
+        tried.append(_try(rows, weight, coverage, auc, failure))
+        if not tried[-1].passed:
+            break
+    passed = [step for step in tried if step.passed]
+    best = passed[-1] if passed else None
+    return CoveragePromise(
+        auc=check_probability(auc, "auc"),
+        target_coverage=nan if best is None else best.target_coverage,
+        coverage_at_least=nan if best is None else _coverage_at_least(rows, weight, best.target_coverage, first, level),
+        confidence=level,
+        achieved_coverage=nan if best is None else best.achieved_coverage,
+        selective_auc=nan if best is None else best.selective_auc,
+        n_rows=len(rows),
+        **_class_counts(rows, best),
+        start=first,
+        tried=tuple(tried),
+        is_weighted=has_weights(weight),
+    )
+
+
+def likeliest_start(clf: Any, auc: float, n_rows: int) -> float:
+    """The coverage at which so many rows are likeliest to show the AUC, by the held-out rows of the fit.
+
+    A low coverage has a high AUC and few rows to show it; a high one has many rows and an AUC nearer to the target.
+    What counts is the distance to the target in standard errors. Of coverages that are about as good, within a tenth of
+    a standard error, the highest shortens the walk.
+    """
+    held_out = clf.held_out_
+    scored = clf.scored_held_out()
+    distances = []
+    for coverage in COVERAGES:
+        selected = clf.decide(scored, coverage).selected
+        ranked = held_out.ranked(selected)
+        if min(ranked.total_positives, ranked.total_negatives) < _FEWEST_AT_START:
+            distances.append(-np.inf)
+            continue
+        error = ranked.auc_standard_error() * np.sqrt(len(scored) / n_rows)
+        distances.append((ranked.auc() - auc) / error if error > 0 else np.inf)
+    best = np.flatnonzero(np.asarray(distances) >= np.nanmax(distances) - 0.1)
+    return COVERAGES[int(best[-1])]
+
+
+def _walk(first: float) -> list[float]:
+    """The start, and the higher coverages of the list."""
+    return [first, *(coverage for coverage in COVERAGES if coverage > first + 1e-9)]
+
+
+def _try(rows: JudgedRows, weight: Any, coverage: float, auc: float, failure: float) -> TriedCoverage:
+    mask = rows.clf.decide(rows.scored, coverage).selected
+    used = mask & (weight > 0)
+    chosen = SelectedRows(rows.positive[used], rows.score[used], weight[used] / weight.max())
+    (bound,) = auc_bounds(chosen, [failure], None, 0) if used.any() else (nan,)
+    estimate = chosen.ranked().auc() if used.any() else nan
+    return TriedCoverage(coverage, weighted_mean(mask, weight), estimate, bound, bool(bound >= auc))
+
+
+def _coverage_at_least(rows: JudgedRows, weight: Any, coverage: float, first: float, level: float) -> float:
+    """A bound that holds at every coverage of the walk together."""
+    used = weight > 0
+    mask = rows.clf.decide(rows.scored, coverage).selected[used]
+    (bound,) = coverage_bounds(mask, weight[used], [COVERAGE_SHARE * (1.0 - level) / len(_walk(first))])
+    return bound
+
+
+def _class_counts(rows: JudgedRows, best: TriedCoverage | None) -> dict[str, int]:
+    if best is None:
+        return {"n_positive": 0, "n_negative": 0}
+    mask = rows.clf.decide(rows.scored, best.target_coverage).selected
+    return {"n_positive": int((rows.positive & mask).sum()), "n_negative": int((~rows.positive & mask).sum())}
