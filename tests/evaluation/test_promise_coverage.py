@@ -116,6 +116,12 @@ def test_weights_make_it_approximate(clf):
     assert "approximately 95 %" in str(promise)
 
 
+def test_rows_that_belong_together_promise_less(clf):
+    rows = np.repeat(np.arange(300), 10)
+    alone, together = (promise_coverage(clf, X_TEST[rows], Y_TEST[rows], auc=0.8, groups=g) for g in (None, rows))
+    assert not together.target_coverage >= alone.target_coverage or together.coverage_at_least < alone.coverage_at_least
+
+
 @pytest.mark.parametrize("arguments", [{"auc": 1.5}, {"auc": 0.8, "confidence": 0.3}, {"auc": 0.8, "start": 0}])
 def test_arguments_out_of_range_are_refused(clf, arguments):
     with pytest.raises(ValueError, match="must be"):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_coverage
-from aucross.evaluation.inputs import SelectedRows, check_probability, row_weights, weighted_mean
+from aucross.evaluation.inputs import SelectedRows, check_probability, row_weights, unit_numbers, weighted_mean
 from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
 from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights
 from aucross.evaluation.promise import PromiseWarning, check_confidence, warn_of_repeated_scores
@@ -115,6 +115,7 @@ def promise_coverage(
     start: float | None = None,
     sample_weight: ArrayLike | None = None,
     band_groups: Any = None,
+    groups: Any = None,
 ) -> CoveragePromise:
     """Find the highest coverage whose AUC can be promised to reach a target, though it is chosen on these rows.
 
@@ -137,6 +138,8 @@ def promise_coverage(
         Weights of the rows. Coverage and AUC then count weight, and the confidence is approximate.
     band_groups : array-like of shape (n_samples,), optional
         Group of each row, for a classifier whose bands were fitted per group.
+    groups : array-like of shape (n_samples,), optional
+        Rows that belong together, such as those of one customer, as in :func:`promise_selective`.
 
     Returns
     -------
@@ -185,11 +188,12 @@ def promise_coverage(
     rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warning=PromiseWarning)
     warn_of_repeated_scores(rows)
     weight = row_weights(rows.sample_weight, len(rows))
+    units = unit_numbers(groups, len(rows))
     failure = (1.0 - COVERAGE_SHARE) * (1.0 - level)
     first = likeliest_start(clf, auc, len(rows)) if start is None else check_coverage(start, name="start")
     tried: list[TriedCoverage] = []
     for coverage in _walk(first):
-        tried.append(_try(rows, weight, coverage, auc, failure))
+        tried.append(_try(rows, weight, units, coverage, auc=auc, failure=failure))
         if not tried[-1].passed:
             break
     passed = [step for step in tried if step.passed]
@@ -197,7 +201,9 @@ def promise_coverage(
     return CoveragePromise(
         auc=check_probability(auc, "auc"),
         target_coverage=nan if best is None else best.target_coverage,
-        coverage_at_least=nan if best is None else _coverage_at_least(rows, weight, best.target_coverage, first, level),
+        coverage_at_least=nan
+        if best is None
+        else _coverage_at_least(rows, weight, units, best.target_coverage, (1.0 - level) / len(_walk(first))),
         confidence=level,
         achieved_coverage=nan if best is None else best.achieved_coverage,
         selective_auc=nan if best is None else best.selective_auc,
@@ -236,20 +242,22 @@ def _walk(first: float) -> list[float]:
     return [first, *(coverage for coverage in COVERAGES if coverage > first + 1e-9)]
 
 
-def _try(rows: JudgedRows, weight: Any, coverage: float, auc: float, failure: float) -> TriedCoverage:
+def _try(rows: JudgedRows, weight: Any, units: Any, coverage: float, *, auc: float, failure: float) -> TriedCoverage:
     mask = rows.clf.decide(rows.scored, coverage).selected
     used = mask & (weight > 0)
     chosen = SelectedRows(rows.positive[used], rows.score[used], weight[used] / weight.max())
-    (bound,) = auc_bounds(chosen, [failure], None, 0) if used.any() else (nan,)
+    own = None if units is None else units[used]
+    (bound,) = auc_bounds(chosen, [failure], None, 0, own) if used.any() else (nan,)
     estimate = chosen.ranked().auc() if used.any() else nan
     return TriedCoverage(coverage, weighted_mean(mask, weight), estimate, bound, bool(bound >= auc))
 
 
-def _coverage_at_least(rows: JudgedRows, weight: Any, coverage: float, first: float, level: float) -> float:
-    """A bound that holds at every coverage of the walk together."""
+def _coverage_at_least(rows: JudgedRows, weight: Any, units: Any, coverage: float, failure: float) -> float:
+    """A bound that fails at each coverage of the walk with its share of `failure`, and so holds at all together."""
     used = weight > 0
     mask = rows.clf.decide(rows.scored, coverage).selected[used]
-    (bound,) = coverage_bounds(mask, weight[used], [COVERAGE_SHARE * (1.0 - level) / len(_walk(first))])
+    own = None if units is None else units[used]
+    (bound,) = coverage_bounds(mask, weight[used], [COVERAGE_SHARE * failure], own)
     return bound
 
 
