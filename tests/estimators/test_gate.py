@@ -1,17 +1,20 @@
-"""A second model decides when to reject: what the gate sees, when it helps, and that it never costs anything."""
+"""A second model decides when to reject: what the gate sees, when it helps, and that a useless one costs nothing."""
 
 from __future__ import annotations
 
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -22,10 +25,11 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from aucross import AUCGate, AUCross, evaluate_selective
+from aucross import AUCGate, AUCross, ScoreColumn, evaluate_selective
 from aucross.core import RankedScores, oracle_band
 from aucross.core.influence import InfluenceBands
 from aucross.core.scored_rows import RuleInput
+from aucross.estimators.default_gate import default_gate, weight_name
 
 COVERAGES = (0.95, 0.9, 0.8, 0.75, 0.5)
 
@@ -430,8 +434,48 @@ def test_tags_say_what_suits_both_models():
     assert not input_tags(LogisticRegression(), boosting()).sparse
     assert not input_tags(boosting(), LogisticRegression()).allow_nan
     assert input_tags(boosting(), None).allow_nan
-    assert not input_tags(LogisticRegression(), None).sparse
+    assert input_tags(LogisticRegression(), None).sparse  # the default gate takes what the classifier takes
     assert LogisticRegression().__sklearn_tags__().input_tags.sparse
+
+
+def test_the_default_gate_takes_words_beside_numbers():
+    frame = pd.DataFrame({"a": X[:600, 0], "word": np.where(X[:600, 1] > 0, "yes", "no"), "kind": X[:600, 2] > 0})
+    frame["category"] = pd.Categorical(np.where(X[:600, 2] > 0, "u", "v"))
+    frame.loc[3, "word"] = None
+    scorecard = make_pipeline(make_column_transformer(("passthrough", ["a"])), LogisticRegression())
+    clf = AUCGate(scorecard, random_state=0).fit(frame, y[:600])
+    assert clf.select(frame.assign(word="unseen"), 0.8).any()
+
+
+@pytest.mark.parametrize("kind", ["sparse", "texts", "objects"])
+def test_the_default_gate_takes_what_the_classifier_takes(kind):
+    model = LogisticRegression()
+    if kind == "sparse":
+        rows = csr_matrix(np.where(X[:400] > 0.5, X[:400], 0))
+    elif kind == "texts":
+        rows = [f"{'good' if row[0] > 0 else 'bad'} {'old' if row[1] > 0 else 'new'}" for row in X[:400]]
+        model = make_pipeline(CountVectorizer(), model)
+    else:
+        rows = np.column_stack((X[:400, 0].astype(object), np.where(X[:400, 1] > 0, "yes", "no")))
+        model = make_pipeline(make_column_transformer(("passthrough", [0])), model)
+    clf = AUCGate(model, random_state=0).fit(rows, y[:400])
+    assert clf.select(rows, 0.6).any()
+
+
+def test_a_default_gate_that_reads_words_is_trained_with_weights():
+    rows = np.column_stack((X[:300, 0].astype(object), np.where(X[:300, 1] > 0, "yes", "no")))
+    gate = default_gate(rows, 0)
+    assert weight_name(gate) == "histgradientboostingclassifier__sample_weight"
+    clf = AUCGate(ScoreColumn(0, threshold=0), random_state=0).fit(rows, y[:300], sample_weight=WEIGHT[:300])
+    weighted = clone(clf.gate_).fit(rows, y[:300], **{weight_name(gate): WEIGHT[:300]})
+    assert np.array_equal(clf.gate_.predict_proba(rows), weighted.predict_proba(rows))
+
+
+def test_where_the_gate_cannot_be_trained_the_error_says_that_it_is_the_gate():
+    frame = pd.DataFrame({"a": X[:200, 0], "word": np.where(X[:200, 1] > 0, "yes", "no")})
+    scorecard = make_pipeline(make_column_transformer(("passthrough", ["a"])), LogisticRegression())
+    with pytest.raises(ValueError, match=r"^the gate HistGradientBoostingClassifier cannot be trained .* pass a gate"):
+        AUCGate(scorecard, boosting()).fit(frame, y[:200])
 
 
 # ---- weights ----

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
@@ -25,6 +25,7 @@ from aucross.core.nested import NestedInfluence
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import CrossFitted
+from aucross.estimators.default_gate import default_gate, weight_name
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
 from aucross.estimators.models import RESPONSE_METHODS
@@ -48,7 +49,23 @@ class _RowsForBoth(TrainingRows):
 
     def for_gate(self) -> TrainingRows:
         """The rows as the gate gets them."""
-        return replace(self, fit_params=self.gate_fit_params)
+        parts = {part.name: getattr(self, part.name) for part in fields(TrainingRows)}
+        return _RowsForGate(**{**parts, "fit_params": self.gate_fit_params})
+
+
+@dataclass(frozen=True)
+class _RowsForGate(TrainingRows):
+    """The rows as the gate gets them; where it cannot be trained the error says that it is the gate's."""
+
+    def train(self, estimator: Classifier, rows: IndexArray | None = None) -> Any:
+        """Train a clone of the gate on the given rows, all by default."""
+        try:
+            return super().train(estimator, rows)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"the gate {type(estimator).__name__} cannot be trained on these rows: {error}; pass a gate that takes "
+                "what the classifier takes, as in AUCGate(classifier, gate=pipeline), or prepare X for both"
+            ) from error
 
 
 class AUCGate(CrossFitted):
@@ -66,7 +83,8 @@ class AUCGate(CrossFitted):
         :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
     gate : classifier, optional
         The model that decides when to reject; it never answers. By default a
-        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`. It is trained with `sample_weight` if its ``fit``
+        :class:`~sklearn.ensemble.HistGradientBoostingClassifier`, with columns of words as categories; on sparse tables
+        and on texts :class:`~sklearn.ensemble.ExtraTreesClassifier`. It is trained with `sample_weight` if its ``fit``
         takes it; other arguments of ``fit`` reach it by metadata routing only.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
@@ -132,8 +150,9 @@ class AUCGate(CrossFitted):
     fresher training window. **When it cannot.** If the gate knows no more than the classifier, the probability is a
     function of the classifier's score, and the best rule is the score band of :class:`AUCross`. The gate's score is
     therefore used only if it clearly raises the likelihood of the held-out labels, and its rule only if that clearly
-    raises the expected AUC; otherwise the bands are those of :class:`AUCross` with the same seed. A weak or useless
-    gate costs nothing but its training.
+    raises the expected AUC; otherwise the bands are those of :class:`AUCross` with the same seed. A useless gate is
+    found out and costs its training alone. A gate that knows a little more than the classifier can still cost AUC on a
+    few thousand rows, because its rule is placed with more noise than a band; see :doc:`/howto/gate`.
 
     The AUC to report is that of the given classifier on the rows it answers; the gate's own AUC plays no part.
 
@@ -200,12 +219,12 @@ class AUCGate(CrossFitted):
                 f"Only binary classification is supported: y must hold two classes for AUCGate, got "
                 f"{len(rows.classes)}: {rows.classes.tolist()[:10]}; pass y == positive_class, or use AUCross"
             )
-        for_gate = self._gate_fit_params(rows.sample_weight, others["fit_params"])
+        for_gate = self._gate_fit_params(X, rows.sample_weight, others["fit_params"])
         return _RowsForBoth(**{part.name: getattr(rows, part.name) for part in fields(rows)}, gate_fit_params=for_gate)
 
     def _models(self, training: TrainingRows, response_method: str, rng: Generator) -> list[ModelToFit]:
         assert isinstance(training, _RowsForBoth)
-        gate = self._gate_to_fit(rng)
+        gate = self._gate_to_fit(training.X, rng)
         refuse_columns_that_abort(gate, training.X)
         return [
             ModelToFit(self.estimator, training, response_method),
@@ -254,19 +273,26 @@ class AUCGate(CrossFitted):
         rule = NestedInfluence(bands, self.coverage) if self.nested else bands
         return rule if rows.tie_breaker is None else InfluenceQuantiles(rule, rows, is_fixed=False)
 
-    def _gate_to_fit(self, rng: Generator) -> Any:
+    def _gate_to_fit(self, X: Table, rng: Generator) -> Any:
         if self.gate is not None:
             return clone(self.gate)
-        return HistGradientBoostingClassifier(random_state=rng.randint(2**31 - 1))
+        gate = default_gate(X, rng.randint(2**31 - 1))
+        if get_config()["enable_metadata_routing"] and isinstance(gate, Pipeline):
+            gate.steps[-1][1].set_fit_request(sample_weight=True)
+        return gate
 
-    def _gate_fit_params(self, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
+    def _gate_fit_params(self, X: Table, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
         """What reaches the gate's fit: what it requests if metadata routing is on, else weights if it takes them."""
         weights = {} if weight is None else {"sample_weight": weight}
         if get_config()["enable_metadata_routing"] and self.gate is not None:
             given = {**fit_params, **weights}
             return dict(process_routing(self, "fit", **given).gate.fit) if given else {}
         # Other arguments are meant for the classifier.
-        return weights if self.gate is None or takes_weights(self.gate) else {}
+        if self.gate is not None:
+            return weights if takes_weights(self.gate) else {}
+        is_routed = get_config()["enable_metadata_routing"]
+        name = "sample_weight" if is_routed or weight is None else weight_name(default_gate(X, 0))
+        return {} if weight is None else {name: weight}
 
     def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
         read = rows.rule_input
@@ -290,7 +316,9 @@ class AUCGate(CrossFitted):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        gate_tags = get_tags(self.gate if self.gate is not None else HistGradientBoostingClassifier()).input_tags
+        if self.gate is None:
+            return tags  # the default gate takes what the classifier takes
+        gate_tags = get_tags(self.gate).input_tags
         # X must suit both models.
         tags.input_tags.sparse = tags.input_tags.sparse and gate_tags.sparse
         tags.input_tags.allow_nan = tags.input_tags.allow_nan and gate_tags.allow_nan

@@ -1,0 +1,91 @@
+"""The gate that is used if none is given: it takes whatever table the classifier takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+from aucross.estimators.types import Table
+
+# Histogram boosting knows at most 255 categories of a column; rarer ones become one.
+_MOST_CATEGORIES = 250
+_WORDS = 2**12
+
+
+def default_gate(X: Table, seed: int) -> Any:
+    """Gradient boosting on numbers and words; on sparse tables and on texts trees, which need no dense table.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix, frame or sequence of texts
+        The rows of the fit.
+    seed : int
+        Seed of the model.
+
+    Returns
+    -------
+    classifier
+        A pipeline where the table has to be read first.
+    """
+    if issparse(X):
+        return _trees(seed)
+    if _holds_texts(X):
+        return make_pipeline(HashingVectorizer(n_features=_WORDS, alternate_sign=False), _trees(seed))
+    words = _columns_of_words(X)
+    if not words:
+        return HistGradientBoostingClassifier(random_state=seed)
+    encoder = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=_MOST_CATEGORIES, dtype=np.float64
+    )
+    reading = ColumnTransformer([("words", encoder, words)], remainder="passthrough", sparse_threshold=0)
+    boosting = HistGradientBoostingClassifier(categorical_features=range(len(words)), random_state=seed)
+    return make_pipeline(reading, boosting)
+
+
+def weight_name(gate: Any) -> str:
+    """Name of the argument of `fit` that weights have: a pipeline hands them to its last step."""
+    return f"{gate.steps[-1][0]}__sample_weight" if isinstance(gate, Pipeline) else "sample_weight"
+
+
+def _trees(seed: int) -> ExtraTreesClassifier:
+    return ExtraTreesClassifier(n_estimators=100, min_samples_leaf=5, random_state=seed)
+
+
+def _holds_texts(X: Table) -> bool:
+    """Whether each row is one text."""
+    return not hasattr(X, "columns") and not hasattr(X, "column_names") and len(X) > 0 and isinstance(_first(X), str)
+
+
+def _first(X: Any) -> Any:
+    return X.iloc[0] if hasattr(X, "iloc") else X[0]
+
+
+def _columns_of_words(X: Table) -> list[Any]:
+    """Columns that hold anything but numbers: by name in a frame, by place in an array."""
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):  # pandas and polars
+        return [name for name, dtype in zip(X.columns, list(X.dtypes), strict=True) if not _is_number(dtype)]
+    values = np.asarray(X)
+    if values.dtype.kind in "biuf" or values.ndim != 2:
+        return []
+    return [place for place in range(values.shape[1]) if not _can_be_numbers(values[:, place])]
+
+
+def _is_number(dtype: Any) -> bool:
+    if hasattr(dtype, "is_numeric"):  # polars
+        return bool(dtype.is_numeric()) or str(dtype) == "Boolean"
+    return getattr(dtype, "kind", "O") in "biuf"
+
+
+def _can_be_numbers(values: Any) -> bool:
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
