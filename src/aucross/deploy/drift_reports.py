@@ -187,6 +187,11 @@ class RateReport(_Verdict):
     run_value: float
     expected: float
 
+    def _shown(self) -> list[dict[str, Any]]:
+        kinds = {"batch": self.value, "run": self.run_value}
+        limits = {"expected": self.expected, "at least": self.low, "at most": self.high}
+        return [{"": name, "value": value, **limits} for name, value in kinds.items()]
+
     @classmethod
     def of_share(cls, test: SequentialMeanTest, positive: Any, expected: float) -> RateReport:
         """The report on the share of positives."""

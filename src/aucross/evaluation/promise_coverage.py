@@ -14,6 +14,7 @@ from aucross.evaluation.inputs import SelectedRows, check_probability, row_weigh
 from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
 from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights
 from aucross.evaluation.promise import PromiseWarning, check_confidence, warn_of_repeated_scores
+from aucross.system.notebook import result_html
 from aucross.system.text import down, exact_percent, json_ready, percent_down, plural
 
 # Coverages that are tried, lowest first. Their number is what the bound of the coverage has to pay for.
@@ -85,6 +86,10 @@ class CoveragePromise:
         tried = [step._asdict() for step in self.tried]
         values = {**asdict(self), "tried": tried, "is_supported": self.is_supported, "sentence": str(self)}
         return {name: json_ready(value) for name, value in values.items()}
+
+    def _repr_html_(self) -> str:
+        rows = [{**step._asdict(), "passed": "yes" if step.passed else "no"} for step in self.tried[-5:]]
+        return result_html(str(self), rows)
 
     def __str__(self) -> str:
         rows = f"{self.n_rows:,} test {plural('row', self.n_rows)}"
