@@ -207,11 +207,20 @@ def test_pickles_clones_and_refits_answer_alike(method):
 
 @every_method
 def test_every_group_is_corrected_by_its_own_rows(method):
-    groups = np.where(X[:, 0] > 0, "b", "a")
+    groups = np.where(np.arange(len(y)) % 2 == 0, "b", "a")
     clf = make(method).fit(X, y, band_groups=groups)
     for group, rule in clf.band_rule_.rules.items():
         assert isinstance(rule, CorrectedBands)
-        assert len(rule.rows.score) == len(rule.fewer_folds.score) == np.sum(groups == group)
+        assert len(rule.rows.score) == len(rule.fewer_folds.score) == np.sum(groups == group) == 200
+
+
+@every_method
+def test_a_small_group_is_corrected_by_rows_that_count_alike_in_both(method):
+    groups = np.where(np.arange(len(y)) < 100, "b", "a")
+    rule = make(method).fit(X, y, band_groups=groups).band_rule_.rules["b"]
+    for rows in (rule.rows, rule.fewer_folds):
+        assert len(rows) == 400
+        assert rows.sample_weight.sum() == pytest.approx(200)
 
 
 @every_method

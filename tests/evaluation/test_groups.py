@@ -712,3 +712,31 @@ def test_small_groups_are_left_out_and_counted():
     assert shown.rows() == [row for row in report.rows() if row["group"] not in ("four", "three")]
     assert {row["n_groups"] for row in shown.gaps().rows()} <= {1, 2}
     assert report.without_small_groups(4).without_small_groups().n_hidden_rows == 7
+
+
+# ---- advice ----
+
+
+def test_one_band_that_is_equal_already_needs_no_others():
+    rng = np.random.default_rng(0)
+    labels, score = rng.random(2000) < 0.3, rng.random(2000)
+    masks = {0.8: rng.random(2000) < 0.8}
+    alike = evaluate_group_selections(labels, score, score > 0.5, masks, np.arange(2000) % 3, n_bootstrap=100)
+    assert alike.band_advice(0.8).endswith("bands of their own add noise.")
+    apart = evaluate_group_selections(
+        labels, score, score > 0.5, {0.8: score > 0.2}, np.where(score > 0.5, "high", "low"), n_bootstrap=100
+    )
+    assert "make them equal" in apart.band_advice(0.8)
+    with pytest.raises(ValueError, match="coverage must be one of"):
+        apart.band_advice(0.7)
+
+
+def test_gaps_compare_groups_with_enough_rows():
+    rng = np.random.default_rng(0)
+    labels, score = rng.random(320) < 0.3, rng.random(320)
+    by = np.repeat(["a", "b", "tiny"], [150, 150, 20])
+    report = evaluate_group_selections(labels, score, score > 0.5, {0.8: score > 0.2}, by, n_bootstrap=10)
+    assert {row["n_groups"] for row in report.gaps().rows()} == {2}
+    assert {row["n_groups"] for row in report.gaps(min_n=1).rows()} == {3}
+    few = evaluate_group_selections(labels[:40], score[:40], score[:40] > 0.5, {1.0: [True] * 40}, by[130:170])
+    assert {row["n_groups"] for row in few.gaps().rows()} == {2}

@@ -34,6 +34,10 @@ Halves = tuple[IndexArray, ...]
 # Above this many rows the shift is below 0.0015 of coverage (measured: 0.003 at 22,500), not worth two more fits.
 MOST_ROWS_TO_CORRECT = 50_000
 
+# Held-out rows from which on a group's band is placed by them alone, and those below which it has none.
+OWN_BAND_ROWS = 200
+FEWEST_GROUP_ROWS = 20
+
 # Trainings that the path of a hold-out method costs beside the one that answers, each on four fifths of its rows.
 PATH_FOLDS = 5
 
@@ -49,10 +53,14 @@ class FewerFolds:
     rows: RuleInput
     factor: float  # see aucross.core.correction.extrapolation_factor
 
-    def of_group(self, group: Any) -> FewerFolds:
-        """The rows of one group."""
+    def of_group(self, group: Any, *, borrows: bool) -> FewerFolds:
+        """The rows of one group, with others if it borrows."""
         assert self.rows.groups is not None
-        return replace(self, rows=ungrouped(self.rows, np.flatnonzero(self.rows.groups == group)))
+        own = np.flatnonzero(self.rows.groups == group)
+        if not borrows:
+            return replace(self, rows=ungrouped(self.rows, own))
+        order, weight = with_borrowed_rows(own, len(self.rows), self.rows.sample_weight)
+        return replace(self, rows=replace(ungrouped(self.rows, order), sample_weight=weight))
 
 
 @dataclass(frozen=True)
@@ -94,17 +102,39 @@ class PlacingRows:
         probability = (smooth.positives / (smooth.positives + smooth.negatives))[entry]
         return RankedScores.from_probabilities(probability, self.rows.score, self.rows.sample_weight)
 
-    def part(self, group: Any, positions: IndexArray, halves: Halves) -> PlacingRows:
-        """The rows of one group."""
-        again = self.fewer_folds
+    def part(self, group: Any, positions: IndexArray, halves: Halves, *, borrows: bool) -> PlacingRows:
+        """The rows of one group, followed by all others with little weight if it borrows."""
+        again, weight = self.fewer_folds, self.rows.sample_weight
+        if borrows:
+            positions, weight = with_borrowed_rows(positions, len(self.rows), weight)
+        held_out, rows = self.held_out.take(positions), ungrouped(self.rows, positions)
         return replace(
             self,
-            held_out=self.held_out.take(positions),
-            rows=ungrouped(self.rows, positions),
+            held_out=replace(held_out, sample_weight=weight) if borrows else held_out,
+            rows=replace(rows, sample_weight=weight) if borrows else rows,
             halves=halves,
-            fewer_folds=None if again is None else again.of_group(group),
+            fewer_folds=None if again is None else again.of_group(group, borrows=borrows),
             path=None if self.path is None else _of_group_or_all(self.path, group),
         )
+
+
+def with_borrowed_rows(
+    own: IndexArray, n_rows: int, sample_weight: FloatArray | None
+) -> tuple[IndexArray, FloatArray | None]:
+    """Positions of a group's rows and then of all others, whose weight tops up that of the group.
+
+    A band on few rows follows their noise, and one band for all follows the other groups. Together the rows count as
+    `OWN_BAND_ROWS`: a group of 20 is placed by a tenth of its own rows and by nine tenths of the others, a group of
+    `OWN_BAND_ROWS` or more by its own alone.
+    """
+    others = np.setdiff1d(np.arange(n_rows), own)
+    weight = np.ones(n_rows) if sample_weight is None else sample_weight
+    missing = OWN_BAND_ROWS - len(own)
+    if missing <= 0 or not len(others) or weight[others].sum() == 0:
+        return own, None if sample_weight is None else sample_weight[own]
+    # In units of the group's own weight, whatever its scale.
+    topped_up = weight[others] * (missing * weight[own].mean() / weight[others].sum())
+    return np.concatenate((own, others)), np.concatenate((weight[own], topped_up))
 
 
 def _of_group_or_all(path: HeldOutScores, group: Any) -> HeldOutScores:
@@ -180,8 +210,20 @@ def rule_in_force(
     rules = {}
     for group, positions in positions_by_group(placing.rows.groups).items():
         with naming_group(group, len(positions)):
-            rules[group] = _rule_for(placing.part(group, positions, next(each_halves, ())), place, confidence)
+            if confidence is None:
+                _check_group_size(placing, positions)
+            # A promise is about the group's own rows, and each of them counts as one.
+            part = placing.part(group, positions, next(each_halves, ()), borrows=confidence is None)
+            rules[group] = _rule_for(part, place, confidence)
     return GroupBands(rules)
+
+
+def _check_group_size(placing: PlacingRows, positions: IndexArray) -> None:
+    own = placing.held_out.take(positions)
+    if (n_rows := len(np.unique(own.rows))) < FEWEST_GROUP_ROWS:
+        raise ValueError(f"a band of its own needs at least {FEWEST_GROUP_ROWS} held-out rows, got {n_rows}")
+    if len(np.unique(own.labels)) < len(np.unique(placing.held_out.labels)):
+        own.ranked_both_classes()
 
 
 def _rule_for(placing: PlacingRows, place: Callable[[PlacingRows], BandRule], confidence: float | None) -> BandRule:

@@ -18,6 +18,9 @@ from aucross.evaluation.results import SelectiveEvaluation, as_frame, bootstrap_
 # Groups of fewer rows stay unnamed where results leave Python: their numbers are those of single people.
 LEAST_ROWS_SHOWN = 5
 
+# Rows of a group from which on it is compared with others, unless another number is asked for.
+ENOUGH_ROWS = 50
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupComparison:
@@ -140,13 +143,37 @@ class GroupEvaluation:
     def __repr__(self) -> str:
         return _labelled_table(self.rows(), ("group", "n"), GROUP_METRICS)
 
-    def gaps(self, *, min_n: int = 1) -> GroupComparison:
+    def band_advice(self, coverage: float) -> str:
+        """Say in a sentence whether a band for each group is worth it at a coverage: ``fit(..., band_groups=...)``.
+
+        Parameters
+        ----------
+        coverage : float
+            One of the coverages of this report, which was made with one band for all.
+
+        Returns
+        -------
+        str
+        """
+        found = [row for row in self.gaps().records if row["metric"] == "achieved_coverage"]
+        gap = next((row for row in found if row["target_coverage"] == coverage), None)
+        if gap is None:
+            raise ValueError(f"coverage must be one of {self.overall.target_coverage.tolist()}, got {coverage!r}")
+        sizes = f"{gap['gap']:.3f} between groups, {gap['gap_by_chance']:.3f} by chance"
+        if not gap["gap"] > gap["gap_by_chance"]:
+            return f"One band selects about the same share of every group ({sizes}): bands of their own add noise."
+        return (
+            f"One band selects different shares of the groups ({sizes}): bands of their own, by band_groups, make them "
+            "equal for groups of some hundred rows."
+        )
+
+    def gaps(self, *, min_n: int | None = None) -> GroupComparison:
         """The largest difference between two groups, for each coverage and metric.
 
         Parameters
         ----------
-        min_n : int, default=1
-            Groups of fewer rows take no part.
+        min_n : int, optional
+            Groups of fewer rows take no part. By default 50, or 1 if fewer than two groups have so many.
 
         Returns
         -------
@@ -166,6 +193,8 @@ class GroupEvaluation:
         have an AUC of 1 in every resample. Leave such groups out with `min_n`, or use :meth:`differences`, where
         nothing is chosen by looking.
         """
+        if min_n is None:
+            min_n = ENOUGH_ROWS if np.count_nonzero(self.n >= ENOUGH_ROWS) > 1 else 1
         taking_part = np.flatnonzero(self.n >= min_n)
         if not len(taking_part):
             raise ValueError(f"min_n must leave a group, got {min_n}, while the largest has {self.n.max()} rows")
