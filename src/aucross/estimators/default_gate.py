@@ -60,11 +60,9 @@ def _trees(seed: int) -> ExtraTreesClassifier:
 
 def _holds_texts(X: Table) -> bool:
     """Whether each row is one text."""
-    return not hasattr(X, "columns") and not hasattr(X, "column_names") and len(X) > 0 and isinstance(_first(X), str)
-
-
-def _first(X: Any) -> Any:
-    return X.iloc[0] if hasattr(X, "iloc") else X[0]
+    if hasattr(X, "iloc"):
+        return getattr(X, "ndim", 2) == 1 and len(X) > 0 and isinstance(X.iloc[0], str)
+    return isinstance(X, list | tuple | np.ndarray) and len(X) > 0 and isinstance(X[0], str)
 
 
 def _columns_of_words(X: Table) -> list[Any]:
