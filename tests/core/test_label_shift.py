@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aucross.core import RankedScores
-from aucross.core.label_shift import class_shares, expected_ranking, share_ratio, with_share_ratio
+from aucross.core.label_shift import (
+    class_shares,
+    estimate_label_shift,
+    expected_ranking,
+    share_ratio,
+    with_share_ratio,
+)
 from aucross.core.scored_rows import RuleInput
 from strategies import property_test
 
@@ -87,7 +93,7 @@ def test_a_class_that_is_gone_gets_a_share_near_zero():
     old = np.array([0.4, 0.3, 0.3])
     ratio = share_ratio(probabilities(old), old)
     assert np.isfinite(ratio).all()
-    assert ratio[2] * old[2] < 0.02
+    assert ratio[2] == pytest.approx(0.1)  # no share falls by more than a factor of ten
     assert ratio[:2] == pytest.approx([1.5, 4 / 3], abs=0.1)
 
 
@@ -196,3 +202,42 @@ def test_probabilities_rise_with_the_score_before_and_after_a_shift():
         assert (np.diff(level) >= -1e-12).all()
         # Such a ranking can be read as the fitted one was.
         assert ranked.probability_at(ranked.scores)[[0, -1]] == pytest.approx(level[[0, -1]], abs=0.05)
+
+
+# ---- the estimate, shown ----
+
+
+def two_normals(n_rows, share, rng, noise=1.0):
+    positive = rng.random(n_rows) < share
+    return positive, rng.normal(1.5 * positive, noise)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+def test_the_estimate_holds_the_share_in_its_interval_and_is_plausible(share):
+    rng = np.random.default_rng(0)
+    fitted = RankedScores.from_labels(*two_normals(5000, 0.2, rng))
+    found = [estimate_label_shift(fitted, two_normals(2000, share, rng)[1]) for _ in range(20)]
+    assert all(shift.is_plausible for shift in found)
+    # The curve of the fit has an error of its own, which the interval leaves out.
+    assert np.mean([shift.low - 0.02 <= share <= shift.high + 0.02 for shift in found]) >= 0.9
+    assert "if nothing else has changed" in str(found[0])
+
+
+def test_a_drift_of_the_scores_is_told_and_the_estimate_stays_within_bounds():
+    rng = np.random.default_rng(0)
+    fitted = RankedScores.from_labels(*two_normals(5000, 0.06, rng))
+    lower = estimate_label_shift(fitted, two_normals(5000, 0.06, rng)[1] - 2)
+    higher = estimate_label_shift(fitted, two_normals(5000, 0.06, rng)[1] + 3)
+    assert lower.share >= lower.before / 10 - 1e-9
+    assert higher.share <= higher.before * 10 + 1e-9
+    for shift in (lower, higher):
+        assert not shift.is_plausible
+        assert "more than the share of positives has changed" in str(shift)
+
+
+def test_weights_of_any_unit_give_the_same_estimate():
+    rng = np.random.default_rng(0)
+    fitted = RankedScores.from_labels(*two_normals(2000, 0.2, rng))
+    scores = two_normals(500, 0.3, rng)[1]
+    weighted, plain = estimate_label_shift(fitted, scores, np.full(500, 7.0)), estimate_label_shift(fitted, scores)
+    assert (weighted.share, weighted.low, weighted.chance) == pytest.approx((plain.share, plain.low, plain.chance))

@@ -113,12 +113,14 @@ def assert_coverage_exact_to_a_row(clf, batch):
         assert budget - too_few < rejected(clf, batch, coverage) <= budget + too_many
 
 
+@pytest.mark.filterwarnings("ignore:label_shift")
 @pytest.mark.parametrize("label_shift", [False, True])
 def test_on_the_rows_given_the_coverage_is_exact_to_a_row(fitted, label_shift):
     clf, batch = fitted
     assert_coverage_exact_to_a_row(clf.recalibrate(batch, label_shift=label_shift), batch)
 
 
+@pytest.mark.filterwarnings("ignore:label_shift")
 def test_a_second_recalibration_is_as_exact(fitted):
     clf, batch = fitted
     other = batch[:200] - 0.2

@@ -8,14 +8,70 @@ iteration whose likelihood never falls.
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from math import sqrt
 
-from aucross.core.ranking import FloatArray, RankedScores
+import numpy as np
+from scipy.special import chdtrc
+
+from aucross.core.ranking import FloatArray, RankedScores, effective_size
 from aucross.core.scored_rows import RuleInput
 
 # The shares that validators look at have three digits; the iteration stops far below.
 _TOLERANCE = 1e-9
 _MAX_ITERATIONS = 2000
+
+# The share of a class may change by this factor at most. Where other things changed than the shares the iteration runs
+# to 0 or 1 without a word; a factor of ten is more than any crisis brings.
+MOST_CHANGE = 10.0
+
+# Scores of new rows are compared with what a mixture of the classes would give in so many bins of equal size.
+_BINS = 10
+# Chance that explains a misfit, and the share of rows in other bins than expected from which on it matters.
+_LEAST_CHANCE, _LEAST_MISFIT = 1e-3, 0.08
+
+
+@dataclass(frozen=True)
+class LabelShift:
+    """The share of positives that unlabelled rows show, if nothing else has changed.
+
+    Attributes
+    ----------
+    before, share : float
+        Share of positives among the rows of the fit, and the estimate for the new rows.
+    low, high : float
+        95 % interval of the estimate, if its assumption holds.
+    misfit : float
+        Share of the new rows whose scores lie elsewhere than any mixture of the two classes would put them.
+    chance : float
+        Probability of so large a misfit if only the shares have changed.
+    """
+
+    before: float
+    share: float
+    low: float
+    high: float
+    misfit: float
+    chance: float
+
+    @property
+    def is_at_limit(self) -> bool:
+        """Whether the estimate ran to the largest change that is allowed."""
+        ratios = (self.share / self.before, (1 - self.share) / (1 - self.before))
+        return any(ratio < 1.01 / MOST_CHANGE or ratio > MOST_CHANGE / 1.01 for ratio in ratios)
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether the scores look as if only the shares of the classes had changed."""
+        return not self.is_at_limit and (self.chance >= _LEAST_CHANCE or self.misfit < _LEAST_MISFIT)
+
+    def __str__(self) -> str:
+        start = f"{self.share:.3f} positives ({self.low:.3f} to {self.high:.3f}), {self.before:.3f} in the fit"
+        if self.is_plausible:
+            return f"{start}, if nothing else has changed."
+        at_limit = "the estimate ran to its limit" if self.is_at_limit else ""
+        other = f"{self.misfit:.0%} of the scores lie where no mixture of the two classes would put them"
+        return f"{start}: {at_limit or other}, so more than the share of positives has changed."
 
 
 def class_shares(probabilities: FloatArray, sample_weight: FloatArray | None = None) -> FloatArray:
@@ -52,12 +108,65 @@ def share_ratio(probabilities: FloatArray, shares: FloatArray, sample_weight: Fl
     old = np.maximum(shares, np.finfo(float).tiny)
     new = old
     for _ in range(_MAX_ITERATIONS):
-        moved = class_shares(with_share_ratio(distinct, new / old), weight)
+        moved = _bounded(class_shares(with_share_ratio(distinct, new / old), weight), old)
         converged = np.abs(moved - new).max() < _TOLERANCE
         new = moved
         if converged:
             break
     return np.asarray(new / old)
+
+
+def _bounded(new: FloatArray, old: FloatArray) -> FloatArray:
+    """Shares that add up to 1, none of which has changed by more than the factor allowed."""
+    bounded = np.clip(new, old / MOST_CHANGE, np.minimum(old * MOST_CHANGE, 1.0))
+    return np.asarray(np.clip(bounded / bounded.sum(), old / MOST_CHANGE, np.minimum(old * MOST_CHANGE, 1.0)))
+
+
+def estimate_label_shift(
+    fitted: RankedScores, scores: FloatArray, sample_weight: FloatArray | None = None
+) -> LabelShift:
+    """Estimate the share of positives among unlabelled rows, with its error and with a look at its assumption.
+
+    Parameters
+    ----------
+    fitted : RankedScores
+        Labelled rows of the fit.
+    scores : ndarray of shape (n,)
+        Scores of the new rows.
+    sample_weight : ndarray of shape (n,), optional
+        Weights of the new rows.
+
+    Returns
+    -------
+    LabelShift
+    """
+    smooth = fitted.isotonic()
+    both, old = _of_both_classes(smooth, RuleInput.of_score(scores)), _shares(fitted)
+    share = float(share_ratio(both, old, sample_weight)[1] * old[1])
+    weight = np.ones(len(scores)) if sample_weight is None else sample_weight / sample_weight.mean()
+    negative, positive = (both / old).T
+    # The information that each row holds about the share of a mixture.
+    slope = (positive - negative) / np.maximum(share * positive + (1 - share) * negative, np.finfo(float).tiny)
+    information = float(weight @ slope**2)
+    margin = 1.96 / sqrt(information) if information > 0 else 1.0
+    misfit, chance = _misfit(fitted, scores, weight, share)
+    return LabelShift(float(old[1]), share, max(share - margin, 0.0), min(share + margin, 1.0), misfit, chance)
+
+
+def _misfit(fitted: RankedScores, scores: FloatArray, weight: FloatArray, share: float) -> tuple[float, float]:
+    """Share of rows in other bins than a mixture of the classes puts them, and the chance of as large a misfit."""
+    cuts = np.unique([fitted.score_at(fitted.total * part / _BINS) for part in range(1, _BINS)])
+    bins = np.searchsorted(cuts, fitted.scores, side="left")
+    classes = (fitted.negatives, fitted.positives)
+    of_class = [np.bincount(bins, values, len(cuts) + 1) / values.sum() for values in classes]
+    expected = (1 - share) * of_class[0] + share * of_class[1]
+    found = np.bincount(np.searchsorted(cuts, scores, side="left"), weight, len(cuts) + 1) / weight.sum()
+    # Both sides are samples; the shares of the classes take one degree of freedom.
+    size = 1.0 / (1.0 / effective_size(weight) + 1.0 / fitted.total)
+    used = expected > 0
+    statistic = size * float(((found - expected)[used] ** 2 / expected[used]).sum())
+    chance = float(chdtrc(max(np.count_nonzero(used) - 2, 1), statistic))
+    return float(np.abs(found - expected).sum() / 2), chance
 
 
 def _grouped(probabilities: FloatArray, sample_weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:

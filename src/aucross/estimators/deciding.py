@@ -25,6 +25,7 @@ from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import check_capacity
 from aucross.core.decisions import Decisions
 from aucross.core.influence import PairwiseMetric
+from aucross.core.label_shift import LabelShift, estimate_label_shift
 from aucross.core.ranking import FloatArray, IndexArray, check_weights, effective_size
 from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
 from aucross.estimators.band_groups import check_band_groups
@@ -45,6 +46,7 @@ from aucross.estimators.recalibrate import place_on_unlabelled, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.types import Classifier, Column, Labels, Table
+from aucross.estimators.warn import warn_user
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -77,6 +79,7 @@ class Deciding(ABC):
     reader_: Reader
     held_out_: HeldOutScores
     band_rule_: BandRule
+    label_shift_: LabelShift | None  # of a copy that was recalibrated with a label shift
     fitted_band_rule_: BandRule  # of a recalibrated copy: the rule that the fit placed
     n_placing_rows_: float  # that placed the bands; with weights Kish's effective number
 
@@ -462,7 +465,8 @@ class Deciding(ABC):
         -------
         SelectiveClassifier
             A copy with other bands and the same model; the original is unchanged. The copy keeps the rule of the fit
-            as ``fitted_band_rule_``, and starts from it when it is recalibrated in turn.
+            as ``fitted_band_rule_``, and starts from it when it is recalibrated in turn. With `label_shift` the
+            estimated share of positives is its ``label_shift_``; a warning is given if the scores contradict it.
 
         Notes
         -----
@@ -479,6 +483,7 @@ class Deciding(ABC):
         # From the rule of the fit, also when called again: probabilities read off a batch would only lose.
         recalibrated.fitted_band_rule_ = getattr(self, "fitted_band_rule_", self.band_rule_)
         recalibrated.band_rule_ = place_on_unlabelled(recalibrated.fitted_band_rule_, rows, label_shift=label_shift)
+        recalibrated.label_shift_ = self._label_shift_of(rows) if label_shift else None
         recalibrated.n_placing_rows_ = len(rows) if rows.sample_weight is None else effective_size(rows.sample_weight)
         warn_if_nothing_rejected(recalibrated.band_rule_, self.coverage)
         warn_if_out_of_reach(
@@ -488,6 +493,15 @@ class Deciding(ABC):
             ties_are_split=self._ties_are_split,
         )
         return recalibrated
+
+    def _label_shift_of(self, rows: ScoredRows) -> LabelShift | None:
+        """The share of positives among new rows of two classes; says so if the estimate should not be trusted."""
+        if len(np.unique(self.held_out_.labels)) != 2 or len(self.classes_) > 2:
+            return None
+        shift = estimate_label_shift(self.held_out_.ranked(), rows.score, rows.sample_weight)
+        if not shift.is_plausible:
+            warn_user(f"label_shift: {shift} Place the bands without label_shift, or on rows with labels")
+        return shift
 
     def _scored_batch(self, X: Table, sample_weight: Column, band_groups: Column) -> ScoredRows:
         return self.scored(X, sample_weight=sample_weight, band_groups=band_groups)
