@@ -165,7 +165,8 @@ def _misfit(fitted: RankedScores, scores: FloatArray, weight: FloatArray, share:
     size = 1.0 / (1.0 / effective_size(weight) + 1.0 / fitted.total)
     used = expected > 0
     statistic = size * float(((found - expected)[used] ** 2 / expected[used]).sum())
-    chance = float(chdtrc(max(np.count_nonzero(used) - 2, 1), statistic))
+    freedom = float(max(int(used.sum()) - 2, 1))
+    chance = float(chdtrc(freedom, statistic))
     return float(np.abs(found - expected).sum() / 2), chance
 
 
