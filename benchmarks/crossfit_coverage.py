@@ -169,8 +169,8 @@ def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
 def cells() -> Iterator[Cell]:
     """Small and quick ones first and the promise between them, so that a run that is cut off is balanced."""
     sets, seeds = data_sets(), iter(range(DATA_SETS))
-    for sizes in ((1_000, 4_000), (500, 16_000), (64_000,)):
-        for split in SPLITS:
+    for split in SPLITS:
+        for sizes in ((1_000, 4_000), (500, 16_000), (64_000,)):
             for data in sets[:N_SETS]:
                 wanted = [n_rows for n_rows in sizes if split < SIZES[n_rows]]
                 yield from (Cell(data, n_rows, family, split) for n_rows in wanted for family in FAMILIES)
@@ -239,17 +239,13 @@ def stored(cell: Cell, rows: dict[str, tuple[np.ndarray, np.ndarray]]) -> Scores
             parts = {"y_train": scores.y_train, "y_test": scores.y_test, "refit": scores.refit}
             for name in ("out_of_fold", "test", "chosen"):
                 parts |= {f"{name}{n}": values for n, values in getattr(scores, name).items()}
-        np.savez(path, **{name: _small(values) for name, values in parts.items()})
+        np.savez(path, **parts)
     with np.load(path) as file:
         if not file.files:
             return None
         names = ("out_of_fold", "test", "chosen")
         by_folds = ({n: file[f"{name}{n}"] for n in (5, 4, 2) if f"{name}{n}" in file} for name in names)
         return Scores(file["y_train"], file["y_test"], file["refit"], *by_folds)
-
-
-def _small(values: np.ndarray) -> np.ndarray:
-    return values.astype(np.float32) if values.dtype == np.float64 else values
 
 
 # ---- candidates ----

@@ -156,6 +156,14 @@ def test_models_judge_as_often_as_they_scored():
     assert clf.estimator_.shares_ == pytest.approx([1 / 3, 2 / 3])
 
 
+@pytest.mark.parametrize("shares", [[0.5, 0.5], [0.2] * 6, [np.nan] * 5, [0.5] * 5])
+def test_shares_that_do_not_belong_to_the_models_are_refused(shares):
+    clf = AUCross(TREE, ensemble="judge", random_state=0).fit(X, y)
+    clf.judges_[0].shares_ = np.array(shares)
+    with pytest.raises(ValueError, match="shares_ must hold a share for each of the 5 models"):
+        clf.select(X_new)
+
+
 def test_repeated_splits_keep_all_models():
     cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
     clf = AUCross(TREE, ensemble=True, cv=cv, random_state=0).fit(X, y)

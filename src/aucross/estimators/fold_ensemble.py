@@ -147,6 +147,11 @@ class FoldEnsemble(ClassifierMixin, BaseEstimator):
 
     def judges_of(self, X: Table) -> IndexArray:
         """Number of the model that judges each row, drawn by a hash of all its values."""
+        if len(self.shares_) != len(self.estimators_) or not np.isclose(self.shares_.sum(), 1.0):
+            raise ValueError(
+                f"shares_ must hold a share for each of the {len(self.estimators_)} models, 1 in all, got "
+                f"{self.shares_.tolist()}; fit again, or load a file that was not changed"
+            )
         drawn = hash_rows(X) / 2.0**64
         return np.minimum(np.searchsorted(self.shares_.cumsum(), drawn, side="right"), len(self.shares_) - 1)
 
