@@ -197,7 +197,8 @@ def held_out() -> None:
     print(HEADER)
     for method in (PlugInAUC, PlugIn):
         for n_rows in SIZES:
-            clf = method(LOGISTIC, holdout_size=0.5, coverage_confidence=CONFIDENCE, random_state=0)
+            searched = {"placement": OptimalBands} if method is PlugInAUC else {}
+            clf = method(LOGISTIC, holdout_size=0.5, coverage_confidence=CONFIDENCE, random_state=0, **searched)
             rows = (normal_rows(2 * n_rows, seed) for seed in range(DATA_SETS))
             print_lines(method.__name__, n_rows, (logistic_outcomes(clf.fit(*each)) for each in rows))
     for n_rows in SIZES[:2]:

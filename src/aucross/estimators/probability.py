@@ -19,8 +19,7 @@ N_KNOTS = 8
 # Log-odds of probabilities nearer to 0 and 1 than this say more about the model's leaves than about the row.
 SMALLEST_PROBABILITY = 1e-6
 # Twice the log-likelihood that a further score must add per coefficient. Noise adds 1 on average, and 2.5 in one of 200
-# cases. A score that adds 2.5 to 4 may know something, but rules placed by it on a thousand rows cost more than they
-# gain (`python -m benchmarks.gate small`).
+# cases. A score that adds 2.5 to 4 may know something, but rules placed by it on less than a thousand rows cost AUC.
 LEAST_RAISE = 4.0
 
 
