@@ -149,6 +149,7 @@ def test_the_groups_of_a_gate_come_back(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["AUCross", "AUCross, published", "SCross", "AUCGate", "Kolmogorov-Smirnov"])
+@pytest.mark.filterwarnings("ignore:label_shift")
 @pytest.mark.parametrize("label_shift", [False, True])
 def test_a_recalibrated_copy_comes_back(name, label_shift, tmp_path):
     clf = METHODS[name].fit(X, y).recalibrate(X[X[:, 0] > 0], label_shift=label_shift)
