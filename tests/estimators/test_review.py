@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
@@ -37,7 +38,7 @@ X_NEW, Y_NEW = X[NEW], Y[NEW]
 N_NEW = len(X_NEW)
 IDS = np.random.default_rng(0).permutation(N_NEW) + 1000
 
-STRONG_GATE = DecisionTreeClassifier(min_samples_leaf=20, random_state=0)
+STRONG_GATE = RandomForestClassifier(20, min_samples_leaf=5, random_state=0)
 ESTIMATORS = {
     "AUCross": AUCross(LogisticRegression(), random_state=0),
     "AUCross, nested": AUCross(LogisticRegression(), nested=True, random_state=0),
