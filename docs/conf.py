@@ -69,9 +69,10 @@ html_css_files = ["aucross.css"]
 html_show_sourcelink = False
 html_math_renderer = "mathml"
 # Pages without pages below them would show an empty list beside the text.
-html_sidebars = {page: [] for page in ("index", "tutorial", "mathematics", "glossary")}
+html_sidebars = {page: [] for page in ("index", "tutorial", "mathematics", "architecture", "glossary")}
 html_theme_options = {
     "navigation_with_keys": False,
+    "header_links_before_dropdown": 4,  # more would wrap on a screen of 1,440 pixels
     "show_prev_next": True,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
