@@ -81,6 +81,8 @@ def compare(first, second):
         assert [part["observed_rate"] for part in here["deciles"]] == pytest.approx(
             [part["observed_rate"] for part in there["deciles"]]
         )
+        if min(entry["n_review"] for entry in (here, there)) < 5:
+            continue  # the means of so few rows are those of single people, and are not shown
         sizes = [[f["standardised_difference"] for f in entry["features"]] for entry in (here, there)]
         assert sizes[0] == pytest.approx(sizes[1], abs=1e-9)
 
