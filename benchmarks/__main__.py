@@ -10,6 +10,7 @@ from benchmarks import (
     gate,
     groups_adult,
     heavy_ties,
+    intervals,
     multiclass,
     multiclass_speed,
     placement,
@@ -37,6 +38,8 @@ for benchmark in (
     print(f"\n== {benchmark.__name__}")
     benchmark.main()
 speed.growth()
+print("\n== benchmarks.intervals")
+intervals.main([])
 print("\n== benchmarks.coverage_promise, the quick parts")
 coverage_promise.main(["rules", "weights"])  # all parts take about an hour
 if find_spec("torch") is None:

@@ -5,10 +5,11 @@
 Parts, all by default:
 
 cells       intervals of `evaluate_selections`: AUC, gain, accuracy, positive rate
+added       what another added row would do to the interval of the AUC, on four times as many samples
 compare     the paired difference of two classifiers
 customers   the same for ten rows a customer, and the joint promise, with and without `groups`
 gaps        how often equal groups are further apart than `gap_by_chance`
-folds       `evaluate_folds`: models tested on repeated folds of a few hundred rows
+folds       `evaluate_folds`: models tested on repeated folds of 300 rows
 speed       time at a million rows, in multiples of one np.argsort, and widths against row by row resampling
 
 Bands are placed once, for each coverage, on 20,000 rows of their own. *Holds* is the share of samples in which the 95 %
@@ -24,13 +25,25 @@ import argparse
 import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 from scipy.stats import t
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import RepeatedStratifiedKFold
 
-from aucross import evaluate_selections
+from aucross import AUCross, evaluate_selections
 from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
-from aucross.evaluation import evaluate_group_selections, promise_selection
+from aucross.evaluation import (
+    auc_interval,
+    evaluate_folds,
+    evaluate_group_selections,
+    promise_selection,
+    resampling,
+    selective_auc,
+)
+from aucross.evaluation.inputs import SelectedRows
+from aucross.evaluation.lower_bounds import auc_losses, interval
 from aucross.evaluation.results import bootstrap_spread
 from benchmarks.auc_promise import POPULATIONS, Population, placed_band
 from benchmarks.customers import draw_customers
@@ -56,6 +69,7 @@ CUSTOMERS = {
     "20 % positives": (Population(0.2, {1.0: 1.0}), 3000, (1.0, 0.8)),
     "5 % positives": (Population(0.05, {2.0: 1.0}), 3000, (1.0, 0.8)),
 }
+EXTRA_LOSSES = (0.08, 0.1, 0.125)
 METRICS = ("selective_auc", "auc_gain", "selective_accuracy", "positive_rate")
 
 Bands = dict[float, RejectionBand]
@@ -87,14 +101,14 @@ def truths(population: Population, bands: Bands) -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in found.items()}
 
 
-def evaluated(population: Population, bands: Bands, rows, seed: int, groups=None):
+def evaluated(population: Population, bands: Bands, rows, seed: int, *, groups=None, n_bootstrap: int = N_BOOTSTRAP):
     return evaluate_selections(
         rows.positive,
         rows.score,
         rows.score > threshold_of(population),
         {coverage: band.selects(rows.score) for coverage, band in bands.items()},
         groups=groups,
-        n_bootstrap=N_BOOTSTRAP,
+        n_bootstrap=n_bootstrap,
         random_state=seed,
     )
 
@@ -174,7 +188,8 @@ def cells(n_samples: int) -> None:
     for cell, (population, n_rows, coverages) in CELLS.items():
 
         def compute(population=population, n_rows=n_rows, coverages=coverages):
-            bands, rng = placed_bands(population, coverages), np.random.default_rng(1)
+            # Samples of their own: the added row was chosen on others, of seed 1.
+            bands, rng = placed_bands(population, coverages), np.random.default_rng(21)
             truth, found = truths(population, bands), {name: [] for name in METRICS}
             for seed in range(n_samples):
                 evaluation = evaluated(population, bands, population.draw(rng, n_rows), seed)
@@ -183,6 +198,38 @@ def cells(n_samples: int) -> None:
             return [line for name in METRICS for line in measured(found[name], truth[name], coverages, name)]
 
         table.lines(f"{cell}, n {n_rows:,}"[:27], compute)
+
+
+def added(n_samples: int) -> None:
+    print(f"\nadded: {4 * n_samples} samples a line; interval of the AUC if the added row loses this much more")
+    print(f"{'':27} cov.   none: holds, width " + " ".join(f"{extra:8g}: holds, width" for extra in EXTRA_LOSSES))
+    table = Table("added", n_samples)
+    for cell, (population, n_rows, coverages) in CELLS.items():
+
+        def compute(population=population, n_rows=n_rows, coverages=coverages):
+            bands = placed_bands(population, coverages)
+            return [added_line(population, n_rows, (coverage, bands[coverage]), 4 * n_samples) for coverage in bands]
+
+        table.lines(f"{cell}, n {n_rows:,}"[:27], compute)
+
+
+def added_line(population: Population, n_rows: int, asked: tuple[float, RejectionBand], n_samples: int) -> list[str]:
+    """Intervals at one coverage without a bootstrap, for several rows that might be added; DeLong's for none."""
+    coverage, band = asked
+    truth, rng = population.exact(band).auc(band), np.random.default_rng(11)
+    found = []
+    for _ in range(n_samples):
+        rows = population.draw(rng, n_rows)
+        selected = band.selects(rows.score)
+        order = np.argsort(rows.score[selected])
+        positive, score = rows.positive[selected][order], rows.score[selected][order]
+        if min(positive.sum(), (~positive).sum()) < 2:
+            continue
+        sums = auc_losses(SelectedRows(positive, score, np.ones(len(score))))
+        ends = [auc_interval(positive, score), *(interval(sums, (1 - LEVEL) / 2, extra) for extra in EXTRA_LOSSES)]
+        found.append([(sums.mean(), *pair) for pair in ends])
+    numbers = np.array(found).transpose(1, 2, 0)
+    return [f"{coverage:4g}", *(f"{held(low, high, truth)} {against_law(low, high, e):>9}" for e, low, high in numbers)]
 
 
 def compare(n_samples: int) -> None:
@@ -227,7 +274,9 @@ def customers(n_samples: int) -> None:
             truth, found = truths(population, bands), {name: [] for name in METRICS}
             for seed in range(n_samples):
                 rows, customer = draw_customers(population, rng, n_rows)
-                plain, grouped = (evaluated(population, bands, rows, seed, groups) for groups in (None, customer))
+                plain, grouped = (
+                    evaluated(population, bands, rows, seed, groups=groups) for groups in (None, customer)
+                )
                 for name in METRICS:
                     found[name].append([*numbers_of(grouped, name)[:3], *numbers_of(plain, name)[3:]])
             return [line for name in METRICS for line in measured(found[name], truth[name], coverages, name)]
@@ -305,14 +354,96 @@ def gap_before(report, row) -> float:
     return float(np.nanquantile(ranges, LEVEL))
 
 
-PARTS = {"cells": cells, "compare": compare, "customers": customers, "gaps": gaps}
+def folds(n_samples: int) -> None:
+    n_samples = min(n_samples, 200)
+    print(f"\nfolds: {n_samples} data sets of 300 rows, 5 folds repeated twice, logistic regression, coverage .8;")
+    print("truth: mean AUC of the ten models on 20,000 new rows, in this data set or over all of them")
+    print(f"{'':27}  holds in this, over all   width")
+    table = Table("folds", n_samples)
+    for cell, share in {"30 % positives": 0.3, "10 % positives": 0.1}.items():
+        table.lines(cell, lambda share=share: evaluations_of_folds(share, n_samples))
 
 
-def main() -> None:
+def evaluations_of_folds(share: float, n_samples: int) -> list[list[str]]:
+    rng, found = np.random.default_rng(8), []
+    X_new, y_new = labelled_rows(share, 20_000, rng)
+    for seed in range(n_samples):
+        X, y = labelled_rows(share, 300, rng)
+        cv = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=seed)
+        fitted = [
+            (AUCross(LogisticRegression(), cv=3, random_state=seed).fit(X[train], y[train]), X[test], test)
+            for train, test in cv.split(X, y)
+        ]
+        aucs = [selective_auc(y_new, clf.predict_proba(X_new)[:, 1], clf.select(X_new, 0.8)) for clf, _, _ in fitted]
+        row = evaluate_folds(fitted, y, [0.8], n_bootstrap=50, random_state=seed).rows()[0]
+        found.append([np.mean(aucs), *(row[f"selective_auc{end}"] for end in ("", "_low", "_high"))])
+    truth, estimates, low, high = np.array(found).T
+    holds_here = float(((low <= truth) & (truth <= high)).mean())
+    return [[f"{holds_here:14.3f}", held(low, high, float(truth.mean())), against_law(low, high, estimates)]]
+
+
+def labelled_rows(share: float, n_rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    y = (rng.random(n_rows) < share).astype(int)
+    return rng.normal(size=(n_rows, 5)) + y[:, None] * np.array([0.8, 0.5, 0.3, 0.0, 0.0]), y
+
+
+def speed(n_samples: int) -> None:  # noqa: ARG001
+    """Time of an evaluation at seven coverages, and widths of resampled blocks against resampled rows."""
+    population = CELLS["20 % positives"][0]
+    coverages = (1.0, 0.99, 0.95, 0.9, 0.85, 0.8, 0.75)
+    bands = placed_bands(population, coverages)
+    print("\nspeed: evaluate_selections at seven coverages, 1,000 replicates; seconds of one processor, median of 3")
+    print("     rows   argsort   estimates alone   with intervals   in sorts")
+    for n_rows in (100_000, 1_000_000):
+        rows = population.draw(np.random.default_rng(6), n_rows)
+        masks = {coverage: band.selects(rows.score) for coverage, band in bands.items()}
+        arguments = (rows.positive, rows.score, rows.score > threshold_of(population), masks)
+        sort = seconds(lambda rows=rows: np.argsort(rows.score))
+        alone, full = (
+            seconds(lambda n=n, arguments=arguments: evaluate_selections(*arguments, n_bootstrap=n, random_state=0))
+            for n in (0, 1000)
+        )
+        print(f"{n_rows:9,} {sort:8.3f} s {alone:15.2f} s {full:14.2f} s {full / sort:9.1f}", flush=True)
+    n_rows = resampling.MANY_ROWS
+    rows = population.draw(np.random.default_rng(7), n_rows)
+    by_blocks = evaluated(population, bands, rows, 0, n_bootstrap=2000)
+    resampling.MANY_ROWS = n_rows + 1
+    by_rows = evaluated(population, bands, rows, 0, n_bootstrap=2000)
+    resampling.MANY_ROWS = n_rows
+    print(
+        f"standard deviation of blocks / of rows, {n_rows:,} rows, 2,000 replicates, lowest and highest coverage ratio"
+    )
+    for name in METRICS:
+        used = by_rows.replicates[name].std(axis=0) > 0
+        ratio = (by_blocks.replicates[name].std(axis=0) / np.maximum(by_rows.replicates[name].std(axis=0), 1e-12))[used]
+        print(f"{name:20} {ratio.min():.3f} to {ratio.max():.3f}")
+
+
+def seconds(call: Callable[[], object]) -> float:
+    times = []
+    for _ in range(3):
+        start = process_time()
+        call()
+        times.append(process_time() - start)
+    return sorted(times)[1]
+
+
+PARTS = {
+    "cells": cells,
+    "added": added,
+    "compare": compare,
+    "customers": customers,
+    "gaps": gaps,
+    "folds": folds,
+    "speed": speed,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("parts", nargs="*", default=[], choices=[[], *PARTS])
     parser.add_argument("--samples", type=int, default=1000)
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     for part in options.parts or PARTS:
         PARTS[part](options.samples)
 

@@ -30,6 +30,7 @@ from aucross.evaluation.decisions import (
     selective_risk,
 )
 from aucross.evaluation.evaluate import compare_selective, evaluate_selections, evaluate_selective
+from aucross.evaluation.folds import evaluate_folds
 from aucross.evaluation.group_results import GroupComparison, GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
@@ -91,6 +92,7 @@ __all__ = [
     "base_rate_shift",
     "compare_selective",
     "coverage_error",
+    "evaluate_folds",
     "evaluate_group_selections",
     "evaluate_groups",
     "evaluate_multiclass_selections",

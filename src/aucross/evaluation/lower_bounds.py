@@ -47,6 +47,8 @@ class LossSums(NamedTuple):
         Weight of the rows that are averaged, and the same times their losses.
     beside : ndarray of shape (n_units,)
         What the rows of the other class of an AUC add to the deviation of the mean value; 0 for a share.
+    added : float
+        Weight of the unit that is added to judge a bound.
     n_beside : float
         Effective number of units of that other class.
     """
@@ -54,11 +56,12 @@ class LossSums(NamedTuple):
     weight: FloatArray
     loss: FloatArray
     beside: FloatArray
+    added: float
     n_beside: float = np.inf
 
     def mirrored(self) -> LossSums:
         """The same mean, gains for losses."""
-        return LossSums(self.weight, self.weight - self.loss, -self.beside, self.n_beside)
+        return LossSums(self.weight, self.weight - self.loss, -self.beside, self.added, self.n_beside)
 
     def mean(self) -> float:
         """One minus the mean loss."""
@@ -66,8 +69,7 @@ class LossSums(NamedTuple):
 
     def share_of_added_unit(self) -> float:
         """Share of the weight that an added unit has."""
-        added = weight_of_added_unit(_present(self.weight))
-        return added / (float(self.weight.sum()) + added)
+        return self.added / (float(self.weight.sum()) + self.added)
 
 
 def coverage_bounds(
@@ -106,7 +108,7 @@ def auc_bounds(
 def share_losses(values: BoolArray, weight: FloatArray, units: IndexArray | None = None) -> LossSums:
     """Sums of the share of the weight at which `values` is true."""
     of_units, lost = _added_up(weight, units), _added_up(weight * ~values, units)
-    return LossSums(of_units, lost, np.zeros(len(of_units)))
+    return LossSums(of_units, lost, np.zeros(len(of_units)), weight_of_added_unit(of_units))
 
 
 def auc_losses(rows: SelectedRows, units: IndexArray | None = None) -> LossSums:
@@ -121,28 +123,25 @@ def auc_losses(rows: SelectedRows, units: IndexArray | None = None) -> LossSums:
     (_, weight, lost), (n_others, weight_of_others, lost_by_others) = sorted(sides, key=lambda side: side[0])
     mean_loss = lost.sum() / weight.sum()
     beside = (weight_of_others * mean_loss - lost_by_others) / weight_of_others.sum()
-    return LossSums(weight, lost, beside, n_others)
+    return LossSums(weight, lost, beside, weight_of_added_unit(weight), n_others)
 
 
 def ranking_losses(rows: SelectedRows) -> tuple[FloatArray, FloatArray]:
     """Share of the other class that each positive, and each negative, is ranked wrongly against, ties half."""
-    starts = np.flatnonzero(np.append(True, rows.score[1:] != rows.score[:-1]))
-    tie = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows.score))))
-    positives, negatives = (
-        np.add.reduceat(np.where(own, rows.weight, 0.0), starts) for own in (rows.positive, ~rows.positive)
-    )
+    is_first = np.append(True, rows.score[1:] != rows.score[:-1])
+    positives, negatives = (np.where(own, rows.weight, 0.0) for own in (rows.positive, ~rows.positive))
+    tie: IndexArray | slice = slice(None)
+    if not is_first.all():
+        starts, tie = np.flatnonzero(is_first), np.cumsum(is_first) - 1
+        positives, negatives = (np.add.reduceat(weight, starts) for weight in (positives, negatives))
     up_to = np.cumsum(negatives)
     above = (up_to[-1] - up_to + negatives / 2.0) / up_to[-1]  # exactly 0 for a row above all
     below = (np.cumsum(positives) - positives / 2.0) / positives.sum()
-    return above[tie[rows.positive]], below[tie[~rows.positive]]
+    return above[tie][rows.positive], below[tie][~rows.positive]
 
 
 def _added_up(values: FloatArray, units: IndexArray | None, n_units: int = 0) -> FloatArray:
     return values if units is None else np.bincount(units, values, minlength=n_units).astype(np.float64, copy=False)
-
-
-def _present(weight: FloatArray) -> FloatArray:
-    return weight[weight > 0]
 
 
 # ---- bounds ----
@@ -150,15 +149,14 @@ def _present(weight: FloatArray) -> FloatArray:
 
 def lower_bound(sums: LossSums, failure: float, added_loss: float = 1.0) -> float:
     """The mean is above this with probability ``1 - failure``, judged with one more unit that loses `added_loss`."""
-    added = weight_of_added_unit(_present(sums.weight))
-    before = float(sums.weight.sum())
+    added, before = sums.added, float(sums.weight.sum())
     total = before + added
     mean = 1.0 - (float(sums.loss.sum()) + added * added_loss) / total
     deviation = (sums.weight * (1.0 - mean) - sums.loss) / total
     deviation_of_added = added * (1.0 - added_loss - mean) / total
     if sums.n_beside <= 1.0:
         return 0.0  # one row that outweighs all others says nothing about their spread
-    size = effective_size(np.append(_present(sums.weight), added))
+    size = effective_size(np.append(sums.weight, added))
     # Each class has its own number of rows to estimate a spread from; of independent rows this is DeLong's variance.
     own_factor, other_factor = sqrt(size / (size - 1.0)), sqrt(_degrees(sums.n_beside))
     of_units = own_factor * deviation + (other_factor * before / total) * sums.beside
@@ -178,10 +176,10 @@ def interval(sums: LossSums, failure: float, extra_loss: float | None = None) ->
 
 def _added_loss(sums: LossSums, extra_loss: float) -> float:
     """Loss of the added row: a little more than that of the rows that make the sum of the losses skewed."""
-    squares = float(sums.loss @ sums.loss)
-    if squares == 0.0:
+    squared = sums.loss * sums.loss
+    if (squares := float(squared.sum())) == 0.0:
         return extra_loss
-    seen = float((sums.loss**3).sum()) / squares / weight_of_added_unit(_present(sums.weight))
+    seen = float(squared @ sums.loss) / squares / sums.added
     return min(1.0, extra_loss + max(seen, 1.0 - sums.mean()))
 
 
@@ -203,7 +201,8 @@ def weight_of_added_unit(weight: FloatArray) -> float:
     This ratio sets the skewness of a weighted sum, which the added unit is there to make up for.
     """
     share = weight / weight.max()  # neither the cube of a large weight nor the square of a small one is a number
-    return float(weight.max()) * float((share**3).sum()) / float((share**2).sum())
+    squared = share * share
+    return float(weight.max()) * float(squared @ share) / float(squared.sum())
 
 
 def _with_worst_unit(rows: SelectedRows, units: IndexArray | None) -> tuple[SelectedRows, IndexArray | None]:
@@ -213,8 +212,7 @@ def _with_worst_unit(rows: SelectedRows, units: IndexArray | None) -> tuple[Sele
     """
     rank = np.unique(rows.score, return_inverse=True)[1] + 1.0
     positives, negatives = (
-        _present(_added_up(rows.weight[own], None if units is None else units[own]))
-        for own in (rows.positive, ~rows.positive)
+        _added_up(rows.weight[own], None if units is None else units[own]) for own in (rows.positive, ~rows.positive)
     )
     is_positive = effective_size(positives) <= effective_size(negatives)
     extended = SelectedRows(

@@ -36,11 +36,12 @@ def resampled_statistics(
     """
     rows = rankings[0].rows
     n_units = len(rows.positive) if units is None else int(units.max()) + 1
-    if n_units < MANY_ROWS:
+    if n_units < MANY_ROWS or n_bootstrap == 0:
         return statistics_of(rankings, draw_counts(len(rows.positive), n_bootstrap, seed, units))
     blocks = _deal_blocks(len(rows.positive), seed, units)
     rng = np.random.Generator(np.random.SFC64([seed, 1]))
-    counts = rng.multinomial(N_BLOCKS, np.full(N_BLOCKS, 1.0 / N_BLOCKS), size=n_bootstrap).astype(np.float64)
+    drawn = rng.integers(0, N_BLOCKS, size=(n_bootstrap, N_BLOCKS), dtype=np.uint32)
+    counts = np.array([np.bincount(replicate, minlength=N_BLOCKS) for replicate in drawn], dtype=np.float64)
     return [_statistics(ranking, selections, blocks, counts) for ranking in rankings]
 
 
