@@ -89,8 +89,8 @@ def evaluate_selective(
     The intervals of coverage, accuracy and positive rate are those of Clopper and Pearson. That of the AUC is the Beta
     interval of the promise with a milder added row, see the guide on small data; that of the gain is a paired
     difference. Other metrics have percentiles of the replicates. From 100,000 rows on the replicates of the standard
-    metrics are resamples of 4,096 random blocks of rows, at a cost that hardly depends on their number; metrics on request are computed
-    anew in every replicate.
+    metrics are resamples of 4,096 random blocks of rows, at a cost that hardly depends on their number; metrics on
+    request are computed anew in every replicate.
 
     Examples
     --------

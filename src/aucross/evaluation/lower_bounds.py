@@ -34,7 +34,7 @@ Draw = Callable[[np.random.Generator, int], tuple[FloatArray, FloatArray]]
 DRAWS_AT_A_TIME = 2**15
 
 # How much more than the losing rows of the sample the added row of an interval loses, of all that it could lose. Chosen
-# by benchmarks/intervals.py: with .08 one cell comes down to .937, with .125 one is more than twice as wide as its law.
+# by benchmarks/intervals.py: with .08 one cell comes down to .932, with .125 one is more than twice as wide as its law.
 EXTRA_LOSS = 0.1
 
 
