@@ -611,11 +611,11 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
 
 
 OUTPUTS = [
-    ("aucross evaluate model.aucross t.csv >&-", 141, "error: the standard output is closed; open it"),
-    ("aucross evaluate model.aucross t.csv >/dev/full", 141, "takes no more (No space left on device)"),
-    ("aucross evaluate model.aucross t.csv --json >/dev/full", 141, "takes no more (No space left on device)"),
-    ("aucross evaluate model.aucross t.csv | true; exit ${PIPESTATUS[0]}", 141, "takes no more (Broken pipe)"),
-    ("aucross evaluate model.aucross t.csv 2>&- >/dev/null", 0, ""),
+    ("aucross evaluate model.aucross t.csv --quiet >&-", 141, "error: the standard output is closed; open it"),
+    ("aucross evaluate model.aucross t.csv --quiet >/dev/full", 141, "takes no more (No space left on device)"),
+    ("aucross evaluate model.aucross t.csv --quiet --json >/dev/full", 141, "takes no more (No space left on device)"),
+    ("aucross evaluate model.aucross t.csv --quiet | true; exit ${PIPESTATUS[0]}", 141, "takes no more (Broken pipe)"),
+    ("aucross evaluate model.aucross t.csv --quiet 2>&- >/dev/null", 0, ""),
     ("aucross predict model.aucross t.csv --out d.csv --quiet 2>&- | wc -l", 0, ""),
 ]
 

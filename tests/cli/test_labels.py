@@ -57,7 +57,7 @@ def test_rows_become_zeros_and_ones():
 
 
 def test_labels_that_the_fit_did_not_see_are_refused():
-    with pytest.raises(CommandError, match=r"target 'y' must hold 'no' and 'yes', as in training, got also 'maybe'"):
+    with pytest.raises(CommandError, match=r"target 'y' must hold 'no' and 'yes', as in training, got also 1 other"):
         is_positive("y", label_text(pa.array(["no", "maybe"])), ("no", "yes"))
 
 

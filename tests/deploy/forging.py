@@ -119,7 +119,7 @@ def fitted(name):
         model = GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=0)
         return AUCross(model, cv=2, random_state=0).fit(X, three_classes), X
     if name == "groups":
-        return PlugInAUC(LogisticRegression(), random_state=0).fit(X, y, band_groups=X[:, 1] > 0), X
+        return PlugInAUC(LogisticRegression(), holdout_size=0.6, random_state=0).fit(X, y, band_groups=X[:, 1] > 0), X
     rows, model = MODELS[name]
     return PlugIn(model, random_state=0).fit(rows, y), rows
 

@@ -16,8 +16,10 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
+from aucross.cli.schema import Roles, Schema
 from aucross.deploy.archive import archive_bytes
 from aucross.deploy.storage import read_header, save
+from aucross.system.text import json_ready
 from deploy.forging import Forgery, archive_of, fitted, import_all_that_is_listed, members_of, outcome, warm_up
 
 # ---- classes and functions that are not on the list ----
@@ -783,6 +785,9 @@ def test_a_crafted_archive_is_refused_and_nothing_is_unpacked(name, folder, monk
 def test_what_is_refused_by_loading_is_refused_by_the_command_line_too(folder):
     file = Forgery("logistic", folder)
     of_class("subprocess.Popen")(file)
+    # The command line looks at the columns of a model first.
+    schema = Schema(dict.fromkeys("abc", "number"), ("0", "1"), Roles("y"))
+    file.header["metadata"] = json_ready(schema.to_metadata())
     path = folder / "crafted.aucross"
     path.write_bytes(file.content())
     (folder / "rows.csv").write_text("a,b,c\n1,2,3\n")

@@ -203,7 +203,7 @@ def test_a_scorer_can_be_pickled_cloned_compared_and_read(clf):
 def test_a_search_with_a_scorer_can_be_pickled():
     search = GridSearchCV(
         AUCross(LogisticRegression(), cv=3, random_state=0), {"coverage": [0.9]}, scoring=selective_scorer(), cv=3
-    ).fit(X, y)
+    ).fit(X_train, y_train)
     assert pickle.loads(pickle.dumps(search)).score(X_test, y_test) == search.score(X_test, y_test)
 
 
