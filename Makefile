@@ -25,7 +25,7 @@ check: lint
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q --one-case --hypothesis-profile=quick \
 	  $(SLOW:%=--ignore=tests/%) tests
 
-# Every attack at full size, and the table of what was tried and what went wrong; about ten minutes.
+# Every attack at full size, and the table of what was tried and what went wrong; about twenty minutes.
 attacks: .venv/installed-test
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q -m attack --attack-table tests
 

@@ -13,6 +13,7 @@ from hashlib import sha256
 import numpy as np
 import pandas as pd
 import scipy.sparse
+from joblib import cpu_count
 from lightgbm import LGBMClassifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
@@ -257,14 +258,25 @@ _FORBIDDEN += (
     "sqlite3.",
 )
 _FORBIDDEN += ("winreg.", "webbrowser.", "pty.", "mmap.", "signal.", "resource.", "setopencodehook", "sys.set")
+_PROCESSORS = ("/sys/fs/cgroup/", "/proc/cpuinfo")
+# Parsed by inspect.signature for a class without a constructor of its own, when an error shows a model.
+_SIGNATURE = b"def foo(self, *args, **kwargs): pass"
 _watched = {"path": None, "seen": [], "installed": False}
+
+
+def _is_known(event, arguments):
+    """What a file cannot steer: reading it, counting processors (LightGBM), parsing a signature without running it."""
+    if event == "open":
+        path, mode = str(arguments[0]), arguments[1]
+        return mode == "r" and (path == _watched["path"] or path.startswith(_PROCESSORS))
+    return event == "compile" and arguments == (_SIGNATURE, "<unknown>")
 
 
 def _hook(event, arguments):
     if _watched["path"] is None:
         return
     if event.startswith(_FORBIDDEN) or event == "ctypes.dlopen":
-        if event == "open" and arguments[0] == _watched["path"] and arguments[1] == "r":
+        if _is_known(event, arguments):
             return
         _watched["seen"].append(f"{event} {arguments!r}"[:200])
     elif event == "ctypes.dlsym" and not str(arguments[1]).startswith(("LGBM_", "XG")):
@@ -322,7 +334,8 @@ def import_all_that_is_listed():
 
 
 def warm_up(folder, names=SOURCES):
-    """Load a true file of each kind, so that nothing is left to import."""
+    """Load a true file of each kind, so that nothing is left to import, and count the processors once."""
+    cpu_count(only_physical_cores=True)
     for name in names:
         clf, rows = fitted(name)
         save(clf, folder / "warm.aucross")
