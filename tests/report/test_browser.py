@@ -21,6 +21,7 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not in
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium or chromedriver is not installed")
@@ -71,12 +72,20 @@ def address(summary, tmp_path_factory):
     return write_report(summary, tmp_path_factory.mktemp("report") / "report.html").as_uri()
 
 
+# Charts follow the width of the screen a moment later, if they are drawn already.
+CHART_FITS = """
+  const chart = document.getElementById("chart-auc_coverage"), drawn = chart && chart._fullLayout;
+  return !drawn || Math.abs(drawn.width - chart.clientWidth) <= 1;
+"""
+
+
 @pytest.fixture
 def page(browser, address):
     """The report on a wide screen at the coverage in use; opened again only if another page was open."""
     if browser.current_url != address:
         return opened(browser, address)
     resize(browser, 1440)
+    WebDriverWait(browser, 20).until(lambda page: page.execute_script(CHART_FITS))
     browser.execute_script('window.scrollTo(0, 0); document.getElementById("reset").click()')
     return browser
 
@@ -358,6 +367,7 @@ def test_without_a_script_the_numbers_are_there(browser, address, summary):
         body = plain(browser.find_element(By.TAG_NAME, "body").text)
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+        browser.get("about:blank")  # the page without scripts has the address of the one with them
     assert "All numbers and tables below are for a coverage of 85 %" in body
     assert plain(summary["sentence"]) in body
     assert f"{summary['coverages'][0]['selective_auc']:.4f}" in body
