@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from aucross.core import Decisions, ScoredRows
     from aucross.deploy import CoverageMonitor, DecisionLog, load, save
-    from aucross.estimators import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross, SelectiveClassifier
+    from aucross.estimators import (
+        AUCGate,
+        AUCross,
+        HashedFolds,
+        PlugIn,
+        PlugInAUC,
+        ScoreColumn,
+        SCross,
+        SelectiveClassifier,
+    )
     from aucross.evaluation import (
         compare_selective,
         evaluate_groups,
@@ -28,6 +37,7 @@ __all__ = [
     "CoverageMonitor",
     "DecisionLog",
     "Decisions",
+    "HashedFolds",
     "PlugIn",
     "PlugInAUC",
     "SCross",
@@ -49,7 +59,10 @@ _PARTS = ("core", "datasets", "deploy", "estimators", "evaluation", "report")
 _NAMES = {
     "core": ("Decisions", "ScoredRows"),
     "deploy": ("CoverageMonitor", "DecisionLog", "load", "save"),
-    "estimators": ("AUCGate", "AUCross", "PlugIn", "PlugInAUC", "SCross", "ScoreColumn", "SelectiveClassifier"),
+    "estimators": (
+        *("AUCGate", "AUCross", "HashedFolds", "PlugIn", "PlugInAUC", "SCross", "ScoreColumn"),
+        "SelectiveClassifier",
+    ),
     "evaluation": (
         *("compare_selective", "evaluate_groups", "evaluate_selections", "evaluate_selective"),
         *("promise_selective", "selective_scorer"),

@@ -38,6 +38,8 @@ from aucross.core import (
     OptimalBands,
     PartialAUC,
     RankedScores,
+    RoundedBands,
+    ScoreRounding,
     ThresholdBands,
 )
 from aucross.core.cautious import CautiousBands
@@ -266,6 +268,7 @@ RULES = {
     "groups": GroupBands({("a", 1): OptimalBands(rank(0)), None: OptimalBands(rank(1))}),
     "promised": CautiousBands(OptimalBands(rank(0)), 200, 0.9),
     "nested": NestedBands(rank(0), 0.8),
+    "rounded": RoundedBands(OptimalBands(rank(0)), ScoreRounding(20)),
 }
 
 

@@ -12,6 +12,7 @@ from aucross.core.influence import InfluenceBands
 from aucross.core.nested import NestedBands, NestedInfluence
 from aucross.core.ranking import RankedScores
 from aucross.core.ranking_targets import KolmogorovSmirnov, PartialAUC
+from aucross.core.rounding import RoundedBands, ScoreRounding
 from aucross.core.rules import (
     CenteredBands,
     OptimalBands,
@@ -44,7 +45,9 @@ __all__ = [
     "RankedRule",
     "RankedScores",
     "RejectionBand",
+    "RoundedBands",
     "RuleInput",
+    "ScoreRounding",
     "ScoredRows",
     "Target",
     "TargetBands",

@@ -6,6 +6,7 @@ from aucross.estimators.confidence import PlugIn, SCross
 from aucross.estimators.coverage_for import CoverageForAUC
 from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.gate import AUCGate
+from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.reach import ExpectedCoverage
 from aucross.estimators.review import ReviewQueue
@@ -17,6 +18,7 @@ __all__ = [
     "CoverageForAUC",
     "ExpectedCoverage",
     "FoldEnsemble",
+    "HashedFolds",
     "HeldOutScores",
     "PlugIn",
     "PlugInAUC",

@@ -35,6 +35,9 @@ _STEP, _FIRST, _SECOND = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF58476D1
 # Another odd constant, of a multiplicative generator (Steele and Vigna, 2022), for the choice between tied rows.
 _FOR_TIES = np.uint64(0xD1342543DE82EF95)
 
+# And one for choices by a seed, from a table of L'Ecuyer (1999).
+_FOR_SEEDS = np.uint64(2862933555777941757)
+
 
 def hash_rows(X: Table) -> Hashes:
     """Return 64 bits for each row.
@@ -72,6 +75,14 @@ def tie_breaker_of(X: Table) -> NDArray[np.float64]:
     that are made by the same bits.
     """
     return ((hash_rows(X) * _FOR_TIES) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def mixed_with(bits: Hashes, seed: int) -> Hashes:
+    """Other bits for each row, made from the given ones and a seed: what they decide has nothing to do with the rest.
+
+    The seed is mixed before it is added, as neighbouring numbers would otherwise only shift the bits.
+    """
+    return _mixed(bits * _FOR_SEEDS + _mixed(np.array([seed % 2**64], dtype=np.uint64) + _STEP))
 
 
 def _columns(X: Table) -> Iterator[tuple[int, Any]]:

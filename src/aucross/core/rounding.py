@@ -1,0 +1,164 @@
+"""Scores counted in few digits, and bands that nobody has to round for.
+
+Scores of many rows are counted after rounding, so that equal scores meet in one entry and the count stays small::
+
+    float64 score ──► float32 ──► its top 20 bits        sign, exponent and 11 binary digits of 23
+                      bits=32     bits=20
+
+Rounding keeps the order of scores, so the scores that round into a band are an interval of float64 numbers. The band is
+widened to this interval once, when it is placed. After that a score is compared as it is, in Python, SQL or any other
+system, and the answer is that of the rounded score::
+
+    rounded       ─────┤■■■■■■■■■■■■■├─────►  score
+    unrounded     ───┤■■■■■■■■■■■■■■■■■├───►  every score that rounds into the band, and no other
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf, nextafter
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core.band_rule import BandRule, WrappedRule
+from aucross.core.bands import RejectionBand
+from aucross.core.ranking import FloatArray
+from aucross.core.scored_rows import RuleInput
+
+_EXACT, _SHORT = 32, 20
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True)
+class ScoreRounding:
+    """How scores are rounded before they are counted.
+
+    Parameters
+    ----------
+    bits : {32, 20}, default=32
+        32 rounds to the nearest float32. 20 keeps the top 20 bits of that float32, its sign, exponent and 11 of 23
+        binary digits, and cuts the others off: no more than about a million different scores exist, of which 65
+        thousand lie between 2**-32 and 1.
+
+    Notes
+    -----
+    Finite scores beyond the range of float32 count as its largest, and -0 counts as 0.
+
+    Examples
+    --------
+    >>> from aucross.core import RejectionBand, ScoreRounding
+    >>> rounding = ScoreRounding(20)
+    >>> rounding.round([0.1, 0.10001, 0.2])
+    array([0.09997559, 0.09997559, 0.19995117])
+    >>> band = rounding.widen(RejectionBand(*rounding.round([0.1, 0.1])))
+    >>> band.rejects([0.0999, 0.1, 0.10001, 0.1001])
+    array([False,  True,  True, False])
+    """
+
+    bits: int = _EXACT
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bits, bool) or self.bits not in (_EXACT, _SHORT):
+            raise ValueError(f"bits must be 32 or 20, got {self.bits!r}; 32 counts distinct float32 scores")
+
+    def round(self, scores: ArrayLike) -> FloatArray:
+        """Round scores.
+
+        Parameters
+        ----------
+        scores : array-like
+            Scores of any kind of float. NaN and infinite ones stay as they are.
+
+        Returns
+        -------
+        ndarray of the same shape, float64
+            In the order of the scores; rounded scores stay as they are.
+        """
+        values = np.asarray(scores, dtype=np.float64)
+        nearest = np.where(np.isfinite(values), values.clip(-_LARGEST, _LARGEST), values).astype(np.float32)
+        if self.bits == _SHORT:
+            # Cut off, NaN could become infinite.
+            pattern = nearest.view(np.uint32) & np.uint32(0xFFFFF000)
+            nearest = np.where(np.isnan(nearest), nearest, pattern.view(np.float32))
+        return nearest.astype(np.float64) + 0.0  # -0 becomes 0
+
+    def widen(self, band: RejectionBand) -> RejectionBand:
+        """Return the band of all unrounded scores that round into `band`.
+
+        Parameters
+        ----------
+        band : RejectionBand
+            Band of rounded scores.
+
+        Returns
+        -------
+        RejectionBand
+            Its ends are the smallest and the largest float64 that round into the band. Infinite ends stay, so the empty
+            band does; a band that no score rounds into becomes empty.
+        """
+        lower = self._smallest_at_least(band.lower) if np.isfinite(band.lower) else band.lower
+        # Below the smallest that rounds above the end lies the largest that does not.
+        upper = nextafter(self._smallest_above(band.upper), -inf) if np.isfinite(band.upper) else band.upper
+        return RejectionBand(lower, upper) if lower <= upper else RejectionBand()
+
+    def _smallest_at_least(self, end: float) -> float:
+        return self._first(lambda score: bool(self.round(score) >= end))
+
+    def _smallest_above(self, end: float) -> float:
+        return self._first(lambda score: bool(self.round(score) > end))
+
+    @staticmethod
+    def _first(holds: Callable[[float], bool]) -> float:
+        """The smallest float64 of which something holds that holds of all larger ones; inf holds always."""
+        low, high = _place_of(-inf), _place_of(inf)
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if holds(_float_at(middle)) else (middle + 1, high)
+        return _float_at(low)
+
+
+def _place_of(value: float) -> int:
+    """Number of a float64 in the order of all of them: 0 for 0, negative for negative ones."""
+    magnitude = int(np.float64(abs(value)).view(np.int64))
+    return -magnitude if value < 0 else magnitude
+
+
+def _float_at(place: int) -> float:
+    magnitude = float(np.int64(abs(place)).view(np.float64))
+    return -magnitude if place < 0 else magnitude
+
+
+@dataclass(frozen=True)
+class RoundedBands(WrappedRule):
+    """A rule that was placed on rounded scores, with bands for scores as they are.
+
+    Parameters
+    ----------
+    rule : BandRule
+        Rule placed on rounded scores, one column of them.
+    rounding : ScoreRounding
+        How they were rounded.
+    """
+
+    rounding: ScoreRounding
+
+    def coverage_to_ask(self, coverage: float) -> float:
+        """The coverage asked for."""
+        return coverage
+
+    def place(self, coverage: float) -> RejectionBand:
+        """Return the band of the rule within, widened to the scores that round into it."""
+        return self.rounding.widen(self.rule.band(coverage))
+
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
+        """Place the rule within on other rows, rounded in the same way."""
+        return RoundedBands(self.rule.placed_on(self._rounded(rows), label_shift=label_shift), self.rounding)
+
+    def probability_at(self, rows: RuleInput) -> FloatArray | None:
+        """Probability of being positive at the rounded score, as the rule within tells it."""
+        return self.rule.probability_at(self._rounded(rows))
+
+    def _rounded(self, rows: RuleInput) -> RuleInput:
+        return replace(rows, columns=self.rounding.round(rows.columns))
