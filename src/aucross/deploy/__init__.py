@@ -1,6 +1,7 @@
 """After the fit: storage of fitted classifiers and rules, the log of decisions, the watch over coverage."""
 
 from aucross.deploy.band_text import band_from_json, band_to_json, band_to_sql
+from aucross.deploy.decision_folder import DecisionFolder, PartCounts, write_decisions
 from aucross.deploy.drift_reports import AUCReport, CoverageReport
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.deploy.log import DecisionLog, read_decisions
@@ -15,9 +16,11 @@ __all__ = [
     "AUCReport",
     "CoverageMonitor",
     "CoverageReport",
+    "DecisionFolder",
     "DecisionLog",
     "FileHeader",
     "LogDamageWarning",
+    "PartCounts",
     "ScoreStability",
     "SequentialMeanTest",
     "band_from_json",
@@ -32,4 +35,5 @@ __all__ = [
     "rule_to_json",
     "rule_to_sql",
     "save",
+    "write_decisions",
 ]

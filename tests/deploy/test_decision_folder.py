@@ -1,0 +1,184 @@
+"""Decisions on a folder of Parquet files: the same as in memory, never of two models, finished by a second call."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import GradientBoostingClassifier
+
+from aucross import AUCross, PlugInAUC, save
+from aucross.deploy import DecisionFolder, write_decisions
+
+NAMES = ["age", "income", "debt", "years"]
+
+
+def model(**parameters):
+    # Trees give a row the same score in any batch; a matrix product may round it otherwise in another one.
+    return GradientBoostingClassifier(n_estimators=20, random_state=0, **parameters)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y = make_classification(2000, 4, flip_y=0.3, random_state=0)
+    return pd.DataFrame(X, columns=NAMES).assign(id=np.arange(2000), region=np.arange(2000) % 2, y=y)
+
+
+@pytest.fixture(scope="module")
+def clf(rows):
+    return PlugInAUC(model(), coverage=0.8, random_state=0).fit(rows[NAMES], rows["y"])
+
+
+@pytest.fixture
+def source(rows, tmp_path):
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    for number, part in enumerate(np.array_split(np.arange(2000), 3)):
+        rows.iloc[part].to_parquet(folder / f"{number}.parquet")
+    (folder / "_SUCCESS").touch()
+    return folder
+
+
+def decided(folder) -> pd.DataFrame:
+    return pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))], ignore_index=True)
+
+
+def test_decisions_equal_those_in_memory_and_keep_the_columns_asked_for(clf, rows, source, tmp_path):
+    parts = write_decisions(clf, source, tmp_path / "out", coverage=0.7, columns=["id"])
+    written, decisions = decided(tmp_path / "out"), clf.decide(rows[NAMES], 0.7)
+    assert written.columns.tolist() == ["id", "score", "prediction", "decision"]
+    assert written["id"].tolist() == rows["id"].tolist()
+    assert np.array_equal(written["score"], decisions.selection_score)
+    assert np.array_equal(written["prediction"], clf.predict(rows[NAMES]))
+    assert np.array_equal(written["decision"] == "automatic", decisions.selected)
+    assert sum(part.rows for part in parts) == 2000
+    assert sum(part.automatic for part in parts) == decisions.selected.sum()
+
+
+def test_bands_of_groups_read_the_column_of_the_groups(rows, source, tmp_path):
+    clf = PlugInAUC(model(), coverage=0.8, holdout_size=0.5, random_state=0)
+    clf.fit(rows[NAMES], rows["y"], band_groups=rows["region"])
+    write_decisions(clf, source, tmp_path / "out", band_groups="region")
+    selected = clf.select(rows[NAMES], band_groups=rows["region"])
+    assert np.array_equal(decided(tmp_path / "out")["decision"] == "automatic", selected)
+
+
+def test_a_second_call_writes_only_what_is_missing(clf, source, tmp_path):
+    whole = write_decisions(clf, source, tmp_path / "out")
+    files = {path: path.read_bytes() for path in (tmp_path / "out").glob("*.parquet")}
+    lost = tmp_path / "out" / "1.parquet"
+    lost.unlink()
+    written = []
+
+    def run(write_part, parts):
+        written.extend(parts)
+        return map(write_part, parts)
+
+    assert write_decisions(clf, source, tmp_path / "out", run=run) == whole
+    assert written == [1]
+    assert {path: path.read_bytes() for path in files} == files
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda rows, out: {"coverage": 0.5}, "at another coverage"),
+        (lambda rows, out: {"columns": ["id"]}, "with other columns"),
+        (lambda rows, out: rows[:10].to_parquet(out.parent / "rows" / "9.parquet"), "on other files"),
+        (lambda rows, out: rows[:10].to_parquet(out.parent / "rows" / "2.parquet"), "with other rows"),
+        (lambda rows, out: (out / "manifest.json").write_text("{}"), "is not a manifest"),
+        (lambda rows, out: (out / "manifest.json").unlink(), "it is not known which model decided there"),
+    ],
+)
+def test_what_differs_from_the_first_call_is_refused(clf, rows, source, tmp_path, change, sentence):
+    write_decisions(clf, source, tmp_path / "out")
+    further = change(rows, tmp_path / "out")
+    with pytest.raises(ValueError, match=sentence):
+        write_decisions(clf, source, tmp_path / "out", **(further if isinstance(further, dict) else {}))
+
+
+def test_two_models_or_two_rules_are_never_mixed(clf, rows, source, tmp_path):
+    write_decisions(clf, source, tmp_path / "out")
+    (tmp_path / "out" / "0.parquet").unlink()
+    other = PlugInAUC(model(learning_rate=0.2), coverage=0.8, random_state=0).fit(rows[NAMES], rows["y"])
+    with pytest.raises(ValueError, match="decisions of another model"):
+        write_decisions(other, source, tmp_path / "out")
+    with pytest.raises(ValueError, match="decisions by other bands"):
+        write_decisions(clf.recalibrate(rows[NAMES][:500]), source, tmp_path / "out")
+
+
+def test_rows_that_change_between_the_manifest_and_the_part_are_refused(clf, rows, source, tmp_path):
+    folder = DecisionFolder.open(clf, source, tmp_path / "out")
+    rows[:10].to_parquet(source / "1.parquet")
+    with pytest.raises(ValueError, match=r"1\.parquet had 667 rows when the folder was begun and gave 10"):
+        folder.write_part(clf, 1)
+    assert folder.missing == [0, 1, 2]
+    with pytest.raises(ValueError, match="lacks 3 of 3 parts"):
+        folder.counts()
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda clf, rows, out: write_decisions(clf, rows / "none", out), "must be a folder of Parquet files"),
+        (lambda clf, rows, out: write_decisions(clf, rows, rows), "must be another one than that of the rows"),
+        (lambda clf, rows, out: write_decisions(clf, rows, out, columns=["nobody"]), "'nobody', which 0.parquet lacks"),
+        (lambda clf, rows, out: write_decisions(clf, rows, out, columns=["score"]), "must not hold 'score'"),
+    ],
+)
+def test_calls_that_cannot_work_are_refused(clf, source, tmp_path, call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call(clf, source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_columns_of_the_fit_must_be_there(clf, rows, source, tmp_path):
+    rows.drop(columns="debt").to_parquet(source / "1.parquet")
+    with pytest.raises(ValueError, match=r"lack 1 of 4, such as 'debt'"):
+        write_decisions(clf, source, tmp_path / "out")
+    on_array = AUCross(model(), random_state=0).fit(rows[NAMES].to_numpy(), rows["y"])
+    with pytest.raises(ValueError, match="fit it on a frame"):
+        write_decisions(on_array, source, tmp_path / "new")
+
+
+KILLED = """
+import os, signal, sys
+from aucross import load
+from aucross.deploy import decision_folder
+clf, source, out = load(sys.argv[1]), sys.argv[2], sys.argv[3]
+folder = decision_folder.DecisionFolder.open(clf, source, out)
+folder.write_part(clf, 0)
+take = decision_folder.BATCH_ROWS
+decision_folder.BATCH_ROWS = 100
+decide, calls = type(clf).decide, []
+def killed(self, *args):
+    calls.append(1)
+    if len(calls) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return decide(self, *args)
+type(clf).decide = killed
+folder.write_part(clf, 1)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there is no SIGKILL here")
+def test_a_process_killed_in_the_middle_of_a_part_leaves_nothing_that_counts(clf, source, tmp_path):
+    save(clf, tmp_path / "clf.aucross")
+    undisturbed = write_decisions(clf, source, tmp_path / "whole")
+    arguments = [str(tmp_path / name) for name in ("clf.aucross", "rows", "out")]
+    killed = subprocess.run([sys.executable, "-c", KILLED, *arguments], check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert [path.name for path in (tmp_path / "out").glob("*.parquet")] == ["0.parquet"]
+    assert write_decisions(clf, source, tmp_path / "out") == undisturbed
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == ["0.parquet", "1.parquet", "2.parquet", "manifest.json"]  # and no hidden files of the killed one
+    for name in names[:3]:
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["rows"] == [667, 667, 666]
