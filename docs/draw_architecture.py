@@ -15,6 +15,7 @@ PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 # Where each part stands, in columns and rows, and what it is for.
 PLACES = {
     "cli": (1.5, 0, "options in, output out"),
+    "spark": (3, 0, "the same on Spark"),
     "report": (0, 1, "numbers as a page"),
     "deploy": (1.5, 1, "files, log, monitor, SQL"),
     "torch": (3, 1, "networks that select"),

@@ -28,14 +28,14 @@ ALLOWED = {
     "deploy": {"estimators", "core", "system"},
     "torch": {"estimators", "core", "system"},
     "dask": {"estimators", "core"},
-    "spark": {"estimators", "core"},
+    "spark": {"estimators", "core", "deploy", "evaluation", "system"},
     "report": {"evaluation", "system"},
 }
 # The public names and the command line stand above all parts.
 ABOVE = {"__init__", "__main__", "cli"}
 
 OPTIONAL = [
-    *("torch", "dask", "matplotlib", "jinja2", "pandas", "polars", "lightgbm", "xgboost"),
+    *("torch", "dask", "pyspark", "matplotlib", "jinja2", "pandas", "polars", "lightgbm", "xgboost"),
     *("pyarrow", "plotly", "typer", "tqdm"),  # rich is loaded by scikit-learn where it is installed
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -14,8 +15,9 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier
 
-from aucross import AUCross, PlugInAUC, save
+from aucross import AUCross, PlugInAUC, SCross, save
 from aucross.deploy import DecisionFolder, write_decisions
+from aucross.deploy.light_copy import light_copy
 
 NAMES = ["age", "income", "debt", "years"]
 
@@ -182,3 +184,17 @@ def test_a_process_killed_in_the_middle_of_a_part_leaves_nothing_that_counts(clf
     for name in names[:3]:
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["rows"] == [667, 667, 666]
+
+
+@pytest.mark.parametrize("coverage", [None, 0.6])
+@pytest.mark.parametrize("method", [AUCross, SCross])
+def test_a_light_copy_decides_as_the_classifier_and_keeps_no_training_rows(rows, method, coverage):
+    clf = method(model(), coverage=0.8, cv=3, correct_coverage=False, random_state=0)
+    clf.fit(rows[NAMES], rows["y"], band_groups=rows["region"])
+    light = light_copy(clf, coverage)
+    asked = {"band_groups": rows["region"]}
+    assert np.array_equal(light.select(rows[NAMES], **asked), clf.select(rows[NAMES], coverage, **asked))
+    assert len(light.held_out_.rows) == 0
+    assert len(pickle.dumps(light)) < len(pickle.dumps(clf)) / 2
+    with pytest.raises(ValueError, match="recalibrate the classifier that it is a copy of"):
+        light.recalibrate(rows[NAMES], **asked)

@@ -1,0 +1,66 @@
+"""A fitted classifier made light for the journey to workers: it decides at one coverage, and keeps no training rows."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from aucross.core.band_rule import BandRule, GroupBands
+from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.scored_rows import RuleInput
+
+
+@dataclass(frozen=True)
+class PlacedBand(BandRule):
+    """One band that was placed elsewhere, whatever coverage is asked for.
+
+    Parameters
+    ----------
+    placed : RejectionBand
+        The band.
+    """
+
+    placed: RejectionBand
+
+    def place(self, coverage: float) -> RejectionBand:  # noqa: ARG002
+        """Return the band."""
+        return self.placed
+
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:  # noqa: ARG002
+        """Refuse: the rows that placed the band are not here."""
+        raise ValueError("a light copy cannot be placed on other rows; recalibrate the classifier that it is a copy of")
+
+
+def light_copy(clf: Any, coverage: float | None = None) -> Any:
+    """Copy a fitted classifier for deciding at one coverage.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier.
+    coverage : float in (0, 1], optional
+        Coverage at which the copy decides; that of the classifier by default.
+
+    Returns
+    -------
+    SelectiveClassifier
+        ``decide`` and ``scored`` answer as those of `clf` do. The bands are placed here and now, so that no worker
+        searches them again. Held-out scores are left out: a million of them would travel with each copy.
+    """
+    light = copy(clf)
+    light.coverage = check_coverage(clf.coverage if coverage is None else coverage)
+    light.held_out_ = clf.held_out_.take(np.empty(0, dtype=np.intp))
+    light.band_rule_ = _placed(clf.band_rule_, light.coverage)
+    for name in ("fitted_band_rule_", "training_marks_"):
+        light.__dict__.pop(name, None)
+    return light
+
+
+def _placed(rule: BandRule, coverage: float) -> BandRule:
+    if isinstance(rule, GroupBands):
+        return GroupBands({group: _placed(part, coverage) for group, part in rule.rules.items()})
+    # On another axis the selection score itself takes the rule to compute.
+    return rule if rule.axis == "other" else PlacedBand(rule.band(coverage))
