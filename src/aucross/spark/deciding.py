@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.deploy.light_copy import light_copy
-from aucross.spark.features import Features, check_columns
+from aucross.spark.features import FeatureColumns, check_columns
 
 DECIDED = "_aucross_decided"
 
@@ -62,7 +62,7 @@ def spark_decide(
         raise ValueError(
             f"the frame must not have a column {taken[0]!r}, which decisions add; drop it, or pass another name for it"
         )
-    found = Features.of(df, _names_of_fit(clf) if features is None else features)
+    found = FeatureColumns.of(df, _names_of_fit(clf) if features is None else features)
     if band_groups is not None:
         check_columns(df, [band_groups], "band_groups")
     decided = _decided_by(clf, df, found, coverage, band_groups)
@@ -76,7 +76,9 @@ def spark_decide(
     )
 
 
-def _decided_by(clf: Any, df: DataFrame, features: Features, coverage: float | None, band_groups: str | None) -> Column:
+def _decided_by(
+    clf: Any, df: DataFrame, features: FeatureColumns, coverage: float | None, band_groups: str | None
+) -> Column:
     """A column with score, place of the predicted label from 1 on, and whether the row is selected."""
     light = df.sparkSession.sparkContext.broadcast(light_copy(clf, coverage))
     has_groups, is_binary = band_groups is not None, len(clf.classes_) == 2

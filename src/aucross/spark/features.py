@@ -24,7 +24,7 @@ from pyspark.sql.types import ArrayType, DecimalType
 
 
 @dataclass(frozen=True)
-class Features:
+class FeatureColumns:
     """Names of the columns that a model reads.
 
     Parameters
@@ -39,7 +39,7 @@ class Features:
     is_vector: bool = False
 
     @classmethod
-    def of(cls, df: DataFrame, names: str | Sequence[str], argument: str = "features") -> Features:
+    def of(cls, df: DataFrame, names: str | Sequence[str], argument: str = "features") -> FeatureColumns:
         """Find the columns in a frame."""
         wanted = (names,) if isinstance(names, str) else tuple(names)
         if not wanted:
