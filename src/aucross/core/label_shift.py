@@ -123,7 +123,11 @@ def _bounded(new: FloatArray, old: FloatArray) -> FloatArray:
 
 
 def estimate_label_shift(
-    fitted: RankedScores, scores: FloatArray, sample_weight: FloatArray | None = None
+    fitted: RankedScores,
+    scores: FloatArray,
+    sample_weight: FloatArray | None = None,
+    *,
+    n_counted: float | None = None,
 ) -> LabelShift:
     """Estimate the share of positives among unlabelled rows, with its error and with a look at its assumption.
 
@@ -135,6 +139,8 @@ def estimate_label_shift(
         Scores of the new rows.
     sample_weight : ndarray of shape (n,), optional
         Weights of the new rows.
+    n_counted : float, optional
+        Number of rows that the scores stand for, if each stands for all rows that have it.
 
     Returns
     -------
@@ -147,13 +153,15 @@ def estimate_label_shift(
     negative, positive = (both / old).T
     # The information that each row holds about the share of a mixture.
     slope = (positive - negative) / np.maximum(share * positive + (1 - share) * negative, np.finfo(float).tiny)
-    information = float(weight @ slope**2)
+    information = float(weight @ slope**2) * (1.0 if n_counted is None else n_counted / len(scores))
     margin = 1.96 / sqrt(information) if information > 0 else 1.0
-    misfit, chance = _misfit(fitted, scores, weight, share)
+    misfit, chance = _misfit(fitted, scores, weight, share, n_counted or effective_size(weight))
     return LabelShift(float(old[1]), share, max(share - margin, 0.0), min(share + margin, 1.0), misfit, chance)
 
 
-def _misfit(fitted: RankedScores, scores: FloatArray, weight: FloatArray, share: float) -> tuple[float, float]:
+def _misfit(
+    fitted: RankedScores, scores: FloatArray, weight: FloatArray, share: float, n_rows: float
+) -> tuple[float, float]:
     """Share of rows in other bins than a mixture of the classes puts them, and the chance of as large a misfit."""
     cuts = np.unique([fitted.score_at(fitted.total * part / _BINS) for part in range(1, _BINS)])
     bins = np.searchsorted(cuts, fitted.scores, side="left")
@@ -162,7 +170,7 @@ def _misfit(fitted: RankedScores, scores: FloatArray, weight: FloatArray, share:
     expected = (1 - share) * of_class[0] + share * of_class[1]
     found = np.bincount(np.searchsorted(cuts, scores, side="left"), weight, len(cuts) + 1) / weight.sum()
     # Both sides are samples; the shares of the classes take one degree of freedom.
-    size = 1.0 / (1.0 / effective_size(weight) + 1.0 / fitted.total)
+    size = 1.0 / (1.0 / n_rows + 1.0 / fitted.total)
     used = expected > 0
     statistic = size * float(((found - expected)[used] ** 2 / expected[used]).sum())
     freedom = float(max(int(used.sum()) - 2, 1))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.ranking import FloatArray, IndexArray, effective_size
 
 # Some rows of many: positions, or a slice, which copies nothing.
 Rows = IndexArray | slice
@@ -129,6 +129,16 @@ class ScoredRows:
     def sample_weight(self) -> FloatArray | None:
         """Weights of the rows, if they have any."""
         return self.rule_input.sample_weight
+
+    @property
+    def n_counted(self) -> float | None:
+        """Number of rows that were counted, if each of these stands for several; None for plain rows."""
+        return None
+
+    @property
+    def n_effective(self) -> float:
+        """Number of rows; with weights Kish's effective number."""
+        return len(self) if self.sample_weight is None else effective_size(self.sample_weight)
 
     @property
     def band_groups(self) -> NDArray[Any] | None:

@@ -110,13 +110,13 @@ def reference_from(
                 "reference must be given for a recalibrated classifier, because its bands were not placed on the "
                 "held-out rows of the fit; pass reference=X, the rows given to recalibrate"
             )
-        scored, weight, n_rows = clf.scored_held_out(), weight_of_rows(clf.held_out_), clf.held_out_.n_effective
+        scored, weight, n_rows = clf.scored_held_out(), clf.held_out_.weight_of_rows, clf.held_out_.n_effective
     else:
         scored, weight = clf.scored(rows, band_groups=band_groups), None
         n_rows = float(len(scored))
     decisions = clf.decide(scored, coverage)
     # A classifier fitted with weights keeps a share of weight; the stream is counted in rows, and so is the reference.
-    is_weighted = rows is None and has_weights(clf.held_out_)
+    is_weighted = rows is None and clf.held_out_.has_weights
     share = float(np.average(decisions.selected, weights=weight))
     low, high, level = share_limits(share if is_weighted else coverage, share, n_rows, tolerance, false_alarm)
     bins = {
@@ -139,24 +139,10 @@ def reference_from(
     )
 
 
-def weight_of_rows(held_out: HeldOutScores) -> FloatArray | None:
-    """Weights by which each row counts once, however often it was scored; None if each was scored once."""
-    times = np.bincount(held_out.rows)[held_out.rows]
-    return None if (times == 1).all() else 1.0 / times
-
-
-def has_weights(held_out: HeldOutScores) -> bool:
-    """Whether rows were given weights that differ."""
-    if held_out.sample_weight is None:
-        return False
-    own = held_out.sample_weight * np.bincount(held_out.rows)[held_out.rows]
-    return bool(np.ptp(own) > 1e-9 * own.max())
-
-
 def ranked_rows(held_out: HeldOutScores, selected: NDArray[np.bool_] | None = None) -> RankedScores:
     """Rank the held-out rows of two classes, all or the selected ones, each row counting once."""
     part = held_out if selected is None else held_out.take(np.flatnonzero(selected))
-    return RankedScores.from_labels(part.positive, part.scores, weight_of_rows(part))
+    return RankedScores.from_labels(part.positive, part.scores, part.weight_of_rows)
 
 
 def _selected_held_out(clf: SelectiveClassifier, coverage: float) -> RankedScores:

@@ -11,10 +11,13 @@ from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.reach import ExpectedCoverage
 from aucross.estimators.review import ReviewQueue
 from aucross.estimators.score_column import ScoreColumn
+from aucross.estimators.score_counts import CountedRows, CountedScores, ScoreCounts
 
 __all__ = [
     "AUCGate",
     "AUCross",
+    "CountedRows",
+    "CountedScores",
     "CoverageForAUC",
     "ExpectedCoverage",
     "FoldEnsemble",
@@ -25,5 +28,6 @@ __all__ = [
     "ReviewQueue",
     "SCross",
     "ScoreColumn",
+    "ScoreCounts",
     "SelectiveClassifier",
 ]

@@ -26,7 +26,7 @@ from aucross.core.capacity import check_capacity
 from aucross.core.decisions import Decisions
 from aucross.core.influence import PairwiseMetric
 from aucross.core.label_shift import LabelShift, estimate_label_shift
-from aucross.core.ranking import FloatArray, IndexArray, check_weights, effective_size
+from aucross.core.ranking import FloatArray, IndexArray, check_weights
 from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
 from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.coverage_for import (
@@ -484,7 +484,7 @@ class Deciding(ABC):
         recalibrated.fitted_band_rule_ = getattr(self, "fitted_band_rule_", self.band_rule_)
         recalibrated.band_rule_ = place_on_unlabelled(recalibrated.fitted_band_rule_, rows, label_shift=label_shift)
         recalibrated.label_shift_ = self._label_shift_of(rows) if label_shift else None
-        recalibrated.n_placing_rows_ = len(rows) if rows.sample_weight is None else effective_size(rows.sample_weight)
+        recalibrated.n_placing_rows_ = rows.n_effective
         warn_if_nothing_rejected(recalibrated.band_rule_, self.coverage)
         warn_if_out_of_reach(
             recalibrated.band_rule_,
@@ -498,7 +498,7 @@ class Deciding(ABC):
         """The share of positives among new rows of two classes; says so if the estimate should not be trusted."""
         if len(np.unique(self.held_out_.labels)) != 2 or len(self.classes_) > 2:
             return None
-        shift = estimate_label_shift(self.held_out_.ranked(), rows.score, rows.sample_weight)
+        shift = estimate_label_shift(self.held_out_.ranked(), rows.score, rows.sample_weight, n_counted=rows.n_counted)
         if not shift.is_plausible:
             warn_user(f"label_shift: {shift} Place the bands without label_shift, or on rows with labels")
         return shift

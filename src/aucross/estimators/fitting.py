@@ -13,16 +13,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from aucross.core.band_rule import BandRule
-from aucross.core.ranking import FloatArray
+from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.rounding import RoundedBands, ScoreRounding
 from aucross.estimators.band_groups import check_groups_held_out
 from aucross.estimators.fold_ensemble import FoldEnsemble, Judged
 from aucross.estimators.frames import refuse_columns_that_abort
-from aucross.estimators.held_out import HeldOutScores, HeldOutSource, ModelToFit, is_never_trained
+from aucross.estimators.held_out import CrossFitJudges, HeldOutScores, HeldOutSource, ModelToFit, is_never_trained
 from aucross.estimators.placing import (
     CorrectCoverage,
     Draws,
@@ -40,6 +42,7 @@ from aucross.estimators.progress import CallbackSupport, fit_progress, with_call
 from aucross.estimators.reach import warn_if_models_differ, warn_if_out_of_reach
 from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
+from aucross.estimators.score_counts import RoundingReader, ScoreCounts
 from aucross.estimators.splits import rows_scored, warn_if_uneven
 from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
 from aucross.estimators.training_marks import TrainingMarks
@@ -142,14 +145,94 @@ class Fitting(ABC, CallbackSupport):
         )
         response_method = resolve_response_method(self.estimator, self.response_method)
         fitted = self._fit(training, response_method, check_random_state(self.random_state))
+        if not fitted.judges:  # fold models that judge new rows may differ: held-out rows were spread over them too
+            held_out = fitted.held_out
+            warn_if_models_differ(fitted.rule, self.coverage, held_out.read_by(fitted.reader), held_out.folds)
+        marks = TrainingMarks.of(X, fitted.held_out.fingerprint)
+        return self._put_in_place(fitted, training.classes, response_method, marks)
+
+    def fit_on_counts(self, model: Any, counts: ScoreCounts, *, classes: Column) -> Any:
+        """Place the bands on counts of held-out scores, for a model that is trained already.
+
+        For data that lie elsewhere: an engine trains, scores and counts, and this classifier needs none of the rows.
+
+        Parameters
+        ----------
+        model : classifier
+            The fitted model that will answer.
+        counts : ScoreCounts
+            Held-out scores of two classes, by models that did not train on their rows; see :meth:`counts_of`.
+        classes : array-like of shape (2,)
+            The labels in sorted order; the second is positive.
+
+        Returns
+        -------
+        self
+            The fitted classifier, as :meth:`fit` leaves it.
+        """
+        self._check_parameters()
+        self._check_counts_will_do()
+        labels = np.asarray(classes)
+        if labels.shape != (2,):
+            raise ValueError(f"classes must be two labels, got {labels.tolist()}; more classes are fitted in memory")
+        response_method, held_out = resolve_response_method(model, self.response_method), counts.held_out()
+        reader = self._reader(held_out, labels, [ModelToFit(model, _no_rows(labels), response_method)])
+        rule = rule_in_force(
+            PlacingRows(held_out, held_out.read_by(reader), reader),
+            counts.halves(),
+            lambda placing: RoundedBands(self._place(placing), counts.rounding),
+            self.coverage_confidence,
+        )
+        return self._put_in_place(Fitted([model], held_out, reader, rule, [], {}), labels, response_method, None)
+
+    def counts_of(
+        self, held_out: HeldOutScores, rounding: ScoreRounding, *, response_method: str, half: IndexArray | None = None
+    ) -> ScoreCounts:
+        """Count the held-out scores of some rows, for :meth:`fit_on_counts`.
+
+        Parameters
+        ----------
+        held_out : HeldOutScores
+            Rows of two classes, those of one partition for instance.
+        rounding : ScoreRounding
+            How to round scores.
+        response_method : str
+            The method of the model that gave them.
+        half : ndarray of shape (n,), optional
+            Half of each row by :meth:`HashedFolds.half_of`, where :attr:`blends_halves` says that it is used.
+
+        Returns
+        -------
+        ScoreCounts
+            Counts of different rows add up: :meth:`ScoreCounts.merge`.
+        """
+        classes = np.arange(2)
+        reader = self._reader(held_out, classes, [ModelToFit(self.estimator, _no_rows(classes), response_method)])
+        return ScoreCounts.of(held_out, cast("RoundingReader", reader), rounding, half)
+
+    @property
+    def blends_halves(self) -> bool:
+        """Whether the rule for two classes blends the rows with two halves of them."""
+        return self._wants_halves(_no_rows(np.arange(2)))
+
+    def _check_counts_will_do(self) -> None:
+        """Refuse what takes more than the scores of rows that are counted: other models, or the rows themselves."""
+        if getattr(self, "ties", "whole") == "split":
+            raise ValueError('ties must be "whole" where scores are counted, got "split", which needs the rows')
+        if isinstance(self._source(), CrossFitJudges):
+            raise ValueError(
+                "ensemble must be False and coverage_confidence None where scores are counted, because fold models "
+                "would have to judge new rows; use a hold-out method for a promise with confidence"
+            )
+
+    def _put_in_place(self, fitted: Fitted, classes: Labels, response_method: str, marks: TrainingMarks | None) -> Any:
+        """Say what is doubtful about a fit, then put its results on the classifier."""
         held_out = fitted.held_out
         warn_if_constant(held_out.responses, "held-out", ties_are_split=held_out.tie_breaker is not None)
         warn_if_nothing_rejected(fitted.rule, self.coverage)
         warn_if_out_of_reach(
             fitted.rule, self.coverage, held_out.n_effective, ties_are_split=held_out.tie_breaker is not None
         )
-        if not fitted.judges:  # fold models that judge new rows may differ: held-out rows were spread over them too
-            warn_if_models_differ(fitted.rule, self.coverage, held_out.read_by(fitted.reader), held_out.folds)
         others = ("fitted_band_rule_", "judges_")
         earlier = {name: value for name, value in self.__dict__.items() if name not in others}
         # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
@@ -160,11 +243,11 @@ class Fitting(ABC, CallbackSupport):
             "held_out_": held_out,
             "reader_": fitted.reader,
             "band_rule_": fitted.rule,
-            "classes_": training.classes,
+            "classes_": classes,
             "response_method_": response_method,
             "n_placing_rows_": held_out.n_effective,
             **({"judges_": fitted.judges} if fitted.judges else {}),
-            "training_marks_": TrainingMarks.of(X, held_out.fingerprint),
+            "training_marks_": marks,
             **fitted.attributes,
         }
         return self
@@ -208,7 +291,7 @@ class Fitting(ABC, CallbackSupport):
         models = self._models(training, response_method, rng)
         if not all(is_never_trained(model.estimator) for model in models):
             warn_if_uneven(splits, len(training.y))
-        halves = draw_halves(training, scored, rng) if self._wants_halves(training) else []
+        halves = draw_halves(training, scored, getattr(self, "cv", None), rng) if self._wants_halves(training) else []
         fewer = draw_fewer_splits(training, self.estimator, getattr(self, "cv", None), self._correction(), rng)
         path = draw_path_splits(training, splits[0], rng) if self._wants_path(training) else []
         return Draws(splits, halves, fewer, path), models
@@ -222,3 +305,8 @@ class Fitting(ABC, CallbackSupport):
 
     def _check_training_rows(self, X: Table, y: Column, **others: Any) -> TrainingRows:
         return check_training_rows(self, X, y, **others)
+
+
+def _no_rows(classes: Labels) -> TrainingRows:
+    """Stands for rows that lie elsewhere."""
+    return TrainingRows(np.empty((0, 0)), classes[:0], classes)

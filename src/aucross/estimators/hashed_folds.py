@@ -20,6 +20,9 @@ from aucross.estimators.row_hash import Hashes, hash_rows, mixed_with
 from aucross.estimators.splits import Split
 from aucross.estimators.types import Column, Table
 
+# Added to the seed of the folds, far from any that somebody passes.
+_FOR_HALVES = 2**63
+
 
 @dataclass(frozen=True)
 class HashedFolds:
@@ -86,6 +89,23 @@ class HashedFolds:
         """
         bits = mixed_with(self._bits(X, groups), self.seed)
         return (bits % np.uint64(self.n_splits)).astype(np.intp)
+
+    def half_of(self, X: Table, y: Column = None, groups: Column = None) -> IndexArray:  # noqa: ARG002
+        """Say in which of two halves each row is, for methods that blend the rows with two halves of them.
+
+        Parameters
+        ----------
+        X, y, groups
+            As for :meth:`fold_of`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            0 or 1, which has nothing to do with the fold.
+        """
+        # Folds use the low bits of what this seed gives; the halves take another seed.
+        bits = mixed_with(self._bits(X, groups), self.seed + _FOR_HALVES)
+        return (bits >> np.uint64(63)).astype(np.intp)
 
     def split(self, X: Table, y: Column = None, groups: Column = None) -> Iterator[Split]:
         """Yield the rows to train on and those to score, for each fold.

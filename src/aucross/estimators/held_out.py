@@ -138,8 +138,32 @@ class HeldOutScores:
         """The same with weights that add up to the number of rows."""
         if self.sample_weight is None:
             return self
-        n_rows = len(np.unique(self.rows[self.sample_weight > 0]))
+        n_rows = self.take(np.flatnonzero(self.sample_weight > 0)).n_rows
         return replace(self, sample_weight=self.sample_weight * (n_rows / self.sample_weight.sum()))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows; several scores of one row are one row."""
+        return len(np.unique(self.rows))
+
+    @property
+    def rows_each(self) -> FloatArray:
+        """Number of rows that each score stands for."""
+        return np.ones(len(self.rows))
+
+    @property
+    def weight_of_rows(self) -> FloatArray | None:
+        """Weights by which each row counts once, however often it was scored; None if each was scored once."""
+        times = np.bincount(self.rows)[self.rows]
+        return None if (times == 1).all() else 1.0 / times
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether rows were given weights that differ."""
+        if self.sample_weight is None:
+            return False
+        own = self.sample_weight * np.bincount(self.rows)[self.rows]
+        return bool(np.ptp(own) > 1e-9 * own.max())
 
     @property
     def n_effective(self) -> float:

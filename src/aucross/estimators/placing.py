@@ -17,6 +17,7 @@ from aucross.core.nested import NestedBands
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import Rows, RuleInput
+from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import CrossFit, HeldOutScores, HeldOutSource, ModelToFit, is_never_trained
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
@@ -106,7 +107,8 @@ class PlacingRows:
         """The rows of one group, followed by all others with little weight if it borrows."""
         again, weight = self.fewer_folds, self.rows.sample_weight
         if borrows:
-            positions, weight = with_borrowed_rows(positions, len(self.rows), weight)
+            n_own = int(self.held_out.rows_each[positions].sum())
+            positions, weight = with_borrowed_rows(positions, len(self.rows), weight, n_own=n_own)
         held_out, rows = self.held_out.take(positions), ungrouped(self.rows, positions)
         return replace(
             self,
@@ -119,7 +121,7 @@ class PlacingRows:
 
 
 def with_borrowed_rows(
-    own: IndexArray, n_rows: int, sample_weight: FloatArray | None
+    own: IndexArray, n_rows: int, sample_weight: FloatArray | None, *, n_own: int | None = None
 ) -> tuple[IndexArray, FloatArray | None]:
     """Positions of a group's rows and then of all others, whose weight tops up that of the group.
 
@@ -129,11 +131,12 @@ def with_borrowed_rows(
     """
     others = np.setdiff1d(np.arange(n_rows), own)
     weight = np.ones(n_rows) if sample_weight is None else sample_weight
-    missing = OWN_BAND_ROWS - len(own)
+    n_own = len(own) if n_own is None else n_own
+    missing = OWN_BAND_ROWS - n_own
     if missing <= 0 or not len(others) or weight[others].sum() == 0:
         return own, None if sample_weight is None else sample_weight[own]
     # In units of the group's own weight, whatever its scale.
-    topped_up = weight[others] * (missing * weight[own].mean() / weight[others].sum())
+    topped_up = weight[others] * (missing * weight[own].sum() / n_own / weight[others].sum())
     return np.concatenate((own, others)), np.concatenate((weight[own], topped_up))
 
 
@@ -166,17 +169,26 @@ class Draws:
     path_splits: list[Split]
 
 
-def draw_halves(training: TrainingRows, rows: IndexArray, rng: Generator) -> list[Halves]:
-    """Two random halves of the held-out rows, or of those of each group in order of appearance."""
+def draw_halves(training: TrainingRows, rows: IndexArray, cv: Folds, rng: Generator) -> list[Halves]:
+    """Two random halves of the held-out rows, or of those of each group in order of appearance.
+
+    Folds by a hash come with halves by a hash, which are the same on every engine.
+    """
     labels = training.labels[rows]
+    half = cv.half_of(training.X, groups=training.groups)[rows] if isinstance(cv, HashedFolds) else None
     parts: dict[Any, Rows] = {None: slice(None)}
     if training.band_groups is not None:
         parts = {**positions_by_group(training.band_groups[rows])}
     halves: list[Halves] = []
     for group, positions in parts.items():
         with naming_group(group, len(labels[positions])):
-            halves.append(halves_of(labels[positions], rng))
+            halves.append(halves_of(labels[positions], rng) if half is None else as_halves(half[positions]))
     return halves
+
+
+def as_halves(half: IndexArray) -> Halves:
+    """Positions of the rows of each half, given the number of each row's half."""
+    return np.flatnonzero(half == 0), np.flatnonzero(half == 1)
 
 
 def best_auc_bands(placing: PlacingRows, coverage: float, *, nested: bool) -> OptimalBands | NestedBands:
@@ -186,17 +198,18 @@ def best_auc_bands(placing: PlacingRows, coverage: float, *, nested: bool) -> Op
     ties, and the lower coverage could select more.
     """
     smooth = placing.smooth_ranking()
-    if nested or _largest_tie(placing.rows, smooth) > LARGEST_TIE:
+    if nested or _largest_tie(placing, smooth) > LARGEST_TIE:
         return NestedBands(smooth, coverage)
     return OptimalBands(smooth)
 
 
-def _largest_tie(rows: RuleInput, ranked: RankedScores) -> float:
+def _largest_tie(placing: PlacingRows, ranked: RankedScores) -> float:
     """Share of the weight at the heaviest score that several rows have."""
-    if len(ranked) == len(rows):
+    rows, rows_each = placing.rows, placing.held_out.rows_each
+    if len(ranked) == rows_each.sum():
         return 0.0
-    _, entry, count = np.unique(rows.score, return_inverse=True, return_counts=True)
-    weight = np.bincount(entry, weights=rows.sample_weight)
+    _, entry = np.unique(rows.score, return_inverse=True)
+    count, weight = np.bincount(entry, weights=rows_each), np.bincount(entry, weights=rows.sample_weight)
     return float((weight * (count > 1)).max() / weight.sum())
 
 
@@ -220,7 +233,7 @@ def rule_in_force(
 
 def _check_group_size(placing: PlacingRows, positions: IndexArray) -> None:
     own = placing.held_out.take(positions)
-    if (n_rows := len(np.unique(own.rows))) < FEWEST_GROUP_ROWS:
+    if (n_rows := own.n_rows) < FEWEST_GROUP_ROWS:
         raise ValueError(f"a band of its own needs at least {FEWEST_GROUP_ROWS} held-out rows, got {n_rows}")
     if len(np.unique(own.labels)) < len(np.unique(placing.held_out.labels)):
         own.ranked_both_classes()
@@ -235,7 +248,7 @@ def _rule_for(placing: PlacingRows, place: Callable[[PlacingRows], BandRule], co
     if confidence is None:
         return rule
     # Repeated splits score a row several times, which is one row all the same.
-    n_rows = len(np.unique(placing.held_out.rows)) if rule.n_placing_rows is None else rule.n_placing_rows
+    n_rows = placing.held_out.n_rows if rule.n_placing_rows is None else rule.n_placing_rows
     return CautiousBands(rule, n_rows, confidence, tied=placing.rows.may_be_tied)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from aucross.core.influence import PairwiseMetric
 from aucross.core.ranking import FloatArray
+from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import confidence_of
 from aucross.estimators.probability import ProbabilityModel, as_evidence
 
@@ -34,6 +35,10 @@ class ScoreReader:
         """Return the score in one column."""
         return score[:, None], None
 
+    def rounded(self, score: FloatArray, rounding: ScoreRounding) -> FloatArray:
+        """Round scores so that what a rule reads of them is rounded."""
+        return rounding.round(score)
+
 
 @dataclass(frozen=True)
 class ConfidenceReader:
@@ -44,6 +49,17 @@ class ConfidenceReader:
     def read(self, score: FloatArray, second: FloatArray | None) -> Reading:  # noqa: ARG002
         """Return the confidence in one column."""
         return confidence_of(score, is_probability=self.is_probability)[:, None], None
+
+    def rounded(self, score: FloatArray, rounding: ScoreRounding) -> FloatArray:
+        """Round scores of two classes so that the confidence, which a rule reads of them, is rounded.
+
+        The confidence of a probability p is rounded and put back on the side of p, which loses no digit. A row whose
+        confidence rounds to 1/2 has no side left and counts as of the first class.
+        """
+        if not self.is_probability:
+            return rounding.round(score)  # the same on both sides of 0
+        confidence = rounding.round(confidence_of(score, is_probability=True))
+        return np.where(score > 0.5, confidence, 1.0 - confidence)
 
 
 @dataclass(frozen=True)

@@ -236,7 +236,7 @@ def likeliest_start(clf: Any, auc: float, n_rows: int) -> float:
         if min(ranked.total_positives, ranked.total_negatives) < _FEWEST_AT_START:
             distances.append(-np.inf)
             continue
-        error = ranked.auc_standard_error() * np.sqrt(len(scored) / n_rows)
+        error = ranked.auc_standard_error() * np.sqrt(held_out.n_rows / n_rows)
         distances.append((ranked.auc() - auc) / error if error > 0 else np.inf)
     best = np.flatnonzero(np.asarray(distances) >= np.nanmax(distances) - 0.1)
     return COVERAGES[int(best[-1])]

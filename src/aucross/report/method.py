@@ -7,8 +7,6 @@ import re
 import sys
 from typing import Any
 
-import numpy as np
-
 from aucross.report.rows import ReportRows
 
 # With fewer rows of a class an interval for the AUC is a rough guess.
@@ -53,8 +51,7 @@ def _repr(value: Any) -> str:
 
 def _held_out_rows(clf: Any) -> int | None:
     """Number of training rows that placed the bands; a row scored several times is one row."""
-    rows = getattr(getattr(clf, "held_out_", None), "rows", None)
-    return None if rows is None else len(np.unique(rows))
+    return getattr(getattr(clf, "held_out_", None), "n_rows", None)
 
 
 def _versions(clf: Any) -> dict[str, str]:

@@ -1,0 +1,359 @@
+"""Held-out scores of many rows as counts, which is all that placing a band needs.
+
+::
+
+    partition ──► held-out scores, rounded ──► ScoreCounts ─┐
+    partition ──► held-out scores, rounded ──► ScoreCounts ─┼─ merge ──► clf.fit_on_counts(model, counts)
+    partition ──► ...                                      ─┘
+
+A score that many rows have is one entry with their weight. Entries of partitions add up, in any order. So rows are
+counted where they lie, and nothing but counts and models travels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core.band_rule import positions_by_group
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.rounding import ScoreRounding
+from aucross.core.scored_rows import RuleInput, ScoredRows
+from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.placing import Halves, as_halves
+
+# Weights are added up over partitions, so none of them may be brought to another scale on its own.
+_LARGEST_WEIGHT = 1e30
+
+
+class RoundingReader(Protocol):
+    """A reader of two classes that can round what a rule reads."""
+
+    def rounded(self, score: FloatArray, rounding: ScoreRounding) -> FloatArray:
+        """Round scores so that what a rule reads of them is rounded."""
+
+
+class _Rankings(NamedTuple):
+    """Number of rows at each score; with weights their sum and the sum of their squares, too."""
+
+    rows: RankedScores
+    weight: RankedScores | None = None
+    squared_weight: RankedScores | None = None
+
+    @classmethod
+    def of(cls, positive: Any, score: FloatArray, weight: FloatArray | None) -> _Rankings:
+        if weight is None:
+            return cls(RankedScores.from_labels(positive, score))
+        powers = (np.ones(len(weight)), weight, weight**2)
+        return cls(*(RankedScores.from_labels(positive, score, power) for power in powers))
+
+    @classmethod
+    def merge(cls, parts: list[_Rankings]) -> _Rankings:
+        rows, *others = zip(*parts, strict=True)
+        merged = (None if rankings[0] is None else RankedScores.merge(rankings) for rankings in others)
+        return cls(RankedScores.merge(rows), *merged)
+
+
+@dataclass(frozen=True)
+class ScoreCounts:
+    """How many rows of each class have each held-out score, for each group and half.
+
+    Made by :meth:`of` for the rows of one partition, and put together by :meth:`merge`.
+
+    Attributes
+    ----------
+    rounding : ScoreRounding
+        How scores were rounded.
+    rankings : mapping of (group, half) to rankings
+        The counts; the group is None without groups, the half without halves.
+    answers_by_score : bool
+        Whether the model predicts the class of its highest score.
+    """
+
+    rounding: ScoreRounding
+    rankings: Mapping[tuple[Any, int | None], _Rankings] = field(default_factory=dict)
+    answers_by_score: bool = True
+
+    @classmethod
+    def of(
+        cls, held_out: HeldOutScores, reader: RoundingReader, rounding: ScoreRounding, half: IndexArray | None = None
+    ) -> ScoreCounts:
+        """Count the held-out scores of some rows of two classes.
+
+        Parameters
+        ----------
+        held_out : HeldOutScores
+            The rows, with weights and groups if there are any.
+        reader : Reader
+            What the rule will read of them.
+        rounding : ScoreRounding
+            How to round.
+        half : ndarray of shape (n,), optional
+            0 or 1 for each row, for methods that blend the rows with two halves of them.
+
+        Returns
+        -------
+        ScoreCounts
+        """
+        if held_out.sample_weight is not None:
+            _check_scale(held_out.sample_weight)
+            used = np.flatnonzero(held_out.sample_weight)
+            held_out, half = held_out.take(used), None if half is None else half[used]
+        score = reader.rounded(held_out.responses, rounding)
+        rankings = {}
+        for key, rows in _parts(held_out.band_groups, half, len(score)):
+            weight = None if held_out.sample_weight is None else held_out.sample_weight[rows]
+            rankings[key] = _Rankings.of(held_out.positive[rows], score[rows], weight)
+        return cls(rounding, rankings, held_out.answers_by_score)
+
+    @classmethod
+    def merge(cls, counts: Iterable[ScoreCounts]) -> ScoreCounts:
+        """Add up the counts of different rows.
+
+        Parameters
+        ----------
+        counts : iterable of ScoreCounts
+            Counts of partitions; at least one.
+
+        Returns
+        -------
+        ScoreCounts
+        """
+        parts = list(counts)
+        if len({part.rounding for part in parts}) != 1:
+            raise ValueError("counts must be of scores that were rounded in one way, got none or several; count anew")
+        together: dict[Any, list[_Rankings]] = {}
+        for part in parts:
+            for key, rankings in part.rankings.items():
+                together.setdefault(key, []).append(rankings)
+        merged = {key: _Rankings.merge(rankings) for key, rankings in together.items()}
+        return cls(parts[0].rounding, merged, all(part.answers_by_score for part in parts))
+
+    def held_out(self) -> CountedScores:
+        """Return the scores as held-out scores, an entry for each distinct one of each class, group and half."""
+        entries = [_entries(rankings) for _, rankings in self._in_order()]
+        if not entries:
+            raise ValueError("counts must hold rows to place a band on, got none; pass rows with weight above 0")
+        labels, responses, rows_each, weight, squared_weight = (
+            np.concatenate(column) for column in zip(*entries, strict=True)
+        )
+        groups = [group for group, _ in self._keys()]
+        sizes = [len(part[0]) for part in entries]
+        is_weighted = any(rankings.weight is not None for rankings in self.rankings.values())
+        return CountedScores(
+            np.arange(len(labels)),
+            labels.astype(np.intp),
+            responses,
+            weight,
+            band_groups=None if set(groups) == {None} else _repeated(groups, sizes),
+            answers_by_score=self.answers_by_score,
+            counts=rows_each,
+            squared_weight=squared_weight if is_weighted else None,
+        )
+
+    def halves(self) -> list[Halves]:
+        """Positions, among the held-out scores of each group, of its two halves; none without halves."""
+        if any(half is None for _, half in self.rankings):
+            return []
+        sizes: dict[Any, list[IndexArray]] = {}
+        for (group, half), rankings in self._in_order():
+            sizes.setdefault(group, []).append(np.full(len(_entries(rankings)[0]), half))
+        return [as_halves(np.concatenate(parts)) for parts in sizes.values()]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that were counted."""
+        return int(sum(rankings.rows.total for rankings in self.rankings.values()))
+
+    def _keys(self) -> list[tuple[Any, int | None]]:
+        """Groups as they came, the halves of each side by side."""
+        groups = list(dict.fromkeys(group for group, _ in self.rankings))
+        return sorted(self.rankings, key=lambda key: (groups.index(key[0]), key[1] or 0))
+
+    def _in_order(self) -> list[tuple[tuple[Any, int | None], _Rankings]]:
+        return [(key, self.rankings[key]) for key in self._keys()]
+
+
+@dataclass(frozen=True)
+class CountedScores(HeldOutScores):
+    """Held-out scores of which each stands for all rows that have it.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n,)
+        Number of rows at each score.
+    squared_weight : ndarray of shape (n,) or None
+        Sum of the squared weights of these rows; None if rows have no weights.
+    """
+
+    counts: FloatArray = field(default_factory=lambda: np.empty(0))
+    squared_weight: FloatArray | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """A name of the scores and of their weights: another one for other models or other rows."""
+        assert self.sample_weight is not None
+        return HeldOutScores(self.rows, self.labels, self.responses, second=self.sample_weight).fingerprint
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.counts.sum())
+
+    @property
+    def rows_each(self) -> FloatArray:
+        """Number of rows that each score stands for."""
+        return self.counts
+
+    @property
+    def weight_of_rows(self) -> FloatArray:
+        """Weights by which each row counts once."""
+        return self.counts
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether rows were given weights that differ."""
+        return self.squared_weight is not None and self.n_effective < self.n_rows * (1 - 1e-9)
+
+    @property
+    def n_effective(self) -> float:
+        """Kish's effective number of rows."""
+        assert self.sample_weight is not None
+        return float(self.sample_weight.sum() ** 2 / self._squares.sum())
+
+    def of_effective_size(self) -> HeldOutScores:
+        """The same with weights that add up, in each class, to Kish's effective number of rows."""
+        assert self.sample_weight is not None
+        weight = self.sample_weight.copy()
+        for label in np.unique(self.labels):
+            of_class = self.labels == label
+            weight[of_class] *= weight[of_class].sum() / self._squares[of_class].sum()
+        return replace(self, sample_weight=weight)
+
+    @property
+    def _squares(self) -> FloatArray:
+        return self.counts if self.squared_weight is None else self.squared_weight
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows(ScoredRows):
+    """Scored rows of which each stands for all rows that have its score.
+
+    Attributes
+    ----------
+    effective_rows : float
+        Number of rows that were counted; with weights Kish's effective number.
+    """
+
+    effective_rows: float = 0.0
+    squared_weights: float = 0.0  # their sum
+
+    @property
+    def n_effective(self) -> float:
+        """Number of rows; with weights Kish's effective number."""
+        return self.effective_rows
+
+    @property
+    def n_counted(self) -> float:
+        """The same."""
+        return self.effective_rows
+
+    @classmethod
+    def of(cls, scored: ScoredRows, reader: RoundingReader, rounding: ScoreRounding) -> CountedRows:
+        """Count scored rows of two classes, without their labels.
+
+        Parameters
+        ----------
+        scored : ScoredRows
+            The rows of one partition.
+        reader : Reader
+            What the rule reads of them.
+        rounding : ScoreRounding
+            How to round.
+
+        Returns
+        -------
+        CountedRows
+            One row for each distinct score and group.
+        """
+        weight = np.ones(len(scored)) if scored.sample_weight is None else scored.sample_weight
+        score = reader.rounded(scored.score, rounding)
+        rows = replace(scored.rule_input, columns=reader.read(score, None)[0], sample_weight=weight)  # type: ignore[attr-defined]
+        return cls._together(replace(scored, score=score, rule_input=rows), float(weight @ weight))
+
+    @classmethod
+    def merge(cls, parts: Iterable[CountedRows]) -> CountedRows:
+        """Add up the counts of different rows."""
+        together = list(parts)
+        return cls._together(ScoredRows.concatenate(together), sum(part.squared_weights for part in together))
+
+    @classmethod
+    def _together(cls, rows: ScoredRows, squares: float) -> CountedRows:
+        assert rows.sample_weight is not None
+        first, sums = [], []
+        for _, positions in _parts(rows.band_groups, None, len(rows)):
+            _, starts, entry = np.unique(rows.score[positions], return_index=True, return_inverse=True)
+            first.append(np.arange(len(rows))[positions][starts])
+            sums.append(np.bincount(entry, weights=rows.sample_weight[positions], minlength=len(starts)))
+        taken = rows.take(np.concatenate(first) if first else np.empty(0, dtype=np.intp))
+        weight = np.concatenate([np.empty(0), *sums])
+        rule_input: RuleInput = replace(taken.rule_input, sample_weight=weight)
+        effective = float(weight.sum() ** 2 / squares) if squares > 0 else 0.0
+        return cls(
+            *(taken.score, taken.predicted, taken.classes, taken.is_probability, rule_input, taken.scored_by),
+            effective_rows=effective,
+            squared_weights=squares,
+        )
+
+
+def _check_scale(weight: ArrayLike) -> None:
+    weight = np.asarray(weight)
+    largest = weight.max(initial=0.0)
+    if (
+        not np.isfinite(weight).all()
+        or (weight < 0).any()
+        or not (largest == 0 or 1 / _LARGEST_WEIGHT <= largest <= _LARGEST_WEIGHT)
+    ):
+        raise ValueError(
+            "sample_weight must be finite, not negative and of a size between 1e-30 and 1e30, because weights of "
+            f"partitions are added up, got {weight.min():g} to {largest:g}; divide all weights by one number"
+        )
+
+
+def _parts(groups: Any, half: IndexArray | None, n_rows: int) -> Iterable[tuple[tuple[Any, int | None], Any]]:
+    """The rows of each group and half, with the two as a key."""
+    by_group = {None: np.arange(n_rows)} if groups is None else positions_by_group(groups)
+    for group, positions in by_group.items():
+        if half is None:
+            yield (group, None), positions
+            continue
+        for number in (0, 1):
+            if len(chosen := positions[half[positions] == number]):
+                yield (group, number), chosen
+
+
+def _entries(rankings: _Rankings) -> tuple[Any, ...]:
+    """Label, score, number of rows, weight and squared weight of each entry, positives first."""
+    rows, weight, squared = (part or rankings.rows for part in rankings)
+    columns = [
+        (
+            np.full(int(used.sum()), label),
+            rows.scores[used],
+            *(getattr(part, of_class)[used] for part in (rows, weight, squared)),
+        )
+        for label, of_class in ((1, "positives"), (0, "negatives"))
+        for used in [getattr(rows, of_class) > 0]
+    ]
+    return tuple(np.concatenate(column) for column in zip(*columns, strict=True))
+
+
+def _repeated(groups: list[Any], sizes: list[int]) -> Any:
+    labels = np.empty(sum(sizes), dtype=object)
+    ends = np.cumsum([0, *sizes])
+    for group, start, stop in zip(groups, ends, ends[1:], strict=False):
+        labels[start:stop] = group
+    return labels
