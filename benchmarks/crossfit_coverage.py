@@ -39,6 +39,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 from lightgbm import LGBMClassifier
 from scipy.stats import rankdata
 from sklearn.base import clone
@@ -63,15 +64,16 @@ from benchmarks.paper_data import FOLDER
 RESULTS = Path(os.environ.get("CROSSFIT_RESULTS", Path(__file__).parent / "results" / "crossfit_coverage.csv"))
 SCORES = Path(os.environ.get("AUCROSS_SCORES", Path(tempfile.gettempdir()) / "aucross_scores"))
 COVERAGES = (0.95, 0.90, 0.80, 0.70)
-SIZES = {1_000: 10, 4_000: 10, 500: 10, 16_000: 3, 64_000: 1}  # training rows: splits
-SPLITS = range(10)
-N_SETS = 16  # of a drawn order
+N_SPLITS = 10
+N_SETS = 10  # of a drawn order; others have one split of 1,000 and 4,000 rows
+# The largest sizes have fewer splits and sets: training rows, the first split, the one after the last, sets.
+LARGE = ((16_000, 0, 2, 6), (64_000, 2, 3, 3), (300_000, 3, 4, 3))
 MOST_TEST_ROWS = 8_000
-SYNTHETIC, FRESH_ROWS, DATA_SETS = "synthetic", 40_000, 200
+SYNTHETIC, FRESH_ROWS, DATA_SETS = "synthetic", 100_000, 200
 FEWEST_TEST_ROWS = 400
 PARTITIONS = ((5, 1), (4, 2), (2, 4))  # folds, and how often
 FEWER_PARTITIONS = ((5, 1), (2, 1))
-MOST_ROWS_OF_EIGHT = 1_000  # training rows up to which the candidates with eight models are tried
+MOST_ROWS_OF_EIGHT, SPLITS_OF_EIGHT = 1_000, 2  # up to which the candidates with eight models are tried
 
 NOT_FEATURES = {
     "acs_ma_employment": ["id", "year", "predicted_probability"],
@@ -128,6 +130,7 @@ class Scores(NamedTuple):
     out_of_fold: dict[int, np.ndarray]  # by number of folds: training rows x partitions
     test: dict[int, np.ndarray]  # by number of folds: test rows x partitions x folds
     chosen: dict[int, np.ndarray]  # the fold that a hash chooses: test rows x partitions
+    bags: dict[str, np.ndarray]  # of a forest: out-of-bag scores
 
 
 # ---- data ----
@@ -167,15 +170,23 @@ def rows_of(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cells() -> Iterator[Cell]:
-    """Small and quick ones first and the promise between them, so that a run that is cut off is balanced."""
+    """Split by split, with the promise between them, so that a run that is cut off is balanced."""
     sets, seeds = data_sets(), iter(range(DATA_SETS))
-    for split in SPLITS:
-        for sizes in ((1_000, 4_000), (500, 16_000), (64_000,)):
-            for data in sets[:N_SETS]:
-                wanted = [n_rows for n_rows in sizes if split < SIZES[n_rows]]
-                yield from (Cell(data, n_rows, family, split) for n_rows in wanted for family in FAMILIES)
-                for seed in islice(seeds, 3):
-                    yield from (Cell(SYNTHETIC, 4_000, family, seed) for family in ("LightGBM", "MLP"))
+    for split in range(N_SPLITS):
+        for data in sets[:N_SETS]:
+            yield from (Cell(data, n_rows, family, split) for n_rows in (1_000, 4_000, 500) for family in FAMILIES)
+            for seed in islice(seeds, 2):
+                yield from (Cell(SYNTHETIC, 4_000, family, seed) for family in FAMILIES)
+        for n_rows, first, end, n_sets in LARGE:
+            if first <= split < end:
+                large = islice((data for data in sets if n_rows_of(data) >= n_rows + FEWEST_TEST_ROWS), n_sets)
+                yield from (Cell(data, n_rows, family, split) for data in large for family in FAMILIES)
+    yield from (Cell(data, n, family, 0) for data in sets[N_SETS:] for n in (1_000, 4_000) for family in FAMILIES)
+
+
+def n_rows_of(data: str) -> int:
+    path = FOLDER / "suite" / f"{data}.parquet"
+    return int(pq.read_metadata(path if path.exists() else FOLDER / f"{data}.parquet").num_rows)
 
 
 def synthetic_rows(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -192,30 +203,67 @@ def train(cell: Cell, X: np.ndarray, y: np.ndarray) -> Scores | None:
         return None
     seed = cell._replace(family="").seed  # all families on the same rows
     train, test = train_test_split(np.arange(len(y)), train_size=cell.n_rows, stratify=y, random_state=seed)
-    if cell.data == SYNTHETIC:
-        train, test = np.arange(cell.n_rows), np.arange(cell.n_rows, len(y))  # independent draws, no stratification
-    else:
-        test = test[:MOST_TEST_ROWS]
+    test = test[:MOST_TEST_ROWS]
     if y[train].sum() < 10 or (1 - y[train]).sum() < 10:
         return None
     X_train, y_train, X_test = X[train], y[train], X[test]
 
-    def scores_of(rows: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
-        model = clone(model_of(cell.family, cell.split)).fit(X_train[rows], y_train[rows])
-        return [model.predict_proba(each)[:, 1].astype(float) for each in others]
+    def trained(rows: np.ndarray) -> Any:
+        return clone(model_of(cell.family, cell.split)).fit(X_train[rows], y_train[rows])
 
     rng = np.random.default_rng(seed)
-    (refit,) = scores_of(np.arange(len(train)), X_test)
+    on_all_rows = trained(np.arange(len(train)))
     out_of_fold, on_test, chosen = {}, {}, {}
-    for n_folds, times in PARTITIONS if cell.n_rows <= MOST_ROWS_OF_EIGHT else FEWER_PARTITIONS:
+    tries_eight = cell.n_rows <= MOST_ROWS_OF_EIGHT and cell.split < SPLITS_OF_EIGHT
+    for n_folds, times in PARTITIONS if tries_eight else FEWER_PARTITIONS:
         held_out, new = np.empty((len(train), times)), np.empty((len(test), times, n_folds))
         for time in range(times):
             splitter = StratifiedKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
             for fold, (inner, outer) in enumerate(splitter.split(X_train, y_train)):
-                held_out[outer, time], new[:, time, fold] = scores_of(inner, X_train[outer], X_test)
+                model = trained(inner)
+                held_out[outer, time], new[:, time, fold] = positive_score(model, X_train[outer], X_test)
         out_of_fold[n_folds], on_test[n_folds] = held_out, new
         chosen[n_folds] = rng.integers(n_folds, size=(len(test), times))
-    return Scores(y_train, y[test], refit, out_of_fold, on_test, chosen)
+    bags = out_of_bag(on_all_rows, X_train, X_test, seed) if cell.family == "forest" else {}
+    (refit,) = positive_score(on_all_rows, X_test)
+    return Scores(y_train, y[test], refit, out_of_fold, on_test, chosen, bags)
+
+
+def positive_score(model: Any, *tables: np.ndarray) -> list[np.ndarray]:
+    return [model.predict_proba(rows)[:, 1].astype(float) for rows in tables]
+
+
+def out_of_bag(forest: Any, X_train: np.ndarray, X_test: np.ndarray, seed: int) -> dict[str, np.ndarray]:
+    """Scores of training rows by the trees that did not see them, and of test rows by as many trees.
+
+    The trees that judge a test row are those that did not see one training row, drawn at random.
+    """
+    unseen = np.ones((len(X_train), len(forest.estimators_)), dtype=bool)
+    for tree, rows in enumerate(forest.estimators_samples_):
+        unseen[rows, tree] = False
+    on_train, on_test = (
+        np.column_stack([tree.predict_proba(rows)[:, 1] for tree in forest.estimators_]) for rows in (X_train, X_test)
+    )
+    half = unseen & (unseen.cumsum(axis=1) * 2 <= unseen.sum(axis=1, keepdims=True) + 1)
+    of_drawn = unseen[np.random.default_rng([seed, 1]).integers(len(X_train), size=len(X_test))]
+    return {
+        "out_of_bag": np.average(on_train, axis=1, weights=unseen),
+        "half": np.average(on_train, axis=1, weights=half),  # by half as many trees
+        "judged": np.average(on_test, axis=1, weights=of_drawn),
+    }
+
+
+def train_judges(cell: Cell) -> dict[str, np.ndarray]:
+    """Scores of the rows of a known law and of fresh ones, each of which is judged by one of five fold models."""
+    X, y = synthetic_rows(cell.n_rows + FRESH_ROWS, cell.split)
+    rng = np.random.default_rng(cell.seed)
+    held_out, judge = np.empty(cell.n_rows), rng.integers(5, size=FRESH_ROWS)
+    judged, own, fresh = np.empty(FRESH_ROWS), slice(cell.n_rows), X[cell.n_rows :]
+    folds = StratifiedKFold(5, shuffle=True, random_state=int(rng.integers(2**31))).split(X[own], y[own])
+    for fold, (inner, outer) in enumerate(folds):
+        model = clone(model_of(cell.family, cell.split)).fit(X[inner], y[inner])
+        held_out[outer], judged[judge == fold] = positive_score(model, X[outer], fresh[judge == fold])
+    return {"y_train": y[own], "held_out": held_out, "judged": judged}
 
 
 def _path(cell: Cell) -> Path:
@@ -223,29 +271,36 @@ def _path(cell: Cell) -> Path:
 
 
 def stored(cell: Cell, rows: dict[str, tuple[np.ndarray, np.ndarray]]) -> Scores | None:
-    """The scores of a cell, trained once."""
-    path = _path(cell)
-    if not path.exists():
-        if cell.data == SYNTHETIC:
-            scores = train(cell, *synthetic_rows(cell.n_rows + FRESH_ROWS, cell.split))
-        else:
-            if cell.data not in rows:
-                rows.clear()
-                rows[cell.data] = rows_of(cell.data)
-            scores = train(cell, *rows[cell.data])
-        SCORES.mkdir(parents=True, exist_ok=True)
-        parts: dict[str, Any] = {}
-        if scores is not None:
-            parts = {"y_train": scores.y_train, "y_test": scores.y_test, "refit": scores.refit}
+    """The scores of a cell, trained once; none where the set is too small."""
+    parts: dict[str, Any] = {}
+    if not _path(cell).exists():
+        if cell.data not in rows:
+            rows[cell.data] = rows_of(cell.data)
+        if (scores := train(cell, *rows[cell.data])) is not None:
+            parts = {"y_train": scores.y_train, "y_test": scores.y_test, "refit": scores.refit, **scores.bags}
             for name in ("out_of_fold", "test", "chosen"):
                 parts |= {f"{name}{n}": values for n, values in getattr(scores, name).items()}
-        np.savez(path, **parts)
-    with np.load(path) as file:
-        if not file.files:
-            return None
-        names = ("out_of_fold", "test", "chosen")
-        by_folds = ({n: file[f"{name}{n}"] for n in (5, 4, 2) if f"{name}{n}" in file} for name in names)
-        return Scores(file["y_train"], file["y_test"], file["refit"], *by_folds)
+        save(cell, parts)
+    file = load(cell)
+    if not file:
+        return None
+    names = ("out_of_fold", "test", "chosen")
+    by_folds = ({n: file[f"{name}{n}"] for n in (5, 4, 2) if f"{name}{n}" in file} for name in names)
+    bags = {name: file[name] for name in ("out_of_bag", "half", "judged") if name in file}
+    return Scores(file["y_train"], file["y_test"], file["refit"], *by_folds, bags)
+
+
+def save(cell: Cell, parts: dict[str, Any]) -> None:
+    """Under another name first, so that a run that is cut off leaves no half of a file."""
+    SCORES.mkdir(parents=True, exist_ok=True)
+    unfinished = _path(cell).with_suffix(".part.npz")
+    np.savez(unfinished, **parts)
+    unfinished.replace(_path(cell))
+
+
+def load(cell: Cell) -> dict[str, np.ndarray]:
+    with np.load(_path(cell)) as file:
+        return {name: file[name] for name in file.files}
 
 
 # ---- candidates ----
@@ -333,23 +388,15 @@ COLUMNS = (*Cell._fields, "candidate", "method", "coverage", "n_test", "reached"
 
 
 def run() -> None:
-    done = set()
-    if RESULTS.exists():
-        with RESULTS.open(encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                done.add(Cell(row["data"], int(row["n_rows"]), row["family"], int(row["split"])))
-    else:
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(",".join(COLUMNS) + "\n", encoding="utf-8")
+    """Train what has not been trained yet."""
     rows: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for cell in cells():
-        if cell in done or (scores := stored(cell, rows)) is None:
+        if _path(cell).exists():
             continue
         if cell.data == SYNTHETIC:
-            continue
-        lines = list(measure(cell, scores))
-        with RESULTS.open("a", encoding="utf-8", newline="") as file:
-            csv.DictWriter(file, COLUMNS).writerows(lines)
+            save(cell, train_judges(cell))
+        else:
+            stored(cell, rows)
 
 
 # ---- the tables ----

@@ -12,6 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.estimators.deciding import of_one_fit
 
 N_THREADS = 100
 COVERAGES = (0.95, 0.8, 0.6)
@@ -98,6 +99,29 @@ def test_whoever_asks_while_another_thread_fits_gets_the_answer_of_one_fit(metho
             Waiting.go_on.set()
         np.testing.assert_array_equal(answer.result(timeout=600), before)
     assert list(clf.classes_) == [3, 5]
+
+
+def test_one_copy_of_the_fit_serves_all_methods_of_a_question():
+    class Asked:
+        def __init__(self, fit):
+            self.fit_ = fit
+
+        @of_one_fit
+        def outer(self):
+            return self, self.inner(), Asked(2).inner(), self.inner()
+
+        @of_one_fit
+        def inner(self):
+            return self
+
+    clf = Asked(1)
+    outer, *inner = clf.outer()
+    assert outer is not clf
+    assert inner[0] is outer
+    assert inner[1].fit_ == 2  # another object is seen as itself,
+    assert inner[2] is outer  # and the first one is still in place after it
+    clf.fit_ = 3
+    assert clf.inner().fit_ == 3  # nothing is left behind
 
 
 def test_a_fit_that_fails_leaves_the_earlier_one():
