@@ -201,6 +201,52 @@ def test_what_exceeds_the_noise_little_counts_little():
     assert abs(shifts[-1]) > 0.8 * full[-1]
 
 
+def test_a_shift_that_only_one_fold_shows_is_noise_and_one_that_all_show_is_not():
+    """Two tenths of the rows leave the band: those of one fold whose model went astray, or some of every fold."""
+    score, folds = np.random.default_rng(0).random(5000), np.arange(5000) % 5
+    fewer = np.arange(5000) // 5 % 2
+    in_band = np.flatnonzero(score < 0.3)
+
+    def asked(moved):
+        again = score.copy()
+        again[moved] += 1
+        rows = [RuleInput.of_score(values) for values in (score, again)]
+        return CorrectedBands(thresholds(score), *rows, 1 / 3, folds, fewer).coverage_to_ask(0.8)
+
+    assert asked(in_band[fewer[in_band] == 0][: len(in_band) // 5]) == pytest.approx(0.8, abs=1e-12)
+    assert asked(in_band[: len(in_band) // 5]) > 0.805
+
+
+def test_the_noise_of_folds_is_the_variance_of_their_mean():
+    rng = np.random.default_rng(1)
+    score, again, folds = rng.random(600), rng.random(600) ** 2, np.repeat(np.arange(6), 100)
+    weight = rng.uniform(1, 3, 600)
+    rule = CorrectedBands(
+        thresholds(score, weight),
+        RuleInput.of_score(score, weight),
+        RuleInput.of_score(again, weight),
+        1 / 3,
+        folds,
+        folds % 2,
+    )
+    difference, noise = reference_difference(rule, weight, folds, 0.8)
+    assert rule._difference(0.8) == pytest.approx(difference * (1 - 4 * noise / difference**2))
+
+
+def reference_difference(rule, weight, folds, coverage):
+    here, there = (rule.rule.band(coverage).rejects(rows.score) for rows in (rule.rows, rule.fewer_folds))
+    share = weight / weight.sum()
+    difference = sum(share * here) - sum(share * there)
+    noise = sum(share**2 * (1.0 * here - there - difference) ** 2)
+    for rejected, numbers in ((here, folds), (there, folds % 2)):
+        n_folds, mean = len(set(numbers)), sum(share * rejected)
+        for number in set(numbers):
+            of_fold = numbers == number
+            own = np.average(rejected[of_fold], weights=weight[of_fold])
+            noise += share[of_fold].sum() ** 2 * (own - mean) ** 2 * n_folds / (n_folds - 1)
+    return difference, noise
+
+
 # ---- a rule around a rule ----
 
 

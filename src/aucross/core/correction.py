@@ -13,9 +13,10 @@ model that saw all rows::
     ───────────┼────────────┼─────────────────┼──────────►  1/(K - 1)
                0
 
-The difference between the two numbers of folds is itself a sample. On few rows it is mostly noise, and to follow noise
-is worse than to correct nothing. So only what exceeds two of its standard errors counts, and what exceeds them little
-counts little.
+The difference between the two numbers of folds is itself a sample, of rows and of models: a fold model that went astray
+moves the share of all rows that it scored. On few rows the difference is mostly noise, and to follow noise is worse
+than to correct nothing. So only what exceeds two of its standard errors counts, and what exceeds them little counts
+little. The standard error adds up how the rows differ and how the folds do.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import numpy as np
 
 from aucross.core.band_rule import BandRule, WrappedRule
 from aucross.core.bands import check_coverage
+from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import RuleInput
 
 # Rejected shares at which the shift is measured; between them it is read off straight lines.
@@ -59,11 +61,16 @@ class CorrectedBands(WrappedRule):
         The same rows in the same order, scored by models of fewer folds.
     factor : float
         See :func:`extrapolation_factor`.
+    folds, numbers_of_fewer : ndarray of shape (n,), optional
+        Number of the fold whose model scored each row, the first time and with fewer folds. Without them the noise is
+        that of the rows alone.
     """
 
     rows: RuleInput
     fewer_folds: RuleInput
     factor: float
+    folds: IndexArray | None = None
+    numbers_of_fewer: IndexArray | None = None
 
     def coverage_to_ask(self, coverage: float) -> float:
         """Coverage on the rows that placed the rule at which new rows are expected to have the one asked for."""
@@ -108,9 +115,21 @@ class CorrectedBands(WrappedRule):
         weight = np.ones(len(here)) if self.rows.sample_weight is None else self.rows.sample_weight
         weight = weight / weight.sum()
         difference = float(weight @ (here - there))
-        noise = float(_ERRORS_TO_EXCEED**2 * (weight**2 @ (here - there - difference) ** 2))
-        return difference * max(1.0 - noise / difference**2, 0.0) if difference else 0.0
+        noise = float(weight**2 @ (here - there - difference) ** 2)
+        noise += _between_folds(here, weight, self.folds) + _between_folds(there, weight, self.numbers_of_fewer)
+        square, least = difference**2, _ERRORS_TO_EXCEED**2 * noise
+        return difference * (1.0 - least / square) if square > least else 0.0
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
         """Place the rule on other rows; scored by the model in use, they need no correction."""
         return self.rule.placed_on(rows, label_shift=label_shift)
+
+
+def _between_folds(rejected: FloatArray, weight: FloatArray, folds: IndexArray | None) -> float:
+    """Square of the standard error of the share rejected, if each fold is one observation."""
+    if folds is None:
+        return 0.0
+    of_fold = np.bincount(folds, weights=weight)
+    moved = np.bincount(folds, weights=weight * (rejected - weight @ rejected))  # the fold's part in the share
+    n_folds = int((of_fold > 0).sum())
+    return float(n_folds / (n_folds - 1) * (moved @ moved)) if n_folds > 1 else 0.0

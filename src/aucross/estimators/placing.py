@@ -53,15 +53,17 @@ class FewerFolds:
 
     rows: RuleInput
     factor: float  # see aucross.core.correction.extrapolation_factor
+    folds: IndexArray  # number of the split that scored each row
 
     def of_group(self, group: Any, *, borrows: bool) -> FewerFolds:
         """The rows of one group, with others if it borrows."""
         assert self.rows.groups is not None
         own = np.flatnonzero(self.rows.groups == group)
         if not borrows:
-            return replace(self, rows=ungrouped(self.rows, own))
+            return replace(self, rows=ungrouped(self.rows, own), folds=self.folds[own])
         order, weight = with_borrowed_rows(own, len(self.rows), self.rows.sample_weight)
-        return replace(self, rows=replace(ungrouped(self.rows, order), sample_weight=weight))
+        rows = replace(ungrouped(self.rows, order), sample_weight=weight)
+        return replace(self, rows=rows, folds=self.folds[order])
 
 
 @dataclass(frozen=True)
@@ -243,8 +245,8 @@ def _rule_for(placing: PlacingRows, place: Callable[[PlacingRows], BandRule], co
     rule = place(placing)
     if placing.judged_apart:
         rule = JudgeBands(rule)
-    if placing.fewer_folds is not None:
-        rule = CorrectedBands(rule, placing.rows, placing.fewer_folds.rows, placing.fewer_folds.factor)
+    if (fewer := placing.fewer_folds) is not None:
+        rule = CorrectedBands(rule, placing.rows, fewer.rows, fewer.factor, placing.held_out.folds, fewer.folds)
     if confidence is None:
         return rule
     # Repeated splits score a row several times, which is one row all the same.
@@ -364,7 +366,8 @@ def score_again(
     again = replace(again, tie_breaker=held_out.tie_breaker)
     # Rows of which there are many copies have the score of the model that answers: no shift is to be measured on them.
     rows = again.with_scores_of(held_out, models[0].training.common_rows).read_by(reader)
-    return FewerFolds(rows, extrapolation_factor(len(draws.splits), len(draws.fewer_splits)))
+    assert again.folds is not None
+    return FewerFolds(rows, extrapolation_factor(len(draws.splits), len(draws.fewer_splits)), again.folds)
 
 
 # ---- the path that fixes the place of a band before the held-out rows are looked at ----
