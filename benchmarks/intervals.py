@@ -395,15 +395,22 @@ def speed(n_samples: int) -> None:  # noqa: ARG001
     print("\nspeed: evaluate_selections at seven coverages, 1,000 replicates; seconds of one processor, median of 3")
     print("     rows   argsort   estimates alone   with intervals   in sorts")
     for n_rows in (100_000, 1_000_000):
-        rows = population.draw(np.random.default_rng(6), n_rows)
+        rng = np.random.default_rng(6)
+        rows = population.draw(rng, n_rows)
         masks = {coverage: band.selects(rows.score) for coverage, band in bands.items()}
         arguments = (rows.positive, rows.score, rows.score > threshold_of(population), masks)
         sort = seconds(lambda rows=rows: np.argsort(rows.score))
-        alone, full = (
-            seconds(lambda n=n, arguments=arguments: evaluate_selections(*arguments, n_bootstrap=n, random_state=0))
-            for n in (0, 1000)
-        )
-        print(f"{n_rows:9,} {sort:8.3f} s {alone:15.2f} s {full:14.2f} s {full / sort:9.1f}", flush=True)
+        for kind, options in (
+            ("", {}),
+            ("weights", {"sample_weight": rng.exponential(size=n_rows)}),
+            ("groups of five", {"groups": rng.integers(0, n_rows // 5, n_rows)}),
+        ):
+
+            def call(n_bootstrap, arguments=arguments, options=options):
+                return evaluate_selections(*arguments, n_bootstrap=n_bootstrap, random_state=0, **options)
+
+            alone, full = (seconds(lambda n=n, call=call: call(n)) for n in (0, 1000))
+            print(f"{n_rows:9,} {sort:8.3f} s {alone:15.2f} s {full:14.2f} s {full / sort:9.1f}  {kind}", flush=True)
     n_rows = resampling.MANY_ROWS
     rows = population.draw(np.random.default_rng(7), n_rows)
     by_blocks = evaluated(population, bands, rows, 0, n_bootstrap=2000)

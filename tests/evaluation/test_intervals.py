@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isnan
+from math import isnan, nan
 
 import numpy as np
 import pytest
@@ -15,9 +15,11 @@ from sklearn.linear_model import LogisticRegression
 import strategies
 from aucross import AUCross, compare_selective, evaluate_selections, evaluate_selective
 from aucross.evaluation import evaluate_group_selections, resampling
+from aucross.evaluation.bootstrap import RankedSelections
 from aucross.evaluation.catalogue import STANDARD_METRICS
-from aucross.evaluation.inputs import SelectedRows
-from aucross.evaluation.lower_bounds import EXTRA_LOSS, auc_losses, interval, lower_bound
+from aucross.evaluation.inputs import EvaluationRows, SelectedRows
+from aucross.evaluation.intervals import selection_intervals
+from aucross.evaluation.lower_bounds import EXTRA_LOSS, auc_losses, interval, lower_bound, share_losses
 from strategies import property_test
 
 
@@ -211,6 +213,71 @@ def test_units_of_weight_0_are_not_drawn():
     np.testing.assert_allclose(whole.replicates["selective_auc"], part.replicates["selective_auc"])
 
 
+# ---- all selections from one pass over the rows ----
+
+
+def obvious_ends(positive, score, correct, mask, weight, units, failure=0.025):
+    """Ends of all intervals of one selection, from the selected rows written out."""
+
+    def share(among, values):
+        if not among.any():
+            return nan, nan
+        if weight is None and units is None:
+            return tuple(binomtest(int(values[among].sum()), int(among.sum())).proportion_ci(1 - 2 * failure, "exact"))
+        own = np.ones(among.sum()) if weight is None else weight[among]
+        return interval(share_losses(values[among], own, None if units is None else units[among]), failure)
+
+    found = [share(np.ones(len(mask), dtype=bool), mask)]
+    n_positive, n_negative = (mask & positive).sum(), (mask & ~positive).sum()
+    if min(n_positive, n_negative) < 1 or max(n_positive, n_negative) < 2:
+        found.append((nan, nan))
+    else:
+        order = np.flatnonzero(mask)[np.argsort(score[mask], kind="stable")]
+        own = np.ones(len(order)) if weight is None else weight[order]
+        of_rows = None if units is None else units[order]
+        found.append(
+            interval(auc_losses(SelectedRows(positive[order], score[order], own), of_rows), failure, EXTRA_LOSS)
+        )
+    return [*found, share(mask, correct), share(mask, positive), share(positive, ~mask)]
+
+
+@pytest.mark.parametrize("with_units", [False, True], ids=["rows", "units"])
+@pytest.mark.parametrize("with_weights", [False, True], ids=["counts", "weights"])
+@pytest.mark.parametrize("seed", range(3))
+def test_intervals_of_all_selections_equal_those_of_the_selected_rows_written_out(seed, with_weights, with_units):
+    rng = np.random.default_rng(seed)
+    n = 120
+    positive = rng.random(n) < 0.3
+    score = np.round(rng.normal(size=n) + positive, 1 if seed else 6)
+    predicted = score > 0.5
+    masks = np.array(
+        [
+            *(np.abs(score - middle) > 0.3 for middle in (0.2, 0.5, 0.9)),
+            rng.random(n) < 0.7,  # sees more than the score
+            score > 0.5,
+            positive,
+            np.zeros(n, dtype=bool),
+            np.ones(n, dtype=bool),
+        ]
+    )
+    weight = rng.lognormal(size=n) if with_weights else None
+    units = np.unique(rng.integers(0, 40, n), return_inverse=True)[1] if with_units else None
+    rows = EvaluationRows(positive, score, predicted, weight)
+    found = selection_intervals(RankedSelections.of(rows, masks), 0.95, units)
+    for number, mask in enumerate(masks):
+        expected = obvious_ends(positive, score, positive == predicted, mask, weight, units)
+        for ends_of_metric, pair in zip(found.values(), expected, strict=True):
+            got = ends_of_metric.low[number], ends_of_metric.high[number]
+            assert got == pytest.approx(pair, abs=1e-9, nan_ok=True)
+
+
+def test_powers_of_extreme_weights_are_numbers():
+    y, score = make_rows(60)
+    for factor in (1e-200, 1e200):
+        plain, scaled = (evaluate(y, score, sample_weight=np.where(y, f, 1.0)) for f in (1.0, factor))
+        assert ends(scaled, "selective_auc") == pytest.approx(ends(plain, "selective_auc"), abs=1e-9)
+
+
 # ---- resamples of blocks ----
 
 
@@ -219,7 +286,9 @@ def few_are_many(monkeypatch):
     monkeypatch.setattr(resampling, "MANY_ROWS", 1000)
 
 
-@pytest.mark.parametrize("units", [None, np.arange(12_000) // 3], ids=["rows", "units"])
+@pytest.mark.parametrize(
+    "units", [None, np.arange(12_000) // 3, np.arange(12_000) // 50], ids=["rows", "units", "few units"]
+)
 def test_blocks_spread_as_rows_do(monkeypatch, units):
     y, score = make_rows(12_000, 0.1)
     options = {"masks": {0.8: np.abs(score - 0.7) > 0.3}, "n_bootstrap": 1000, "groups": units}

@@ -66,7 +66,7 @@ class RankedSelections:
     members: IndexArray | None
     order: IndexArray  # row numbers by ascending score
     is_everything: BoolArray  # which of the selections leave no row out
-    parts: tuple[_SegmentedRows, ...]
+    parts: tuple[SegmentedRows, ...]
 
     @classmethod
     def of(cls, rows: EvaluationRows, selections: BoolArray, members: IndexArray | None = None) -> RankedSelections:
@@ -140,7 +140,7 @@ class _SortedRows(NamedTuple):
             below = places - np.arange(len(places))
             return below, below
         first = np.flatnonzero(is_first)
-        negatives = _prefix_sums((~self.positive).astype(np.intp))[np.append(first, len(self.score))]
+        negatives = prefix_sums((~self.positive).astype(np.intp))[np.append(first, len(self.score))]
         tie = np.cumsum(is_first)[places]
         return negatives[tie - 1], negatives[tie]
 
@@ -158,7 +158,7 @@ def _unpacked(codes: ByteArray, number: int) -> BoolArray:
     return np.asarray(codes[number // 8] & np.uint8(1 << number % 8), dtype=np.bool_)
 
 
-def _parts(rows: _SortedRows, codes: ByteArray, n_selections: int) -> Iterator[_SegmentedRows]:
+def _parts(rows: _SortedRows, codes: ByteArray, n_selections: int) -> Iterator[SegmentedRows]:
     """The selections that share one set of segments, and each of the others alone.
 
     Bands can share. A selection that splits equal scores, or that changes sides so often that segments are no shortcut
@@ -175,15 +175,15 @@ def _parts(rows: _SortedRows, codes: ByteArray, n_selections: int) -> Iterator[_
             is_start |= flips
         else:
             kept = _unpacked(codes, number)
-            yield _SegmentedRows.of(rows.take(kept), np.array([0]), np.array([number]), np.array([[True]]))
+            yield SegmentedRows.of(rows.take(kept), np.array([0]), np.array([number]), np.array([[True]]))
     if together:
         starts = np.append(0, changes[is_start] + 1)
         selected = np.array([_unpacked(codes[:, starts], number) for number in together])
-        yield _SegmentedRows.of(rows, starts, np.array(together), selected)
+        yield SegmentedRows.of(rows, starts, np.array(together), selected)
 
 
 @dataclass(frozen=True, eq=False)
-class _SegmentedRows:
+class SegmentedRows:
     """Row numbers by class, in score order, and where segments begin among them.
 
     Counts stay integers throughout, which is exact and four times as fast to accumulate as float64.
@@ -191,26 +191,27 @@ class _SegmentedRows:
 
     members: IndexArray  # which selections are answered from these rows
     selected: BoolArray  # (n_members, n_segments)
-    negatives: _Segments
-    positives: _Segments
-    wrong: _Segments  # wrong predictions: fewer than the correct ones
+    negatives: Segments
+    positives: Segments
+    wrong: Segments  # wrong predictions: fewer than the correct ones
     negatives_below: IndexArray  # per positive: number of negatives with a lower score
     negatives_up_to: IndexArray  # the same, negatives of equal score included
     negatives_before: IndexArray  # per positive: number of negatives in the segments below its own
 
     @classmethod
-    def of(cls, rows: _SortedRows, starts: IndexArray, members: IndexArray, selected: BoolArray) -> _SegmentedRows:
+    def of(cls, rows: _SortedRows, starts: IndexArray, members: IndexArray, selected: BoolArray) -> SegmentedRows:
+        """Part sorted rows by class and segment; segments begin at the places `starts`."""
         bounds = np.append(starts, len(rows.order))
         places = np.flatnonzero(rows.positive)
-        positives = _Segments.of(rows.order, places, bounds)
-        negatives = _Segments.of(rows.order, np.flatnonzero(~rows.positive), bounds)
+        positives = Segments.of(rows.order, places, bounds)
+        negatives = Segments.of(rows.order, np.flatnonzero(~rows.positive), bounds)
         below, up_to = rows.negatives_around(places)
         return cls(
             members=members,
             selected=selected,
             negatives=negatives,
             positives=positives,
-            wrong=_Segments.of(rows.order, np.flatnonzero(rows.wrong), bounds),
+            wrong=Segments.of(rows.order, np.flatnonzero(rows.wrong), bounds),
             negatives_below=below,
             negatives_up_to=up_to,
             negatives_before=np.repeat(negatives.bounds[:-1], np.diff(positives.bounds)),
@@ -219,7 +220,7 @@ class _SegmentedRows:
     def sums(self, weight: WeightArray) -> WeightArray:
         """Per segment (column): weight of positives, of negatives, of wrong predictions, twice the pairs won inside."""
         negative_weight, positive_weight = weight.take(self.negatives.rows), weight.take(self.positives.rows)
-        below = _prefix_sums(negative_weight)
+        below = prefix_sums(negative_weight)
         beaten_twice = below.take(self.negatives_below) + below.take(self.negatives_up_to)
         # Pairs are counted from the bottom of all rows. Those with negatives below the segment are taken off row by
         # row: taken off the sum, they would drown the pairs of a light segment above a heavy one in rounding.
@@ -235,14 +236,15 @@ class _SegmentedRows:
 
 
 @dataclass(frozen=True, eq=False)
-class _Segments:
+class Segments:
     """Some of the rows, in score order, and the boundaries of the segments among them."""
 
     rows: IndexArray
     bounds: IndexArray  # n_segments + 1
 
     @classmethod
-    def of(cls, order: IndexArray, places: IndexArray, bounds: IndexArray) -> _Segments:
+    def of(cls, order: IndexArray, places: IndexArray, bounds: IndexArray) -> Segments:
+        """Take the sorted rows at some places; `bounds` are boundaries among all places."""
         return cls(order[places], np.searchsorted(places, bounds))
 
     def add_up(self, values: WeightArray) -> WeightArray:
@@ -288,7 +290,8 @@ def share_of(part: FloatArray, whole: FloatArray) -> FloatArray:
     return np.clip(share, 0.0, 1.0, out=share)
 
 
-def _prefix_sums(values: WeightArray) -> WeightArray:
+def prefix_sums(values: WeightArray) -> WeightArray:
+    """Sum of the values before each place, and of all."""
     sums = np.zeros(len(values) + 1, dtype=values.dtype)
     np.cumsum(values, out=sums[1:])
     return sums

@@ -89,8 +89,8 @@ def evaluate_selective(
     The intervals of coverage, accuracy and positive rate are those of Clopper and Pearson. That of the AUC is the Beta
     interval of the promise with a milder added row, see the guide on small data; that of the gain is a paired
     difference. Other metrics have percentiles of the replicates. From 100,000 rows on the replicates of the standard
-    metrics are resamples of 4,096 random blocks of rows, at a cost that hardly depends on their number; metrics on
-    request are computed anew in every replicate.
+    metrics are resamples of 4,096 random blocks of rows, or of up to 16,384 groups, and a thousand of them cost a few
+    sorts; metrics on request are computed anew in every replicate.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def evaluate_selections(
     ranked = RankedSelections.of(rows, with_all)
     as_given = np.ones(n_rows, dtype=np.intp)
     estimates = _standard_metrics(ranked.statistics(iter([as_given])), target)
-    replicates = _standard_metrics(resampled_statistics([ranked], with_all, n_bootstrap, seed, units)[0], target)
+    replicates = _standard_metrics(resampled_statistics([ranked], n_bootstrap, seed, units)[0], target)
     if requested:
         read = {"y_true": rows.positive, "y_score": rows.score, "y_pred": rows.predicted}
         estimates |= measure_anew(requested, masks, iter([_weight(rows, as_given)]), read)
@@ -191,17 +191,17 @@ def evaluate_selections(
         confidence_level=confidence_level,
         drawn_from=(n_rows, seed),
     )
-    return with_intervals(evaluation, ranked, with_all, units)
+    return with_intervals(evaluation, ranked, units)
 
 
 def with_intervals(
-    evaluation: SelectiveEvaluation, ranked: RankedSelections, masks: BoolArray, units: IndexArray | None
+    evaluation: SelectiveEvaluation, ranked: RankedSelections, units: IndexArray | None
 ) -> SelectiveEvaluation:
-    """Add the intervals that do not come from percentiles; the last of the masks takes all rows."""
+    """Add the intervals that do not come from percentiles; the last of the selections takes all rows."""
     if len(evaluation.replicates["selective_auc"]) < 2:
         return evaluation
     target, estimates, replicates = evaluation.target_coverage, evaluation.estimates, evaluation.replicates
-    found = selection_intervals(ranked, masks, evaluation.confidence_level, units)
+    found = selection_intervals(ranked, evaluation.confidence_level, units)
     ends = {name: ends.at(slice(-1)) for name, ends in found.items()}
     is_everything = ranked.is_everything[:-1]
     # Asked for everything, a classifier selects everything: nothing is left to chance.

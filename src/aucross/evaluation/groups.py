@@ -196,7 +196,7 @@ def _assembled(
     rankings = [RankedSelections.of(rows, selections, own) for own in members]
     estimates, all_rejected = _measure(statistics_of(rankings, iter([np.ones(len(column.codes), dtype=np.intp)])))
     n_bootstrap, (_, seed) = len(overall.replicates["selective_auc"]), overall.drawn_from or (0, 0)
-    replicates, all_rejected_replicates = _measure(resampled_statistics(rankings, selections, n_bootstrap, seed, units))
+    replicates, all_rejected_replicates = _measure(resampled_statistics(rankings, n_bootstrap, seed, units))
     evaluations = []
     for number, own in enumerate(members):
         n_positive = np.count_nonzero((masks & rows.positive)[:, own], axis=1)
@@ -207,13 +207,13 @@ def _assembled(
             n_positive=n_positive,
             n_negative=np.count_nonzero(masks[:, own], axis=1) - n_positive,
         )
-        evaluations.append(with_intervals(evaluation, rankings[number], selections, units))
+        evaluations.append(with_intervals(evaluation, rankings[number], units))
     overall = replace(
         overall,
         estimates=_in_order({**overall.estimates, "positives_for_review": all_rejected[0]}),
         replicates=_in_order({**overall.replicates, "positives_for_review": all_rejected_replicates}),
     )
-    overall = with_intervals(overall, RankedSelections.of(rows, selections), selections, units)
+    overall = with_intervals(overall, RankedSelections.of(rows, selections), units)
     return GroupEvaluation(column.labels, np.array([len(own) for own in members]), tuple(evaluations), overall)
 
 

@@ -15,8 +15,8 @@ from scipy.special import betaincinv, ndtri
 
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.bootstrap import RankedSelections
-from aucross.evaluation.inputs import BoolArray, SelectedRows, row_weights
-from aucross.evaluation.lower_bounds import EXTRA_LOSS, auc_losses, interval, share_losses
+from aucross.evaluation.lower_bounds import EXTRA_LOSS, LossSums, interval
+from aucross.evaluation.selection_losses import Losses, losses_of_selections
 
 _Ends = tuple[float, float, float]
 
@@ -39,7 +39,7 @@ class Ends(NamedTuple):
 
 
 def selection_intervals(
-    ranked: RankedSelections, masks: BoolArray, confidence_level: float, units: IndexArray | None = None
+    ranked: RankedSelections, confidence_level: float, units: IndexArray | None = None
 ) -> dict[str, Ends]:
     """Intervals of the coverage, AUC, accuracy, positive rate and positives for review of each selection.
 
@@ -47,61 +47,30 @@ def selection_intervals(
     ----------
     ranked : RankedSelections
         The rows that take part, all of weight.
-    masks : ndarray of shape (n_selections, n), bool
-        The selections, of all rows.
     confidence_level : float in (0, 1)
         Level of the intervals.
     units : ndarray of shape (n,), optional
         Numbers of the units that rows belong to.
     """
     failure = (1.0 - confidence_level) / 2.0
-    rows = ranked.ascending()
-    weight = rows.sample_weight
-    scored = SelectedRows(rows.positive, rows.score, row_weights(weight, len(rows.score)))
-    of_rows = None if units is None else units[ranked.order]
     found: dict[str, list[_Ends]] = {}
-    for mask in masks:
-        own = mask[ranked.order]
-        ends = {
-            "achieved_coverage": share_interval(own, weight, of_rows, failure),
-            "selective_auc": _auc_interval(scored, own, of_rows, failure),
-            "selective_accuracy": _share_among(own, rows.correct, weight, of_rows, failure),
-            "positive_rate": _share_among(own, rows.positive, weight, of_rows, failure),
-            "positives_for_review": _share_among(rows.positive, ~own, weight, of_rows, failure),
-        }
-        for name, pair in ends.items():
-            found.setdefault(name, []).append(pair)
+    for selection in losses_of_selections(ranked, units):
+        for name, losses in selection.items():
+            ends = _ends(losses, failure, EXTRA_LOSS if name == "selective_auc" else None)
+            found.setdefault(name, []).append(ends)
     return {name: Ends(*np.array(pairs, dtype=np.float64).T) for name, pairs in found.items()}
 
 
-def share_interval(values: BoolArray, weight: FloatArray | None, units: IndexArray | None, failure: float) -> _Ends:
-    """Clopper and Pearson's interval of a share, and its likeness for rows that have weights or belong together."""
-    if not len(values):
+def _ends(losses: Losses, failure: float, extra_loss: float | None) -> _Ends:
+    if losses is None:
         return nan, nan, nan
-    if weight is None and units is None:
-        n_rows, n_true = len(values), int(np.count_nonzero(values))
-        low = betaincinv(n_true, n_rows - n_true + 1, failure) if n_true else 0.0
-        high = betaincinv(n_true + 1, n_rows - n_true, 1.0 - failure) if n_true < n_rows else 1.0
-        return float(low), float(high), 1.0 / (n_rows + 1)
-    sums = share_losses(values, row_weights(weight, len(values)), units)
-    return *interval(sums, failure), sums.share_of_added_unit()
-
-
-def _share_among(
-    among: BoolArray, values: BoolArray, weight: FloatArray | None, units: IndexArray | None, failure: float
-) -> _Ends:
-    own_weight = None if weight is None else weight[among]
-    return share_interval(values[among], own_weight, None if units is None else units[among], failure)
-
-
-def _auc_interval(rows: SelectedRows, mask: BoolArray, units: IndexArray | None, failure: float) -> _Ends:
-    selected = rows.take(mask)
-    n_positive = int(np.count_nonzero(selected.positive))
-    n_negative = len(selected.positive) - n_positive
-    if min(n_positive, n_negative) < 1 or max(n_positive, n_negative) < 2:
-        return nan, nan, nan
-    sums = auc_losses(selected, None if units is None else units[mask])
-    return *interval(sums, failure, EXTRA_LOSS), EXTRA_LOSS * sums.share_of_added_unit()
+    if isinstance(losses, LossSums):
+        step = losses.share_of_added_unit()
+        return *interval(losses, failure, extra_loss), step if extra_loss is None else extra_loss * step
+    n_rows, n_true = losses.n_rows, losses.n_rows - losses.n_lost  # Clopper and Pearson's interval
+    low = betaincinv(n_true, n_rows - n_true + 1, failure) if n_true else 0.0
+    high = betaincinv(n_true + 1, n_rows - n_true, 1.0 - failure) if n_true < n_rows else 1.0
+    return float(low), float(high), 1.0 / (n_rows + 1)
 
 
 def difference_ends(
