@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isnan
+from math import inf, isnan, log2
 from numbers import Real
 
 import numpy as np
@@ -80,6 +80,55 @@ class RejectionBand:
             )
         return np.asarray((values >= self.lower) & (values <= self.upper))
 
+    def to_points(
+        self, *, base_points: float = 600.0, base_odds: float = 50.0, points_to_double_the_odds: float = 20.0
+    ) -> RejectionBand:
+        """The band of probabilities as a band of scorecard points.
+
+        Parameters
+        ----------
+        base_points : float, default=600
+            Points of an applicant with the base odds.
+        base_odds : float, default=50
+            Good ones for each bad one at the base points.
+        points_to_double_the_odds : float, default=20
+            Points that it takes to double the odds; negative if more points mean more risk.
+
+        Returns
+        -------
+        RejectionBand
+            On points, ends included: a row goes to review under it if it does under this band.
+
+        Notes
+        -----
+        With the probability *p* of the positive class, the bad one, ``points = base_points +
+        points_to_double_the_odds * log2((1 - p) / p / base_odds)``. Points that are rounded before they are compared
+        need an end that is rounded in the same way.
+
+        Examples
+        --------
+        >>> from aucross.core import RejectionBand
+        >>> RejectionBand(0.02, 0.2).to_points(base_points=500, base_odds=4, points_to_double_the_odds=40)
+        RejectionBand(lower=500.0, upper=644.5884...)
+        """
+        ends = (self.lower, self.upper)
+        if not self.is_empty and any(0.0 > end > -inf or inf > end > 1.0 for end in ends):
+            raise ValueError(
+                f"a band in points is made of a band of probabilities, got ends {ends}; bands of decision values and of "
+                "other scores have their own scale"
+            )
+        if not 0.0 < base_odds < inf or not 0.0 < abs(points_to_double_the_odds) < inf:
+            raise ValueError(
+                "base_odds must be above 0 and points_to_double_the_odds must not be 0, got "
+                f"{base_odds} and {points_to_double_the_odds}; pass those of the scorecard, such as 50 and 20"
+            )
+        if self.is_empty:
+            return self
+        lower, upper = sorted(
+            base_points + points_to_double_the_odds * (_log2_odds_of_good(end) - log2(base_odds)) for end in ends
+        )
+        return RejectionBand(lower, upper)
+
     def _repr_html_(self) -> str:
         """A sentence for a notebook."""
         if self.is_empty:
@@ -89,6 +138,13 @@ class RejectionBand:
     def selects(self, scores: ArrayLike) -> NDArray[np.bool_]:
         """Mask of the scores outside the band, whose predictions are used."""
         return ~self.rejects(scores)
+
+
+def _log2_odds_of_good(probability: float) -> float:
+    """Base-2 logarithm of the odds against the positive class, infinite where it is impossible or certain."""
+    if probability <= 0.0:
+        return inf
+    return -inf if probability >= 1.0 else log2((1.0 - probability) / probability)
 
 
 def check_coverage(coverage: object, name: str = "coverage") -> float:

@@ -2,6 +2,9 @@
 
 The libraries take what they read on trust. So every line of such a text is checked first: it may hold numbers and names
 of columns and nothing else, trees whose branches come to an end, and no parameter that could name a file.
+
+CatBoost reads only a form of its own from memory, of which nothing can be checked here. Its models are read where the
+caller trusts the file with them.
 """
 
 from __future__ import annotations
@@ -9,6 +12,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -406,3 +411,32 @@ def _check_names(column: Mapping[str, Any], count: int) -> None:
 
 XGBOOST_MODEL = ByAttributes(frozenset({"_Booster", "kwargs"}))
 XGBOOST_BOOSTER = BySteps(frozenset({"text", "n_threads"}), take_xgboost, put_xgboost)
+
+
+# ---- CatBoost ----
+
+
+def take_catboost(model: Any) -> State:
+    """The parameters, and the model as CatBoost writes it."""
+    # A model that was read is written differently from the same model before. So write what was read: then both have
+    # one fingerprint.
+    read = type(model)().load_model(blob=_catboost_bytes(model)) if model.is_fitted() else None
+    text = b"" if read is None else _catboost_bytes(read)
+    return {"parameters": model.get_params(), "model": _as_array(text)}
+
+
+def _catboost_bytes(model: Any) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model.cbm"
+        model.save_model(str(path))
+        return path.read_bytes()
+
+
+def put_catboost(cls: Any, state: State) -> Any:
+    """A model of parameters and bytes, by the library that wrote them."""
+    blob = plain_array(state, "model", "u", 1).astype(np.uint8).tobytes()
+    model = cls(**state["parameters"])
+    return model.load_model(blob=blob) if blob else model
+
+
+CATBOOST_MODEL = BySteps(frozenset({"parameters", "model"}), take_catboost, put_catboost)

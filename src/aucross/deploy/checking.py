@@ -13,10 +13,16 @@ from math import prod
 from typing import Any, NoReturn
 
 from aucross.deploy.describe import MOST_DEPTH
-from aucross.deploy.forms import TRUSTED_FORM
+from aucross.deploy.forms import TRUSTED_FORM, inherited_attributes
 from aucross.deploy.listed import BODIES, FUNCTIONS, NUMBERS, TYPES, listed_classes
 from aucross.deploy.npy import array_size, check_array_bytes, is_shape, is_stored_dtype
-from aucross.deploy.roles import check_plain_value, is_without_arrays, references_in, roles_in
+from aucross.deploy.roles import (
+    check_plain_value,
+    check_words_of_methods,
+    is_without_arrays,
+    references_in,
+    roles_in,
+)
 
 MOST_NODES = 5_000_000
 # Keys whose hash the author of a file can choose: many of an equal hash would take for ever.
@@ -204,14 +210,22 @@ class Checker:
                 self._refuse("it is no name of an attribute")
             self._check_value(node, 1)
             self._check_roles(name, attribute)
-            self._check_plain(attribute, node)
+            self._check_plain(name, attribute, node)
             if attribute == "text" and kind_of(node) == "@ref":  # of a booster: reading takes many times its length
                 self._spend(BYTES_TO_READ_A_LETTER * self._sizes[node["@ref"]])
         return 0
 
-    def _check_plain(self, attribute: str, node: Any) -> None:
+    def _check_plain(self, name: str, attribute: str, node: Any) -> None:
         try:
             check_plain_value(attribute, node)
+        except ValueError as error:
+            self._refuse(str(error))
+        if name not in self.further_classes:  # those have words of their own, and are looked at when they are known
+            self._check_words(attribute, node)
+
+    def _check_words(self, attribute: str, node: Any) -> None:
+        try:
+            check_words_of_methods(attribute, node)
         except ValueError as error:
             self._refuse(str(error))
         if is_without_arrays(attribute) and any(
@@ -221,7 +235,7 @@ class Checker:
 
     def _role(self, name: str) -> str:
         listed = listed_classes().get(name)
-        if listed is None:
+        if listed is None or listed.needs_trust:
             self.further_classes.add(name)
         return "model" if listed is None else listed.role
 
@@ -238,6 +252,8 @@ class Checker:
         try:
             if listed is None:
                 TRUSTED_FORM.check_names(trusted[name], state)
+                for attribute in state.keys() & inherited_attributes(trusted[name]):
+                    self._check_words(attribute, state[attribute])
             else:
                 listed.form.check_names(listed.cls, state)
         except ValueError as error:

@@ -120,7 +120,7 @@ class Description:
             state = self._own_state(value) if listed is None else listed.form.state(value)
         except (TypeError, ValueError) as error:
             self.refuse(value, str(error))
-        if listed is None:
+        if listed is None or listed.needs_trust:
             self.unlisted[name] = type(value)
         self.libraries.add(name.partition(".")[0])
         nodes = dict(self._named(state, type(value).__name__))

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,8 +22,9 @@ MODEL_PARTS = ("estimator_", "gate_", "judges_", "reader_", "classes_", "respons
 RULE = "band_rule_"
 
 # Of loaded models whose description libraries of another version write differently: what they have now, and what their
-# file has. It counts only as long as nothing about the model changes.
-_in_files: WeakKeyDictionary[Any, tuple[str, str]] = WeakKeyDictionary()
+# file has. It counts only as long as nothing about the model changes. Models are known by their identity, because some
+# cannot be hashed.
+_in_files: dict[int, tuple[ref[Any], str, str]] = {}
 
 
 def model_fingerprint(clf: SelectiveClassifier) -> str:
@@ -42,8 +43,9 @@ def model_fingerprint(clf: SelectiveClassifier) -> str:
     """
     check_is_fitted(clf, RULE)
     now = _described(clf, MODEL_PARTS)
-    at_load, in_file = _in_files.get(clf.estimator_, ("", ""))
-    return in_file if now == at_load else now
+    model, at_load, in_file = _in_files.get(id(clf.estimator_), (None, "", ""))
+    is_as_loaded = model is not None and model() is clf.estimator_ and now == at_load
+    return in_file if is_as_loaded else now
 
 
 def rule_fingerprint(clf: SelectiveClassifier) -> str:
@@ -67,7 +69,8 @@ def keep_fingerprint_of_file(clf: SelectiveClassifier, fingerprint: str) -> None
     """Let a model that was just loaded keep the name that its content has in its file."""
     now = model_fingerprint(clf)
     if now != fingerprint:
-        _in_files[clf.estimator_] = (now, fingerprint)
+        number = id(clf.estimator_)
+        _in_files[number] = (ref(clf.estimator_, lambda _: _in_files.pop(number, None)), now, fingerprint)
 
 
 def fingerprints_in(entries: Sequence[Any], array_digests: Sequence[bytes]) -> tuple[str, str]:

@@ -17,6 +17,8 @@ State = Mapping[str, Any]
 # Attributes that every estimator may have: requests for metadata, the frame to return, names of the output.
 _COMMON = frozenset({"_metadata_request", "_sklearn_output_config", "_n_features_out"})
 
+_LISTED_LIBRARIES = ("aucross", "catboost", "imblearn", "lightgbm", "sklearn", "xgboost")
+
 # Class attributes that an attribute of an instance may replace: plain defaults.
 _PLAIN = (type(None), bool, int, float, str, tuple)
 
@@ -79,6 +81,22 @@ class ByAttributes:
         return made
 
 
+@dataclass(frozen=True)
+class ByParameters(ByAttributes):
+    """An object is stored as it was before its fit: the parameters of its constructor alone."""
+
+    def state(self, value: Any) -> State:
+        """The parameters."""
+        return {name: vars(value)[name] for name in constructor_parameters(type(value))}
+
+    def check_names(self, cls: type, names: Iterable[str]) -> None:
+        """Refuse all but parameters."""
+        further = sorted(set(names) - constructor_parameters(cls).keys())
+        if further:
+            raise ValueError(f"{cls.__name__} cannot have an attribute {further[0]!r}")
+        super().check_names(cls, names)
+
+
 # Of classes that are not on the list and that the caller trusts.
 TRUSTED_FORM = ByAttributes(any_name=True)
 
@@ -97,6 +115,14 @@ def constructor_parameters(cls: Any) -> dict[str, Parameter]:
     by_name = {name: part for function in own[1:] for name, part in signature(function).parameters.items()}
     kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
     return {name: part for name, part in by_name.items() if name != "self" and part.kind in kinds}
+
+
+@cache
+def inherited_attributes(cls: Any) -> frozenset[str]:
+    """Attributes that a trusted class has from listed libraries, whose code reads them: parameters, also as fitted."""
+    above = [base for base in cls.__mro__ if base.__module__.partition(".")[0] in _LISTED_LIBRARIES]
+    names = {name for base in above for name in constructor_parameters(base)}
+    return frozenset(names | {f"{name}_" for name in names} | {f"_{name}" for name in names})
 
 
 @cache

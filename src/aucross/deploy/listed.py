@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from aucross.deploy import boosters, sklearn_parts
-from aucross.deploy.forms import ByAttributes, ByFields, BySteps, Form
+from aucross.deploy import boosters, pandas_parts, sklearn_parts
+from aucross.deploy.forms import ByAttributes, ByFields, ByParameters, BySteps, Form
 from aucross.estimators.base import SelectiveClassifier
 
 # Dataclasses and estimators of these packages are listed as they are.
@@ -41,12 +41,15 @@ class Listed:
         What its objects are, which decides where they may stand: see `roles_in`.
     form : Form
         How objects are taken apart and put together.
+    needs_trust : bool
+        Whether a caller has to name the class as trusted all the same: its library reads bytes that cannot be checked.
     """
 
     name: str
     module: str
     role: str = "model"
     form: Form = field(default_factory=ByAttributes)
+    needs_trust: bool = False
 
     @property
     def cls(self) -> Any:
@@ -57,7 +60,7 @@ class Listed:
 # ---- models of scikit-learn ----
 
 _MODELS = {
-    "aucross.estimators": "FoldEnsemble ScoreColumn",
+    "aucross.estimators": "FoldEnsemble NumberedClasses ScoreColumn",
     "sklearn.calibration": "CalibratedClassifierCV",
     "sklearn.compose": "ColumnTransformer",
     "sklearn.decomposition": "PCA TruncatedSVD",
@@ -255,6 +258,41 @@ def _boosters() -> Iterator[Listed]:
     for name in ("XGBClassifier", "XGBRFClassifier"):
         yield Listed(f"xgboost.sklearn.{name}", "xgboost.sklearn", form=boosters.XGBOOST_MODEL)
     yield Listed("xgboost.core.Booster", "xgboost.core", "booster", boosters.XGBOOST_BOOSTER)
+    yield Listed("catboost.core.CatBoostClassifier", "catboost.core", form=boosters.CATBOOST_MODEL, needs_trust=True)
+
+
+# ---- imbalanced-learn ----
+
+# They draw rows for a training and play no part after it, so what they have learned of the rows is not stored.
+_SAMPLERS = {
+    "combine": "SMOTEENN SMOTETomek",
+    "over_sampling": "ADASYN BorderlineSMOTE KMeansSMOTE RandomOverSampler SMOTE SMOTEN SMOTENC SVMSMOTE",
+    "under_sampling": "AllKNN ClusterCentroids CondensedNearestNeighbour EditedNearestNeighbours "
+    "InstanceHardnessThreshold NearMiss NeighbourhoodCleaningRule OneSidedSelection RandomUnderSampler "
+    "RepeatedEditedNearestNeighbours TomekLinks",
+}
+
+
+def _samplers() -> Iterator[Listed]:
+    yield Listed("imblearn.pipeline.Pipeline", "imblearn.pipeline")
+    for part, names in _SAMPLERS.items():
+        for name in names.split():
+            yield Listed(f"imblearn.{part}.{name}", f"imblearn.{part}", form=ByParameters())
+
+
+# ---- tables of pandas, which models of others may hold ----
+
+
+def _frames() -> Iterator[Listed]:
+    for name in ("ArrowStringArray", "BooleanArray", "FloatingArray", "IntegerArray", "StringArray"):
+        yield Listed(f"pandas.arrays.{name}", "pandas.arrays", "frame", pandas_parts.ARRAY)
+    for name in ("CategoricalIndex", "DatetimeIndex", "Index"):
+        yield Listed(f"pandas.{name}", "pandas", "frame", pandas_parts.INDEX)
+    yield Listed("pandas.Categorical", "pandas", "frame", pandas_parts.CATEGORICAL)
+    yield Listed("pandas.CategoricalDtype", "pandas", "frame", pandas_parts.CATEGORICAL_TYPE)
+    yield Listed("pandas.DataFrame", "pandas", "frame", pandas_parts.FRAME)
+    yield Listed("pandas.RangeIndex", "pandas", "frame", pandas_parts.RANGE)
+    yield Listed("pandas.Series", "pandas", "frame", pandas_parts.SERIES)
 
 
 # ---- classes of this package ----
@@ -309,7 +347,7 @@ def _put_network(cls: Any, state: dict[str, Any]) -> Any:
 def listed_classes() -> Mapping[str, Listed]:
     """All classes by their name in files."""
     found: dict[str, Listed] = {}
-    for group in (_models(), _parts(), _splitters(), _boosters(), _own(), _networks()):
+    for group in (_models(), _parts(), _splitters(), _boosters(), _samplers(), _frames(), _own(), _networks()):
         for listed in group:
             if listed.name in found:
                 raise ValueError(f"{listed.name} is listed twice, in {found[listed.name].module} and {listed.module}")
@@ -325,7 +363,8 @@ def name_in_files(cls: type) -> tuple[str, Listed | None]:
             break
         public.append(part)
     short = cls.__qualname__
-    for name in (f"{'.'.join(public)}.{short}", f"{public[0]}.{short}", f"{'.'.join(public[:2])}.{short}"):
+    for length in (len(public), 1, 2):
+        name = ".".join([*public[:length], short])
         listed = listed_classes().get(name)
         if listed is not None and listed.cls is cls:
             return name, listed

@@ -14,6 +14,7 @@ _MODELS_IN = (
     *("estimator", "estimator_", "estimators", "estimators_", "best_estimator_", "final_estimator", "final_estimator_"),
     *("steps", "transformers", "transformers_", "transformer_list", "remainder", "_remainder"),
     *("init", "init_", "indicator_", "calibrators", "gate", "gate_", "le_"),
+    *("smote", "enn", "tomek"),  # samplers that imbalanced-learn combines
     *("_encoder", "_label_binarizer", "_label_encoder", "_le", "_preprocessor", "_scaler"),
 )
 _RANDOM_IN = ("random_state", "_random_state", "_rng", "_feature_subsample_rng")
@@ -30,6 +31,8 @@ _HOLDS: dict[str, frozenset[str]] = {
         ("param_grid", "param_distributions", "best_params_", "cv_results_"),
         frozenset({"model", "value", "splitter", "random", "type"}),
     ),
+    # Parts of tables of pandas are tables themselves.
+    **dict.fromkeys(("frame_index", "frame_columns", "frame_values", "frame_categories"), frozenset({"frame"})),
     "_Booster": frozenset({"booster"}),
     "_bin_mapper": frozenset({"bins"}),
     "_loss": frozenset({"loss"}),
@@ -91,7 +94,7 @@ def roles_in(attribute: str, *, is_own: bool) -> frozenset[str]:
 
 
 def check_plain_value(attribute: str, node: Any) -> None:
-    """Refuse words that could name a method or a file where only some have a meaning, and thousands of threads."""
+    """Refuse words that could name a file where only some have a meaning, and thousands of threads."""
     if attribute in _ONLY and (isinstance(node, list | dict) or node not in _ONLY[attribute]):
         raise ValueError(f"{attribute} must be one of {sorted(map(str, _ONLY[attribute]))}")
     if attribute in THREADS and not (node is None or (type(node) is int and abs(node) <= _MOST_THREADS)):
@@ -100,6 +103,10 @@ def check_plain_value(attribute: str, node: Any) -> None:
         raise ValueError(f"{attribute} must be a number or a multiple of n_jobs, got {node[:40]!r}")
     if attribute in _GRIDS:
         _check_grid(node)
+
+
+def check_words_of_methods(attribute: str, node: Any) -> None:
+    """Refuse words that could name a method where only some have a meaning."""
     if "method" in attribute:
         wrong = [word for word in words_of(node) if word not in _WORDS_OF_METHODS]
         if wrong:
@@ -119,7 +126,9 @@ def _check_grid(node: Any) -> None:
     elif isinstance(node, dict) and isinstance(pairs := node.get("@dict"), list):
         for name, values in pairs:
             for value in values if isinstance(values, list) else [values]:
-                check_plain_value(str(name).rpartition("__")[2], value)
+                attribute = str(name).rpartition("__")[2]
+                check_plain_value(attribute, value)
+                check_words_of_methods(attribute, value)
 
 
 def references_in(node: Any) -> Iterator[int]:

@@ -106,8 +106,8 @@ def save(
     Parameters
     ----------
     clf : SelectiveClassifier
-        A fitted classifier: with base models of scikit-learn, LightGBM or XGBoost, pipelines included, or a network
-        of `aucross.torch`.
+        A fitted classifier: with base models of scikit-learn, imbalanced-learn, LightGBM, XGBoost or CatBoost,
+        pipelines included, models of others that are made of attributes, or a network of `aucross.torch`.
     path : path-like
         The file; an existing one is replaced in one step.
     metadata : mapping, optional

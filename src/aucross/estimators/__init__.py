@@ -12,6 +12,7 @@ from aucross.estimators.reach import ExpectedCoverage
 from aucross.estimators.review import ReviewQueue
 from aucross.estimators.score_column import ScoreColumn
 from aucross.estimators.score_counts import CountedRows, CountedScores, ScoreCounts
+from aucross.estimators.untrained import NumberedClasses
 
 __all__ = [
     "AUCGate",
@@ -23,6 +24,7 @@ __all__ = [
     "FoldEnsemble",
     "HashedFolds",
     "HeldOutScores",
+    "NumberedClasses",
     "PlugIn",
     "PlugInAUC",
     "ReviewQueue",

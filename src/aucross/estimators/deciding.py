@@ -46,6 +46,7 @@ from aucross.estimators.reading import Reader
 from aucross.estimators.recalibrate import place_on_unlabelled, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
 from aucross.estimators.row_hash import tie_breaker_of
+from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.estimators.warn import warn_user
 
@@ -157,10 +158,15 @@ class Deciding(ABC):
         """Scores of the model that answers, of the one that judges, and of the second one where there is one."""
         models = self._fitted_models()
         judges = getattr(self, "judges_", [None] * len(models))
-        scores = [
-            score_and_judge(model, judge, X, method, self.classes_)
-            for (model, method), judge in zip(models, judges, strict=True)
-        ]
+        scores = []
+        for role, (model, method), judge in zip(("classifier", "gate"), models, judges, strict=False):
+            try:
+                scores.append(score_and_judge(model, judge, X, method, self.classes_))
+            except Exception as error:
+                clearer = explained(error, role, model, X)
+                if clearer is None:
+                    raise
+                raise clearer from error
         return scores[0].score, scores[0].judged, scores[1].judged if len(scores) > 1 else None
 
     @property

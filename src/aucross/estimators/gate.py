@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sklearn import get_config
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -33,9 +32,11 @@ from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, b
 from aucross.estimators.probability import ProbabilityModel, fit_with_further_score
 from aucross.estimators.reading import GateReader, gate_evidence
 from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
+from aucross.estimators.text_columns import explained
 from aucross.estimators.training import takes_weights
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Folds, Generator, Labels, Table, Ties
+from aucross.estimators.untrained import refuse_class
 
 # One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
 _BINARY = (Contest(column=0, winner=1, loser=0),)
@@ -57,15 +58,14 @@ class _RowsForBoth(TrainingRows):
 class _RowsForGate(TrainingRows):
     """The rows as the gate gets them; where it cannot be trained the error says that it is the gate's."""
 
-    def train(self, estimator: Classifier, rows: IndexArray | None = None) -> Any:
-        """Train a clone of the gate on the given rows, all by default."""
-        try:
-            return super().train(estimator, rows)
-        except (TypeError, ValueError) as error:
-            raise type(error)(
-                f"the gate {type(estimator).__name__} cannot be trained on these rows: {error}; pass a gate that takes "
-                "what the classifier takes, as in AUCGate(classifier, gate=pipeline), or prepare X for both"
-            ) from error
+    def _explained(self, error: Exception, model: Any) -> Exception | None:
+        of_text = explained(error, "gate", model, self.X)
+        if of_text is not None or not isinstance(error, TypeError | ValueError):
+            return of_text
+        return type(error)(
+            f"the gate {type(model).__name__} cannot be trained on these rows: {error}; pass a gate that takes "
+            "what the classifier takes, as in AUCGate(classifier, gate=pipeline), or prepare X for both"
+        )
 
 
 class AUCGate(CrossFitted):
@@ -207,6 +207,7 @@ class AUCGate(CrossFitted):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        refuse_class(self.gate, "gate")
         check_nested(self.nested)
 
     def _trained_models(self) -> list[Classifier]:
@@ -275,7 +276,7 @@ class AUCGate(CrossFitted):
 
     def _gate_to_fit(self, X: Table, rng: Generator) -> Any:
         if self.gate is not None:
-            return clone(self.gate)
+            return self.gate  # each training takes a copy
         gate = default_gate(X, rng.randint(2**31 - 1))
         if get_config()["enable_metadata_routing"] and isinstance(gate, Pipeline):
             gate.steps[-1][1].set_fit_request(sample_weight=True)

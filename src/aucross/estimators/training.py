@@ -20,10 +20,12 @@ from aucross.estimators.labels import check_classes
 from aucross.estimators.models import RESPONSE_METHODS
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Table
+from aucross.estimators.untrained import refuse_class
 
 
 def check_shared_parameters(clf: Any) -> None:
     """Refuse constructor parameters that cannot work, before anything is trained."""
+    refuse_class(getattr(clf, "estimator", None), "estimator")
     check_coverage(clf.coverage)
     check_coverage_confidence(clf.coverage_confidence)
     ties = getattr(clf, "ties", "whole")

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.estimators.copies import common_rows
+from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
+from aucross.estimators.untrained import untrained_copy
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ class TrainingRows:
 
     def train(self, estimator: Classifier, rows: IndexArray | None = None) -> Any:
         """Train a clone of `estimator` on the given rows, all by default."""
-        model = clone(estimator)
+        model = untrained_copy(estimator, self.classes)
         if rows is None:
-            return model.fit(self.X, self.y, **self.fit_params)
+            return self._fit_model(model, self.X, self.y, self.fit_params)
         missing = np.setdiff1d(self.classes, self.y[rows])
         if len(missing) and not isinstance(model, FrozenEstimator):
             raise ValueError(
@@ -65,7 +66,20 @@ class TrainingRows:
                 f"{missing.tolist()}; pass other splits or groups, or fewer folds"
             )
         params = {name: self._cut(value, rows) for name, value in self.fit_params.items()}
-        return model.fit(take_rows(self.X, rows), self.y[rows], **params)
+        return self._fit_model(model, take_rows(self.X, rows), self.y[rows], params)
+
+    def _fit_model(self, model: Any, X: Table, y: NDArray[Any], params: Mapping[str, Any]) -> Any:
+        try:
+            return model.fit(X, y, **params)
+        except Exception as error:
+            clearer = self._explained(error, model)
+            if clearer is None:
+                raise
+            raise clearer from error
+
+    def _explained(self, error: Exception, model: Any) -> Exception | None:
+        """A clearer error than that of a model, where there is one."""
+        return explained(error, "classifier", model, self.X)
 
     def _cut(self, value: Any, rows: IndexArray) -> Any:
         """Cut a fit parameter if it has one element per row (scikit-learn's rule)."""
