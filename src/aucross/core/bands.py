@@ -114,8 +114,8 @@ class RejectionBand:
         ends = (self.lower, self.upper)
         if not self.is_empty and any(0.0 > end > -inf or inf > end > 1.0 for end in ends):
             raise ValueError(
-                f"a band in points is made of a band of probabilities, got ends {ends}; bands of decision values and of "
-                "other scores have their own scale"
+                f"a band in points is made of a band of probabilities, got ends {ends}; bands of decision values "
+                "and of other scores have their own scale"
             )
         if not 0.0 < base_odds < inf or not 0.0 < abs(points_to_double_the_odds) < inf:
             raise ValueError(

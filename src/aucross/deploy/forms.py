@@ -87,7 +87,8 @@ class ByParameters(ByAttributes):
 
     def state(self, value: Any) -> State:
         """The parameters."""
-        return {name: vars(value)[name] for name in constructor_parameters(type(value))}
+        cls: Any = type(value)
+        return {name: vars(value)[name] for name in constructor_parameters(cls)}
 
     def check_names(self, cls: type, names: Iterable[str]) -> None:
         """Refuse all but parameters."""
