@@ -474,7 +474,7 @@ def test_a_default_gate_that_reads_words_is_trained_with_weights():
 def test_where_the_gate_cannot_be_trained_the_error_says_that_it_is_the_gate():
     frame = pd.DataFrame({"a": X[:200, 0], "word": np.where(X[:200, 1] > 0, "yes", "no")})
     scorecard = make_pipeline(make_column_transformer(("passthrough", ["a"])), LogisticRegression())
-    with pytest.raises(ValueError, match=r"^the gate HistGradientBoostingClassifier cannot be trained .* pass a gate"):
+    with pytest.raises(ValueError, match=r"^the gate HistGradientBoostingClassifier must get .* pass a gate"):
         AUCGate(scorecard, boosting()).fit(frame, y[:200])
 
 

@@ -15,6 +15,7 @@ _ABOUT_TEXT = re.compile(r"convert|dtype|string|categor", re.IGNORECASE)
 _TEXT_TYPES = re.compile(r"str|string.*|large_string|object|String")
 _ROWS_TO_LOOK_AT = 1000
 _MOST_NAMES = 5
+_OTHER_GATE = ", or pass a gate that takes what the classifier takes, as in AUCGate(classifier, gate=pipeline)"
 
 
 def explained(error: Exception, role: str, model: Classifier, X: Table) -> Exception | None:
@@ -45,7 +46,7 @@ def explained(error: Exception, role: str, model: Classifier, X: Table) -> Excep
     reason = (str(error).strip().splitlines() or [""])[0]
     return kind(
         f"the {role} {_name(model)} must get numbers or categories, and X has text in {named}{more}: {reason}; "
-        f"{_remedy(model, X, list(columns))}"
+        f"{_remedy(model, X, list(columns))}{_OTHER_GATE if role == 'gate' else ''}"
     )
 
 
