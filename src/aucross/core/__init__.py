@@ -23,6 +23,7 @@ from aucross.core.rules import (
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.core.search import best_band, oracle_band
 from aucross.core.targets import AUCTarget, Target, TargetBands, best_band_for
+from aucross.core.weighted_ranking import WeightedRanking
 
 __all__ = [
     "AUCTarget",
@@ -52,6 +53,7 @@ __all__ = [
     "Target",
     "TargetBands",
     "ThresholdBands",
+    "WeightedRanking",
     "WrappedRule",
     "auc_improving_interval",
     "best_band",

@@ -31,6 +31,7 @@ from aucross.evaluation.decisions import (
 )
 from aucross.evaluation.evaluate import compare_selective, evaluate_selections, evaluate_selective
 from aucross.evaluation.folds import evaluate_folds
+from aucross.evaluation.from_ranking import evaluate_ranking, promise_ranking
 from aucross.evaluation.group_results import GroupComparison, GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
@@ -96,6 +97,7 @@ __all__ = [
     "evaluate_group_selections",
     "evaluate_groups",
     "evaluate_multiclass_selections",
+    "evaluate_ranking",
     "evaluate_selections",
     "evaluate_selective",
     "excess_aurc",
@@ -110,6 +112,7 @@ __all__ = [
     "positive_rate",
     "positives_for_review",
     "promise_coverage",
+    "promise_ranking",
     "promise_selection",
     "promise_selective",
     "risk_coverage_curve",

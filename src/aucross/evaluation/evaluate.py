@@ -174,8 +174,8 @@ def evaluate_selections(
     with_all = np.vstack((masks, np.ones(n_rows, dtype=bool)))
     ranked = RankedSelections.of(rows, with_all)
     as_given = np.ones(n_rows, dtype=np.intp)
-    estimates = _standard_metrics(ranked.statistics(iter([as_given])), target)
-    replicates = _standard_metrics(resampled_statistics([ranked], n_bootstrap, seed, units)[0], target)
+    estimates = standard_metrics(ranked.statistics(iter([as_given])), target)
+    replicates = standard_metrics(resampled_statistics([ranked], n_bootstrap, seed, units)[0], target)
     if requested:
         read = {"y_true": rows.positive, "y_score": rows.score, "y_pred": rows.predicted}
         estimates |= measure_anew(requested, masks, iter([_weight(rows, as_given)]), read)
@@ -191,19 +191,25 @@ def evaluate_selections(
         confidence_level=confidence_level,
         drawn_from=(n_rows, seed),
     )
-    return with_intervals(evaluation, ranked, units)
+    return with_row_intervals(evaluation, ranked, units)
 
 
-def with_intervals(
+def with_row_intervals(
     evaluation: SelectiveEvaluation, ranked: RankedSelections, units: IndexArray | None
 ) -> SelectiveEvaluation:
     """Add the intervals that do not come from percentiles; the last of the selections takes all rows."""
     if len(evaluation.replicates["selective_auc"]) < 2:
         return evaluation
-    target, estimates, replicates = evaluation.target_coverage, evaluation.estimates, evaluation.replicates
     found = selection_intervals(ranked, evaluation.confidence_level, units)
+    return with_intervals(evaluation, found, ranked.is_everything[:-1])
+
+
+def with_intervals(
+    evaluation: SelectiveEvaluation, found: Mapping[str, Ends], is_everything: BoolArray
+) -> SelectiveEvaluation:
+    """Add intervals of selections, the last of which takes all rows, and those that follow from them."""
+    target, estimates, replicates = evaluation.target_coverage, evaluation.estimates, evaluation.replicates
     ends = {name: ends.at(slice(-1)) for name, ends in found.items()}
-    is_everything = ranked.is_everything[:-1]
     # Asked for everything, a classifier selects everything: nothing is left to chance.
     is_certain = is_everything & (target == 1.0)
     reached = ends["achieved_coverage"]
@@ -311,7 +317,7 @@ def _rows_of_each(X: Any) -> tuple[Any, Any]:
     return X if is_pair else (X, X)
 
 
-def _standard_metrics(found: SelectionStatistics, target: FloatArray) -> dict[str, FloatArray]:
+def standard_metrics(found: SelectionStatistics, target: FloatArray) -> dict[str, FloatArray]:
     """The metrics of every evaluation, arrays of shape (n_weightings, n_coverages); the last selection takes all."""
     coverage, auc = found.achieved_coverage[:, :-1], found.selective_auc
     return {

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
 from aucross.evaluation.bootstrap import RankedSelections, SelectionStatistics, share_of, statistics_of
 from aucross.evaluation.catalogue import GROUP_METRICS
-from aucross.evaluation.evaluate import DEFAULT_COVERAGES, evaluate_selections, with_intervals
+from aucross.evaluation.evaluate import DEFAULT_COVERAGES, evaluate_selections, with_row_intervals
 from aucross.evaluation.group_column import GroupColumn, group_column
 from aucross.evaluation.group_results import GroupEvaluation
 from aucross.evaluation.inputs import BoolArray, EvaluationRows, check_coverages, check_masks, seed_from, unit_numbers
@@ -207,13 +207,13 @@ def _assembled(
             n_positive=n_positive,
             n_negative=np.count_nonzero(masks[:, own], axis=1) - n_positive,
         )
-        evaluations.append(with_intervals(evaluation, rankings[number], units))
+        evaluations.append(with_row_intervals(evaluation, rankings[number], units))
     overall = replace(
         overall,
         estimates=_in_order({**overall.estimates, "positives_for_review": all_rejected[0]}),
         replicates=_in_order({**overall.replicates, "positives_for_review": all_rejected_replicates}),
     )
-    overall = with_intervals(overall, RankedSelections.of(rows, selections), units)
+    overall = with_row_intervals(overall, RankedSelections.of(rows, selections), units)
     return GroupEvaluation(column.labels, np.array([len(own) for own in members]), tuple(evaluations), overall)
 
 

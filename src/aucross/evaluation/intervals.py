@@ -7,6 +7,7 @@ resamples have an AUC of 1 and the interval is [1, 1]. Each end here is therefor
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from math import nan
 from typing import NamedTuple
 
@@ -52,9 +53,14 @@ def selection_intervals(
     units : ndarray of shape (n,), optional
         Numbers of the units that rows belong to.
     """
+    return intervals_of(losses_of_selections(ranked, units), confidence_level)
+
+
+def intervals_of(selections: Iterable[Mapping[str, Losses]], confidence_level: float) -> dict[str, Ends]:
+    """Intervals of each metric from what each of the selections loses."""
     failure = (1.0 - confidence_level) / 2.0
     found: dict[str, list[_Ends]] = {}
-    for selection in losses_of_selections(ranked, units):
+    for selection in selections:
         for name, losses in selection.items():
             ends = _ends(losses, failure, EXTRA_LOSS if name == "selective_auc" else None)
             found.setdefault(name, []).append(ends)

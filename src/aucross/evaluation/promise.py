@@ -352,6 +352,28 @@ def promise_selection(
         seed,
         kept_units,
     )
+    return promise_of_bounds(
+        (coverage_alone, coverage_together),
+        (auc_alone, auc_together),
+        promised_coverage,
+        confidence=level,
+        achieved_coverage=weighted_mean(mask, rows.weight),
+        selective_auc=kept.ranked().auc(),
+        n_rows=len(mask),
+        n_selected=int(mask.sum()),
+        n_positive=int(kept.positive.sum()),
+        n_negative=int((~kept.positive).sum()),
+        method=method,
+        is_weighted=has_weights(rows.weight),
+        n_groups=None if units is None else len(np.unique(units)),
+    )
+
+
+def promise_of_bounds(
+    coverage: tuple[float, float], auc: tuple[float, float], promised_coverage: float | None, **found: Any
+) -> SelectivePromise:
+    """Put a promise together from bounds of the coverage and of the AUC that hold alone, and that hold together."""
+    (coverage_alone, coverage_together), (auc_alone, auc_together) = coverage, auc
     if promised_coverage is None:
         coverage_at_least, auc_at_least = coverage_together, auc_together
     elif coverage_alone >= promised_coverage:
@@ -361,19 +383,10 @@ def promise_selection(
     return SelectivePromise(
         coverage_at_least=coverage_at_least,
         auc_at_least=auc_at_least,
-        confidence=level,
         coverage_alone=coverage_alone,
         auc_alone=auc_alone,
-        achieved_coverage=weighted_mean(mask, rows.weight),
-        selective_auc=kept.ranked().auc(),
-        n_rows=len(mask),
-        n_selected=int(mask.sum()),
-        n_positive=int(kept.positive.sum()),
-        n_negative=int((~kept.positive).sum()),
-        method=method,
-        is_weighted=has_weights(rows.weight),
         promised_coverage=promised_coverage,
-        n_groups=None if units is None else len(np.unique(units)),
+        **found,
     )
 
 

@@ -40,6 +40,9 @@ class SelectiveEvaluation:
     intervals : dict of str to Ends
         Ends ``low`` and ``high``, arrays of shape (n_coverages,), of the metrics whose intervals do not come from the
         percentiles of the replicates.
+    has_rows : bool
+        False if it was made from a ranking. Nobody can then tell which rows two evaluations share, so that they are not
+        compared.
     """
 
     target_coverage: FloatArray
@@ -52,6 +55,7 @@ class SelectiveEvaluation:
     n_selected: NDArray[np.intp] | None = None
     n_rarest: NDArray[np.intp] | None = None
     intervals: Mapping[str, Ends] = field(default_factory=dict)
+    has_rows: bool = True
 
     def spread(self, name: str) -> dict[str, FloatArray]:
         """Standard deviation (``_sd``) and interval (``_low``, ``_high``) of a metric at each coverage."""
@@ -118,6 +122,11 @@ class SelectiveEvaluation:
             raise ValueError(
                 "both evaluations must have the same rows and bootstrap seed, got (rows, seed) "
                 f"{self.drawn_from} and {other.drawn_from}; pass the same rows and random_state to both"
+            )
+        if not (self.has_rows and other.has_rows):
+            raise ValueError(
+                "both evaluations must be made from rows, got one from a ranking, which does not tell the rows that "
+                "both share; compare with compare_selective, or evaluate the rows with evaluate_selections"
             )
         shared = [name for name in self.estimates if name in other.estimates]
         for name in shared:

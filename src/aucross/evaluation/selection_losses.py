@@ -112,7 +112,7 @@ class _SumsOfRows:
         return shared_losses(of_all, of_lost)
 
     def _auc(self, selected: BoolArray) -> Losses:
-        if not _has_pairs(*(int(counts[selected].sum()) for counts in self.n_rows)):
+        if not has_pairs(*(int(counts[selected].sum()) for counts in self.n_rows)):
             return None
         sides = selected_classes(selected, *(sums[1, 0] for sums in self.classes))
         return losses_of_classes([side.powers(sums) for side, sums in zip(sides, self.classes, strict=True)])
@@ -145,7 +145,7 @@ class _SumsOfUnits:
         rejected = 0.0 * all_rows if is_everything else np.maximum(all_rows - n_selected, 0.0)
         return (
             _share_of_units(all_rows, rejected),
-            losses_of_units([power_sums(*sums) for sums in sides], sides) if _has_pairs(*n_rows) else None,
+            losses_of_units([power_sums(*sums) for sums in sides], sides) if has_pairs(*n_rows) else None,
             _share_of_units(n_selected, self._wrong(selected)),
             _share_of_units(n_selected, negatives),
             _share_of_units(self.everything.positives, positives / self.everything.scale),
@@ -162,7 +162,7 @@ def _share_of_units(weight: FloatArray, lost: FloatArray) -> Losses:
     return LossSums(power_sums(weight, lost)) if weight.any() else None
 
 
-def _has_pairs(n_positive: int, n_negative: int) -> bool:
+def has_pairs(n_positive: int, n_negative: int) -> bool:
     """Whether an AUC has an interval: rows of both classes, and two of one."""
     return min(n_positive, n_negative) >= 1 and max(n_positive, n_negative) >= 2
 
