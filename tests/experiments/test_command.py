@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from lightgbm import LGBMClassifier
 from matplotlib.image import imread
 
 from experiments import __main__ as command
@@ -34,6 +35,10 @@ def small_plan(_datasets):
     return plan._plan(chosen, runs, [PeerRun("Adult", "LightGBM")], [Optimism("Adult", 0)], 3)
 
 
+def small_boosting():
+    return LGBMClassifier(n_estimators=10, random_state=protocol.PAPER_SEED, n_jobs=1, verbose=-1)
+
+
 def not_here():
     raise FileNotFoundError("train.zip")
 
@@ -42,6 +47,7 @@ def not_here():
 def written(small_data, monkeypatch, tmp_path):
     monkeypatch.setattr(command, "full_plan", small_plan)
     monkeypatch.setattr(table1, "NOT_RUN", dict.fromkeys(table1.NOT_RUN, not_here))
+    monkeypatch.setitem(protocol.CLASSIFIERS, "LightGBM", small_boosting)
     monkeypatch.setattr(protocol, "N_BOOTSTRAP", 20)
     monkeypatch.setattr("experiments.peer_runs.N_BOOTSTRAP", 20)
     monkeypatch.setattr("experiments.peer_runs.installed_peers", lambda: PEERS[:2])
