@@ -14,6 +14,7 @@ PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
 # Where each part stands, in columns and rows, and what it is for.
 PLACES = {
+    "mlflow": (0, 0, "models of MLflow"),
     "cli": (1.5, 0, "options in, output out"),
     "spark": (3, 0, "the same on Spark"),
     "report": (0, 1, "numbers as a page"),

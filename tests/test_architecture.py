@@ -30,12 +30,13 @@ ALLOWED = {
     "dask": {"estimators", "core"},
     "spark": {"estimators", "core", "deploy", "evaluation", "system"},
     "report": {"evaluation", "system"},
+    "mlflow": {"deploy", "estimators", "core", "system"},
 }
 # The public names and the command line stand above all parts.
 ABOVE = {"__init__", "__main__", "cli"}
 
 OPTIONAL = [
-    *("torch", "dask", "pyspark", "matplotlib", "jinja2", "pandas", "polars", "lightgbm", "xgboost"),
+    *("torch", "dask", "pyspark", "mlflow", "matplotlib", "jinja2", "pandas", "polars", "lightgbm", "xgboost"),
     *("pyarrow", "plotly", "typer", "tqdm"),  # rich is loaded by scikit-learn where it is installed
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from dataclasses import replace
 from pathlib import Path
@@ -16,30 +15,15 @@ from aucross.cli.numbers import NumberFormat
 from aucross.cli.schema import Schema
 from aucross.cli.tables import check_readable, is_table
 from aucross.deploy import load, read_metadata, save
+from aucross.deploy.signing import signing_key as key_in_use
 from aucross.system.text import json_ready
-
-# Names a file whose content is the key to sign model files with; only files that it signed are then read.
-KEY_FILE = "AUCROSS_KEY_FILE"
-
 
 def signing_key() -> bytes | None:
     """The key in use, if there is one."""
-    name = os.environ.get(KEY_FILE)
-    if name is None:
-        return None
     try:
-        # A line end at the end of the file is not part of the key: editors add it.
-        key = Path(name).read_bytes().rstrip(b"\r\n")
-    except OSError as error:
-        raise CommandError(
-            f"{KEY_FILE}: the key file {name!r} cannot be read ({error.strerror}); name a file that can, or unset "
-            f"{KEY_FILE} to work without signatures"
-        ) from error
-    if len(key) < 16:
-        raise CommandError(
-            f"{KEY_FILE}: {name} must hold a key of at least 16 bytes, got {len(key)}; make a longer one"
-        )
-    return key
+        return key_in_use()
+    except ValueError as error:
+        raise CommandError(str(error)) from error
 
 
 def save_model(clf: Any, path: Path, schema: Schema, **facts: Any) -> None:

@@ -44,6 +44,7 @@ from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.score_counts import RoundingReader, ScoreCounts
 from aucross.estimators.splits import rows_scored, warn_if_uneven
+from aucross.estimators.tracking import without_autologging
 from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
 from aucross.estimators.training_marks import TrainingMarks
 from aucross.estimators.training_rows import TrainingRows
@@ -144,7 +145,8 @@ class Fitting(ABC, CallbackSupport):
             X, y, sample_weight=sample_weight, groups=groups, band_groups=band_groups, fit_params=fit_params
         )
         response_method = resolve_response_method(self.estimator, self.response_method)
-        fitted = self._fit(training, response_method, check_random_state(self.random_state))
+        with without_autologging():
+            fitted = self._fit(training, response_method, check_random_state(self.random_state))
         if not fitted.judges:  # fold models that judge new rows may differ: held-out rows were spread over them too
             held_out = fitted.held_out
             warn_if_models_differ(fitted.rule, self.coverage, held_out.read_by(fitted.reader), held_out.folds)

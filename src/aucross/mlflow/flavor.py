@@ -1,0 +1,222 @@
+"""Save, log and load selective classifiers with MLflow."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import mlflow
+from mlflow.models import Model, ModelSignature, infer_signature
+
+from aucross.deploy import FileHeader, load, model_fingerprint, read_header, rule_fingerprint, save
+from aucross.deploy.signing import signing_key, trusted_types_in_use
+from aucross.estimators.base import SelectiveClassifier
+from aucross.mlflow.loader import OWN_COVERAGE, SelectiveModel
+from aucross.mlflow.rows import ServedColumns
+from aucross.system.libraries import import_library
+
+FLAVOR_NAME = "aucross"
+
+_FILE = "model.aucross"
+_ROWS_OF_EXAMPLE = 5
+
+
+def save_model(
+    clf: SelectiveClassifier,
+    path: str | Path,
+    *,
+    input_example: Any = None,
+    band_group_column: str | None = None,
+    signature: ModelSignature | None = None,
+    pip_requirements: Sequence[str] | None = None,
+    mlflow_model: Model | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> None:
+    """Write a fitted classifier as a model of MLflow, in a folder.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier.
+    path : path-like
+        The folder, which must not exist.
+    input_example : DataFrame or ndarray, optional
+        Some rows as the classifier takes them. From them come the signature and the categories of columns, which
+        MLflow knows nothing of; a few are kept as an example. Without them the model has no signature.
+    band_group_column : str, optional
+        Column with the group of each row, if the bands were fitted per group.
+    signature : ModelSignature, optional
+        Instead of the one that is made from `input_example`.
+    pip_requirements : list of str, optional
+        Instead of the versions that are installed here.
+    mlflow_model : Model, optional
+        Used by MLflow.
+    metadata : dict, optional
+        Kept beside the model by MLflow.
+
+    Notes
+    -----
+    The model is the file of :func:`aucross.deploy.save`, without pickle. With a key in ``AUCROSS_KEY_FILE`` it is
+    signed.
+    """
+    _check_groups(clf, band_group_column)
+    reader = ServedColumns.of_example(input_example, _feature_names(clf), band_group_column)
+    if signature is None and input_example is not None:
+        signature = _signature(clf, reader, input_example)
+    model = Model() if mlflow_model is None else mlflow_model
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / _FILE
+        save(clf, file, metadata=reader.to_metadata(), key=signing_key())
+        header = read_header(file)
+        model.add_flavor(FLAVOR_NAME, **_facts(header))
+        mlflow.pyfunc.save_model(
+            str(path),
+            loader_module="aucross.mlflow.loader",
+            data_path=str(file),
+            mlflow_model=model,
+            signature=signature,
+            input_example=None if input_example is None else reader.as_sent(input_example[:_ROWS_OF_EXAMPLE]),
+            pip_requirements=_requirements(header) if pip_requirements is None else list(pip_requirements),
+            metadata=metadata,
+        )
+
+
+def log_model(
+    clf: SelectiveClassifier,
+    name: str | None = None,
+    *,
+    input_example: Any = None,
+    registered_model_name: str | None = None,
+    tags: dict[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """Log a fitted classifier as a model of the current run.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier.
+    name : str, optional
+        Name of the model in the run.
+    input_example : DataFrame or ndarray, optional
+        Some rows as the classifier takes them, see :func:`save_model`.
+    registered_model_name : str, optional
+        Register the model under this name.
+    tags : dict, optional
+        Tags of the model. The fingerprints of model and rule are added, which lead from a row of the log of decisions
+        to the model that decided it.
+    **options : dict
+        ``band_group_column``, ``signature``, ``pip_requirements`` and ``metadata`` of :func:`save_model`; ``params``,
+        ``step``, ``model_type`` and the like of :meth:`mlflow.models.Model.log`.
+
+    Returns
+    -------
+    mlflow.models.model.ModelInfo
+        With the ``model_uri`` under which the model is loaded.
+    """
+    of_model = {"model_fingerprint": model_fingerprint(clf), "rule_fingerprint": rule_fingerprint(clf)}
+    return Model.log(
+        artifact_path=None,
+        name=name,
+        flavor=sys.modules[__name__],
+        registered_model_name=registered_model_name,
+        tags={**of_model, **(tags or {})},
+        clf=clf,
+        input_example=input_example,
+        **options,
+    )
+
+
+def load_model(
+    model_uri: str, *, dst_path: str | None = None, trusted: Iterable[str | type] = (), key: bytes | None = None
+) -> Any:
+    """Load a classifier that :func:`save_model` or :func:`log_model` wrote.
+
+    Parameters
+    ----------
+    model_uri : str
+        Where the model is: a folder, ``runs:/...``, ``models:/...``.
+    dst_path : str, optional
+        An existing folder to download to.
+    trusted : iterable of str or type, default=()
+        As in :func:`aucross.deploy.load`, beside those that ``AUCROSS_TRUSTED_TYPES`` names.
+    key : bytes, optional
+        Load only a file that was signed with this key; by default the key in ``AUCROSS_KEY_FILE``.
+
+    Returns
+    -------
+    SelectiveClassifier
+    """
+    folder = Path(mlflow.artifacts.download_artifacts(artifact_uri=str(model_uri), dst_path=dst_path))
+    flavors = Model.load(str(folder)).flavors
+    if FLAVOR_NAME not in flavors:
+        raise ValueError(
+            f"{model_uri} must be a model of the flavor {FLAVOR_NAME}, got {sorted(flavors)}; log it with "
+            "aucross.mlflow.log_model"
+        )
+    allowed = [*trusted_types_in_use(), *trusted]
+    return load(folder / "data" / _FILE, trusted=allowed, key=signing_key() if key is None else key)
+
+
+def trusted_types(clf: SelectiveClassifier) -> list[str]:
+    """Types that skops has to be told to trust, for those who log with ``mlflow.sklearn``.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A classifier, fitted or not.
+
+    Returns
+    -------
+    list of str
+        For ``mlflow.sklearn.log_model(clf, skops_trusted_types=trusted_types(clf))``.
+    """
+    skops = import_library("skops.io", purpose="trusted_types", extra="mlflow")
+    return list(skops.get_untrusted_types(data=skops.dumps(clf)))
+
+
+def _feature_names(clf: SelectiveClassifier) -> list[str] | None:
+    names = getattr(clf, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _check_groups(clf: SelectiveClassifier, band_group_column: str | None) -> None:
+    has_groups = clf.held_out_.band_groups is not None
+    if has_groups != (band_group_column is not None):
+        raise ValueError(
+            f"band_group_column must name the column of groups if the bands were fitted per group, and only then, got "
+            f"{band_group_column!r} for bands {'per group' if has_groups else 'of all rows'}"
+        )
+
+
+def _signature(clf: SelectiveClassifier, reader: ServedColumns, example: Any) -> ModelSignature:
+    sent = reader.as_sent(example)
+    answers = SelectiveModel(clf, reader).predict(sent)
+    with warnings.catch_warnings():
+        # Whole numbers stay what they are: a fit on them saw none missing, so a missing one is refused.
+        warnings.filterwarnings("ignore", message=".*integer column", category=UserWarning)
+        return infer_signature(sent, answers, params={"coverage": OWN_COVERAGE})
+
+
+def _facts(header: FileHeader) -> dict[str, Any]:
+    return {
+        "class_name": header.class_name,
+        "format_version": header.format_version,
+        "model_fingerprint": header.model_fingerprint,
+        "rule_fingerprint": header.rule_fingerprint,
+        "unlisted_types": header.unlisted_types,
+        "aucross_version": header.versions["aucross"],
+    }
+
+
+def _requirements(header: FileHeader) -> list[str]:
+    """The versions that wrote the file; MLflow would start another process and try for minutes to find them."""
+    distributions = packages_distributions()
+    others = {name for name in header.versions if name not in ("python", "aucross")} | {"pandas"}
+    found = sorted({distributions[name][0] for name in others if name in distributions})
+    return [f"aucross[deploy]=={header.versions['aucross']}", *(f"{name}=={version(name)}" for name in found)]
