@@ -18,6 +18,7 @@ from aucross.deploy import load, read_metadata, save
 from aucross.deploy.signing import signing_key as key_in_use
 from aucross.system.text import json_ready
 
+
 def signing_key() -> bytes | None:
     """The key in use, if there is one."""
     try:

@@ -138,7 +138,9 @@ def test_there_is_no_pickle_in_a_logged_model(logged):
 def test_models_of_another_flavor_are_refused(store, tmp_path):
     X, y = make_classification(100, random_state=0)
     mlflow.sklearn.save_model(LogisticRegression().fit(X, y), tmp_path / "other", pip_requirements=["scikit-learn"])
-    with pytest.raises(ValueError, match="must be a model of the flavor aucross, got \\['python_function', 'sklearn'\\]"):
+    with pytest.raises(
+        ValueError, match="must be a model of the flavor aucross, got \\['python_function', 'sklearn'\\]"
+    ):
         aucross.mlflow.load_model(str(tmp_path / "other"))
 
 
