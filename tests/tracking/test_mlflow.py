@@ -117,7 +117,7 @@ def test_pyfunc_returns_score_prediction_and_decision_at_a_coverage(coverage, lo
 
 def test_pyfunc_refuses_a_category_that_the_fit_did_not_know(logged, credit):
     model = mlflow.pyfunc.load_model(logged.model_uri)
-    with pytest.raises(ValueError, match="column 'grade' must hold the categories of the fit, got also \\['Z'\\]"):
+    with pytest.raises(ValueError, match=r"column 'grade' must hold the categories of the fit, got also \['Z'\]"):
         model.predict(as_text(credit[0].head(3)).assign(grade="Z"))
 
 
@@ -139,7 +139,7 @@ def test_models_of_another_flavor_are_refused(store, tmp_path):
     X, y = make_classification(100, random_state=0)
     mlflow.sklearn.save_model(LogisticRegression().fit(X, y), tmp_path / "other", pip_requirements=["scikit-learn"])
     with pytest.raises(
-        ValueError, match="must be a model of the flavor aucross, got \\['python_function', 'sklearn'\\]"
+        ValueError, match=r"must be a model of the flavor aucross, got \['python_function', 'sklearn'\]"
     ):
         aucross.mlflow.load_model(str(tmp_path / "other"))
 

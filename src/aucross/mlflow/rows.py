@@ -81,6 +81,6 @@ def _refuse_unknown(name: str, column: Any, categories: list[Any]) -> None:
     unknown = sorted({str(value) for value in column.dropna().unique() if value not in categories})
     if unknown:
         raise ValueError(
-            f"column {name!r} must hold the categories of the fit, got also {unknown[:5]}; send such rows to review, or "
-            "leave the value out if the model knows missing ones"
+            f"column {name!r} must hold the categories of the fit, got also {unknown[:5]}; send such rows to review, "
+            "or leave the value out if the model knows missing ones"
         )
