@@ -6,6 +6,7 @@
     python -m benchmarks.crossfit_coverage targets      # the targets beside the figures, from benchmarks/results
     python -m benchmarks.crossfit_coverage table        # every candidate at every size, from benchmarks/results
     python -m benchmarks.crossfit_coverage promise      # how often coverage_confidence=.95 is kept
+    python -m benchmarks.crossfit_coverage bags         # out-of-bag scores of forests, set by set
     python -m benchmarks.crossfit_coverage copies       # identical rows (HELOC), with the estimators themselves
 
 Every cell (data set, training rows, model family, split) trains all models once; all candidates are computed from their
@@ -628,6 +629,27 @@ def print_auc_targets(lines: pd.DataFrame) -> None:
             print(f"{n_rows:7,} {name:9}" + "".join(f"{text:>15}" for text in texts))
 
 
+# ---- out-of-bag scores ----
+
+
+def print_bags() -> None:
+    """Forests, set by set: five folds and eight trainings against out-of-bag scores of one training."""
+    names = ("corrected", "judge", "bags", "bags, judge")
+    part = results().query("family == 'forest' and method == 'AUCross' and n_rows == 4000")
+    means = part.groupby(["data", "candidate"])[["square", "auc"]].mean().unstack()
+    print("Forests, AUCross, 4,000 rows: RMSE of coverage in 1e-3, and AUC less that of `corrected` in 1e-4\n")
+    print(f"{'':24}" + "".join(f"{name:>18}" for name in names))
+    for data, line in means.iterrows():
+        gains = [(line["auc", name] - line["auc", "corrected"]) * 1e4 for name in names]
+        roots = [root(line["square", name]) for name in names]
+        print(f"{data:24}" + "".join(f"{r:10.1f} ({g:5.0f})" for r, g in zip(roots, gains, strict=True)))
+    scores = stored(Cell("fraud_handbook_3w", 4_000, "forest", 0), {})
+    assert scores is not None
+    by_bags, by_forest = scores.bags["out_of_bag"], scores.refit
+    print(f"\nfraud_handbook_3w, {scores.y_train.mean():.4f} positive: {np.mean(by_bags == 0):.3f} of the out-of-bag")
+    print(f"scores are 0, and {np.mean(by_forest == 0):.3f} of the forest's")
+
+
 # ---- identical rows ----
 
 
@@ -678,6 +700,7 @@ PARTS = {
     "table": print_table,
     "promise": print_promise,
     "targets": print_targets,
+    "bags": print_bags,
     "copies": print_copies,
 }
 

@@ -195,10 +195,12 @@ class AUCross(_AUCBands, CrossFitted):
     nested : bool, default=False
         Whether the rows rejected at a coverage are rejected at every lower coverage too. The band is the best one at
         `coverage`, and close to the best at others.
-    cv : int, splitter or iterable of splits, default=5
+    cv : int, splitter, iterable of splits or "oob", default=5
         An integer K means K stratified shuffled folds (with `groups`, folds that keep each group together);
         anything else is used as scikit-learn does. Rows that no split scores do not take part in placing the band;
         rows scored m times count 1/m each time.
+        ``"oob"`` trains a forest or a bagging model once and scores each row by
+        the trees that have not seen it, see :doc:`/howto/small-data`.
     ensemble : bool or "judge", default=False
         What becomes of the K fold models. False lets go of them: the classifier is refitted on all rows, answers and
         judges. ``"judge"`` keeps them: the refitted classifier answers, and one fold model, drawn by a hash of the row,

@@ -13,12 +13,14 @@ from aucross.core.ranking import FloatArray
 from aucross.estimators.deciding import Deciding
 from aucross.estimators.fitting import Fitting
 from aucross.estimators.frames import refuse_columns_that_abort
-from aucross.estimators.held_out import CrossFit, CrossFitJudges, HoldOut, is_never_trained
+from aucross.estimators.held_out import CrossFit, CrossFitJudges, HoldOut, OutOfBag, is_never_trained
 from aucross.estimators.placing import (
     CorrectCoverage,
     Ensemble,
     check_correct_coverage,
     check_ensemble,
+    check_out_of_bag,
+    is_out_of_bag,
 )
 from aucross.estimators.types import Classifier, Folds, Labels, Table, Ties
 
@@ -130,6 +132,8 @@ class CrossFitted(SelectiveClassifier):
     correct_coverage: CorrectCoverage
 
     def _source(self) -> CrossFit:
+        if is_out_of_bag(self.cv):
+            return OutOfBag(self.cv, scores_copies_anew=True)
         if self._judged_by_folds():
             return CrossFitJudges(self.cv, self.n_jobs, scores_copies_anew=True, refits=self.ensemble is not True)
         return CrossFit(self.cv, self.n_jobs, scores_copies_anew=self._correction() is not False)
@@ -153,6 +157,7 @@ class CrossFitted(SelectiveClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_ensemble(self.ensemble)
+        check_out_of_bag(self.cv, judged_by_folds=self._judged_by_folds())
         check_correct_coverage(self.correct_coverage, self.cv, judged_by_folds=self._judged_by_folds())
 
 

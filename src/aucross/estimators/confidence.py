@@ -73,9 +73,11 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         Reject less, so that new rows keep the coverage with this probability. For this the fold models are kept and
         one of them, drawn by a hash of the row, judges each new row, see :doc:`/howto/coverage-promise`. Without it the
         coverage is met on average. Excludes `sample_weight`.
-    cv : int, splitter or iterable of splits, default=5
+    cv : int, splitter, iterable of splits or "oob", default=5
         An integer K means K stratified shuffled folds (with `groups`, folds that keep each group together);
         anything else is used as scikit-learn does.
+        ``"oob"`` trains a forest or a bagging model once and scores each row by
+        the trees that have not seen it, see :doc:`/howto/small-data`.
     ensemble : bool or "judge", default=False
         What becomes of the K fold models. False lets go of them: the classifier is refitted on all rows, answers and
         judges. ``"judge"`` keeps them: the refitted classifier answers, and one fold model, drawn by a hash of the row,

@@ -1,7 +1,7 @@
 """Scores from models that have not seen the row, and who makes them.
 
-`CrossFit`, `CrossFitJudges` and `HoldOut` are the sources. Another one (a cluster, out-of-bag scores) is a class with
-the same four methods; nothing else knows where held-out scores come from.
+`CrossFit`, `CrossFitJudges`, `OutOfBag` and `HoldOut` are the sources. Another one is a class with the same four
+methods; nothing else knows where held-out scores come from.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import blake2b
+from math import ceil, log
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -345,6 +346,93 @@ class CrossFitJudges(CrossFit):
         return [Judged(*each) for each in zip(answering, judges, strict=True)], self._with_copies(
             held_out, models, judges
         )
+
+
+# Each tree leaves out 1/e of the rows. So many of a thousand fits may leave a row that no tree has left out.
+_FITS_WITH_ROW_IN_ALL_BAGS = 1e-3
+# Out-of-bag scores average fewer trees than the forest does, so that more of them are exactly 0. Where a third of the
+# rows or more have one score, that is another law: asked for .80 of rows with 1 % positives, .60 was reached.
+_LARGEST_TIE_OF_BAGS = 1 / 3
+
+
+@dataclass(frozen=True)
+class OutOfBag(CrossFit):
+    """Every row is scored by the trees of one forest that have not seen it; the forest answers."""
+
+    def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:  # noqa: ARG002
+        """All rows train and are scored: the bags keep them apart."""
+        if training.groups is not None:
+            raise ValueError(
+                'groups must be None with cv="oob": a bag leaves out rows and not groups, so that trees score rows '
+                "whose group they have seen; pass cv=5"
+            )
+        rows = np.arange(len(training.y))
+        return [(rows, rows)]
+
+    def n_trainings(self, splits: Sequence[Split]) -> int:  # noqa: ARG002
+        """Once."""
+        return 1
+
+    def held_out(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
+        """Score the rows alone."""
+        return self.score(models, splits, step)[1]
+
+    def score(
+        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
+    ) -> tuple[list[Any], HeldOutScores]:
+        """Train once and read what the bags left out."""
+        for model in models:
+            _check_leaves_rows_out(model)
+        fitted, scores = [], []
+        for model in models:
+            with step("training on all rows"):
+                trained = model.training.train(clone(model.estimator).set_params(oob_score=True))
+            scores.append(_scores_out_of_bag(model, trained))
+            # What answers is the model as it was given; the scores of all training rows are kept elsewhere.
+            del trained.oob_score_, trained.oob_decision_function_
+            fitted.append(trained.set_params(oob_score=model.estimator.oob_score))
+        return fitted, self._with_copies(_held_out(models[0].training, splits, scores), models, fitted)
+
+
+def _check_leaves_rows_out(model: ModelToFit) -> None:
+    estimator, n_rows = model.estimator, len(model.training.y)
+    leaves_rows_out = hasattr(estimator, "oob_score") and getattr(estimator, "bootstrap", False)
+    if not leaves_rows_out or is_never_trained(estimator):
+        raise ValueError(
+            'cv="oob" needs a forest or a bagging model with bootstrap=True, whose trees each leave rows out, got '
+            f"{type(estimator).__name__} as {'the classifier' if model.answers else 'the gate'}; pass cv=5"
+        )
+    if model.response_method != "predict_proba":
+        raise ValueError(
+            f'response_method must be "predict_proba" with cv="oob", got {model.response_method!r}: out-of-bag scores '
+            "are probabilities"
+        )
+    fewest = ceil(log(n_rows / _FITS_WITH_ROW_IN_ALL_BAGS) / -log(1 - np.exp(-1)))
+    if estimator.n_estimators < fewest:
+        raise ValueError(
+            f'cv="oob" needs n_estimators of at least {fewest} for {n_rows} rows, so that some tree leaves each row '
+            f"out, got {estimator.n_estimators}; train more trees, or pass cv=5"
+        )
+
+
+def _scores_out_of_bag(model: ModelToFit, trained: Any) -> ModelScores:
+    training = model.training
+    of_classes = np.asarray(trained.oob_decision_function_, dtype=np.float64)
+    scored = np.isclose(of_classes.sum(axis=1), 1.0)  # a row that every tree has seen has zeros or NaN
+    if not scored.all():
+        raise ValueError(
+            f'cv="oob" must score every row, but all trees have seen {int((~scored).sum())} of {len(scored)} rows; '
+            "train more trees, give each a smaller max_samples, or pass cv=5"
+        )
+    scores = of_classes[:, 1] if len(training.classes) == 2 else of_classes
+    tie = np.unique(scores, axis=0, return_counts=True)[1].max() / len(scores)
+    if tie >= _LARGEST_TIE_OF_BAGS and tie < 1:  # a constant score is told of elsewhere
+        raise ValueError(
+            f"{tie:.0%} of the out-of-bag scores are equal, and the whole forest would tell more of these rows apart: "
+            "the coverage of new rows would not be the one asked for; pass cv=5"
+        )
+    rows = np.arange(len(training.y))
+    return ModelScores(scores, _scores_of(model, trained, rows).answers_by_score)
 
 
 @dataclass(frozen=True)

@@ -309,6 +309,22 @@ def check_ensemble(ensemble: Any) -> None:
         raise ValueError(f'ensemble must be True, False or "judge", got {ensemble!r}')
 
 
+def is_out_of_bag(cv: Folds) -> bool:
+    """Whether held-out scores come from the trees of one forest that have not seen the row."""
+    return isinstance(cv, str) and cv == "oob"
+
+
+def check_out_of_bag(cv: Folds, *, judged_by_folds: bool) -> None:
+    """Refuse what needs fold models where there are none, and other words than "oob"."""
+    if isinstance(cv, str) and cv != "oob":
+        raise ValueError(f'cv must be a number of folds, a splitter, splits or "oob", got {cv!r}')
+    if is_out_of_bag(cv) and judged_by_folds:
+        raise ValueError(
+            'cv="oob" trains no fold models that could judge new rows, which an ensemble, a coverage_confidence and '
+            'ties="split" need; leave these at their defaults, or pass cv=5'
+        )
+
+
 def check_correct_coverage(correct_coverage: Any, cv: Folds, *, judged_by_folds: bool) -> None:
     """Refuse what is neither a yes, a no nor "auto", and a yes where it cannot be."""
     if not (isinstance(correct_coverage, bool) or correct_coverage == "auto"):

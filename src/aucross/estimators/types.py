@@ -13,7 +13,7 @@ Table: TypeAlias = Any
 Column: TypeAlias = Any
 # A classifier in the sense of scikit-learn, fitted or not.
 Classifier: TypeAlias = Any
-# A number of folds, a splitter, or splits.
+# A number of folds, a splitter, splits, or "oob" for out-of-bag scores.
 Folds: TypeAlias = Any
 # Class labels of any type.
 Labels: TypeAlias = NDArray[Any]
