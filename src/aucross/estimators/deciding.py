@@ -27,8 +27,9 @@ from aucross.core.capacity import check_capacity
 from aucross.core.decisions import Decisions
 from aucross.core.influence import PairwiseMetric
 from aucross.core.label_shift import LabelShift, estimate_label_shift
-from aucross.core.ranking import FloatArray, IndexArray, check_weights
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_weights
 from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
+from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.coverage_for import (
     CoverageForAUC,
@@ -46,6 +47,7 @@ from aucross.estimators.reading import Reader
 from aucross.estimators.recalibrate import place_on_unlabelled, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
 from aucross.estimators.row_hash import tie_breaker_of
+from aucross.estimators.score_counts import CountedRows
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.estimators.warn import warn_user
@@ -214,6 +216,26 @@ class Deciding(ABC):
         scores = (held_out.responses, held_out.responses, held_out.second)
         rows = self._scored_rows(*scores, tie_breaker=held_out.tie_breaker)
         return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
+
+    @of_one_fit
+    def scored_ranking(self, ranked: RankedScores | WeightedRanking) -> CountedRows:
+        """Rows that were counted by score elsewhere, as scored rows, for :meth:`recalibrate`.
+
+        Parameters
+        ----------
+        ranked : RankedScores or WeightedRanking
+            Numbers of rows at each score of this classifier, whatever their labels.
+
+        Returns
+        -------
+        CountedRows
+            One row for each score.
+        """
+        self._check_fitted()
+        if len(self.classes_) != 2 or self.band_rule_.judged_apart or self.held_out_.second is not None:
+            raise ValueError("a ranking tells too little of rows for this classifier, which reads more than one score")
+        scores = ranked.scores if isinstance(ranked, RankedScores) else ranked.rows.scores
+        return CountedRows.of_entries(self._scored_rows(scores, scores, None), ranked)
 
     @of_one_fit
     def decide(

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from aucross.core.band_rule import BandRule
-from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import RoundedBands, ScoreRounding
+from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.band_groups import check_groups_held_out
 from aucross.estimators.fold_ensemble import FoldEnsemble, Judged
 from aucross.estimators.frames import refuse_columns_that_abort
@@ -186,6 +188,45 @@ class Fitting(ABC, CallbackSupport):
             self.coverage_confidence,
         )
         return self._put_in_place(Fitted([model], held_out, reader, rule, [], {}), labels, response_method, None)
+
+    def fit_ranking(self, ranked: RankedScores | WeightedRanking, *, classes: Column = (0, 1)) -> Any:
+        """Place the bands on a ranking of a score that already exists, without any rows.
+
+        Parameters
+        ----------
+        ranked : RankedScores or WeightedRanking
+            Numbers of rows of each class at each value of the score: the result of
+            :func:`~aucross.deploy.ranking_query`, or rankings of parts, added up.
+        classes : array-like of shape (2,), default=(0, 1)
+            The labels in sorted order; the second is positive.
+
+        Returns
+        -------
+        self
+            The fitted classifier, as :meth:`fit` leaves it. The base classifier must be a
+            :class:`~aucross.ScoreColumn`, whose column holds what was ranked.
+
+        Examples
+        --------
+        >>> from aucross import AUCross, ScoreColumn
+        >>> from aucross.core import RankedScores
+        >>> ranked = RankedScores([0.1, 0.2, 0.3, 0.4, 0.5], [5, 20, 25, 30, 45], [95, 80, 75, 70, 55])
+        >>> clf = AUCross(ScoreColumn("pd"), coverage=0.8).fit_ranking(ranked)
+        >>> print(clf.band().rejects([0.1, 0.2, 0.3, 0.4, 0.5]).sum())
+        1
+        """
+        if not hasattr(self.estimator, "fit_without_rows"):
+            raise TypeError(
+                f"estimator must be a ScoreColumn to be fitted from a ranking, got {type(self.estimator).__name__}, "
+                "which learns from rows; pass ScoreColumn(column)"
+            )
+        if self.blends_halves:
+            raise ValueError(
+                f"{type(self).__name__} must not blend halves of the rows, which a ranking does not tell apart; pass "
+                'placement="optimal", or use a hold-out method'
+            )
+        model = clone(self.estimator).fit_without_rows(classes)
+        return self.fit_on_counts(model, ScoreCounts.from_ranking(ranked), classes=model.classes_)
 
     def counts_of(
         self, held_out: HeldOutScores, rounding: ScoreRounding, *, response_method: str, half: IndexArray | None = None

@@ -124,6 +124,33 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         return self
 
+    def fit_without_rows(self, classes: Column) -> Self:
+        """Learn the class labels alone, for a score that was ranked elsewhere.
+
+        Parameters
+        ----------
+        classes : array-like of shape (2,)
+            The labels in sorted order; the second is positive.
+
+        Returns
+        -------
+        self
+            The classifier, which takes any table with the column. The score must be the column as it is: ranked values
+            and scores would differ otherwise.
+        """
+        self._check_parameters()
+        if not self.higher_is_positive or self.threshold not in (None, 0):
+            raise ValueError(
+                "a score that is fitted from a ranking must be the column as it is, with higher_is_positive=True and "
+                f"threshold None or 0, got {self.higher_is_positive} and {self.threshold}; rank a column of the "
+                "distance from the threshold, positive on the side of the positive class"
+            )
+        labels = np.asarray(classes)
+        if labels.shape != (2,) or not labels[0] < labels[1]:
+            raise ValueError(f"classes must be two labels in sorted order, got {labels.tolist()}")
+        self.classes_ = labels
+        return self
+
     def predict(self, X: Table) -> Labels:
         """Predict the class on whose side of the threshold each score lies.
 
@@ -233,7 +260,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         if names is None:
             X = check_array(X, dtype=None, ensure_all_finite=False)
         place = self._place(names, X.shape[1])
-        validate_data(self, X, reset=is_fit, skip_check_array=True)
+        if is_fit or hasattr(self, "n_features_in_"):  # without rows nothing is known of other columns
+            validate_data(self, X, reset=is_fit, skip_check_array=True)
         values = self._as_numbers(X[:, place] if names is None else X[names[place]])
         finite = np.isfinite(values)
         if not finite.all():

@@ -23,6 +23,7 @@ from aucross.core.band_rule import positions_by_group
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import RuleInput, ScoredRows
+from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import Halves, as_halves
 
@@ -109,6 +110,38 @@ class ScoreCounts:
             weight = None if held_out.sample_weight is None else held_out.sample_weight[rows]
             rankings[key] = _Rankings.of(held_out.positive[rows], score[rows], weight)
         return cls(rounding, rankings, held_out.answers_by_score)
+
+    @classmethod
+    def from_ranking(cls, ranked: RankedScores | WeightedRanking) -> ScoreCounts:
+        """Take counts that were made elsewhere, by a query for instance.
+
+        Parameters
+        ----------
+        ranked : RankedScores or WeightedRanking
+            Numbers of rows at each score. Scores that are all cut to 20 bits are taken for that; others are rounded to
+            float32, which leaves those that are as they are.
+
+        Returns
+        -------
+        ScoreCounts
+        """
+        if isinstance(ranked, RankedScores):
+            if any((counts != np.floor(counts)).any() for counts in (ranked.positives, ranked.negatives)):
+                raise ValueError(
+                    "ranked must hold numbers of rows, got fractional weights; pass a WeightedRanking, which tells how "
+                    "many rows they are"
+                )
+            parts = [ranked]
+        else:
+            parts = [ranked.rows, ranked.weight, ranked.squares]
+        rounding = ScoreRounding(20)
+        if not np.array_equal(rounding.round(parts[0].scores), parts[0].scores):
+            rounding = ScoreRounding(32)
+        scores, place = np.unique(rounding.round(parts[0].scores), return_inverse=True)
+        rounded = (
+            RankedScores(scores, _added_up(part.positives, place), _added_up(part.negatives, place)) for part in parts
+        )
+        return cls(rounding, {(None, None): _Rankings(*rounded)} if len(scores) else {})
 
     @classmethod
     def merge(cls, counts: Iterable[ScoreCounts]) -> ScoreCounts:
@@ -286,6 +319,18 @@ class CountedRows(ScoredRows):
         return cls._together(replace(scored, score=score, rule_input=rows), float(weight @ weight))
 
     @classmethod
+    def of_entries(cls, scored: ScoredRows, ranked: RankedScores | WeightedRanking) -> CountedRows:
+        """Take the scored entries of a ranking, one for each of its scores, for the rows that it counted."""
+        weighted = isinstance(ranked, WeightedRanking)
+        weight, squares = (ranked.weight, ranked.squares) if isinstance(ranked, WeightedRanking) else (ranked, ranked)
+        rule_input = replace(scored.rule_input, sample_weight=weight.positives + weight.negatives)
+        return cls(
+            *(scored.score, scored.predicted, scored.classes, scored.is_probability, rule_input, scored.scored_by),
+            effective_rows=weight.total**2 / squares.total if weighted else weight.total,
+            squared_weights=squares.total,
+        )
+
+    @classmethod
     def merge(cls, parts: Iterable[CountedRows]) -> CountedRows:
         """Add up the counts of different rows."""
         together = list(parts)
@@ -334,6 +379,10 @@ def _parts(groups: Any, half: IndexArray | None, n_rows: int) -> Iterable[tuple[
         for number in (0, 1):
             if len(chosen := positions[half[positions] == number]):
                 yield (group, number), chosen
+
+
+def _added_up(counts: FloatArray, place: IndexArray) -> FloatArray:
+    return np.bincount(place, counts).astype(np.float64, copy=False)
 
 
 def _entries(rankings: _Rankings) -> tuple[Any, ...]:
