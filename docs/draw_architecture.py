@@ -14,17 +14,18 @@ PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
 # Where each part stands, in columns and rows, and what it is for.
 PLACES = {
-    "mlflow": (0, 0, "models of MLflow"),
     "cli": (1.5, 0, "options in, output out"),
-    "spark": (3, 0, "the same on Spark"),
-    "report": (0, 1, "numbers as a page"),
-    "deploy": (1.5, 1, "files, log, monitor, SQL"),
-    "torch": (3, 1, "networks that select"),
-    "evaluation": (0, 2, "numbers about decisions"),
-    "estimators": (2.25, 2, "fit · scored · decide"),
-    "core": (1.5, 3, "rankings, bands, rules, values"),
-    "system": (0, 3, "whole files, missing libraries"),
-    "datasets": (3, 3, "synthetic loans"),
+    "mlflow": (0, 1, "models of MLflow"),
+    "onnx": (1, 1, "the graph of a classifier"),
+    "spark": (3, 1, "the same on Spark"),
+    "report": (0, 2, "numbers as a page"),
+    "deploy": (1.5, 2, "files, log, monitor, SQL"),
+    "torch": (3, 2, "networks that select"),
+    "evaluation": (0, 3, "numbers about decisions"),
+    "estimators": (2.25, 3, "fit · scored · decide"),
+    "core": (1.5, 4, "rankings, bands, rules, values"),
+    "system": (0, 4, "whole files, missing libraries"),
+    "datasets": (3, 4, "synthetic loans"),
 }
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 190, 58, 30, 62, 16
 
@@ -45,7 +46,8 @@ def drawing() -> str:
     """The picture as SVG text; it takes its colour from the page, so that it can be read on light and dark."""
     boxes = "".join(_box(part) for part in PLACES)
     arrows = "".join(_arrow(user, used) for user, used in sorted(imports()))
-    width, height = 4 * (_WIDTH + _GAP_X) + _MARGIN, 4 * (_HEIGHT + _GAP_Y) - _GAP_Y + 2 * _MARGIN
+    n_rows = 1 + max(row for _, row, _ in PLACES.values())
+    width, height = 4 * (_WIDTH + _GAP_X) + _MARGIN, n_rows * (_HEIGHT + _GAP_Y) - _GAP_Y + 2 * _MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
         'font-family="system-ui, sans-serif" font-size="14">'

@@ -31,6 +31,7 @@ ALLOWED = {
     "spark": {"estimators", "core", "deploy", "evaluation", "system"},
     "report": {"evaluation", "system"},
     "mlflow": {"deploy", "estimators", "core", "system"},
+    "onnx": {"deploy", "estimators", "core", "system"},
 }
 # The public names and the command line stand above all parts.
 ABOVE = {"__init__", "__main__", "cli"}

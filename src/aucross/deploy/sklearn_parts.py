@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -226,6 +226,27 @@ def finish_histogram_boosting(model: Any) -> None:
         _must((nodes["feature_idx"] < n_features).all(), "a node must ask for a feature that there is")
         asked = nodes["feature_idx"][nodes["is_categorical"] != 0]
         _must((is_categorical[asked] != 0).all(), "a node must ask for the category of a feature that has some")
+
+
+class BoostingColumn(NamedTuple):
+    """A column as the trees of histogram boosting count it: its position in the table, and its categories in order."""
+
+    position: int
+    categories: list[Any]  # none for a number
+
+
+def histogram_trees(model: Any) -> tuple[float, list[Any], list[BoostingColumn]]:
+    """Start of the sum, trees and columns of fitted histogram boosting for two classes."""
+    trees = [tree for round_ in model._predictors for tree in round_]
+    base = float(np.ravel(model._baseline_prediction)[0])
+    if model._preprocessor is None:
+        return base, trees, [BoostingColumn(position, []) for position in range(model.n_features_in_)]
+    columns: list[BoostingColumn] = []
+    for _, encoder, mask in model._preprocessor.transformers_:
+        positions = np.flatnonzero(mask).tolist()
+        known = [each.tolist() for each in getattr(encoder, "categories_", [])] or [[]] * len(positions)
+        columns.extend(map(BoostingColumn, positions, known))
+    return base, trees, columns
 
 
 def _check_preprocessor(columns: Any, n_features: int) -> None:
