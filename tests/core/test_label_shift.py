@@ -218,7 +218,7 @@ def test_the_estimate_holds_the_share_in_its_interval_and_is_plausible(share):
     fitted = RankedScores.from_labels(*two_normals(5000, 0.2, rng))
     found = [estimate_label_shift(fitted, two_normals(2000, share, rng)[1]) for _ in range(20)]
     assert all(shift.is_plausible for shift in found)
-    # The curve of the fit has an error of its own, which the interval leaves out.
+    # All twenty read the curve of one fit, whose error they share.
     assert np.mean([shift.low - 0.02 <= share <= shift.high + 0.02 for shift in found]) >= 0.9
     assert "if nothing else has changed" in str(found[0])
 
@@ -241,3 +241,14 @@ def test_weights_of_any_unit_give_the_same_estimate():
     scores = two_normals(500, 0.3, rng)[1]
     weighted, plain = estimate_label_shift(fitted, scores, np.full(500, 7.0)), estimate_label_shift(fitted, scores)
     assert (weighted.share, weighted.low, weighted.chance) == pytest.approx((plain.share, plain.low, plain.chance))
+
+
+def test_few_rows_of_the_fit_widen_the_interval():
+    rng = np.random.default_rng(3)
+    widths = []
+    for n_fitted in (500, 50_000):
+        positive = rng.random(n_fitted) < 0.2
+        fitted = RankedScores.from_labels(positive, rng.normal(size=n_fitted) + 1.5 * positive)
+        shift = estimate_label_shift(fitted, rng.normal(size=4000) + 1.5 * (rng.random(4000) < 0.3))
+        widths.append(shift.high - shift.low)
+    assert widths[0] > 1.8 * widths[1]

@@ -316,6 +316,7 @@ class RoundedProbabilities(LogisticRegression):
 
 
 @pytest.mark.parametrize("response_method", ["predict_proba", "decision_function"])
+@pytest.mark.few_scores
 def test_the_auc_is_that_of_the_scores_that_the_classifier_was_told_to_use(response_method):
     clf = AUCross(RoundedProbabilities(), response_method=response_method, random_state=0).fit(X_train, y_train)
     score = getattr(clf, response_method)(X_test)

@@ -740,3 +740,42 @@ def test_gaps_compare_groups_with_enough_rows():
     assert {row["n_groups"] for row in report.gaps(min_n=1).rows()} == {3}
     few = evaluate_group_selections(labels[:40], score[:40], score[:40] > 0.5, {1.0: [True] * 40}, by[130:170])
     assert {row["n_groups"] for row in few.gaps().rows()} == {2}
+
+
+def test_the_gap_by_chance_of_a_share_is_that_of_rows_dealt_anew():
+    rng = np.random.default_rng(1)
+    sizes, positive = [60, 12, 5], rng.random(77) < 0.3
+    score, groups = rng.random(77) + 0.4 * positive, np.repeat(["a", "b", "c"], sizes)
+    selected = np.abs(score - 0.7) > 0.2
+    report = evaluate_group_selections(
+        positive, score, score > 0.7, {0.8: selected}, groups, n_bootstrap=10, random_state=0
+    )
+    (gap,) = [row for row in report.gaps(min_n=1).rows() if row["metric"] == "achieved_coverage"]
+    ranges = []
+    for _ in range(4000):
+        dealt = rng.permutation(selected)
+        shares = [dealt[groups == group].mean() for group in "abc"]
+        ranges.append(max(shares) - min(shares))
+    below, above = np.quantile(ranges, (0.93, 0.97))
+    assert below <= gap["gap_by_chance"] <= above + 1e-9
+
+
+@pytest.mark.parametrize("by_customer", [False, True])
+def test_tiny_groups_that_are_equal_seldom_send_their_few_positives_to_review_beyond_chance(by_customer):
+    rng, sizes, beyond = np.random.default_rng(0), (60, 30, 12, 5), []
+    for seed in range(80):
+        selected = rng.random(sum(sizes)) < 0.6
+        report = evaluate_group_selections(
+            np.ones(sum(sizes)),
+            rng.random(sum(sizes)),
+            np.ones(sum(sizes)),
+            {0.6: selected},
+            np.repeat(np.arange(4), sizes),
+            groups=np.arange(sum(sizes)) if by_customer else None,
+            n_bootstrap=100,
+            random_state=seed,
+        )
+        (gap,) = [row for row in report.gaps(min_n=1).rows() if row["metric"] == "positives_for_review"]
+        beyond.append(gap["gap"] > gap["gap_by_chance"])
+    # 5 % by design; resamples of five rows alone exceed it in 10 % and more.
+    assert np.mean(beyond) <= 0.08

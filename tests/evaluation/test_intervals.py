@@ -18,7 +18,7 @@ from aucross.evaluation import evaluate_group_selections, resampling
 from aucross.evaluation.bootstrap import RankedSelections
 from aucross.evaluation.catalogue import STANDARD_METRICS
 from aucross.evaluation.inputs import EvaluationRows, SelectedRows
-from aucross.evaluation.intervals import selection_intervals
+from aucross.evaluation.intervals import losses_of_rejected, selection_intervals
 from aucross.evaluation.lower_bounds import EXTRA_LOSS, auc_losses, interval, lower_bound, share_losses
 from strategies import property_test
 
@@ -142,6 +142,26 @@ def test_the_gain_is_paired_and_shows_what_two_intervals_hide():
     assert ends(evaluation, "auc_gain", 1)[0] > 0
     row = evaluation.rows()[1]
     assert row["auc_gain"] == pytest.approx(row["selective_auc"] - evaluation.rows()[0]["selective_auc"])
+
+
+@property_test
+@given(strategies.rows(both_classes=True), st.integers(0, 2**32 - 1))
+def test_what_a_rejected_row_would_lose_is_counted_against_the_larger_class(rows, seed):
+    y, score = np.asarray(rows.labels, dtype=bool), np.asarray(rows.scores, dtype=float)
+    mask = np.random.default_rng(seed).random(len(y)) < 0.6
+    (loss,) = losses_of_rejected(score, 1.0 * y, 1.0 * ~y, [1.0 * ~mask])
+    positives_are_fewer = 2 * y.sum() <= len(y)
+    others, way = (score[~y], 1) if positives_are_fewer else (score[y], -1)
+    expected = [np.mean((way * others > way * at) + (others == at) / 2) for at in score[~mask]]
+    assert loss == pytest.approx(np.mean(expected) if expected else 0.0)
+
+
+def test_a_rejected_positive_may_raise_a_gain_that_no_sample_shows():
+    # All five positives are selected and on top: no resample has a gain, and the next positive may be a rejected one.
+    y, score = np.arange(200) >= 195, np.arange(200.0)
+    low, high = ends(evaluate(y, score, {0.8: (score < 60) | (score >= 100)}), "auc_gain")
+    further_below = ends(evaluate(y, score, {0.8: (score < 10) | (score >= 50)}), "auc_gain")
+    assert low == further_below[0] <= 0 < high < further_below[1] < 1
 
 
 def test_two_perfect_rankings_may_still_differ_and_one_ranking_does_not_differ_from_itself():

@@ -40,7 +40,7 @@ class LabelShift:
     before, share : float
         Share of positives among the rows of the fit, and the estimate for the new rows.
     low, high : float
-        95 % interval of the estimate, if its assumption holds.
+        95 % interval of the estimate, if its assumption holds and fitted and new rows are scored alike.
     misfit : float
         Share of the new rows whose scores lie elsewhere than any mixture of the two classes would put them.
     chance : float
@@ -150,13 +150,34 @@ def estimate_label_shift(
     both, old = _of_both_classes(smooth, RuleInput.of_score(scores)), _shares(fitted)
     share = float(share_ratio(both, old, sample_weight)[1] * old[1])
     weight = np.ones(len(scores)) if sample_weight is None else sample_weight / sample_weight.mean()
-    negative, positive = (both / old).T
-    # The information that each row holds about the share of a mixture.
-    slope = (positive - negative) / np.maximum(share * positive + (1 - share) * negative, np.finfo(float).tiny)
-    information = float(weight @ slope**2) * (1.0 if n_counted is None else n_counted / len(scores))
-    margin = 1.96 / sqrt(information) if information > 0 else 1.0
+    slope = _slope_of_mixture(both, old, share)
+    n_rows = weight.sum() if n_counted is None else n_counted
+    information = float(weight @ slope**2) * n_rows / len(scores)
+    margin = 1.0
+    if information > 0:
+        # The new rows are a sample, and so are the rows that tell how each class scores.
+        of_classes = _variance_of_classes(fitted, smooth, share) * (n_rows / information) ** 2
+        margin = 1.96 * sqrt(1.0 / information + of_classes)
     misfit, chance = _misfit(fitted, scores, weight, share, n_counted or effective_size(weight))
     return LabelShift(float(old[1]), share, max(share - margin, 0.0), min(share + margin, 1.0), misfit, chance)
+
+
+def _slope_of_mixture(both: FloatArray, old: FloatArray, share: float) -> FloatArray:
+    """What each row says about the share of a mixture: the derivative of its log-likelihood."""
+    negative, positive = (both / old).T
+    density = np.maximum(share * positive + (1 - share) * negative, np.finfo(float).tiny)
+    slope: FloatArray = (positive - negative) / density
+    return slope
+
+
+def _variance_of_classes(fitted: RankedScores, smooth: RankedScores, share: float) -> float:
+    """Variance of the mean slope of a mixture whose classes are known from the rows of the fit alone."""
+    slope = _slope_of_mixture(_of_both_classes(smooth, RuleInput.of_score(fitted.scores)), _shares(fitted), share)
+    variance = 0.0
+    for of_mixture, weight in ((share, fitted.positives), (1.0 - share, fitted.negatives)):
+        mean = np.average(slope, weights=weight)
+        variance += of_mixture**2 * float(np.average((slope - mean) ** 2, weights=weight)) / float(weight.sum())
+    return variance
 
 
 def _misfit(

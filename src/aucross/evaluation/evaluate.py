@@ -20,11 +20,13 @@ from aucross.evaluation.inputs import (
     check_masks,
     check_probability,
     check_replicates,
+    row_weights,
     seed_from,
     unit_numbers,
 )
-from aucross.evaluation.intervals import Ends, difference_ends, selection_intervals
+from aucross.evaluation.intervals import Ends, difference_ends, losses_of_rejected, selection_intervals
 from aucross.evaluation.judged_rows import check_selective, judge
+from aucross.evaluation.lower_bounds import EXTRA_LOSS
 from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
 from aucross.evaluation.resampling import resampled_statistics
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
@@ -191,23 +193,34 @@ def evaluate_selections(
         confidence_level=confidence_level,
         drawn_from=(n_rows, seed),
     )
-    return with_row_intervals(evaluation, ranked, units)
+    weight = row_weights(rows.sample_weight, len(rows.score))
+    lost = losses_of_rejected(rows.score, weight * rows.positive, weight * ~rows.positive, (weight * ~m for m in masks))
+    return with_row_intervals(evaluation, ranked, units, lost)
 
 
 def with_row_intervals(
-    evaluation: SelectiveEvaluation, ranked: RankedSelections, units: IndexArray | None
+    evaluation: SelectiveEvaluation,
+    ranked: RankedSelections,
+    units: IndexArray | None,
+    lost: FloatArray | None = None,
 ) -> SelectiveEvaluation:
     """Add the intervals that do not come from percentiles; the last of the selections takes all rows."""
     if len(evaluation.replicates["selective_auc"]) < 2:
         return evaluation
     found = selection_intervals(ranked, evaluation.confidence_level, units)
-    return with_intervals(evaluation, found, ranked.is_everything[:-1])
+    return with_intervals(evaluation, found, ranked.is_everything[:-1], lost)
 
 
 def with_intervals(
-    evaluation: SelectiveEvaluation, found: Mapping[str, Ends], is_everything: BoolArray
+    evaluation: SelectiveEvaluation,
+    found: Mapping[str, Ends],
+    is_everything: BoolArray,
+    lost: FloatArray | None = None,
 ) -> SelectiveEvaluation:
-    """Add intervals of selections, the last of which takes all rows, and those that follow from them."""
+    """Add intervals of selections, the last of which takes all rows, and those that follow from them.
+
+    The gain needs to know what rejected rows have lost, as :func:`losses_of_rejected` says.
+    """
     target, estimates, replicates = evaluation.target_coverage, evaluation.estimates, evaluation.replicates
     ends = {name: ends.at(slice(-1)) for name, ends in found.items()}
     # Asked for everything, a classifier selects everything: nothing is left to chance.
@@ -221,13 +234,13 @@ def with_intervals(
     ends |= {"achieved_coverage": coverage, "coverage_error": coverage.scaled(1.0, -target)}
     ends["selective_risk"] = ends["selective_accuracy"].scaled(-1.0, 1.0)
     ends["selective_gini"] = ends["selective_auc"].scaled(2.0, -1.0)
-    if "auc_gain" in estimates:
+    if lost is not None:
         of_selected, of_all = ends["selective_auc"].step, found["selective_auc"].step[-1]
         # One more row that loses counts in both AUCs, and in that of the fewer rows for more; if it is rejected, it
-        # counts in that of all rows alone and raises the gain.
+        # counts in that of all rows alone and raises the gain by what rejected rows lose.
         steps = (
             np.where(is_everything, 0.0, np.abs(of_selected - of_all)),
-            np.where(is_everything, 0.0, of_all),
+            np.where(is_everything, 0.0, of_all * lost / EXTRA_LOSS),
         )
         ends["auc_gain"] = difference_ends(
             estimates["auc_gain"], replicates["auc_gain"], steps, evaluation.confidence_level

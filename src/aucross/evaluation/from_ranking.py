@@ -14,7 +14,7 @@ from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.bootstrap import SelectionStatistics, share_of
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES, standard_metrics, with_intervals
 from aucross.evaluation.inputs import BoolArray, check_coverages, check_probability, check_replicates, seed_from
-from aucross.evaluation.intervals import intervals_of
+from aucross.evaluation.intervals import intervals_of, losses_of_rejected
 from aucross.evaluation.lower_bounds import lower_bound, shared_losses
 from aucross.evaluation.promise import SelectivePromise, check_confidence, promise_of_bounds
 from aucross.evaluation.ranked_selections import RankedClasses, Ranking, Selection, is_probability, selections_of
@@ -119,7 +119,10 @@ def evaluate_ranking(
         return evaluation
     ends = intervals_of([_losses(part, everything, is_positive) for part in selections], confidence_level)
     is_everything = np.array([_is_everything(part, everything) for part in selections[:-1]])
-    return with_intervals(evaluation, ends, is_everything)
+    positives, negatives = everything.positives[1], everything.negatives[1]
+    rejected = (positives + negatives - part.positives[1] - part.negatives[1] for part in selections[:-1])
+    lost = losses_of_rejected(everything.scores, positives, negatives, rejected)
+    return with_intervals(evaluation, ends, is_everything, lost)
 
 
 def promise_ranking(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,28 @@ LEAST_ROWS_SHOWN = 5
 
 # Rows of a group from which on it is compared with others, unless another number is asked for.
 ENOUGH_ROWS = 50
+
+# How often the rows are dealt to the groups anew.
+_N_DEALT = 2000
+# Two shares that are equal may differ by rounding.
+_ROUNDING = 1e-12
+
+
+class CountedShares(NamedTuple):
+    """Rows behind a share, and those that it counts, in each group at each coverage.
+
+    Attributes
+    ----------
+    n_rows, n_counted : ndarray of shape (n_groups, n_coverages)
+        The rows in question (for the positives sent to review, the positives) and those of them that count.
+    """
+
+    n_rows: IndexArray
+    n_counted: IndexArray
+
+    def of(self, groups: IndexArray) -> CountedShares:
+        """The same of some groups."""
+        return CountedShares(self.n_rows[groups], self.n_counted[groups])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,6 +88,10 @@ class GroupEvaluation:
         The same for all rows.
     n_hidden_groups, n_hidden_rows : int
         Groups that :meth:`without_small_groups` left out, and their rows.
+    shares : dict of str to CountedShares
+        The counts behind the metrics that are shares of rows.
+    rows_count_alike : bool
+        Whether all rows have one weight and were drawn one by one.
     """
 
     groups: tuple[Any, ...]
@@ -74,6 +100,8 @@ class GroupEvaluation:
     overall: SelectiveEvaluation
     n_hidden_groups: int = 0
     n_hidden_rows: int = 0
+    shares: Mapping[str, CountedShares] = field(default_factory=dict)
+    rows_count_alike: bool = False
 
     def without_small_groups(self, least: int = LEAST_ROWS_SHOWN) -> GroupEvaluation:
         """The same without groups of fewer than `least` rows, for readers who must not learn about single people.
@@ -97,6 +125,7 @@ class GroupEvaluation:
             evaluations=tuple(self.evaluations[number] for number in kept),
             n_hidden_groups=self.n_hidden_groups + len(self.n) - len(kept),
             n_hidden_rows=self.n_hidden_rows + int(self.n.sum() - self.n[kept].sum()),
+            shares={name: counts.of(kept) for name, counts in self.shares.items()},
         )
 
     def of(self, group: Any) -> SelectiveEvaluation:
@@ -188,10 +217,11 @@ class GroupEvaluation:
         The highest of many noisy numbers is too high and the lowest too low, so the gap is biased upwards, the more
         the more groups there are and the smaller they are. The interval does not repair that: it is the interval of
         the difference between the two groups named, which were chosen for being far apart. Compare the gap with
-        ``gap_by_chance``, which repeats that choice: the range, over the groups, of the deviations of a resample from
-        the estimates. It needs groups large enough for the bootstrap; a group with a handful of positives can
-        have an AUC of 1 in every resample. Leave such groups out with `min_n`, or use :meth:`differences`, where
-        nothing is chosen by looking.
+        ``gap_by_chance``, which repeats that choice. For shares of rows it deals the rows to groups of these sizes
+        anew, which is exact for groups of any size. For the AUC, and where rows have weights or belong together, it is
+        the range, over the groups, of the deviations of a resample from the estimates, spread as widely as the interval
+        of the group says (and, for shares, as those of all rows would be in so small a group). Where nothing should be
+        chosen by looking, use :meth:`differences`.
         """
         if min_n is None:
             min_n = ENOUGH_ROWS if np.count_nonzero(self.n >= ENOUGH_ROWS) > 1 else 1
@@ -223,13 +253,34 @@ class GroupEvaluation:
             **_with_spread(
                 "ratio", _ratio(estimates[low], estimates[high]), _ratio(replicates[low], replicates[high]), level
             ),
-            "gap_by_chance": _range_by_chance(_deviations(chosen, name, index), level),
+            "gap_by_chance": self._gap_by_chance(name, index, taking_part),
             "highest": float(estimates[high]),
             "highest_group": label[high],
             "lowest": float(estimates[low]),
             "lowest_group": label[low],
             "n_groups": int(defined.sum()),
         }
+
+    def _gap_by_chance(self, name: str, index: int, taking_part: IndexArray) -> float:
+        """What the gap between equal groups stays under at the level of the intervals; NaN without replicates."""
+        level = self.overall.confidence_level
+        counts = self.shares.get(name)
+        if len(self.overall.replicates[name]) < 2:
+            return float("nan")
+        if counts is not None and self.rows_count_alike:
+            return _range_of_dealt_shares(
+                counts.n_rows[taking_part, index], counts.n_counted[taking_part, index], level
+            )
+        chosen = [self.evaluations[group] for group in taking_part]
+        least = np.zeros(len(chosen)) if counts is None else self._errors_of_equal_groups(name, index, taking_part)
+        return _range_by_chance(_deviations(chosen, name, index, least), level)
+
+    def _errors_of_equal_groups(self, name: str, index: int, taking_part: IndexArray) -> FloatArray:
+        """Standard error that the share of all rows would have in each group, by the number of its rows."""
+        n_rows = self.shares[name].n_rows[:, index]
+        of_all_rows = float(np.nanstd(self.overall.replicates[name][:, index]))
+        errors: FloatArray = of_all_rows * np.sqrt(n_rows.sum() / np.maximum(n_rows[taking_part], 1))
+        return errors
 
     @staticmethod
     def _ends_of_gap(
@@ -299,18 +350,33 @@ def _ratio(part: Any, whole: Any) -> Any:
         return np.divide(part, whole)
 
 
-def _deviations(chosen: Sequence[SelectiveEvaluation], name: str, index: int) -> FloatArray:
+def _range_of_dealt_shares(n_rows: IndexArray, n_counted: IndexArray, confidence_level: float) -> float:
+    """What the range of the shares stays under if the rows are dealt to the groups at random."""
+    with_rows = n_rows > 0
+    if not with_rows.any():
+        return float("nan")
+    n_rows, total = n_rows[with_rows], int(n_counted[with_rows].sum())
+    rng = np.random.default_rng([total, *n_rows.tolist()])
+    dealt = rng.multivariate_hypergeometric(n_rows, total, size=_N_DEALT, method="marginals") / n_rows
+    # The next of the ranges that occur, not a point between two of them: equal groups are seldom above it.
+    by_chance = np.quantile(dealt.max(axis=1) - dealt.min(axis=1), confidence_level, method="higher")
+    return float(by_chance) * (1.0 + _ROUNDING)
+
+
+def _deviations(chosen: Sequence[SelectiveEvaluation], name: str, index: int, least: FloatArray) -> FloatArray:
     """Deviations of the replicates from the estimates, as wide as the intervals say: an array a group.
 
     A small group has replicates that are too close to each other, since they know no other rows than the sample.
+    `least` are standard errors that each group has at least.
     """
     deviations = []
     for number, evaluation in enumerate(chosen):
         replicates = evaluation.replicates[name][:, index]
         deviation = replicates - evaluation.estimates[name][index]
-        if name in evaluation.intervals and len(replicates) > 1:
+        if name in evaluation.intervals:
             ends = evaluation.intervals[name]
-            error = (ends.high[index] - ends.low[index]) / (2.0 * ndtri((1.0 + evaluation.confidence_level) / 2.0))
+            width = ends.high[index] - ends.low[index]
+            error = max(width / (2.0 * ndtri((1.0 + evaluation.confidence_level) / 2.0)), least[number])
             spread = np.nanstd(deviation) if np.isfinite(deviation).any() else 0.0
             if spread > 0.1 * error:
                 deviation = deviation * max(1.0, error / spread)

@@ -22,9 +22,10 @@ from aucross.evaluation.bootstrap import RankedSelections, SelectionStatistics, 
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES, evaluate_selections, with_row_intervals
 from aucross.evaluation.group_column import GroupColumn, group_column
-from aucross.evaluation.group_results import GroupEvaluation
+from aucross.evaluation.group_results import CountedShares, GroupEvaluation
 from aucross.evaluation.inputs import BoolArray, EvaluationRows, check_coverages, check_masks, seed_from, unit_numbers
 from aucross.evaluation.judged_rows import check_two_classes, judge
+from aucross.evaluation.lower_bounds import has_weights
 from aucross.evaluation.resampling import resampled_statistics
 from aucross.evaluation.results import SelectiveEvaluation
 
@@ -214,7 +215,32 @@ def _assembled(
         replicates=_in_order({**overall.replicates, "positives_for_review": all_rejected_replicates}),
     )
     overall = with_row_intervals(overall, RankedSelections.of(rows, selections), units)
-    return GroupEvaluation(column.labels, np.array([len(own) for own in members]), tuple(evaluations), overall)
+    return GroupEvaluation(
+        column.labels,
+        np.array([len(own) for own in members]),
+        tuple(evaluations),
+        overall,
+        shares=_counted_shares(rows, masks, members),
+        rows_count_alike=units is None and (rows.sample_weight is None or not has_weights(rows.sample_weight)),
+    )
+
+
+def _counted_shares(rows: EvaluationRows, masks: BoolArray, members: Sequence[IndexArray]) -> dict[str, CountedShares]:
+    """The counts of the four metrics that are shares of rows."""
+
+    def counts(of_rows: BoolArray) -> IndexArray:
+        return np.array([np.count_nonzero(of_rows[:, own], axis=1) for own in members])
+
+    positives = np.broadcast_to(rows.positive, masks.shape)
+    n_selected, n_positives = counts(masks), counts(positives)
+    n_selected_positives = counts(masks & positives)
+    n_rows = counts(np.broadcast_to(True, masks.shape))
+    return {
+        "achieved_coverage": CountedShares(n_rows, n_selected),
+        "selective_accuracy": CountedShares(n_selected, counts(masks & rows.correct)),
+        "positive_rate": CountedShares(n_selected, n_selected_positives),
+        "positives_for_review": CountedShares(n_positives, n_positives - n_selected_positives),
+    }
 
 
 def _in_order(metrics: Mapping[str, FloatArray]) -> dict[str, FloatArray]:

@@ -21,6 +21,9 @@ from aucross.evaluation.selection_losses import Losses, losses_of_selections
 
 _Ends = tuple[float, float, float]
 
+# Scores that the step of a gain is read from.
+_MOST_READ = 10_000
+
 
 class Ends(NamedTuple):
     """Lower and upper ends, one pair per selection, and what the row added to judge them moves the number by."""
@@ -84,17 +87,47 @@ def difference_ends(
 ) -> Ends:
     """Interval of a paired difference, from its replicates and one more row that counts against each end.
 
-    The added row moves the difference down, or up, by one of the `steps`, and by what the rows do that make the
-    replicates skewed towards that end. It shifts the end and adds to the variance, as for a single number.
+    The added row moves the difference down, or up, by one of the `steps`, or by what the rows do that make the
+    replicates skewed towards that end, if that is more. It shifts the end and adds to the variance, as for a single
+    number.
     """
     spread, skewness = _spread_and_skewness(replicates)
     quantile = ndtri((1.0 + confidence_level) / 2.0)
     ends = []
     for side, step in zip((-1.0, 1.0), steps, strict=True):
-        added = step + np.maximum(side * skewness, 0.0) * spread
+        added = np.maximum(step, side * skewness * spread)
         ends.append(difference + side * (added + quantile * np.sqrt(spread**2 + added**2)))
     low, high = ends
     return Ends(low, high, np.maximum(*steps))
+
+
+def losses_of_rejected(
+    score: FloatArray, positives: FloatArray, negatives: FloatArray, rejected: Iterable[FloatArray]
+) -> FloatArray:
+    """What a rejected row loses on average among all rows, if it is of the smaller class, for each selection.
+
+    Parameters
+    ----------
+    score, positives, negatives : ndarray of shape (n,)
+        Scores, and the weight of the rows of each class there.
+    rejected : iterable of ndarray of shape (n,)
+        Weight of the rejected rows, for each selection.
+
+    Notes
+    -----
+    Long columns are read at places that are evenly apart: the number sets a step, and a hundredth of it matters little.
+    """
+    read = slice(None, None, len(score) // _MOST_READ + 1)
+    score, positives, negatives = score[read], positives[read], negatives[read]
+    positives_are_fewer = positives.sum() <= negatives.sum()
+    others = negatives if positives_are_fewer else positives
+    order = np.argsort(score)
+    below = np.concatenate(([0.0], np.cumsum(others[order])))
+    ends = (np.searchsorted(score, score, side=side, sorter=order) for side in ("left", "right"))
+    share_below = sum(below[end] for end in ends) / max(2.0 * below[-1], np.finfo(float).tiny)
+    loss = 1.0 - share_below if positives_are_fewer else share_below
+    weights = (weight[read] for weight in rejected)
+    return np.array([float(weight @ loss) / total if (total := weight.sum()) > 0 else 0.0 for weight in weights])
 
 
 def _spread_and_skewness(replicates: FloatArray) -> tuple[FloatArray, FloatArray]:
