@@ -1,6 +1,6 @@
 """The drift alarm: how often it is false, and how long it takes when the coverage or the AUC moves.
 
-    python -m benchmarks.drift_alarm
+    python -m benchmarks.drift_alarm [1 2 3 4]
 
 All streams are simulated, with a stated false-alarm probability of .05. The first, third and fourth part simulate what
 the sequential test reads, selected or not and the outcomes of pairs; the second fits a classifier for each stream and
@@ -9,7 +9,8 @@ goes through `CoverageMonitor`. Seeds are fixed. Rows come in batches, and an al
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any
 
@@ -20,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, PlugInAUC
 from aucross.core import RankedScores
+from aucross.core.auc_bound import auc_lower_bound
 from aucross.deploy.drift_reference import PLACEMENT_SHARE, share_limits
 from aucross.deploy.monitor import CoverageMonitor
 from aucross.deploy.sequential import Bets, log_evidence, next_log_wealth
@@ -178,8 +180,8 @@ def auc_alarms(auc: float = 0.8) -> None:
     size = POSITIVES + NEGATIVES
     positive = np.arange(HELD_OUT) < HELD_OUT * POSITIVES / size
     scores = np.random.default_rng(3).normal(separation(auc) * positive)
-    error = RankedScores.from_labels(positive, scores).auc_standard_error()
-    tolerance = float(ndtri(1 - PLACEMENT_SHARE * LEVEL)) * error
+    ranked = RankedScores.from_labels(positive, scores)
+    tolerance = ranked.auc() - auc_lower_bound(ranked, PLACEMENT_SHARE * LEVEL)
     exact, auto = (auc, 1.0, LEVEL), (auc - tolerance, 1.0, (1 - PLACEMENT_SHARE) * LEVEL)
     print(
         f"\n4. Selective AUC of {auc}: batches of {size} selected rows with labels, {POSITIVES} of them positive; "
@@ -196,12 +198,15 @@ def auc_alarms(auc: float = 0.8) -> None:
         print_delays(f"tolerance {name:14}", size, alarms)
 
 
-def main() -> None:
+PARTS = {"1": false_alarms, "2": false_alarms_of_classifiers, "3": delays, "4": auc_alarms}
+
+
+def main(names: Iterable[str] = PARTS) -> None:
     start = perf_counter()
-    for part in (false_alarms, false_alarms_of_classifiers, delays, auc_alarms):
-        part()
+    for name in names:
+        PARTS[name]()
     print(f"\n{perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or PARTS)
