@@ -100,6 +100,10 @@ def test_whoever_decides_fewer_cases_is_told_so():
     assert "but decides only" not in ahead(REFERENCE, result(0.82, 0.01, 0.03, coverage=0.95))
 
 
+def test_one_alone_is_ahead_of_nobody():
+    assert ahead(REFERENCE) == "The AUC of automatic cases is .800, of aucross with hgb, compared with no other."
+
+
 def test_rivals_of_the_first_are_those_not_clearly_behind():
     assert ahead(REFERENCE, result(0.79, -0.02, 0.01), result(0.7, -0.12, -0.08)).endswith(
         "; not clearly behind: plugin-auc with hgb."

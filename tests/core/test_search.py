@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from aucross.core import RankedScores, RejectionBand, ThresholdBands, best_band, oracle_band
+from aucross.core import OptimalBands, RankedScores, RejectionBand, ThresholdBands, best_band, oracle_band
 from aucross.core.nested import NestedBands
 from reference import (
     TOLERANCE,
@@ -149,6 +149,15 @@ def test_mirrored_rows_are_left_with_the_same_auc(given_rows, coverage):
     mirrored = RankedScores(-ranked.scores[::-1], ranked.negatives[::-1], ranked.positives[::-1])
     left, mirrored_left = (each.auc(best_band(each, coverage)) for each in (ranked, mirrored))
     assert left == pytest.approx(mirrored_left, abs=1e-12)
+
+
+@pytest.mark.parametrize("width", ["full", "any"])
+def test_full_coverage_rejects_nothing_though_weights_span_twelve_orders(width):
+    labels, weights = np.array([0, 1, 0, 1, 0, 1]), 10.0 ** np.array([6, -6, -6, 6, -5, 5])
+    ranked = RankedScores.from_labels(labels, np.arange(6), weights)
+    assert best_band(ranked, 1.0, width=width).is_empty
+    for rule in (OptimalBands(ranked), NestedBands(ranked, 0.9), ThresholdBands(ranked)):
+        assert rule.band(1.0).is_empty
 
 
 @property_test

@@ -170,6 +170,8 @@ def _best(rows: Sequence[dict[str, Any]]) -> int:
 def _conclusion(contestants: Sequence[Contestant], rows: Sequence[dict[str, Any]]) -> str:
     best = _best(rows)
     row, name, reference = rows[best], contestants[best].name, contestants[0].name
+    if len(contestants) == 1:
+        return f"The AUC of automatic cases is {decimal(row['selective_auc'])}, of {name}, compared with no other."
     start = f"The highest AUC of automatic cases is {decimal(row['selective_auc'])}, of {name}"
     if best == 0:
         rivals = [other for other, there in zip(contestants, rows, strict=True) if not there["difference_high"] < 0][1:]
