@@ -14,6 +14,7 @@ from scipy.stats import beta
 from aucross.core import (
     BandRule,
     CenteredBands,
+    GroupBands,
     InfluenceBands,
     OptimalBands,
     RankedRule,
@@ -456,3 +457,21 @@ def test_no_number_of_rows_promises_a_rejection_at_full_coverage():
 def test_a_coverage_in_per_cent_is_refused():
     with pytest.raises(ValueError, match=r"for 90 % pass 0\.9"):
         rejections_that_keep(100, 90, 0.95)
+
+
+# ---- what it states ----
+
+
+def test_a_promise_states_what_it_aims_at_and_which_rows_are_lacking():
+    rule = ThresholdBands(RankedScores.from_labels(np.ones(50), np.arange(50)))
+    cautious = CautiousBands(rule, n_rows=50, confidence=0.95, tied=False)
+    assert cautious.coverage_aimed_at(0.8) == cautious.coverage_to_ask(0.8) > 0.8 == rule.coverage_aimed_at(0.8)
+    enough = smallest_size_that_keeps(0.99, 0.95, fixed=True)
+    assert cautious.too_few_rows(0.99) == (50, 0.95, enough)
+    assert cautious.too_few_rows(0.8) is cautious.too_few_rows(1.0) is rule.too_few_rows(0.99) is None
+
+
+def test_a_rule_names_the_rules_of_its_groups():
+    rule = ThresholdBands(RankedScores.from_labels(np.ones(50), np.arange(50)))
+    assert rule.rules_by_group == {None: rule}
+    assert GroupBands({"a": rule, "b": rule}).rules_by_group == {"a": rule, "b": rule}

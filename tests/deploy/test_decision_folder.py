@@ -52,6 +52,7 @@ def decided(folder) -> pd.DataFrame:
     return pd.concat([pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))], ignore_index=True)
 
 
+@pytest.mark.few_scores
 def test_decisions_equal_those_in_memory_and_keep_the_columns_asked_for(clf, rows, source, tmp_path):
     parts = write_decisions(clf, source, tmp_path / "out", coverage=0.7, columns=["id"])
     written, decisions = decided(tmp_path / "out"), clf.decide(rows[NAMES], 0.7)
@@ -188,6 +189,7 @@ def test_a_process_killed_in_the_middle_of_a_part_leaves_nothing_that_counts(clf
 
 @pytest.mark.parametrize("coverage", [None, 0.6])
 @pytest.mark.parametrize("method", [AUCross, SCross])
+@pytest.mark.few_scores
 def test_a_light_copy_decides_as_the_classifier_and_keeps_no_training_rows(rows, method, coverage):
     clf = method(model(), coverage=0.8, cv=3, correct_coverage=False, random_state=0)
     clf.fit(rows[NAMES], rows["y"], band_groups=rows["region"])

@@ -109,6 +109,7 @@ def scorecard(credit):
     return PlugInAUC(card, coverage=0.8, holdout_size=0.5, random_state=0).fit(X[names], y)
 
 
+@pytest.mark.few_scores
 def test_a_scorecard_of_optbinning_is_saved_and_loaded_with_the_types_that_the_file_names(scorecard, credit, tmp_path):
     X = credit[0][["grade", "income"]]
     save(scorecard, tmp_path / "card.aucross")
@@ -123,6 +124,7 @@ def test_a_scorecard_of_optbinning_is_saved_and_loaded_with_the_types_that_the_f
     )
 
 
+@pytest.mark.few_scores
 def test_a_scorecard_is_loaded_in_another_process(scorecard, credit, tmp_path):
     X = credit[0][["grade", "income"]]
     save(scorecard, tmp_path / "card.aucross")
@@ -140,6 +142,7 @@ print(*clf.select(rows).astype(int))
     assert run.stdout.splitlines()[-1].split() == [str(int(each)) for each in scorecard.select(X.head(50))]
 
 
+@pytest.mark.few_scores
 def test_the_band_in_points_sends_the_rows_to_review_that_the_band_does(scorecard, credit):
     X = credit[0][["grade", "income"]]
     points = scorecard.band().to_points(base_points=600, base_odds=50, points_to_double_the_odds=20)
@@ -168,6 +171,7 @@ class Buckets(TransformerMixin, BaseEstimator):
         return X["grade"].map(self.rates_).to_numpy()[:, None]
 
 
+@pytest.mark.few_scores
 def test_a_model_that_holds_tables_of_pandas_is_loaded_as_it_was(credit, tmp_path):
     X, y = credit
     clf = trained(make_pipeline(Buckets(), LogisticRegression()), X, y)
@@ -258,6 +262,7 @@ def test_xgboost_at_the_end_of_a_pipeline_and_with_rows_to_stop_by(credit):
     assert set(trained(make_pipeline(StandardScaler(), XGBClassifier(n_estimators=3)), X, y).predict(X)) <= set(y)
 
 
+@pytest.mark.few_scores
 def test_xgboost_with_three_classes_of_text(credit):
     X = credit[0][NUMBERS]
     y = np.array(["high", "low", "mid"])[pd.qcut(X["income"], 3, labels=False)]

@@ -115,6 +115,7 @@ def test_a_given_tolerance_is_taken_as_it_is(clf):
     assert monitor.update_selected([True] * 5000).evidence < 1
 
 
+@pytest.mark.few_scores
 def test_a_share_that_ties_keep_above_the_target_is_no_drift():
     tied = PlugInAUC(DecisionTreeClassifier(max_depth=2), coverage=0.8, holdout_size=0.5, random_state=0)
     tied.fit(X_train, y_train)

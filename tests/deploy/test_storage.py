@@ -103,12 +103,14 @@ METHODS = {
 
 
 @pytest.mark.parametrize("name", METHODS)
+@pytest.mark.few_scores
 def test_a_loaded_classifier_answers_and_selects_as_before(name, tmp_path):
     clf = METHODS[name].fit(X, y)
     assert_same_answers(clf, round_trip(clf, tmp_path), X)
 
 
 @pytest.mark.parametrize("name", ["AUCross", "PlugInAUC", "SCross", "PlugIn", "AUCGate"])
+@pytest.mark.few_scores
 def test_a_loaded_classifier_gives_the_same_coverage_for_an_auc(name, tmp_path):
     n_rows = 150 if name == "AUCGate" else 300  # a hundred placements are searched
     clf = METHODS[name].fit(X[:n_rows], y[:n_rows])

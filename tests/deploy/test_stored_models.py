@@ -190,6 +190,7 @@ def description_of(value):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.few_scores
 def test_a_classifier_comes_back(name, tmp_path):
     model = CLASSIFIERS[name]
     with warnings.catch_warnings():
@@ -205,6 +206,7 @@ def test_a_classifier_comes_back(name, tmp_path):
 @pytest.mark.parametrize(
     "model", [MultinomialNB(), BernoulliNB(), ComplementNB(), CategoricalNB(min_categories=6)], ids=repr
 )
+@pytest.mark.few_scores
 def test_a_classifier_of_counts_comes_back(model, tmp_path):
     assert_comes_back(PlugIn(model, random_state=0).fit(counts, y), counts, tmp_path)
 
@@ -216,6 +218,7 @@ def test_a_classifier_of_counts_comes_back(model, tmp_path):
         *("support vectors, ovr", "neighbours", "LightGBM", "XGBoost", "XGBoost, dart", "calibrated, isotonic"),
     ],
 )
+@pytest.mark.few_scores
 def test_more_than_two_classes_come_back(name, tmp_path):
     model = {**CLASSIFIERS, "support vectors, ovr": SVC()}[name]
     with warnings.catch_warnings():
@@ -330,6 +333,7 @@ def test_frames_of_pandas_come_out_of_a_loaded_transformer(tmp_path):
 
 
 @pytest.mark.parametrize("model", [SVC(), KNeighborsClassifier(5, algorithm="brute")], ids=repr)
+@pytest.mark.few_scores
 def test_a_model_of_sparse_rows_comes_back(model, tmp_path):
     rows = scipy.sparse.csr_matrix(counts)
     clf = PlugIn(FrozenEstimator(model.fit(rows, y)), random_state=0).fit(rows, y)

@@ -475,6 +475,7 @@ def test_lightgbm_is_found_inside_other_estimators(place, lightgbm_fails):
 
 @every_method
 @pytest.mark.parametrize("place", ["LightGBM", "frozen", "calibrated", "grid search", "pipeline"])
+@pytest.mark.few_scores
 def test_polars_columns_that_lightgbm_cannot_read_are_refused_after_fit(method, place, lightgbm_fails):
     pl = pytest.importorskip("polars")
     readable = pl.DataFrame({"income": X[:, 1], "kind": X[:, 0] > 0})

@@ -35,6 +35,7 @@ def test_common_rows_are_those_with_many_copies():
 
 @pytest.mark.parametrize("method", [AUCross, SCross, AUCGate])
 @pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.few_scores
 def test_the_band_is_placed_on_the_score_that_new_copies_have(method, ensemble):
     X, y = rows_with_copies(1500, 1)
     gate = {"gate": LogisticRegression()} if method is AUCGate else {}
@@ -51,6 +52,7 @@ def test_the_band_is_placed_on_the_score_that_new_copies_have(method, ensemble):
         assert np.array_equal(np.unique(again, axis=0), score.columns)
 
 
+@pytest.mark.few_scores
 def test_all_other_rows_keep_their_out_of_fold_score():
     X, y = rows_with_copies(1500, 1)
     clf = AUCross(MODEL, random_state=0).fit(X, y)
@@ -60,6 +62,7 @@ def test_all_other_rows_keep_their_out_of_fold_score():
     assert len(np.unique(plain.held_out_.scores[~others])) == 5  # a score of each fold, as published
 
 
+@pytest.mark.few_scores
 def test_without_copies_nothing_changes():
     X, y = rows_with_copies(600, 2, share=0.0)
     scores = [AUCross(MODEL, correct_coverage=c, random_state=0).fit(X, y).held_out_.scores for c in ("auto", False)]
@@ -67,6 +70,7 @@ def test_without_copies_nothing_changes():
 
 
 @pytest.mark.parametrize("ensemble", [False, True])
+@pytest.mark.few_scores
 def test_new_rows_never_lose_the_copies_by_surprise(ensemble):
     """The copies are inside the band for new rows if and only if they were when it was placed."""
     for seed in range(4):

@@ -281,6 +281,7 @@ def test_a_choice_that_was_made_stays(chosen):
     assert {model.early_stopping for model in Recording.trainings} == {chosen}
 
 
+@pytest.mark.few_scores
 def test_boosting_inside_a_pipeline_stops_in_folds_as_on_all_rows():
     stopped = []
 

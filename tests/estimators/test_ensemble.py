@@ -77,6 +77,7 @@ def test_the_mean_of_the_fold_models_answers(method):
 
 
 @every_method
+@pytest.mark.few_scores
 def test_fold_models_may_judge_what_a_refitted_model_answers(method):
     clf, together = (make(method, ensemble=ensemble).fit(X, y) for ensemble in ("judge", True))
     assert np.array_equal(clf.predict_proba(X_new), TREE.fit(X, y).predict_proba(X_new))
@@ -85,6 +86,7 @@ def test_fold_models_may_judge_what_a_refitted_model_answers(method):
 
 
 @every_method
+@pytest.mark.few_scores
 def test_with_a_promise_the_refitted_model_answers_and_fold_models_judge(method):
     clf = make(method, coverage_confidence=0.9, coverage=0.5).fit(X, y)
     alone = TREE.fit(X, y)
@@ -190,6 +192,7 @@ def test_new_rows_have_the_coverage_whatever_the_model_does_with_more_rows(metho
 
 @judged
 @every_method
+@pytest.mark.few_scores
 def test_saved_and_recalibrated_copies_judge_alike(method, params, tmp_path):
     clf = make(method, coverage=0.5, **params).fit(X, y)
     save(clf, tmp_path / "clf.aucross")
@@ -231,6 +234,7 @@ def test_the_monitor_watches_the_judges_score_and_sees_no_drift_where_there_is_n
     assert list(monitor.reference.bins) == ["selection_score"]
 
 
+@pytest.mark.few_scores
 def test_groups_weights_classes_and_queues_work():
     groups = np.where(X[:, 0] > 0, "b", "a")
     new_groups = np.where(X_new[:, 0] > 0, "b", "a")
@@ -248,6 +252,7 @@ def test_groups_weights_classes_and_queues_work():
     assert len(evaluation.to_frame()) > 0
 
 
+@pytest.mark.few_scores
 def test_a_frozen_model_needs_no_judges():
     frozen = FrozenEstimator(TREE.fit(X, y))
     for params in ({"ensemble": True}, {"coverage_confidence": 0.9}):

@@ -118,6 +118,7 @@ def test_an_arrow_table_of_numbers(method):
 
 
 @every_method
+@pytest.mark.few_scores
 def test_rows_of_a_frame_keep_their_types_in_every_fold(method):
     class Watching(HistGradientBoostingClassifier):
         """Remembers what it was given."""
@@ -153,6 +154,7 @@ def test_sparse_rows(method, container):
 
 @every_method
 @pytest.mark.parametrize("container", [list, np.array, tuple])
+@pytest.mark.few_scores
 def test_texts_through_a_pipeline(method, container):
     words = np.where(y[:, None], ["paid", "early", "thanks"], ["late", "late", "overdue"])
     noise = np.random.default_rng(0).integers(0, 3, len(y))

@@ -448,6 +448,7 @@ def test_the_default_gate_takes_words_beside_numbers():
 
 
 @pytest.mark.parametrize("kind", ["sparse", "texts", "objects"])
+@pytest.mark.few_scores
 def test_the_default_gate_takes_what_the_classifier_takes(kind):
     model = LogisticRegression()
     if kind == "sparse":

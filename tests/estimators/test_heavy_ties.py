@@ -33,6 +33,7 @@ def forest():
 
 
 @pytest.mark.parametrize("method", [AUCross, PlugInAUC, SCross, PlugIn])
+@pytest.mark.few_scores
 def test_coverage_holds_where_the_band_was_placed_and_nearly_so_on_new_rows(method, rows):
     X, y, X_new = rows
     clf = method(forest(), random_state=0).fit(X, y)
@@ -46,6 +47,7 @@ def test_coverage_holds_where_the_band_was_placed_and_nearly_so_on_new_rows(meth
     assert (on_new_rows >= np.array(COVERAGES) - 0.02).all()
 
 
+@pytest.mark.few_scores
 def test_the_published_placement_cuts_through_ties_and_falls_far_under_the_coverage(rows):
     X, y, _ = rows
     clf = AUCross(forest(), placement="centered", random_state=0).fit(X, y)

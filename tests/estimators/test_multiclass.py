@@ -175,6 +175,7 @@ def test_the_unit_of_the_weights_does_not_matter_and_rows_of_weight_zero_do_not_
         assert (without.select(X_new, 0.8) != with_zeros.select(X_new, 0.8)).mean() < 0.002
 
 
+@pytest.mark.few_scores
 def test_scores_that_all_agree_select_every_row():
     with pytest.warns(UserWarning, match="all held-out scores equal .* every row is selected"):
         clf = make(AUCross, DummyClassifier()).fit(X, y)

@@ -140,6 +140,7 @@ def test_bands_for_other_targets_use_the_budget(name):
     assert rejected(again, batch, 0.75) > len(batch) / 8
 
 
+@pytest.mark.few_scores
 def test_many_rows_of_one_score_are_taken_whole_or_left():
     clf = PlugInAUC(FrozenEstimator(LogisticRegression().fit(X, y)), random_state=0).fit(X, y)
     batch = np.repeat(drifted(X)[:10], 20, axis=0)
@@ -494,6 +495,7 @@ def test_constant_new_scores_warn():
         assert clf.recalibrate(np.ones((5, X.shape[1]))).select(X).all()
 
 
+@pytest.mark.few_scores
 def test_rows_of_one_score_are_all_selected(fitted):
     clf, batch = fitted
     alike = np.repeat(batch[:1], 30, axis=0)

@@ -80,11 +80,13 @@ def rejected(clf, capacity: int, X=X_NEW, **others) -> set[int]:
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("capacity", [1, 7, 300, N_NEW - 1])
+@pytest.mark.few_scores
 def test_exactly_the_capacity_is_rejected(fitted, name, capacity):
     assert len(rejected(fitted(name), capacity)) == capacity
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.few_scores
 def test_no_capacity_rejects_nothing_and_too_much_rejects_every_row(fitted, name):
     clf = fitted(name)
     assert clf.select(X_NEW, capacity=0).all()
@@ -126,6 +128,7 @@ def test_ids_without_a_capacity_are_refused(fitted):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.few_scores
 def test_the_queue_holds_the_rows_that_select_rejects(fitted, name):
     queue = fitted(name).review_queue(X_NEW, 50, ids=IDS)
     assert set(queue.row.tolist()) == rejected(fitted(name), 50, ids=IDS)
@@ -133,6 +136,7 @@ def test_the_queue_holds_the_rows_that_select_rejects(fitted, name):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.few_scores
 def test_with_ids_the_queue_does_not_depend_on_where_rows_stand(fitted, name):
     shuffled = np.random.default_rng(1).permutation(N_NEW)
     queue = fitted(name).review_queue(X_NEW, 40, ids=IDS)
@@ -141,6 +145,7 @@ def test_with_ids_the_queue_does_not_depend_on_where_rows_stand(fitted, name):
     assert again.reason == queue.reason
 
 
+@pytest.mark.few_scores
 def test_of_rows_with_one_score_the_lowest_ids_are_rejected(fitted):
     clf = fitted("AUCross, tied scores")
     scores = clf.predict_proba(X_NEW)[:, 1]
@@ -179,6 +184,7 @@ def test_the_least_confident_rows_are_rejected_for_accuracy(fitted):
     assert confidence[rejected].max() <= confidence[~rejected].min()
 
 
+@pytest.mark.few_scores
 def test_a_gate_that_adds_nothing_rejects_what_the_score_alone_would():
     tree = DecisionTreeClassifier(max_depth=2, random_state=0)
     gate = AUCGate(tree, DecisionTreeClassifier(max_depth=1), random_state=0).fit(X[TRAINING], Y[TRAINING])
@@ -301,6 +307,7 @@ def test_nested_with_more_classes_only_adds_rows(three_classes):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.few_scores
 def test_the_queue_is_ordered_by_worth(fitted, name):
     worth = fitted(name).review_queue(X_NEW, 100).worth
     assert (np.diff(worth) <= 0).all()
@@ -317,6 +324,7 @@ def test_the_worth_of_a_row_does_not_depend_on_the_capacity(fitted, name):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.few_scores
 def test_every_row_has_a_reason_for_a_person(fitted, name):
     queue = fitted(name).review_queue(X_NEW, 25)
     assert len(queue.reason) == 25

@@ -60,6 +60,7 @@ def test_the_band_is_the_best_for_the_target_on_the_isotonic_labels_of_the_held_
 @every_method
 @every_target
 @pytest.mark.parametrize("base", [LogisticRegression(), DecisionTreeClassifier(max_depth=3)], ids=["smooth", "tied"])
+@pytest.mark.few_scores
 def test_the_coverage_never_falls_under_the_target_on_the_rows_that_placed_the_band(method, target, base):
     clf = fit(method, target=target, estimator=base)
     ranked = clf.held_out_.ranked()

@@ -213,6 +213,7 @@ def test_split_scores_keep_their_order_and_their_digits():
 
 @unreached
 @pytest.mark.parametrize("name", [name for name in SAME_LAW if name not in ("tree, AUCross", "tree, SCross")])
+@pytest.mark.few_scores
 def test_whole_ties_are_expected_as_they_come(name):
     clf, rows, new_rows = SAME_LAW[name]
     clf = clf.set_params(ties="whole").fit(rows, y)
@@ -225,6 +226,7 @@ def test_whole_ties_are_expected_as_they_come(name):
 @unreached
 @pytest.mark.parametrize("model", [tree, DecisionTreeClassifier(max_depth=1), LogisticRegression()], ids=str)
 @pytest.mark.parametrize("method", [AUCross, SCross, PlugInAUC, PlugIn])
+@pytest.mark.few_scores
 def test_a_lower_coverage_never_selects_more_rows_of_a_model_with_few_scores(method, model):
     if model is not tree and not isinstance(model, DecisionTreeClassifier):
         model = FrozenEstimator(model.fit(np.round(X[:, :1], 1), y))
@@ -279,6 +281,7 @@ def test_continuous_scores_meet_their_coverage_without_a_word():
 
 
 @unreached
+@pytest.mark.few_scores
 def test_the_error_of_cross_fitted_scores_holds_how_far_the_models_differ():
     cross_fitted = AUCross(tree, random_state=0).fit(X, y).expected_coverage(0.8)
     held_out = PlugInAUC(tree, holdout_size=0.5, random_state=0).fit(X, y).expected_coverage(0.8)

@@ -162,6 +162,7 @@ def test_a_base_model_that_cannot_take_weights_is_named_with_the_remedy(method, 
 
 
 @every_method
+@pytest.mark.few_scores
 def test_without_weights_these_base_models_work(method):
     for estimator in (make_pipeline(StandardScaler(), LogisticRegression()), KNeighborsClassifier()):
         assert method(estimator, random_state=0).fit(X, y).select(X).any()

@@ -35,6 +35,14 @@ class RowBands(NamedTuple):
     upper: FloatArray
 
 
+class TooFewRows(NamedTuple):
+    """Why a promise rejects nothing: so many rows place the band, and for this confidence so many would do."""
+
+    n_rows: int
+    confidence: float
+    enough: int
+
+
 @dataclass(frozen=True)
 class BandRule(ABC):
     """Anything that turns a coverage into the band to reject.
@@ -104,6 +112,11 @@ class BandRule(ABC):
         return None
 
     @property
+    def rules_by_group(self) -> Mapping[Any, BandRule]:
+        """The rule of each group; the rule itself under None if all rows share one."""
+        return {None: self}
+
+    @property
     def innermost(self) -> BandRule:
         """The rule that was placed on rows, without those that ask it for another coverage."""
         return self
@@ -118,6 +131,14 @@ class BandRule(ABC):
         By default the coverage itself; a rule that knows the rows that placed it counts them.
         """
         return coverage
+
+    def coverage_aimed_at(self, coverage: float) -> float:
+        """Coverage that a band without ties would have: above the one asked for where a promise holds back."""
+        return coverage
+
+    def too_few_rows(self, coverage: float) -> TooFewRows | None:  # noqa: ARG002
+        """What a promise lacks if it may reject nothing at a coverage below 1; None if nothing is lacking."""
+        return None
 
     # ---- what everyone asks ----
 
@@ -395,6 +416,11 @@ class GroupBands(BandRule):
     def group_labels(self) -> tuple[Any, ...]:
         """The groups in the order of the fit."""
         return tuple(self.rules)
+
+    @property
+    def rules_by_group(self) -> Mapping[Any, BandRule]:
+        """The rule of each group."""
+        return self.rules
 
 
 def _groups_of(rows: RuleInput) -> Any:

@@ -46,7 +46,7 @@ from numbers import Integral
 
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 
-from aucross.core.band_rule import WrappedRule
+from aucross.core.band_rule import TooFewRows, WrappedRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.scored_rows import RuleInput
 
@@ -214,6 +214,17 @@ class CautiousBands(WrappedRule):
         asked = self.coverage_to_ask(coverage)
         return 1.0 if asked == 1.0 else self.rule.expected_coverage(asked)
 
+    def coverage_aimed_at(self, coverage: float) -> float:
+        """The coverage that is asked of the rule within."""
+        return self.coverage_to_ask(coverage)
+
+    def too_few_rows(self, coverage: float) -> TooFewRows | None:
+        """The rows, the confidence and the least number of rows with which one may be rejected, if none may be now."""
+        if coverage == 1.0 or self.coverage_to_ask(coverage) < 1.0:
+            return None
+        enough = smallest_size_that_keeps(coverage, self.confidence, fixed=self.is_fixed, tied=self.tied)
+        return TooFewRows(self.n_rows, self.confidence, enough)
+
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> CautiousBands:
         """Place the rule on other rows of weight 1 and keep the same confidence by their number."""
         if rows.sample_weight is not None:
@@ -227,10 +238,6 @@ class CautiousBands(WrappedRule):
     def rejections(self, coverage: float) -> int:
         """How many of the rows that place the band it may hold at most."""
         return rejections_that_keep(self.n_rows, coverage, self.confidence, fixed=self.is_fixed, tied=self.tied)
-
-    def smallest_size(self, coverage: float) -> int:
-        """The least number of rows with which a row may be rejected at a coverage."""
-        return smallest_size_that_keeps(coverage, self.confidence, fixed=self.is_fixed, tied=self.tied)
 
     @cached_property
     def _asked(self) -> dict[float, float]:

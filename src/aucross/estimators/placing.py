@@ -270,15 +270,14 @@ def naming_group(group: Any, n_rows: int) -> Iterator[None]:
 
 def warn_if_nothing_rejected(rule: BandRule, coverage: float) -> None:
     """Say so if there are too few rows for any rejection at the coverage in force."""
-    rules = rule.rules if isinstance(rule, GroupBands) else {None: rule}
-    for group, part in rules.items():
-        if not isinstance(part, CautiousBands) or coverage == 1 or part.coverage_to_ask(coverage) < 1:
+    for group, part in rule.rules_by_group.items():
+        if (few := part.too_few_rows(coverage)) is None:
             continue
         of_group = "" if group is None else f" of the group {group!r}"
         warn_user(
-            f"{part.n_rows} rows{of_group} to place the band on are too few to keep a coverage of {coverage:g} with "
-            f"confidence {part.confidence:g} if anything is rejected, so every row is selected; "
-            f"{part.smallest_size(coverage)} would do, or a lower coverage or coverage_confidence"
+            f"{few.n_rows} rows{of_group} to place the band on are too few to keep a coverage of {coverage:g} with "
+            f"confidence {few.confidence:g} if anything is rejected, so every row is selected; {few.enough} would do, "
+            "or a lower coverage or coverage_confidence"
         )
 
 

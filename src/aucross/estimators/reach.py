@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from aucross.core.band_rule import BandRule, GroupBands
-from aucross.core.cautious import CautiousBands
+from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.scored_rows import RuleInput
 from aucross.estimators.warn import warn_user
@@ -112,8 +111,7 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
     """Say so if a coverage cannot be reached, why, which one is, and what can be done."""
     if coverage == 1.0 or n_rows < 2:  # one row is selected
         return
-    rules = rule.rules if isinstance(rule, GroupBands) else {None: rule}
-    for group, part in rules.items():
+    for group, part in rule.rules_by_group.items():
         of_group = "" if group is None else f" for the group {group!r}"
         expected = part.expected_coverage(coverage)
         if part.ranking is not None and len(part.ranking) < 2:
@@ -129,11 +127,9 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
 
 def _is_out_of_reach(rule: BandRule, coverage: float, expected: float, n_rows: float) -> bool:
     """Whether ties keep a band from its coverage: not the last whole row, and not a promise with confidence."""
-    if isinstance(rule, CautiousBands):
-        asked = rule.coverage_to_ask(coverage)
-        return asked < 1.0 and _is_out_of_reach(rule.rule, asked, expected, n_rows)
-    gap, ranked = abs(expected - coverage), rule.innermost.ranking
-    if gap <= max(_LEAST_GAP, 2.0 / max(n_rows, 1.0)):
+    aimed_at, ranked = rule.coverage_aimed_at(coverage), rule.innermost.ranking
+    gap = abs(expected - aimed_at)
+    if aimed_at == 1.0 or gap <= max(_LEAST_GAP, 2.0 / max(n_rows, 1.0)):
         return False
     # What is missed for another reason, as by a centred band that ends at the last row, is not for ties to mend.
     return ranked is None or bool((ranked.positives + ranked.negatives).max(initial=0.0) > gap / 2 * ranked.total)
