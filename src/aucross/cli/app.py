@@ -106,6 +106,10 @@ Group = Annotated[
         help="Rows that belong together, say of one customer: kept together in random splits.",
     ),
 ]
+BandGroup = Annotated[
+    str | None,
+    typer.Option("--band-group", metavar="COLUMN", help="Each group of this column gets a band, and the coverage."),
+]
 Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Column that names the rows; it is no feature.")]
 Drop = Annotated[
     list[str] | None, typer.Option("--drop", metavar="COLUMN", help="Leave a column out; can be given repeatedly.")
@@ -208,6 +212,7 @@ def fit(
     time_column: TimeColumn = None,
     weight: Weight = None,
     group: Group = None,
+    band_group: BandGroup = None,
     id_column: Id = None,
     drop: Drop = None,
     by: By = None,
@@ -237,7 +242,7 @@ def fit(
 
         options = FitOptions(
             data=data,
-            roles=Roles(target, id=id_column, weight=weight, group=group, time=time_column),
+            roles=Roles(target, id=id_column, weight=weight, group=group, time=time_column, band_group=band_group),
             out=out or Path(f"{name_without_ending(data)}.aucross"),
             positive=positive,
             coverage=coverage,

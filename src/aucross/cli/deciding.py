@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from aucross.cli.errors import CommandError
-from aucross.cli.schema import Schema, features_of
+from aucross.cli.errors import CommandError, listed
+from aucross.cli.schema import Schema, band_groups_of, features_of, weights_of
 from aucross.cli.tables import BATCH_ROWS, TableFile, read_batches
 from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.scored_rows import ScoredRows
@@ -69,6 +69,9 @@ class _Batch(NamedTuple):
     ids: pa.Array | pa.ChunkedArray
     has_score: NDArray[np.bool_]
     scored: ScoredRows | None  # the rows that have a score; None if none has
+    weight: NDArray[np.float64] | None = (
+        None  # of all rows, if the model was fitted with weights and the table has them
+    )
 
     @classmethod
     def of_all(cls, batches: list[_Batch], id_type: pa.DataType) -> _Batch:
@@ -78,6 +81,7 @@ class _Batch(NamedTuple):
             pa.chunked_array([batch.ids for batch in batches], id_type),
             np.concatenate([batch.has_score for batch in batches]),
             ScoredRows.concatenate(scored) if scored else None,
+            None if batches[0].weight is None else np.concatenate([batch.weight for batch in batches]),
         )
 
     def pieces(self, selected: NDArray[np.bool_]) -> Iterator[tuple[_Batch, NDArray[np.bool_]]]:
@@ -87,7 +91,8 @@ class _Batch(NamedTuple):
             rows = slice(start, start + BATCH_ROWS)
             first, n_scored = n_scored, n_scored + int(self.has_score[rows].sum())
             scored = None if self.scored is None else self.scored.take(slice(first, n_scored))
-            yield _Batch(self.ids[rows].combine_chunks(), self.has_score[rows], scored), selected[rows]
+            weight = None if self.weight is None else self.weight[rows]
+            yield _Batch(self.ids[rows].combine_chunks(), self.has_score[rows], scored, weight), selected[rows]
 
 
 @dataclass(frozen=True)
@@ -129,29 +134,57 @@ class TableDecisions:
         types = (pa.float64(), self.labels.type, pa.string())
         return pa.schema([(self.ids.name, self.ids.type), *zip(DECISION_COLUMNS, types, strict=True)])
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Decisions batch by batch; of rows without a score neither score nor prediction are known."""
+    def batches(self) -> Iterator[tuple[pa.RecordBatch, NDArray[np.float64] | None]]:
+        """Decisions batch by batch, with the weights of the rows where they have some.
+
+        Of rows without a score neither score nor prediction are known.
+        """
         if self.capacity is None and not self.recalibrate:
             for batch in self._scored():
-                yield self._written(batch, self._selected(batch))
+                yield self._written(batch, self._selected(batch)), batch.weight
         elif batches := list(self._scored()):
             # The decision on one row depends on the others.
             together = _Batch.of_all(batches, self.ids.type)
             batches.clear()
             pa.default_memory_pool().release_unused()
             for batch, selected in together.pieces(self._selected(together)):
-                yield self._written(batch, selected)
+                yield self._written(batch, selected), batch.weight
 
     def _scored(self) -> Iterator[_Batch]:
         first_row = 0
-        for batch in read_batches(self.table, [*self.schema.columns, *([self.ids.name] if self.ids.is_column else [])]):
+        for batch in read_batches(self.table, self._columns_to_read()):
             X = features_of(batch, self.schema, first_row)
             score = self.schema.score
             has_score = np.ones(len(X), dtype=bool) if score is None else X[score].notna().to_numpy()
             known = X if has_score.all() else X[has_score]
-            scored = self.clf.scored(known) if len(known) else None
-            yield _Batch(self.ids.of_batch(batch, first_row), has_score, scored)
+            weight, groups = weights_of(batch, self.schema), band_groups_of(batch, self.schema)
+            scored = (
+                self.clf.scored(
+                    known,
+                    # All of a batch may weigh nothing; bands are placed anew on all rows together.
+                    sample_weight=weight[has_score] if self.recalibrate and weight is not None else None,
+                    band_groups=None if groups is None else self._known_groups(groups[has_score]),
+                )
+                if len(known)
+                else None
+            )
+            yield _Batch(self.ids.of_batch(batch, first_row), has_score, scored, weight)
             first_row += batch.num_rows
+
+    def _columns_to_read(self) -> list[str]:
+        roles = self.schema.roles
+        named = [self.ids.name if self.ids.is_column else None, roles.weight, roles.band_group]
+        return list(dict.fromkeys([*self.schema.columns, *(name for name in named if name in self.table.names)]))
+
+    def _known_groups(self, groups: NDArray[Any]) -> NDArray[Any]:
+        """Refuse groups that have no band."""
+        known = set(self.clf.band_rule_.group_labels or ())
+        if unknown := sorted({*groups} - known):
+            raise CommandError(
+                f"column {self.schema.roles.band_group!r} must hold groups that were seen at the fit, got "
+                f"{listed(unknown)}; send those rows to review yourself, or fit again with rows of them"
+            )
+        return groups
 
     def _selected(self, batch: _Batch) -> NDArray[np.bool_]:
         """Whether each decision is automatic; rows without a score are reviewed, and count first in a capacity."""

@@ -124,9 +124,9 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
 
 def _review_band(options: FitOptions, clf: Any) -> list[float] | None:
     """The band of a given score that goes to review, in the unit of its column; None where there is no such band."""
-    if options.score is None or options.method not in (Method.AUCROSS, Method.PLUGIN_AUC) or clf.band().is_empty:
+    is_on_score = options.score is not None and options.method in (Method.AUCROSS, Method.PLUGIN_AUC)
+    if not is_on_score or options.roles.band_group is not None or (band := clf.band()).is_empty:
         return None
-    band = clf.band()
     return sorted(clf.estimator_.column_value([band.lower, band.upper]).tolist())
 
 

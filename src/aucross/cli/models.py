@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn import config_context, get_config
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -25,7 +26,7 @@ from aucross.cli.columns import Kind
 from aucross.cli.errors import CommandError
 from aucross.cli.names import Answer, Base, GivenScore, Method, Ties
 from aucross.cli.schema import LabelledRows
-from aucross.estimators import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross
+from aucross.estimators import AUCGate, AUCross, DaysSince1970, PlugIn, PlugInAUC, ScoreColumn, SCross
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,22 +41,24 @@ _LEAST_ROWS = 5
 
 @dataclass(frozen=True)
 class Features:
-    """The columns that a model reads: names of numbers, and names of categories with the values that it will know."""
+    """The columns that a model reads: numbers, categories with the values that it will know, and dates."""
 
     numbers: Sequence[str]
     categories: Mapping[str, Sequence[str]]  # the most frequent first
+    dates: Sequence[str] = ()
 
     @classmethod
     def of(cls, columns: Mapping[str, Kind], rows: pd.DataFrame) -> Features:
         """Look for the categories that enough of the rows have; a column without one says nothing to a model."""
         categories = {name: _frequent(rows[name]) for name, kind in columns.items() if kind == "category"}
         known = {name: values for name, values in categories.items() if values}
-        numbers = [name for name in columns if name not in categories]
-        if not numbers and not known:
+        dates = [name for name, kind in columns.items() if kind == "date"]
+        numbers = [name for name in columns if name not in categories and name not in dates]
+        if not numbers and not known and not dates:
             raise CommandError(
                 f"no column is left to learn from: no category has {_LEAST_ROWS} rows; add rows or other columns"
             )
-        return cls(numbers, known)
+        return cls(numbers, known, dates)
 
     def most_frequent(self, most: int) -> list[list[str]]:
         """Categories of each column, at most so many, in the order of the alphabet."""
@@ -140,7 +143,7 @@ def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weig
 def fit_classifier(clf: Any, rows: LabelledRows) -> Any:
     """Fit on rows with whatever they have: weights reach the model inside the pipeline, groups the folds."""
     with _routing(rows.weight is not None):
-        clf.fit(rows.X, rows.y, sample_weight=rows.weight, groups=rows.groups)
+        clf.fit(rows.X, rows.y, sample_weight=rows.weight, groups=rows.groups, band_groups=rows.band_groups)
     return clf
 
 
@@ -172,7 +175,11 @@ def _codes_and_numbers(features: Features) -> ColumnTransformer:
         dtype=np.float64,
     )
     return ColumnTransformer(
-        [("categories", code, list(features.categories)), ("numbers", "passthrough", list(features.numbers))]
+        [
+            ("categories", code, list(features.categories)),
+            ("numbers", "passthrough", list(features.numbers)),
+            *([("dates", DaysSince1970(), list(features.dates))] if features.dates else []),
+        ]
     )
 
 
@@ -193,7 +200,7 @@ def _lightgbm(features: Features, seed: int, jobs: int) -> tuple[ColumnTransform
 def _xgboost(features: Features, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
     from xgboost import XGBClassifier  # noqa: PLC0415  (optional)
 
-    types = ["c"] * len(features.categories) + ["q"] * len(features.numbers)
+    types = ["c"] * len(features.categories) + ["q"] * (len(features.numbers) + len(features.dates))
     return _codes_and_numbers(features), XGBClassifier(
         random_state=seed, n_jobs=jobs, enable_categorical=True, feature_types=types
     )
@@ -214,8 +221,13 @@ def _logistic(features: Features, seed: int, _jobs: int) -> tuple[ColumnTransfor
     # A column without values in a fold stays, so that all folds have the same columns.
     imputer = SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True)
     scaled = Pipeline([("impute", imputer), ("scale", scaler)])
+    dated = Pipeline([("days", DaysSince1970()), *clone(scaled).steps])
     encode = ColumnTransformer(
-        [("categories", indicators, list(features.categories)), ("numbers", scaled, list(features.numbers))]
+        [
+            ("categories", indicators, list(features.categories)),
+            ("numbers", scaled, list(features.numbers)),
+            *([("dates", dated, list(features.dates))] if features.dates else []),
+        ]
     )
     return encode, LogisticRegression(max_iter=1000, random_state=seed)
 

@@ -55,7 +55,7 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         options.capacity,
         options.recalibrate,
     )
-    n_rows, n_automatic, n_without_score, n_formulas = _write(decisions, options.out, screen)
+    n_rows, n_automatic, n_without_score, n_formulas, weights = _write(decisions, options.out, screen)
     if n_formulas:
         screen.note(
             f"{n_formulas:,} values of {decisions.ids.name!r} start like a formula of a spreadsheet and are written "
@@ -69,8 +69,13 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         screen.note(f"they are more than the capacity of {options.capacity:,}, and no other row goes to review")
     if options.capacity is not None and options.capacity > n_rows:
         screen.note(f"the capacity of {options.capacity:,} exceeds the {n_rows:,} rows: all of them go to review")
+    if schema.roles.weight is not None and schema.roles.weight not in table.names:
+        screen.note(f"{table.path.name} has no column {schema.roles.weight!r} of weights: the coverage counts rows")
     coverage = n_automatic / n_rows if n_rows else None
+    of_weight = None if weights is None or not weights[0] else weights[1] / weights[0]
     share = "" if coverage is None else f" (coverage {coverage:.3f})"
+    if of_weight is not None:
+        share = f" (coverage {of_weight:.3f} of {schema.roles.weight}, {coverage:.3f} of the rows)"
     screen.say(f"{n_rows:,} rows: {n_automatic:,} automatic{share}, {n_rows - n_automatic:,} for review.")
     screen.say(f"Decisions: {options.out}")
     return {
@@ -82,6 +87,7 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         "review": n_rows - n_automatic,
         "without_score": n_without_score,
         "coverage": coverage,
+        "coverage_of_weight": of_weight,
         "target_coverage": None if options.capacity is not None else (options.coverage or clf.coverage),
         "capacity": options.capacity,
         "recalibrated": options.recalibrate,
@@ -108,16 +114,28 @@ def _check(options: PredictOptions) -> None:
         raise UsageError(f"--out: {options.out} is a file to read; name another one")
 
 
-def _write(decisions: TableDecisions, out: Path, screen: Screen) -> tuple[int, int, int, int]:
-    """Write all decisions; return the numbers of rows, of automatic ones, of those without a score and of formulas."""
+def _write(
+    decisions: TableDecisions, out: Path, screen: Screen
+) -> tuple[int, int, int, int, tuple[float, float] | None]:
+    """Write all decisions; return the numbers of rows, of automatic ones, of those without a score and of formulas.
+
+    Beside them the weight of all rows and that of the automatic ones, if rows have weights.
+    """
+    of_all = of_automatic = 0.0
+    is_weighted = False
     n_rows = n_automatic = n_without_score = n_formulas = 0
     what = f"deciding on {decisions.table.path.name}"
     with screen.progress.rows(what) as progress, table_writer(out, decisions.columns) as writer:
-        for batch in decisions.batches():
+        for batch, weight in decisions.batches():
             writer.write(batch)
             n_rows += batch.num_rows
-            n_automatic += pc.sum(pc.equal(batch["decision"], AUTOMATIC)).as_py()
+            is_automatic = pc.equal(batch["decision"], AUTOMATIC)
+            n_automatic += pc.sum(is_automatic).as_py()
+            if weight is not None:
+                is_weighted = True
+                of_all += float(weight.sum())
+                of_automatic += float(weight[is_automatic.to_numpy(zero_copy_only=False)].sum())
             n_without_score += batch["score"].null_count
             n_formulas += n_marked(batch[decisions.ids.name], out)
             progress(n_rows)
-    return n_rows, n_automatic, n_without_score, n_formulas
+    return n_rows, n_automatic, n_without_score, n_formulas, (of_all, of_automatic) if is_weighted else None

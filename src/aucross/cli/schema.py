@@ -40,23 +40,23 @@ class Roles:
     weight: str | None = None
     group: str | None = None
     time: str | None = None
+    band_group: str | None = None
 
     def check(self, table: TableFile, dropped: Sequence[str] = ()) -> None:
         """Refuse columns that the table lacks or that are given two parts."""
-        options = {
-            f"--{'time-column' if part == 'time' else part}": name for part, name in asdict(self).items() if name
-        }
+        spelled = {"time": "time-column", "band_group": "band-group"}
+        options = {f"--{spelled.get(part, part)}": name for part, name in asdict(self).items() if name}
         for option, name in options.items():
             table.check_has(name, option)
         for name in dropped:
             table.check_has(name, "--drop")
-        if self.target in (self.id, self.weight, self.group, self.time, *dropped):
+        if self.target in (self.id, self.weight, self.group, self.time, self.band_group, *dropped):
             raise UsageError(f"--target {self.target}: the target cannot be another option's column as well")
 
     @property
     def named(self) -> set[str]:
-        """Columns that are no features."""
-        return {name for name in asdict(self).values() if name}
+        """Columns that are no features; one that has bands for its groups may be a feature, too."""
+        return {name for part, name in asdict(self).items() if name and part != "band_group"}
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,8 @@ class Schema:
 
     def _check(self) -> None:
         """Raise a TypeError where a part is not what its type says: it comes from a file."""
-        names = [*self.columns, *self.labels, *self.left_out, *self.roles.named, *self.numbers.to_metadata().values()]
+        parts = [name for name in asdict(self.roles).values() if name is not None]
+        names = [*self.columns, *self.labels, *self.left_out, *parts, *self.numbers.to_metadata().values()]
         is_named = isinstance(self.left_out, tuple) and (self.score is None or self.score in self.columns)
         if not all(isinstance(name, str) for name in names) or len(set(self.labels)) < 2 or not is_named:
             raise TypeError("names must be text")
@@ -135,6 +136,12 @@ class Schema:
             raise CommandError(
                 f"{table.path.name} lacks {_columns(missing)} of the training data; add what is missing, or fit "
                 f"without ({options}{' ...' if len(missing) > 3 else ''})"
+            )
+        group = self.roles.band_group
+        if group is not None and group not in table.names:
+            raise CommandError(
+                f"{table.path.name} has no column {group!r}, whose groups have bands of their own; add it, or fit "
+                "without --band-group"
             )
         known = {*self.columns, *self.left_out, *self.roles.named}
         if extra := [name for name in table.names if name not in known]:
@@ -203,6 +210,7 @@ class LabelledRows:
     groups: NDArray[Any] | None = None
     times: NDArray[np.float64] | None = None
     by: NDArray[Any] | None = None
+    band_groups: NDArray[Any] | None = None
     scored: ScoredRows | None = None  # after the model has seen them, once
 
     def __len__(self) -> int:
@@ -210,14 +218,14 @@ class LabelledRows:
 
     def scored_by(self, clf: Any) -> LabelledRows:
         """The same rows after the models of a classifier have seen them; nothing after this runs a model again."""
-        return replace(self, scored=clf.scored(self.X))
+        return replace(self, scored=clf.scored(self.X, band_groups=self.band_groups))
 
     def take(self, positions: NDArray[np.intp]) -> LabelledRows:
         """The rows at the given positions."""
-        parts = (self.weight, self.groups, self.times, self.by)
-        weight, groups, times, by = (None if part is None else part[positions] for part in parts)
+        parts = (self.weight, self.groups, self.times, self.by, self.band_groups)
+        weight, groups, times, by, bands = (None if part is None else part[positions] for part in parts)
         X = self.X.iloc[positions].reset_index(drop=True)
-        return LabelledRows(X, self.y[positions], weight, groups, times, by)
+        return LabelledRows(X, self.y[positions], weight, groups, times, by, bands)
 
 
 def labelled_rows(
@@ -243,8 +251,19 @@ def labelled_rows(
         _names(rows, roles.group, "--group"),
         _times(rows, roles.time, schema.numbers),
         _result_groups(rows, by),
+        band_groups_of(rows, schema),
     )
     return labelled if schema.score is None else _with_score(labelled, schema.score, note)
+
+
+def band_groups_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[Any] | None:
+    """The group of each row, if groups have bands of their own."""
+    return _names(rows, schema.roles.band_group, "--band-group")
+
+
+def weights_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[np.float64] | None:
+    """The weight of each row, if the table has the column of weights of the fit."""
+    return _weights(rows, schema.roles.weight, schema.numbers)
 
 
 def _with_score(rows: LabelledRows, score: str, note: Note) -> LabelledRows:
@@ -256,10 +275,10 @@ def _with_score(rows: LabelledRows, score: str, note: Note) -> LabelledRows:
     return rows.take(np.flatnonzero(has_score))
 
 
-def _weights(rows: pa.Table, name: str | None, numbers: NumberFormat) -> NDArray[np.float64] | None:
-    if name is None or name not in rows.column_names:
+def _weights(rows: pa.Table | pa.RecordBatch, name: str | None, numbers: NumberFormat) -> NDArray[np.float64] | None:
+    if name is None or name not in rows.schema.names:
         return None
-    weights = convert(name, rows[name], "number", numbers=numbers)
+    weights = convert(name, rows.column(name), "number", numbers=numbers)
     wrong = ~(weights >= 0)  # also where it is missing
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -297,11 +316,12 @@ def _result_groups(rows: pa.Table, name: str | None) -> NDArray[Any] | None:
     return names
 
 
-def _names(rows: pa.Table, name: str | None, option: str | None) -> NDArray[Any] | None:
+def _names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None) -> NDArray[Any] | None:
     """Names of groups as text; a missing one is refused where it matters to which group a row belongs."""
-    if name is None or name not in rows.column_names:
+    if name is None or name not in rows.schema.names:
         return None
-    values = rows[name].combine_chunks()
+    values = rows.column(name)
+    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     text = as_text(values if pa.types.is_dictionary(values.type) else values.cast(pa.string()))
     if text.null_count and option:
         row = int(np.argmax(~text.is_valid().to_numpy(zero_copy_only=False)))

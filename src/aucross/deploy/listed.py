@@ -60,7 +60,7 @@ class Listed:
 # ---- models of scikit-learn ----
 
 _MODELS = {
-    "aucross.estimators": "FoldEnsemble NumberedClasses ScoreColumn",
+    "aucross.estimators": "DaysSince1970 FoldEnsemble NumberedClasses ScoreColumn",
     "sklearn.calibration": "CalibratedClassifierCV",
     "sklearn.compose": "ColumnTransformer",
     "sklearn.decomposition": "PCA TruncatedSVD",

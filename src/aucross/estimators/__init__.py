@@ -4,6 +4,7 @@ from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.confidence import PlugIn, SCross
 from aucross.estimators.coverage_for import CoverageForAUC
+from aucross.estimators.dates import DaysSince1970
 from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.gate import AUCGate
 from aucross.estimators.hashed_folds import HashedFolds
@@ -20,6 +21,7 @@ __all__ = [
     "CountedRows",
     "CountedScores",
     "CoverageForAUC",
+    "DaysSince1970",
     "ExpectedCoverage",
     "FoldEnsemble",
     "HashedFolds",
