@@ -448,7 +448,7 @@ def check_scores(y_score: ArrayLike, n_rows: int, name: str = "y_score") -> Floa
     return score
 
 
-def check_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
+def check_weights(sample_weight: ArrayLike, n_rows: int, name: str = "sample_weight") -> FloatArray:
     """Weights as float64: one per row, finite, not negative, not all zero unless there are no rows.
 
     Only their ratios count. So weights near the limits of float64, whose products would be no numbers, are divided by
@@ -456,16 +456,16 @@ def check_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
     """
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n_rows,):
-        raise ValueError(f"sample_weight must hold one weight per row, got shape {weight.shape} for {n_rows} rows")
+        raise ValueError(f"{name} must hold one weight per row, got shape {weight.shape} for {n_rows} rows")
     if not np.isfinite(weight).all():
-        raise ValueError("sample_weight must be finite, got NaN or infinite values; drop those rows or set them to 0")
+        raise ValueError(f"{name} must be finite, got NaN or infinite values; drop those rows or set them to 0")
     if (weight < 0).any():
         raise ValueError(
-            f"sample_weight must not be negative, got {weight.min():g} in row {int(np.argmin(weight))}; "
+            f"{name} must not be negative, got {weight.min():g} in row {int(np.argmin(weight))}; "
             "use 0 to leave a row out"
         )
     if n_rows > 0 and not (weight > 0).any():
-        raise ValueError("sample_weight must not be all zero: no row would count; pass None for equal weights")
+        raise ValueError(f"{name} must not be all zero: no row would count; pass None for equal weights")
     largest = weight.max(initial=0.0)
     return weight if largest == 0 or 1 / _LARGEST_WEIGHT <= largest <= _LARGEST_WEIGHT else weight / largest
 

@@ -18,7 +18,7 @@ from aucross.deploy.describe import Description
 from aucross.estimators.base import SelectiveClassifier
 
 # What scores a row: a recalibrated classifier has the same model and another rule.
-MODEL_PARTS = ("estimator_", "gate_", "judges_", "reader_", "classes_", "response_method_")
+MODEL_PARTS = ("estimator_", "gate_", "judges_", "reader_", "classes_", "positive_class_", "response_method_")
 RULE = "band_rule_"
 
 # Of loaded models whose description libraries of another version write differently: what they have now, and what their

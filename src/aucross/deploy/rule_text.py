@@ -83,7 +83,7 @@ def rule_to_json(
         "aucross_version": getattr(sys.modules["aucross"], "__version__", None),
         "method": type(clf).__name__,
         "classes": classes,
-        "positive_class": classes[1] if len(classes) == 2 else None,
+        "positive_class": clf.score_classes_.tolist()[1] if len(classes) == 2 else None,
         "score": _score_in_words(clf),
         "model_fingerprint": model_fingerprint(clf),
         "rule_fingerprint": rule_fingerprint(clf),

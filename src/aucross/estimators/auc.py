@@ -139,7 +139,7 @@ class _AUCBands(SelectiveClassifier):
             probability = rule.probability_at(read)
             if probability is None:
                 probability = self.held_out_.ranked().isotonic().probability_at(rows.score)
-            return facts_of_scores(rows.score, rejected, probability, self.classes_[1])
+            return facts_of_scores(rows.score, rejected, probability, self.score_classes_[1])
         worth = worth_of_review(read.columns, read.probabilities, self._metric().contests)
         of_rejected = read.probabilities[rejected]
         most = of_rejected.max(axis=1, initial=0.0)
@@ -223,6 +223,10 @@ class AUCross(_AUCBands, CrossFitted):
     ties : {"whole", "split"}, default="whole"
         What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
         a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
+    pos_label : label, optional
+        The positive one of two classes. By default the higher category where `y` is an ordered Categorical of pandas,
+        and else the second in sorted order. ``classes_`` and the columns of ``predict_proba`` stay sorted, as
+        scikit-learn has them; scores, bands and evaluations are of the positive class.
 
     Attributes
     ----------
@@ -232,7 +236,7 @@ class AUCross(_AUCBands, CrossFitted):
     judges_ : list of FoldEnsemble
         The fold models that judge new rows; only with an `ensemble` or a `coverage_confidence`.
     classes_ : ndarray of shape (n_classes,)
-        Class labels; of two, the positive class is ``classes_[1]``.
+        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
     band_rule_ : BandRule
         Answers which band to reject for a coverage.
     held_out_ : HeldOutScores
@@ -287,6 +291,7 @@ class AUCross(_AUCBands, CrossFitted):
         random_state: Any = None,
         response_method: str = "auto",
         ties: Ties = "whole",
+        pos_label: Any = None,
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
@@ -301,6 +306,7 @@ class AUCross(_AUCBands, CrossFitted):
         self.random_state = random_state
         self.response_method = response_method
         self.ties = ties
+        self.pos_label = pos_label
 
     def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
         return self.placement == "centered"
@@ -355,13 +361,17 @@ class PlugInAUC(_AUCBands, HeldOut):
     ties : {"whole", "split"}, default="whole"
         What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
         a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
+    pos_label : label, optional
+        The positive one of two classes. By default the higher category where `y` is an ordered Categorical of pandas,
+        and else the second in sorted order. ``classes_`` and the columns of ``predict_proba`` stay sorted, as
+        scikit-learn has them; scores, bands and evaluations are of the positive class.
 
     Attributes
     ----------
     estimator_ : classifier
         The base classifier, fitted on the rows that were not held out.
     classes_ : ndarray of shape (n_classes,)
-        Class labels; of two, the positive class is ``classes_[1]``.
+        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
     band_rule_ : BandRule
         Answers which band to reject for a coverage.
     held_out_ : HeldOutScores
@@ -413,6 +423,7 @@ class PlugInAUC(_AUCBands, HeldOut):
         random_state: Any = None,
         response_method: str = "auto",
         ties: Ties = "whole",
+        pos_label: Any = None,
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
@@ -425,6 +436,7 @@ class PlugInAUC(_AUCBands, HeldOut):
         self.random_state = random_state
         self.response_method = response_method
         self.ties = ties
+        self.pos_label = pos_label
 
     def _wants_halves(self, training: TrainingRows) -> bool:
         return len(training.classes) > 2 and self.coverage_confidence is not None

@@ -51,7 +51,7 @@ class _ConfidenceThreshold(SelectiveClassifier):
         probability = of_class if rows.is_probability else np.full(len(rows), np.nan)
         worth = 1.0 - confidence if rows.is_probability else -confidence
         # A model with a threshold of its own may answer another class than the one it is surer of.
-        surest = self.classes_[predicted_class(rows.score, is_probability=rows.is_probability)]
+        surest = self.score_classes_[predicted_class(rows.score, is_probability=rows.is_probability)]
         reasons = confidence_reasons(confidence, surest.tolist(), is_probability=rows.is_probability)
         return ReviewFacts(of_class, worth, probability, reasons)
 
@@ -100,6 +100,10 @@ class SCross(_ConfidenceThreshold, CrossFitted):
     ties : {"whole", "split"}, default="whole"
         What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
         a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
+    pos_label : label, optional
+        The positive one of two classes. By default the higher category where `y` is an ordered Categorical of pandas,
+        and else the second in sorted order. ``classes_`` and the columns of ``predict_proba`` stay sorted, as
+        scikit-learn has them; scores, bands and evaluations are of the positive class.
 
     Attributes
     ----------
@@ -109,7 +113,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
     judges_ : list of FoldEnsemble
         The fold models that judge new rows; only with an `ensemble` or a `coverage_confidence`.
     classes_ : ndarray of shape (n_classes,)
-        Class labels; of two, the positive class is ``classes_[1]``.
+        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
     band_rule_ : BandRule
         Answers which band of confidences to reject for a coverage.
     held_out_ : HeldOutScores
@@ -154,6 +158,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         random_state: Any = None,
         response_method: str = "auto",
         ties: Ties = "whole",
+        pos_label: Any = None,
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
@@ -165,6 +170,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         self.random_state = random_state
         self.response_method = response_method
         self.ties = ties
+        self.pos_label = pos_label
 
     def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
         return True
@@ -199,13 +205,17 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
     ties : {"whole", "split"}, default="whole"
         What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
         a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
+    pos_label : label, optional
+        The positive one of two classes. By default the higher category where `y` is an ordered Categorical of pandas,
+        and else the second in sorted order. ``classes_`` and the columns of ``predict_proba`` stay sorted, as
+        scikit-learn has them; scores, bands and evaluations are of the positive class.
 
     Attributes
     ----------
     estimator_ : classifier
         The base classifier, fitted on the rows that were not held out.
     classes_ : ndarray of shape (n_classes,)
-        Class labels; of two, the positive class is ``classes_[1]``.
+        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
     band_rule_ : BandRule
         Answers which band of confidences to reject for a coverage.
     held_out_ : HeldOutScores
@@ -248,6 +258,7 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
         random_state: Any = None,
         response_method: str = "auto",
         ties: Ties = "whole",
+        pos_label: Any = None,
     ) -> None:
         self.estimator = estimator
         self.coverage = coverage
@@ -257,3 +268,4 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
         self.random_state = random_state
         self.response_method = response_method
         self.ties = ties
+        self.pos_label = pos_label

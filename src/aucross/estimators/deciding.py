@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import replace
 from functools import wraps
+from numbers import Real
 from typing import Any, Self, TypeVar, cast
 
 import numpy as np
@@ -40,7 +41,7 @@ from aucross.estimators.coverage_for import (
 )
 from aucross.estimators.fold_ensemble import FoldEnsemble, score_and_judge
 from aucross.estimators.held_out import HeldOutScores
-from aucross.estimators.labels import check_reject_label
+from aucross.estimators.labels import check_reject_label, in_score_order
 from aucross.estimators.placing import warn_if_nothing_rejected
 from aucross.estimators.reach import ExpectedCoverage, expected_coverage, warn_if_out_of_reach
 from aucross.estimators.reading import Reader
@@ -90,6 +91,7 @@ class Deciding(ABC):
     estimator_: Classifier
     judges_: list[FoldEnsemble]  # one for each model, if others judge rows than answer them
     classes_: Labels
+    positive_class_: Any  # where it is not the second of the classes
     response_method_: str
     reader_: Reader
     held_out_: HeldOutScores
@@ -105,6 +107,14 @@ class Deciding(ABC):
     @abstractmethod
     def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
         """Say what a person is told about the rejected ones of some rows that share a rule."""
+
+    @property
+    def score_classes_(self) -> Labels:
+        """Classes in the order of scores: of two the negative one, then the positive one.
+
+        That is ``classes_``, which is sorted, unless ``pos_label`` or an ordered Categorical say otherwise.
+        """
+        return in_score_order(self.classes_, self.__dict__.get("positive_class_"))
 
     def _fitted_models(self) -> list[tuple[Any, str]]:
         """The same after the fit, with the method that gives their scores."""
@@ -163,7 +173,7 @@ class Deciding(ABC):
         scores = []
         for role, (model, method), judge in zip(("classifier", "gate"), models, judges, strict=False):
             try:
-                scores.append(score_and_judge(model, judge, X, method, self.classes_))
+                scores.append(score_and_judge(model, judge, X, method, self.score_classes_))
             except Exception as error:
                 clearer = explained(error, role, model, X)
                 if clearer is None:
@@ -186,16 +196,17 @@ class Deciding(ABC):
     ) -> ScoredRows:
         is_probability = self.response_method_ == "predict_proba"
         if predicted is None:
-            predicted = self.classes_[predicted_class(score, is_probability=is_probability)]
+            predicted = self.score_classes_[predicted_class(score, is_probability=is_probability)]
         rule_input = RuleInput(*self.reader_.read(judged, second), tie_breaker=tie_breaker)
-        return ScoredRows(score, np.asarray(predicted), self.classes_, is_probability, rule_input, self._scorer_name())
+        classes, scored_by = self.score_classes_, self._scorer_name()
+        return ScoredRows(score, np.asarray(predicted), classes, is_probability, rule_input, scored_by)
 
     def _scorer_name(self) -> str:
         """The same for this classifier and all copies of it, recalibrated ones too; another for others."""
         return f"{type(self.reader_).__name__} {self.held_out_.fingerprint}"
 
     def _check_own(self, rows: ScoredRows) -> None:
-        if rows.scored_by != self._scorer_name() or not np.array_equal(rows.classes, self.classes_):
+        if rows.scored_by != self._scorer_name() or not np.array_equal(rows.classes, self.score_classes_):
             raise ValueError(
                 "scored rows must come from this classifier or a recalibrated copy of it, got rows that another model "
                 "scored; call scored(X) of this one"
@@ -246,6 +257,7 @@ class Deciding(ABC):
         *,
         capacity: int | None = None,
         ids: Column = None,
+        capacity_weight: float | None = None,
     ) -> Decisions:
         """Decide for each row whether its prediction is used, by a coverage or by a capacity.
 
@@ -263,6 +275,9 @@ class Deciding(ABC):
         ids : array-like of shape (n_samples,), optional
             Ids, all different, that decide between rows of equal score if `capacity` is given. Without them such rows
             are interchangeable and their position decides.
+        capacity_weight : float, optional
+            Reject as many rows as have no more than this weight together, for scored rows with weights: an amount of
+            money that can be looked at. One row more would have more. Excludes `coverage` and `capacity`.
 
         Returns
         -------
@@ -271,6 +286,8 @@ class Deciding(ABC):
             order of review and a reason for each rejected row.
         """
         rows = self.scored(X, band_groups=band_groups)
+        if capacity_weight is not None:
+            capacity = self._rows_within(rows, capacity_weight, capacity, ids)
         if capacity is not None:
             return self._decide_by_capacity(rows, capacity, coverage, ids)
         if ids is not None:
@@ -307,6 +324,29 @@ class Deciding(ABC):
             reason=tuple(reason.tolist()),
             decided_by=self.band_rule_,
         )
+
+    def _rows_within(self, rows: ScoredRows, weight: Any, capacity: Any, ids: Column) -> int:
+        """The number of rows to reject that have no more than a weight together, where one more would have more."""
+        if capacity is not None:
+            raise ValueError(
+                f"capacity and capacity_weight must not both be given, got {capacity!r} and {weight!r}; leave out one"
+            )
+        if not isinstance(weight, Real) or isinstance(weight, bool) or not float(weight) >= 0:
+            raise ValueError(f"capacity_weight must be a weight of at least 0, got {weight!r}; 0 rejects no row")
+        of_rows = rows.sample_weight
+        if of_rows is None:
+            raise ValueError(
+                "capacity_weight must be None for rows without weights; pass clf.scored(X, sample_weight=amount)"
+            )
+        names = None if ids is None else check_ids(ids, len(rows))
+        order = np.arange(len(rows)) if names is None else order_of(names)
+        unweighted = replace(rows.rule_input, sample_weight=None)
+        within, beyond = 0, len(rows) + 1
+        while beyond - within > 1:
+            middle = (within + beyond) // 2
+            taken = self.band_rule_.rows_to_reject(unweighted, middle, order)
+            within, beyond = (middle, beyond) if of_rows[taken].sum() <= float(weight) else (within, middle)
+        return within
 
     def _review(self, rows: ScoredRows, capacity: int, ids: Column) -> ReviewQueue:
         """The rows to review, in their order; a capacity counts rows, whatever their weight."""
@@ -414,12 +454,13 @@ class Deciding(ABC):
         *,
         capacity: int | None = None,
         ids: Column = None,
+        capacity_weight: float | None = None,
     ) -> NDArray[np.bool_]:
         """Say for each row whether its prediction should be used.
 
         Parameters
         ----------
-        X, coverage, band_groups, capacity, ids
+        X, coverage, band_groups, capacity, ids, capacity_weight
             As for :meth:`decide`.
 
         Returns
@@ -427,7 +468,9 @@ class Deciding(ABC):
         ndarray of shape (n_samples,), bool
             True where the prediction should be used, False where the row goes to a person.
         """
-        return self.decide(X, coverage, band_groups, capacity=capacity, ids=ids).selected
+        return self.decide(
+            X, coverage, band_groups, capacity=capacity, ids=ids, capacity_weight=capacity_weight
+        ).selected
 
     @of_one_fit
     def select_each(self, X: Table, coverages: Iterable[float], band_groups: Column = None) -> NDArray[np.bool_]:

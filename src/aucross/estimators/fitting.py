@@ -115,6 +115,8 @@ class Fitting(ABC, CallbackSupport):
         sample_weight: Column = None,
         groups: Column = None,
         band_groups: Column = None,
+        *,
+        coverage_weight: Column = None,
         **fit_params: Any,
     ) -> Any:
         """Fit the base classifier and place the bands.
@@ -124,15 +126,19 @@ class Fitting(ABC, CallbackSupport):
         X : array-like or frame of shape (n_samples, n_features)
             Training rows, handed to the base classifier as they are.
         y : array-like of shape (n_samples,)
-            Labels; of two classes the positive one is the second in sorted order.
+            Labels; of two classes the positive one is `pos_label`, or the higher one of an ordered Categorical of
+            pandas, or the second in sorted order.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights for training, for the ranking and for the coverage.
+            Weights for training, and for the ranking and the coverage if `coverage_weight` is not given.
         groups : array-like of shape (n_samples,), optional
             Rows of one group (say, of one customer) never stand on both sides of a split, if `cv` is an integer or
             a splitter that knows groups.
         band_groups : array-like of shape (n_samples,), optional
             A group for each row, of any column, feature or not. Each group gets a band of its own, so that all have
             the same coverage; `select` then needs the groups of its rows.
+        coverage_weight : array-like of shape (n_samples,), optional
+            Weights for the ranking and for the coverage alone: with amounts of money the coverage is a share of money,
+            and the models are trained without weights, or with those of `sample_weight`.
         **fit_params : dict
             Further arguments of the base classifier's ``fit``; those with one element per row are cut with the rows.
 
@@ -144,7 +150,13 @@ class Fitting(ABC, CallbackSupport):
         self._check_parameters()
         refuse_columns_that_abort(self.estimator, X)
         training = self._check_training_rows(
-            X, y, sample_weight=sample_weight, groups=groups, band_groups=band_groups, fit_params=fit_params
+            X,
+            y,
+            sample_weight=sample_weight,
+            groups=groups,
+            band_groups=band_groups,
+            coverage_weight=coverage_weight,
+            fit_params=fit_params,
         )
         response_method = resolve_response_method(self.estimator, self.response_method)
         with without_autologging():
@@ -262,6 +274,8 @@ class Fitting(ABC, CallbackSupport):
         """Refuse what takes more than the scores of rows that are counted: other models, or the rows themselves."""
         if getattr(self, "ties", "whole") == "split":
             raise ValueError('ties must be "whole" where scores are counted, got "split", which needs the rows')
+        if getattr(self, "pos_label", None) is not None:
+            raise ValueError("pos_label must be None where scores are counted: the second of the classes is positive")
         if isinstance(self._source(), CrossFitJudges):
             raise ValueError(
                 "ensemble must be False and coverage_confidence None where scores are counted, because fold models "
@@ -276,7 +290,7 @@ class Fitting(ABC, CallbackSupport):
         warn_if_out_of_reach(
             fitted.rule, self.coverage, held_out.n_effective, ties_are_split=held_out.tie_breaker is not None
         )
-        others = ("fitted_band_rule_", "judges_")
+        others = ("fitted_band_rule_", "judges_", "positive_class_")
         earlier = {name: value for name, value in self.__dict__.items() if name not in others}
         # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
         # meets one fit or the other.
@@ -286,7 +300,8 @@ class Fitting(ABC, CallbackSupport):
             "held_out_": held_out,
             "reader_": fitted.reader,
             "band_rule_": fitted.rule,
-            "classes_": classes,
+            "classes_": np.sort(classes),
+            **({} if classes[0] < classes[-1] else {"positive_class_": classes[-1]}),
             "response_method_": response_method,
             "n_placing_rows_": held_out.n_effective,
             **({"judges_": fitted.judges} if fitted.judges else {}),

@@ -21,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import predicted_class
+from aucross.estimators.labels import in_score_order
 from aucross.estimators.models import checked_scores
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.training_rows import take_rows
@@ -61,6 +62,7 @@ class FoldEnsemble(ClassifierMixin, BaseEstimator):
     classes_: Labels
     shares_: FloatArray
     answers_by_score_: bool
+    positive_class_: Any  # where it is not the second in sorted order
 
     def __init__(self, estimator: Classifier, *, response_method: str = "predict_proba") -> None:
         self.estimator = estimator
@@ -79,10 +81,17 @@ class FoldEnsemble(ClassifierMixin, BaseEstimator):
     ) -> FoldEnsemble:
         """Put fitted models together, with the weight of the held-out rows that each has scored."""
         ensemble = cls(estimator, response_method=response_method)
-        ensemble.estimators_, ensemble.classes_ = list(fitted), classes
+        ensemble.estimators_, ensemble.classes_ = list(fitted), np.sort(classes)
+        if not np.array_equal(classes, ensemble.classes_):
+            ensemble.positive_class_ = classes[1]
         ensemble.shares_ = np.asarray(held_out_weights, dtype=np.float64) / sum(held_out_weights)
         ensemble.answers_by_score_ = answers_by_score
         return ensemble
+
+    @property
+    def score_classes_(self) -> Labels:
+        """Classes in the order of scores: of two the positive one is the second."""
+        return in_score_order(self.classes_, vars(self).get("positive_class_"))
 
     @property
     def n_features_in_(self) -> int:
@@ -141,7 +150,7 @@ class FoldEnsemble(ClassifierMixin, BaseEstimator):
         """
         if self.answers_by_score_:
             is_probability = self.response_method == "predict_proba"
-            return self.classes_[predicted_class(score_by_all(self, X).score, is_probability=is_probability)]
+            return self.score_classes_[predicted_class(score_by_all(self, X).score, is_probability=is_probability)]
         votes = [np.asarray(model.predict(X))[:, None] == self.classes_ for model in self.estimators_]
         return self.classes_[np.sum(votes, axis=0).argmax(axis=1)]
 
@@ -182,7 +191,9 @@ def score_and_judge(
 
 def score_by_all(ensemble: FoldEnsemble, X: Table) -> Scores:
     """The mean of all fold models and the score of each row's judge."""
-    scores = [checked_scores(each, X, ensemble.response_method, ensemble.classes_) for each in ensemble.estimators_]
+    scores = [
+        checked_scores(each, X, ensemble.response_method, ensemble.score_classes_) for each in ensemble.estimators_
+    ]
     return Scores(_mean(scores), np.stack(scores)[ensemble.judges_of(X), np.arange(len(scores[0]))])
 
 
@@ -193,7 +204,7 @@ def judge(ensemble: FoldEnsemble, X: Table) -> FloatArray:
     judged = np.empty(len(judges) if n_classes == 2 else (len(judges), n_classes))
     for number, model in enumerate(ensemble.estimators_):
         if len(rows := np.flatnonzero(judges == number)):
-            scores = checked_scores(model, take_rows(X, rows), ensemble.response_method, ensemble.classes_)
+            scores = checked_scores(model, take_rows(X, rows), ensemble.response_method, ensemble.score_classes_)
             judged[rows] = scores
     return judged
 

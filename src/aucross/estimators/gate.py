@@ -21,7 +21,7 @@ from aucross.core.influence import (
     worth_of_review,
 )
 from aucross.core.nested import NestedInfluence
-from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.ranking import FloatArray, IndexArray, check_weights
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import CrossFitted
 from aucross.estimators.default_gate import default_gate, weight_name
@@ -116,6 +116,10 @@ class AUCGate(CrossFitted):
     ties : {"whole", "split"}, default="whole"
         What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
         a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
+    pos_label : label, optional
+        The positive one of two classes. By default the higher category where `y` is an ordered Categorical of pandas,
+        and else the second in sorted order. ``classes_`` and the columns of ``predict_proba`` stay sorted, as
+        scikit-learn has them; scores, bands and evaluations are of the positive class.
 
     Attributes
     ----------
@@ -125,7 +129,7 @@ class AUCGate(CrossFitted):
     judges_ : list of FoldEnsemble
         The fold models of both that judge new rows; only with an `ensemble` or a `coverage_confidence`.
     classes_ : ndarray of shape (2,)
-        Class labels; the positive class is ``classes_[1]``.
+        Class labels, sorted; the positive class is ``score_classes_[1]``.
     band_rule_ : BandRule
         Answers which band of influences to reject for a coverage: InfluenceBands, corrected for the number of folds.
     held_out_ : HeldOutScores
@@ -191,6 +195,7 @@ class AUCGate(CrossFitted):
         random_state: Any = None,
         response_method: str = "auto",
         ties: Ties = "whole",
+        pos_label: Any = None,
     ) -> None:
         self.estimator = estimator
         self.gate = gate
@@ -204,6 +209,7 @@ class AUCGate(CrossFitted):
         self.random_state = random_state
         self.response_method = response_method
         self.ties = ties
+        self.pos_label = pos_label
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -220,7 +226,7 @@ class AUCGate(CrossFitted):
                 f"Only binary classification is supported: y must hold two classes for AUCGate, got "
                 f"{len(rows.classes)}: {rows.classes.tolist()[:10]}; pass y == positive_class, or use AUCross"
             )
-        for_gate = self._gate_fit_params(X, rows.sample_weight, others["fit_params"])
+        for_gate = self._gate_fit_params(X, _training_weight(others, rows), others["fit_params"])
         return _RowsForBoth(**{part.name: getattr(rows, part.name) for part in fields(rows)}, gate_fit_params=for_gate)
 
     def _models(self, training: TrainingRows, response_method: str, rng: Generator) -> list[ModelToFit]:
@@ -301,10 +307,10 @@ class AUCGate(CrossFitted):
         assert by_score is not None
         assert read.probabilities is not None
         if not self.reader_.uses_gate:
-            return facts_of_scores(rows.score, rejected, by_score, self.classes_[1])
+            return facts_of_scores(rows.score, rejected, by_score, self.score_classes_[1])
         worth = worth_of_review(read.columns, read.probabilities, _BINARY)[rejected]
         by_score, by_gate = by_score[rejected], read.probabilities[rejected, 1]
-        reasons = gate_reasons(by_score, by_gate, self.classes_[1])
+        reasons = gate_reasons(by_score, by_gate, self.score_classes_[1])
         return ReviewFacts(rows.score[rejected], worth, by_score, reasons, by_gate)
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -324,6 +330,11 @@ class AUCGate(CrossFitted):
         tags.input_tags.sparse = tags.input_tags.sparse and gate_tags.sparse
         tags.input_tags.allow_nan = tags.input_tags.allow_nan and gate_tags.allow_nan
         return tags
+
+
+def _training_weight(given: Mapping[str, Any], rows: TrainingRows) -> FloatArray | None:
+    """Weights to train with: not those that count in the coverage alone."""
+    return None if given["sample_weight"] is None else check_weights(given["sample_weight"], len(rows.y))
 
 
 def _gate_response_method(gate: Classifier) -> str:

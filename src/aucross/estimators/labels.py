@@ -34,6 +34,51 @@ def check_classes(y: NDArray[Any]) -> Labels:
     return classes
 
 
+def plain_labels(y: Any) -> Any:
+    """Labels of a nullable type of pandas as the type of numpy that they stand for; others as they are."""
+    kind = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    if kind is None or not hasattr(y, "isna"):
+        return y
+    return y.to_numpy(dtype=object if y.isna().any() else kind)  # missing ones are refused with the others
+
+
+def in_order(classes: Labels, pos_label: Any, y: Any) -> Labels:
+    """Classes in the order of scores: of two the negative one, then the positive one.
+
+    The positive one is `pos_label`; without it the higher category where `y` as it was given is an ordered Categorical
+    of pandas, and else the second in sorted order.
+    """
+    if len(classes) != 2:
+        if pos_label is not None:
+            raise ValueError(
+                f"pos_label must be None unless there are two classes, got {pos_label!r} for {len(classes)} classes; "
+                "leave it out"
+            )
+        return classes
+    positive = _higher_category(y, classes) if pos_label is None else pos_label
+    if positive is None:
+        return classes
+    if positive not in classes.tolist():
+        raise ValueError(
+            f"pos_label must be one of the classes {classes.tolist()}, got {positive!r}; pass "
+            f"pos_label={classes.tolist()[1]!r}"
+        )
+    return classes if classes.tolist()[1] == positive else classes[::-1]
+
+
+def in_score_order(classes: Labels, positive: Any) -> Labels:
+    """Sorted classes in the order of scores, given the positive one where it is not the second."""
+    return classes[::-1] if positive is not None and len(classes) == 2 and classes[0] == positive else classes
+
+
+def _higher_category(y: Any, classes: Labels) -> Any:
+    dtype: Any = getattr(y, "dtype", None)
+    if not getattr(dtype, "ordered", False):
+        return None
+    known = classes.tolist()
+    return next((label for label in reversed(dtype.categories.tolist()) if label in known), None)
+
+
 def _refuse_missing(y: NDArray[Any]) -> None:
     missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
     if y.dtype.kind == "O":

@@ -20,7 +20,7 @@ _ROWS_TO_TRY = 256
 def checked_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
     """Scores of new rows by a fitted model, refused where the fit would have refused them."""
     refuse_columns_that_abort(estimator, X)
-    scores = _one_score_per_class(estimator, X, response_method, len(classes))  # the fit has compared the classes
+    scores = _one_score_per_class(estimator, X, response_method, classes)  # the fit has compared the classes
     if not np.isfinite(scores).all():
         # An infinite score compares with any band, but means nothing.
         check_scores(scores.ravel(), scores.size, name="the scores of the base model")
@@ -44,27 +44,35 @@ def answers_by_score(
 def class_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
     """Probabilities or decision values as float64: of the positive one of two classes, or of each of more."""
     known = np.asarray(getattr(estimator, "classes_", classes))
-    if not np.array_equal(known, classes):
+    if not np.array_equal(np.sort(known), np.sort(classes)):
         raise ValueError(
             f"the base model was trained on the classes {known.tolist()}, but y has {classes.tolist()}; every "
             "training part of cv must hold all classes, and a frozen model must know the same labels"
         )
-    return _one_score_per_class(estimator, X, response_method, len(classes))
+    return _one_score_per_class(estimator, X, response_method, classes)
 
 
-def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, n_classes: int) -> FloatArray:
+def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
+    n_classes = len(classes)
     if n_classes > 2:
         _refuse_one_against_one(estimator, response_method)
     # float64 on purpose: some libraries return float32, and bands are compared in float64.
     response = np.asarray(getattr(estimator, response_method)(X), dtype=np.float64)
     if response.ndim == 2 and response.shape[1] == n_classes:
-        return response[:, 1] if n_classes == 2 else response
+        return response[:, _place_of_positive(estimator, classes)] if n_classes == 2 else response
     if response.ndim != 1 or n_classes > 2:
         raise ValueError(
             f"{type(estimator).__name__}.{response_method} must return one column for each of the {n_classes} "
             f"classes, or one score per row for two, got shape {response.shape}; wrap the model so that it does"
         )
-    return response
+    return response if _place_of_positive(estimator, classes) == 1 else -response
+
+
+def _place_of_positive(estimator: Classifier, classes: Labels) -> int:
+    """Where a model of two classes, which sorts them, has the positive one: the second of `classes`."""
+    known = getattr(estimator, "classes_", None)
+    is_second = classes[0] < classes[1] if known is None else known[1] == classes[1]
+    return int(is_second)
 
 
 def _refuse_one_against_one(estimator: Classifier, response_method: str) -> None:

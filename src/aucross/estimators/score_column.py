@@ -33,13 +33,15 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         For a score in points: the value that parts the two predicted classes. Without it the column must hold
         probabilities, between 0 and 1.
     higher_is_positive : bool, default=True
-        Whether higher values speak for the positive class, ``classes_[1]``. Pass False for a score that rises with
-        quality when the positive class is a default.
+        Whether higher values speak for the positive class. Pass False for a score that rises with quality when the
+        positive class is a default.
+    pos_label : label, optional
+        The positive class, the second in sorted order by default. Pass it to the selective classifier, too.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
-        Class labels; the positive class is ``classes_[1]``.
+        Class labels, sorted.
     n_features_in_ : int
         Number of columns of X.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -86,7 +88,15 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
 
     trains_nothing = True
 
-    def __init__(self, column: str | int, *, threshold: float | None = None, higher_is_positive: bool = True) -> None:
+    def __init__(
+        self,
+        column: str | int,
+        *,
+        threshold: float | None = None,
+        higher_is_positive: bool = True,
+        pos_label: Any = None,
+    ) -> None:
+        self.pos_label = pos_label
         self.column = column
         self.threshold = threshold
         self.higher_is_positive = higher_is_positive
@@ -121,6 +131,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"Only binary classification is supported: a column holds one score, and y has {len(classes)} classes"
             )
+        if self.pos_label is not None and self.pos_label not in classes.tolist():
+            raise ValueError(f"pos_label must be one of the classes {classes.tolist()}, got {self.pos_label!r}")
         self.classes_ = classes
         return self
 
@@ -165,7 +177,11 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             Class labels.
         """
         check_is_fitted(self)
-        return self.classes_[(self._towards_positive(X) > (0.5 if self._holds_probabilities() else 0.0)).astype(int)]
+        is_positive = self._towards_positive(X) > (0.5 if self._holds_probabilities() else 0.0)
+        return self.classes_[(is_positive != self._speaks_for_first()).astype(int)]
+
+    def _speaks_for_first(self) -> bool:
+        return self.pos_label is not None and self.pos_label == self.classes_[0]
 
     def _holds_probabilities(self) -> bool:
         return self.threshold is None
@@ -189,7 +205,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         positive = self._towards_positive(X)
-        return np.column_stack((1.0 - positive, positive))
+        columns = (1.0 - positive, positive)
+        return np.column_stack(columns[::-1] if self._speaks_for_first() else columns)
 
     @available_if(_holds_points)
     def decision_function(self, X: Table) -> FloatArray:
@@ -206,7 +223,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             Positive on the side of ``classes_[1]``.
         """
         check_is_fitted(self)
-        return self._towards_positive(X)
+        return -self._towards_positive(X) if self._speaks_for_first() else self._towards_positive(X)
 
     def column_value(self, score: ArrayLike) -> FloatArray:
         """The values of the column that belong to scores of this classifier, such as the ends of a band.

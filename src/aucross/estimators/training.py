@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
@@ -16,10 +17,10 @@ from sklearn.utils.validation import has_fit_parameter
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.estimators.band_groups import check_band_groups
-from aucross.estimators.labels import check_classes
+from aucross.estimators.labels import check_classes, in_order, plain_labels
 from aucross.estimators.models import RESPONSE_METHODS
 from aucross.estimators.training_rows import TrainingRows
-from aucross.estimators.types import Classifier, Column, Table
+from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.estimators.untrained import refuse_class
 
 
@@ -58,25 +59,43 @@ def check_training_rows(
     sample_weight: Column,
     groups: Column,
     band_groups: Column,
+    coverage_weight: Column,
     fit_params: dict[str, Any],
 ) -> TrainingRows:
     """Rows of one length, labels of at least two classes, weights that can be used."""
     if y is None:
         raise ValueError(f"This {type(clf).__name__} estimator requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
+    given, y = y, column_or_1d(plain_labels(y), warn=True)
     _check_lengths(X, y, groups)
     X, y, groups = indexable(X, y, groups)
     if not len(y):
         raise ValueError("X and y must not be empty: found array with 0 sample(s) while a minimum of 2 is required")
     classes = check_classes(y)
+    if hasattr(clf, "pos_label"):
+        classes = in_order(classes, clf.pos_label, given)
+        _check_column_speaks_for(clf.estimator, classes)
     weight = None if sample_weight is None else check_weights(sample_weight, len(y))
-    if weight is not None and clf.coverage_confidence is not None:
+    counted = weight if coverage_weight is None else check_weights(coverage_weight, len(y), name="coverage_weight")
+    if counted is not None and clf.coverage_confidence is not None:
         raise ValueError(
-            "coverage_confidence must be None with sample_weight: the confidence is about a share of rows and does not "
+            "coverage_confidence must be None with sample_weight or coverage_weight: the confidence is about a share "
+            "of rows and does not "
             f"hold for a share of weight, got {clf.coverage_confidence!r}; leave out one of the two"
         )
     bands = None if band_groups is None else check_band_groups(band_groups, len(y))
-    return TrainingRows(X, y, classes, weight, groups, bands, _base_fit_params(clf, weight, fit_params))
+    return TrainingRows(X, y, classes, counted, groups, bands, _base_fit_params(clf, weight, fit_params))
+
+
+def _check_column_speaks_for(estimator: Classifier, classes: Labels) -> None:
+    """A column of scores speaks for one class, which must be the positive one."""
+    if not getattr(estimator, "trains_nothing", False) or len(classes) != 2:
+        return
+    speaks_for = np.sort(classes)[1] if estimator.pos_label is None else estimator.pos_label
+    if speaks_for != classes[1]:
+        raise ValueError(
+            f"the column {estimator.column!r} speaks for {speaks_for!r}, and the positive class is "
+            f"{classes.tolist()[1]!r}; pass pos_label={classes.tolist()[1]!r} to both ScoreColumn and the classifier"
+        )
 
 
 def _base_fit_params(clf: Any, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ class TrainingRows:
     """The rows given to `fit`, and what is cut along with them.
 
     `groups` are rows that belong together and stay on one side of every split; each of `band_groups` gets a band.
+    `sample_weight` counts in the ranking and in the coverage; what a model is trained with is in `fit_params`.
     """
 
     X: Table
@@ -36,7 +37,8 @@ class TrainingRows:
     @property
     def labels(self) -> IndexArray:
         """Number of each row's class, in the order of `classes`."""
-        return np.searchsorted(self.classes, self.y)
+        order = np.argsort(self.classes)
+        return order[np.searchsorted(self.classes[order], self.y)]
 
     @cached_property
     def common_rows(self) -> IndexArray:

@@ -27,7 +27,7 @@ def untrained_copy(estimator: Classifier, classes: Labels) -> Any:
     if _comes_from(estimator, "catboost"):
         # Its parameters are copies each time one asks for them, which clone takes for a fault.
         return type(estimator)(**estimator.get_params())
-    is_numbered = np.array_equal(classes, np.arange(len(classes)))
+    is_numbered = np.array_equal(np.sort(classes), np.arange(len(classes)))
     return clone(estimator) if is_numbered or not _wants_numbers(estimator) else NumberedClasses(clone(estimator))
 
 

@@ -150,7 +150,7 @@ class BandDisplay:
         rows = judge_to_draw(clf, X, y, sample_weight=sample_weight)
         groups = None if band_group is None else [band_group] * len(rows)
         decisions = clf.decide(rows.scored, coverage, groups)
-        negative_name, positive_name = class_names or tuple(f"class {label}" for label in clf.classes_)
+        negative_name, positive_name = class_names or tuple(f"class {label}" for label in clf.score_classes_)
         names = {"score": f"score of {positive_name}", "confidence": "confidence in the answer"}
         return cls.from_predictions(
             rows.positive,
