@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
@@ -49,6 +49,7 @@ CASES = {
     "PlugIn": PlugIn(LogisticRegression(), coverage=0.7, cv=SPLIT),
     "AUCGate": AUCGate(LogisticRegression(), TREES, coverage=0.7, cv=2, random_state=0),
     "XGBoost": PlugInAUC(XGBClassifier(n_estimators=3), coverage=0.7, cv=SPLIT),
+    "out of bag": AUCross(RandomForestClassifier(40, min_samples_leaf=5, random_state=0), cv="oob", random_state=0),
     "column": AUCross(ScoreColumn(5), coverage=0.7, random_state=0),
 }
 

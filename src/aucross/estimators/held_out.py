@@ -22,7 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
 from aucross.core.scored_rows import Rows, RuleInput, predicted_class
 from aucross.estimators.fold_ensemble import FoldEnsemble, Judged, judge
-from aucross.estimators.models import answers_by_score, checked_scores, class_scores
+from aucross.estimators.models import answers_by_score, checked_scores, class_scores, place_of_positive
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, hold_out_split, rows_scored
@@ -424,7 +424,8 @@ def _scores_out_of_bag(model: ModelToFit, trained: Any) -> ModelScores:
             f'cv="oob" must score every row, but all trees have seen {int((~scored).sum())} of {len(scored)} rows; '
             "train more trees, give each a smaller max_samples, or pass cv=5"
         )
-    scores = of_classes[:, 1] if len(training.classes) == 2 else of_classes
+    is_binary = len(training.classes) == 2
+    scores = of_classes[:, place_of_positive(trained, training.classes)] if is_binary else of_classes
     tie = np.unique(scores, axis=0, return_counts=True)[1].max() / len(scores)
     if tie >= _LARGEST_TIE_OF_BAGS and tie < 1:  # a constant score is told of elsewhere
         raise ValueError(

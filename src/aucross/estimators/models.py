@@ -59,16 +59,16 @@ def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, 
     # float64 on purpose: some libraries return float32, and bands are compared in float64.
     response = np.asarray(getattr(estimator, response_method)(X), dtype=np.float64)
     if response.ndim == 2 and response.shape[1] == n_classes:
-        return response[:, _place_of_positive(estimator, classes)] if n_classes == 2 else response
+        return response[:, place_of_positive(estimator, classes)] if n_classes == 2 else response
     if response.ndim != 1 or n_classes > 2:
         raise ValueError(
             f"{type(estimator).__name__}.{response_method} must return one column for each of the {n_classes} "
             f"classes, or one score per row for two, got shape {response.shape}; wrap the model so that it does"
         )
-    return response if _place_of_positive(estimator, classes) == 1 else -response
+    return response if place_of_positive(estimator, classes) == 1 else -response
 
 
-def _place_of_positive(estimator: Classifier, classes: Labels) -> int:
+def place_of_positive(estimator: Classifier, classes: Labels) -> int:
     """Where a model of two classes, which sorts them, has the positive one: the second of `classes`."""
     known = getattr(estimator, "classes_", None)
     is_second = classes[0] < classes[1] if known is None else known[1] == classes[1]
