@@ -112,7 +112,7 @@ def log_model(
         to the model that decided it.
     **options : dict
         ``band_group_column``, ``signature``, ``pip_requirements`` and ``metadata`` of :func:`save_model`; ``params``,
-        ``step``, ``model_type`` and the like of :meth:`mlflow.models.Model.log`.
+        ``step``, ``model_type`` and the like of ``mlflow.models.Model.log``.
 
     Returns
     -------
