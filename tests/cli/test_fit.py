@@ -61,7 +61,8 @@ def test_json_is_one_document_and_nothing_else(run, folder, tmp_path):
 
 def test_the_model_remembers_what_it_was_fitted_on(folder):
     metadata = read_metadata(folder / "model.aucross")
-    assert metadata["roles"] == {"target": "default", "id": "loan", "weight": None, "group": None, "time": None}
+    others = dict.fromkeys(["weight", "group", "time", "band_group"])
+    assert metadata["roles"] == {"target": "default", "id": "loan", **others}
     assert metadata["labels"] == {"negative": "0", "positive": "1"}
     assert metadata["columns"]["income"] == "number"
     assert metadata["columns"]["home_ownership"] == "category"
