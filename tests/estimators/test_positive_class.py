@@ -25,7 +25,7 @@ from aucross import (
     load,
     save,
 )
-from aucross.core import ExpectedCost
+from aucross.core import ExpectedCost, RankedScores
 from aucross.deploy import model_fingerprint, rule_to_json
 
 X, positive = make_classification(600, n_features=5, weights=[0.7], flip_y=0.3, random_state=0)
@@ -139,6 +139,13 @@ def test_a_column_that_speaks_for_another_class_is_refused():
         AUCross(ScoreColumn(5), pos_label="bad").fit(rows(X), REVERSED)
     with pytest.raises(ValueError, match=r"pos_label must be one of the classes"):
         ScoreColumn(5, pos_label="late").fit(rows(X), REVERSED)
+
+
+def test_counts_of_scores_know_no_other_positive_class():
+    ranked = RankedScores.from_labels([True, False], [0.7, 0.2])
+    for clf in (AUCross(ScoreColumn("pd"), pos_label=0), AUCross(ScoreColumn("pd", pos_label=0))):
+        with pytest.raises(ValueError, match="pos_label must be None where scores are counted"):
+            clf.set_params(correct_coverage=False).fit_ranking(ranked)
 
 
 # ---- labels as they come ----

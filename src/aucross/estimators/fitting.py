@@ -274,7 +274,7 @@ class Fitting(ABC, CallbackSupport):
         """Refuse what takes more than the scores of rows that are counted: other models, or the rows themselves."""
         if getattr(self, "ties", "whole") == "split":
             raise ValueError('ties must be "whole" where scores are counted, got "split", which needs the rows')
-        if getattr(self, "pos_label", None) is not None:
+        if any(getattr(model, "pos_label", None) is not None for model in (self, self.estimator)):
             raise ValueError("pos_label must be None where scores are counted: the second of the classes is positive")
         if isinstance(self._source(), CrossFitJudges):
             raise ValueError(
