@@ -91,6 +91,18 @@ def test_a_failed_fit_leaves_the_earlier_one(name, rows):
 # ---- what the band lies on ----
 
 
+@pytest.mark.parametrize("name", ["SelectiveNet", "SelfAdaptiveTraining", "DeepGamblers"])
+def test_the_positive_class_can_be_named(name, rows):
+    X, y = rows.X, rows.y
+    labels = np.where(y == y.max(), "bad", "good")
+    plain, named = (clone(ESTIMATORS[name]).set_params(pos_label=label).fit(X, labels) for label in (None, "bad"))
+    assert named.score_classes_.tolist() == ["good", "bad"]
+    assert np.array_equal(named.predict_proba(X), plain.predict_proba(X))
+    assert np.array_equal(named.scored(X).score, named.predict_proba(X)[:, 0])
+    assert np.array_equal(named.select(X), plain.select(X))
+    assert np.array_equal(named.set_params(warm_start=True).fit(X, labels).classes_, plain.classes_)
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_rows_of_low_selection_score_are_rejected(name, rows):
     clf = rows.fit(ESTIMATORS[name])

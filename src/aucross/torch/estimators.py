@@ -56,13 +56,15 @@ class SelectiveNet(NetworkSelection):
     random_state : int, RandomState instance or None, default=None
         Seed of the split, of weights, batches, dropout and augmentation. With an integer and the same number of threads
         a fit on a processor is the same each time.
+    pos_label : label, optional
+        The positive one of two classes, as in :class:`~aucross.AUCross`.
 
     Attributes
     ----------
     estimator_ : classifier
         The trained network, which answers every row.
     classes_ : ndarray of shape (n_classes,)
-        Class labels; of two, the positive class is ``classes_[1]``.
+        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
     band_rule_ : BandRule
         Answers which selection scores to reject for a coverage.
     held_out_ : HeldOutScores
@@ -130,6 +132,7 @@ class SelectiveNet(NetworkSelection):
         warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,
+        pos_label: Any = None,
     ) -> None:
         self.body = body
         self.coverage = coverage
@@ -157,6 +160,7 @@ class SelectiveNet(NetworkSelection):
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
+        self.pos_label = pos_label
 
     def _method(self) -> SelectiveNetMethod:
         return SelectiveNetMethod(
@@ -212,13 +216,15 @@ class SelfAdaptiveTraining(NetworkSelection):
     random_state : int, RandomState instance or None, default=None
         Seed of the split, of weights, batches, dropout and augmentation. With an integer and the same number of threads
         a fit on a processor is the same each time.
+    pos_label : label, optional
+        The positive one of two classes, as in :class:`~aucross.AUCross`.
 
     Attributes
     ----------
     estimator_ : classifier
         The trained network, which answers every row.
     classes_ : ndarray of shape (n_classes,)
-        Class labels; of two, the positive class is ``classes_[1]``.
+        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
     band_rule_ : BandRule
         Answers which selection scores to reject for a coverage.
     held_out_ : HeldOutScores
@@ -279,6 +285,7 @@ class SelfAdaptiveTraining(NetworkSelection):
         warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,
+        pos_label: Any = None,
     ) -> None:
         self.body = body
         self.coverage = coverage
@@ -304,6 +311,7 @@ class SelfAdaptiveTraining(NetworkSelection):
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
+        self.pos_label = pos_label
 
     def _method(self) -> SelfAdaptiveMethod:
         return SelfAdaptiveMethod(momentum=self.target_momentum, pretrain_epochs=self.pretrain_epochs)
@@ -345,13 +353,15 @@ class DeepGamblers(NetworkSelection):
     random_state : int, RandomState instance or None, default=None
         Seed of the split, of weights, batches, dropout and augmentation. With an integer and the same number of threads
         a fit on a processor is the same each time.
+    pos_label : label, optional
+        The positive one of two classes, as in :class:`~aucross.AUCross`.
 
     Attributes
     ----------
     estimator_ : classifier
         The trained network, which answers every row.
     classes_ : ndarray of shape (n_classes,)
-        Class labels; of two, the positive class is ``classes_[1]``.
+        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
     band_rule_ : BandRule
         Answers which selection scores to reject for a coverage.
     held_out_ : HeldOutScores
@@ -414,6 +424,7 @@ class DeepGamblers(NetworkSelection):
         warm_start: bool = False,
         verbose: int = 0,
         random_state: Any = None,
+        pos_label: Any = None,
     ) -> None:
         self.body = body
         self.coverage = coverage
@@ -439,6 +450,7 @@ class DeepGamblers(NetworkSelection):
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
+        self.pos_label = pos_label
 
     def _method(self) -> GamblersMethod:
         return GamblersMethod(payoff=self.payoff, pretrain_epochs=self.pretrain_epochs)

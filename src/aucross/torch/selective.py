@@ -20,6 +20,7 @@ from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.fitting import Fitted
 from aucross.estimators.held_out import HeldOutScores, HoldOut, ModelToFit
+from aucross.estimators.models import place_of_positive
 from aucross.estimators.placing import PlacingRows
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import SelectionReader
@@ -80,7 +81,7 @@ class NetworkSelection(SelectiveClassifier):
 
     def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
         if self._goes_on:
-            self.estimator_.check_goes_on(training.X, training.classes)
+            self.estimator_.check_goes_on(training.X, np.sort(training.classes))
         fitted = super()._fit(training, response_method, rng)
         if self._goes_on and len(training.y) == self._n_rows:
             _warn_if_trained_on(fitted.held_out.rows, self.held_out_.rows)
@@ -110,7 +111,9 @@ class NetworkSelection(SelectiveClassifier):
         probabilities, selection = self.estimator_.answers(X)
         for values in (probabilities.ravel(), selection):
             check_scores(values, len(values), name="the scores of the network")
-        scores = probabilities[:, 1] if len(self.classes_) == 2 else probabilities
+        is_binary = len(self.classes_) == 2
+        place = place_of_positive(self.estimator_, self.score_classes_) if is_binary else 0
+        scores = probabilities[:, place] if is_binary else probabilities
         return scores, scores, selection
 
     _n_rows: int
