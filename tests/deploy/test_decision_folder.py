@@ -197,6 +197,8 @@ def test_a_light_copy_decides_as_the_classifier_and_keeps_no_training_rows(rows,
     asked = {"band_groups": rows["region"]}
     assert np.array_equal(light.select(rows[NAMES], **asked), clf.select(rows[NAMES], coverage, **asked))
     assert len(light.held_out_.rows) == 0
+    scored = pickle.loads(pickle.dumps(light)).scored(rows[NAMES], **asked)
+    assert np.array_equal(clf.select(scored, coverage), clf.select(rows[NAMES], coverage, **asked))
     assert len(pickle.dumps(light)) < len(pickle.dumps(clf)) / 2
     with pytest.raises(ValueError, match="recalibrate the classifier that it is a copy of"):
         light.recalibrate(rows[NAMES], **asked)

@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier
+from xgboost import XGBClassifier
 
-from aucross import PlugInAUC
+from aucross import AUCross, HashedFolds, PlugInAUC, SCross, evaluate_selective, promise_selective
+from aucross.deploy import write_decisions
 
 pytest.importorskip("pyspark", reason='Spark is not installed: pip install "aucross[spark]"')
 
+from pyspark.errors import PySparkException
+from pyspark.ml import Pipeline, PipelineModel
+from pyspark.ml.classification import LogisticRegression
+from pyspark.ml.evaluation import BinaryClassificationEvaluator
+from pyspark.ml.feature import VectorAssembler
+from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 from pyspark.sql import functions as F
+from xgboost.spark import SparkXGBClassifier
 
-from aucross.spark import spark_decide
+from aucross.spark import (
+    SparkAUCross,
+    SparkPlugInAUC,
+    SparkSCross,
+    SparkSelectiveModel,
+    spark_decide,
+    spark_evaluate,
+    spark_promise,
+    spark_recalibrate,
+    spark_write_decisions,
+)
+from aucross.spark.bases import fit_again_if_lost
+from spark.killers import KilledWhileScoring, KilledWhileTraining
 
 NAMES = ["age", "income", "debt", "years"]
 N_ROWS = 3000
+BOOSTER = {"n_estimators": 10, "max_depth": 3, "verbosity": 0}
+
+# xgboost asks Spark for pandas, of which Spark does not know the latest version yet.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
+    pytest.mark.few_scores,
+]
 
 
 def made_rows(seed: int) -> pd.DataFrame:
@@ -26,9 +58,11 @@ def made_rows(seed: int) -> pd.DataFrame:
     rows = pd.DataFrame(np.round(rng.normal(size=(N_ROWS, 4)), 1), columns=NAMES)
     positive = rows["age"] + 0.5 * rows["income"] + rng.normal(size=N_ROWS) > 0.8
     return rows.assign(
-        id=np.arange(N_ROWS), region=rng.choice(["north", "south"], N_ROWS), weight=rng.integers(1, 4, N_ROWS),
-        label=positive.astype(float), vendor=rng.normal(size=N_ROWS)
-    )  # fmt: skip
+        id=np.arange(N_ROWS),
+        region=rng.choice(["north", "south"], N_ROWS),
+        weight=rng.integers(1, 4, N_ROWS).astype(float),
+        label=positive.astype(float),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -47,13 +81,37 @@ def model():
     return GradientBoostingClassifier(n_estimators=10, random_state=0)
 
 
+def booster(**parameters):
+    return XGBClassifier(n_jobs=1, **BOOSTER, **parameters)
+
+
 @pytest.fixture(scope="module")
 def clf(rows):
     return PlugInAUC(model(), coverage=0.8, random_state=0).fit(rows[NAMES], rows["label"])
 
 
+@pytest.fixture(scope="module")
+def in_memory(rows):
+    return AUCross(booster(), cv=HashedFolds(3), coverage=0.8).fit(rows[NAMES], rows["label"])
+
+
+@pytest.fixture(scope="module")
+def fitted(frame):
+    """Trained by the workers of Spark."""
+    cut = frame.orderBy("debt", "id").repartition(3)
+    return SparkAUCross(SparkXGBClassifier(**BOOSTER), featuresCol=NAMES, coverage=0.8, numFolds=3).fit(cut)
+
+
 def by_id(df) -> pd.DataFrame:
     return df.toArrow().to_pandas().sort_values("id", ignore_index=True)
+
+
+def rounded(band) -> tuple[float, float]:
+    """The ends of a band of scores that are float32; bands of counted scores reach up to the next ones."""
+    return float(np.float32(band.lower)), float(np.float32(band.upper))
+
+
+# ---- classifiers that were fitted in memory ----
 
 
 def test_decisions_equal_those_in_memory_and_other_columns_stay_as_they_are(frame, rows, clf):
@@ -64,3 +122,232 @@ def test_decisions_equal_those_in_memory_and_other_columns_stay_as_they_are(fram
     assert np.array_equal(decided["prediction"], in_memory.predicted)
     assert np.array_equal(decided["decision"] == "automatic", clf.select(in_memory, 0.7))
     assert str(decided["cents"][2]) == "9007199254740995.00"
+
+
+def test_texts_three_classes_and_groups_reach_the_model(frame, rows):
+    grade = np.select([rows["age"] < -0.5, rows["age"] > 0.5], ["low", "high"], "middle")
+    clf = SCross(model(), coverage=0.8, cv=3, correct_coverage=False, random_state=0)
+    clf.fit(rows[NAMES].to_numpy(), grade, band_groups=rows["region"])
+    assembled = VectorAssembler(inputCols=NAMES, outputCol="all").transform(frame)
+    decided = by_id(spark_decide(clf, assembled, features="all", band_groups="region").drop("all"))
+    assert np.array_equal(decided["prediction"], clf.predict(rows[NAMES].to_numpy()))
+    selected = clf.select(rows[NAMES].to_numpy(), band_groups=rows["region"])
+    assert np.array_equal(decided["decision"] == "automatic", selected)
+    np.testing.assert_array_equal(np.stack(decided["score"]), clf.predict_proba(rows[NAMES].to_numpy()))
+
+
+@pytest.mark.parametrize("weight", [None, "weight"])
+def test_recalibration_equals_that_on_rows(frame, rows, in_memory, weight):
+    last_month = frame.where("age > -0.5")
+    by_spark = spark_recalibrate(in_memory, last_month, weight=weight)
+    part = rows[rows["age"] > -0.5]
+    by_rows = in_memory.recalibrate(part[NAMES], sample_weight=None if weight is None else part[weight])
+    assert by_spark.band(0.7) == by_rows.band(0.7)
+    assert by_spark.n_placing_rows_ == pytest.approx(by_rows.n_placing_rows_)
+
+
+def test_evaluation_and_promise_equal_those_on_rows(spark, fitted, clf, in_memory):
+    rows = made_rows(1)
+    frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False))
+    options = {"random_state": 0, "n_bootstrap": 100}
+    by_spark = fitted.evaluate(frame, [1.0, 0.8], **options)
+    by_rows = evaluate_selective(in_memory, rows[NAMES], rows["label"], coverages=[1.0, 0.8], **options)
+    for name in ("achieved_coverage", "selective_auc", "auc_gain", "selective_accuracy"):
+        np.testing.assert_allclose(by_spark.estimates[name], by_rows.estimates[name], rtol=1e-12)
+    promise = promise_selective(clf, rows[NAMES], rows["label"], sample_weight=rows["weight"])
+    assert str(spark_promise(clf, frame, label="label", weight="weight")) == str(promise)
+    with pytest.raises(ValueError, match="only, got 1,500 rows with others"):
+        spark_evaluate(clf, frame.withColumn("label", F.col("id") % 4), label="label")
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda clf, df: spark_decide(clf, df.drop("debt")), "got 'debt', which it lacks"),
+        (lambda clf, df: spark_decide(clf, df.withColumn("score", F.lit(1))), "must not have a column 'score'"),
+        (lambda clf, df: spark_decide(clf, df, band_groups="nobody"), "band_groups must be columns of the frame"),
+        (lambda clf, df: spark_decide(clf, df, features=[]), "features must name at least one column"),
+        (lambda clf, df: spark_decide(clf, df, coverage=90), r"coverage must be in \(0, 1\], got 90"),
+        (lambda clf, df: spark_recalibrate(clf, df.where("id < 0")), "must hold at least one row, got none"),
+        (lambda clf, df: SparkAUCross().fit(df), "estimator must be given"),
+        (lambda clf, df: SparkAUCross(model(), statistic="short").fit(df), 'statistic must be "auto"'),
+        (lambda clf, df: SparkAUCross(model(), featuresCol=NAMES, labelCol="id").fit(df), "must hold 0 and 1 only"),
+        (lambda clf, df: SparkAUCross(model(), featuresCol=NAMES, keyCol="nobody").fit(df), "keyCol must be columns"),
+        (
+            lambda clf, df: SparkAUCross(LogisticRegression(), featuresCol=NAMES).fit(df),
+            "one column of vectors for LogisticRegression",
+        ),
+    ],
+)
+def test_calls_that_cannot_work_are_refused_before_anything_is_trained(frame, clf, call, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        call(clf, frame)
+
+
+# ---- estimators ----
+
+
+def test_what_spark_trains_equals_what_memory_trains(fitted, in_memory, frame, rows):
+    assert rounded(fitted.band()) == rounded(in_memory.band())
+    assert rounded(fitted.band(0.6)) == rounded(in_memory.band(0.6))
+    decided = by_id(fitted.transform(frame))
+    assert np.array_equal(decided["score"], in_memory.scored(rows[NAMES]).score)
+    assert np.array_equal(decided["decision"] == "automatic", in_memory.select(rows[NAMES]))
+    assert decided["prediction"].dtype == np.float64
+    assert np.array_equal(decided["prediction"], in_memory.predict(rows[NAMES]))
+    local = fitted.toLocal()
+    assert np.array_equal(local.select(rows[NAMES], 0.6), in_memory.select(rows[NAMES], 0.6))
+
+
+@pytest.mark.parametrize("n_partitions", [1, 4, 64])
+@pytest.mark.parametrize("statistic", ["exact", "binned"])
+def test_the_cut_and_the_order_of_rows_do_not_matter(frame, rows, n_partitions, statistic):
+    shuffled = frame.orderBy(F.rand(n_partitions)).repartition(n_partitions)
+    # The hold-out method trains one model, which is all that the other statistic needs.
+    on_spark, method = (SparkAUCross, AUCross) if statistic == "exact" else (SparkPlugInAUC, PlugInAUC)
+    estimator = on_spark(booster(), featuresCol=NAMES, coverage=0.8, numFolds=2, statistic=statistic)
+    fitted = estimator.fit(shuffled)
+    clf = method(booster(), cv=HashedFolds(2), coverage=0.8).fit(rows[NAMES], rows["label"])
+    if statistic == "exact":
+        assert rounded(fitted.band()) == rounded(clf.band())
+        return
+    held_out = fitted.toLocal().held_out_
+    assert len(held_out.rows) < len(clf.held_out_.rows)
+    assert held_out.ranked().auc() == pytest.approx(clf.held_out_.ranked().auc(), abs=1e-4)
+    assert fitted.toLocal().expected_coverage().expected == pytest.approx(clf.expected_coverage().expected, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("on_spark", "method", "further"),
+    [(SparkSCross, SCross, {}), (SparkPlugInAUC, PlugInAUC, {}), (SparkAUCross, AUCross, {"placement": "centered"})],
+)
+def test_other_methods_weights_groups_and_keys_equal_memory(frame, rows, on_spark, method, further):
+    estimator = on_spark(
+        booster(),
+        featuresCol=NAMES,
+        weightCol="weight",
+        bandGroupCol="region",
+        keyCol="id",
+        numFolds=3,
+        coverage=0.8,
+        seed=5,
+        **further,
+    )
+    fitted = estimator.fit(frame)
+    clf = method(booster(), cv=HashedFolds(3, seed=5), coverage=0.8, **further)
+    clf.fit(rows[NAMES], rows["label"], sample_weight=rows["weight"], groups=rows["id"], band_groups=rows["region"])
+    decided = by_id(fitted.transform(frame))
+    assert np.array_equal(decided["decision"] == "automatic", clf.select(rows[NAMES], band_groups=rows["region"]))
+
+
+def test_a_pipeline_with_a_model_of_spark_is_written_and_read(frame, rows, tmp_path):
+    assemble = VectorAssembler(inputCols=NAMES, outputCol="features", handleInvalid="keep")
+    base = LogisticRegression(maxIter=5)
+    unfitted = Pipeline(stages=[assemble, SparkAUCross(base, coverage=0.8, numFolds=2, seed=3)])
+    unfitted.write().save(str(tmp_path / "unfitted"))
+    fitted = Pipeline.load(str(tmp_path / "unfitted")).fit(frame)
+    fitted.write().save(str(tmp_path / "fitted"))
+    again = PipelineModel.load(str(tmp_path / "fitted"))
+    assert isinstance(again.stages[1], SparkSelectiveModel)
+    first, second = (by_id(each.transform(frame).drop("features")) for each in (fitted, again))
+    pd.testing.assert_frame_equal(first, second)
+    automatic = first["decision"] == "automatic"
+    assert automatic.mean() == pytest.approx(0.8, abs=0.03)
+    assert np.array_equal(automatic, fitted.stages[1].toLocal().select(first[["score"]]))
+    # What is no score is not decided automatically.
+    broken = frame.withColumn("debt", F.lit(float("nan")))
+    assert by_id(fitted.transform(broken).drop("features"))["decision"].eq("review").all()
+
+
+def test_a_model_with_a_booster_is_written_and_read(fitted, frame, tmp_path):
+    fitted.write().save(str(tmp_path / "model"))
+    again = SparkSelectiveModel.load(str(tmp_path / "model")).setCoverage(0.6)
+    assert again.band() == fitted.band(0.6)
+    pd.testing.assert_frame_equal(by_id(again.transform(frame)), by_id(fitted.copy().setCoverage(0.6).transform(frame)))
+    with pytest.raises(ValueError, match="must be one of pyspark"):
+        SparkAUCross(model()).write().save(str(tmp_path / "estimator"))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # its threads are never closed
+@pytest.mark.filterwarnings("ignore:all held-out scores equal:UserWarning")
+def test_a_cross_validator_chooses_parameters_of_the_base_model(frame):
+    base = LogisticRegression(maxIter=5, elasticNetParam=1.0)
+    estimator = SparkPlugInAUC(base, numFolds=3)
+    grid = ParamGridBuilder().addGrid(base.regParam, [0.0, 1000.0]).build()
+    judge = BinaryClassificationEvaluator(rawPredictionCol="score")
+    search = CrossValidator(estimator=estimator, estimatorParamMaps=grid, evaluator=judge, numFolds=2, seed=1)
+    chosen = search.fit(VectorAssembler(inputCols=NAMES, outputCol="features").transform(frame))
+    assert chosen.avgMetrics[0] > 0.8
+    assert chosen.avgMetrics[1] == 0.5  # no coefficient is left
+    assert chosen.bestModel.baseModel.getRegParam() == 0.0
+
+
+# ---- workers that are killed ----
+
+
+def killing(clf, path):
+    """A classifier like `clf` that kills the first worker which scores with it."""
+    killer = type(clf)(**clf.get_params(deep=False))
+    killer.__dict__.update(vars(clf))
+    killer.estimator_ = KilledWhileScoring.__new__(KilledWhileScoring)
+    killer.estimator_.__dict__.update(vars(clf.estimator_), mark=str(path), driver=os.getpid())
+    return killer
+
+
+def test_a_worker_killed_while_scoring_or_ranking_changes_no_bit(frame, clf, tmp_path):
+    decided = by_id(spark_decide(killing(clf, tmp_path / "scoring"), frame))
+    assert (tmp_path / "scoring").exists()
+    pd.testing.assert_frame_equal(decided, by_id(spark_decide(clf, frame)))
+    ranked = spark_recalibrate(killing(clf, tmp_path / "ranking"), frame)
+    assert (tmp_path / "ranking").exists()
+    undisturbed = spark_recalibrate(clf, frame)
+    assert ranked.band(0.7) == undisturbed.band(0.7)
+    assert ranked.band_rule_.ranking.scores.tobytes() == undisturbed.band_rule_.ranking.scores.tobytes()
+
+
+def test_a_fit_that_loses_a_worker_starts_anew(frame, in_memory, tmp_path):
+    killer = KilledWhileTraining(str(tmp_path / "mark"), os.getpid())
+    base = SparkXGBClassifier(**BOOSTER, callbacks=[killer])
+    estimator = SparkAUCross(base, featuresCol=NAMES, coverage=0.8, numFolds=3)
+    assert rounded(estimator.fit(frame).band()) == rounded(in_memory.band())
+    assert (tmp_path / "mark").exists()
+
+
+def test_a_fit_that_loses_a_worker_each_time_is_given_up_with_a_sentence():
+    def lost(df):
+        attempts.append(df)
+        raise PySparkException("Python worker exited unexpectedly (crashed)")
+
+    attempts = []
+    with pytest.raises(RuntimeError, match="the fit of fold 1 of 3 failed 3 times because a worker was lost"):
+        fit_again_if_lost(lost, "rows", attempts=3, what="the fit of fold 1 of 3")
+    assert attempts == ["rows"] * 3
+
+
+def test_a_worker_killed_while_writing_leaves_each_decision_once(spark, rows, clf, tmp_path):
+    (tmp_path / "rows").mkdir()
+    for number, part in enumerate(np.array_split(np.arange(N_ROWS), 3)):
+        rows.iloc[part].to_parquet(tmp_path / "rows" / f"{number}.parquet")
+    parts = spark_write_decisions(killing(clf, tmp_path / "mark"), tmp_path / "rows", tmp_path / "out", spark=spark)
+    assert (tmp_path / "mark").exists()
+    assert parts == write_decisions(clf, tmp_path / "rows", tmp_path / "local")
+    for part in sorted((tmp_path / "local").glob("*.parquet")):
+        pd.testing.assert_frame_equal(pd.read_parquet(part), pd.read_parquet(tmp_path / "out" / part.name))
+    (tmp_path / "out" / "1.parquet").unlink()
+    with pytest.raises(ValueError, match="another model"):
+        spark_write_decisions(clf, tmp_path / "rows", tmp_path / "out", spark=spark)
+
+
+# ---- the page ----
+
+
+def test_the_blocks_of_the_page_in_memory_and_on_spark_give_the_same(spark):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8")
+    names: dict = {}
+    for title in ("In memory", "Spark"):
+        exec(re.search(rf"## {title}\n.*?```python\n(.*?)```", page, re.DOTALL)[1], names)
+    clf, model, decided = names["clf"], names["model"], names["decided"].toArrow().to_pandas()
+    assert rounded(model.band()) == rounded(clf.band())
+    assert np.array_equal(decided["decision"] == "automatic", names["decisions"].selected)
+    for name in ("achieved_coverage", "selective_auc", "auc_gain"):
+        np.testing.assert_allclose(names["on_spark"].estimates[name], names["evaluation"].estimates[name], rtol=1e-12)

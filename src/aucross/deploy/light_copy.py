@@ -6,8 +6,6 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from aucross.core.band_rule import BandRule, GroupBands
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.scored_rows import RuleInput
@@ -52,7 +50,7 @@ def light_copy(clf: Any, coverage: float | None = None) -> Any:
     """
     light = copy(clf)
     light.coverage = check_coverage(clf.coverage if coverage is None else coverage)
-    light.held_out_ = clf.held_out_.take(np.empty(0, dtype=np.intp))
+    light.held_out_ = clf.held_out_.without_rows()
     light.band_rule_ = _placed(clf.band_rule_, light.coverage)
     for name in ("fitted_band_rule_", "training_marks_"):
         light.__dict__.pop(name, None)

@@ -142,6 +142,12 @@ class HeldOutScores:
         n_rows = self.take(np.flatnonzero(self.sample_weight > 0)).n_rows
         return replace(self, sample_weight=self.sample_weight * (n_rows / self.sample_weight.sum()))
 
+    def without_rows(self) -> HeldOutScores:
+        """The same without the scores, under the same name."""
+        empty = self.take(slice(0, 0))
+        empty.__dict__["fingerprint"] = self.fingerprint
+        return empty
+
     @property
     def n_rows(self) -> int:
         """Number of rows; several scores of one row are one row."""
@@ -276,7 +282,7 @@ class CrossFit:
         return _held_out(models[0].training, splits, [_of_all_folds(each) for each in folds])
 
     def _each_fold(self, model: ModelToFit, splits: Sequence[Split], step: Step, run: Any) -> list[Any]:
-        model = model._replace(estimator=_trained_as_on_all_rows(model.estimator, len(model.training.y)))
+        model = model._replace(estimator=trained_as_on_all_rows(model.estimator, len(model.training.y)))
         # As they come, so that each fold can be told when it is done.
         results = Parallel(n_jobs=self.n_jobs, return_as="generator")(delayed(run)(model, split) for split in splits)
         folds = []
@@ -489,7 +495,7 @@ def is_never_trained(estimator: Classifier) -> bool:
     return isinstance(estimator, FrozenEstimator) or getattr(estimator, "trains_nothing", False)
 
 
-def _trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
+def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
     """A model that chooses by the number of rows whether to stop early must choose for a fold as for all rows.
 
     Otherwise the folds of 12,000 rows train one kind of model and the refit another: scikit-learn's histogram boosting

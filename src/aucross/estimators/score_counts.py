@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -226,7 +227,7 @@ class CountedScores(HeldOutScores):
     counts: FloatArray = field(default_factory=lambda: np.empty(0))
     squared_weight: FloatArray | None = None
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """A name of the scores and of their weights: another one for other models or other rows."""
         assert self.sample_weight is not None

@@ -5,20 +5,26 @@ The model is broadcast once and runs in the Python workers. Only the columns tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+from pyspark.sql import functions as F
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.decisions import AUTOMATIC, REVIEW
+from aucross.core.rounding import ScoreRounding
 from aucross.deploy.light_copy import light_copy
+from aucross.estimators.score_counts import CountedRows
+from aucross.spark.counting import merged_counts
 from aucross.spark.features import FeatureColumns, check_columns
 
-DECIDED = "_aucross_decided"
+_DECIDED = "_aucross_decided"
+
+# Columns of a batch by name.
+ReadBatch = Callable[[pa.RecordBatch], Sequence[pa.Array]]
 
 
 def spark_decide(
@@ -57,59 +63,148 @@ def spark_decide(
         The rows with three more columns; lazy, as all of Spark is.
     """
     check_is_fitted(clf, "band_rule_")
-    added = (score_col, prediction_col, decision_col)
+    refuse_taken_columns(df, (score_col, prediction_col, decision_col))
+    found, read = columns_to_read(clf, df, features, band_groups=band_groups)
+    light = df.sparkSession.sparkContext.broadcast(light_copy(clf, coverage))
+    is_binary = len(clf.classes_) == 2
+
+    def decide(batch: pa.RecordBatch) -> list[pa.Array]:
+        classifier = light.value
+        rows = scored_batch(classifier, found, batch)
+        scores = pa.array(rows.score) if is_binary else pa.array(list(rows.score), type=pa.list_(pa.float64()))
+        place = np.searchsorted(classifier.classes_, rows.predicted).astype(np.int32) + 1
+        return [scores, pa.array(place, type=pa.int32()), pa.array(classifier.decide(rows).selected)]
+
+    types = {"score": "double" if is_binary else "array<double>", "place": "int", "selected": "boolean"}
+    classes = F.array(*(F.lit(label) for label in clf.classes_.tolist()))
+    return (
+        df.withColumn(_DECIDED, batch_udf(decide, types)(F.struct(*read)))
+        .withColumn(score_col, F.col(f"{_DECIDED}.score"))
+        .withColumn(prediction_col, F.element_at(classes, F.col(f"{_DECIDED}.place")))
+        .withColumn(decision_col, F.when(F.col(f"{_DECIDED}.selected"), AUTOMATIC).otherwise(REVIEW))
+        .drop(_DECIDED)
+    )
+
+
+def spark_recalibrate(
+    clf: Any,
+    df: DataFrame,
+    *,
+    features: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    band_groups: str | None = None,
+    label_shift: bool = False,
+    bits: int = 32,
+) -> Any:
+    """Place the bands of a classifier anew on the rows of a Spark frame, whose labels are not known.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier of two classes whose band lies on the score or on the confidence.
+    df : DataFrame
+        Unlabelled rows, such as the cases of last month.
+    features, band_groups
+        As for :func:`spark_decide`.
+    weight : str, optional
+        Column with the weight of each row in the coverage.
+    label_shift : bool, default=False
+        Whether the share of positives may have changed since the fit.
+    bits : {32, 20}, default=32
+        Scores are counted as float32, or by their top 20 bits, which takes about a megabyte for any number of rows.
+
+    Returns
+    -------
+    SelectiveClassifier
+        A copy with other bands and the same model, as ``clf.recalibrate`` gives it. Rows are scored and counted where
+        they live; only counts reach the driver.
+    """
+    check_is_fitted(clf, "band_rule_")
+    if clf.band_rule_.axis == "other" or len(clf.classes_) > 2:
+        raise ValueError(
+            "the bands must lie on the score or the confidence of two classes, because only counts of scores are "
+            f"collected, got a {type(clf).__name__} that reads more; collect the rows and call clf.recalibrate(rows)"
+        )
+    found, read = columns_to_read(clf, df, features, weight=weight, band_groups=band_groups)
+    light = df.sparkSession.sparkContext.broadcast(light_copy(clf))
+    rounding = ScoreRounding(bits)
+
+    def count(batch: pa.RecordBatch) -> CountedRows:
+        classifier = light.value
+        return CountedRows.of(scored_batch(classifier, found, batch), classifier.reader_, rounding)
+
+    counted = merged_counts(df.select(*read), count, CountedRows.merge)
+    return clf.recalibrate(counted, label_shift=label_shift)
+
+
+def refuse_taken_columns(df: DataFrame, added: Sequence[str]) -> None:
+    """Refuse a frame that has a column already which is to be added."""
     if taken := [name for name in added if name in df.columns]:
         raise ValueError(
             f"the frame must not have a column {taken[0]!r}, which decisions add; drop it, or pass another name for it"
         )
-    found = FeatureColumns.of(df, _names_of_fit(clf) if features is None else features)
-    if band_groups is not None:
-        check_columns(df, [band_groups], "band_groups")
-    decided = _decided_by(clf, df, found, coverage, band_groups)
-    classes = F.array(*(F.lit(label) for label in clf.classes_.tolist()))
-    return (
-        df.withColumn(DECIDED, decided)
-        .withColumn(score_col, F.col(f"{DECIDED}.score"))
-        .withColumn(prediction_col, F.element_at(classes, F.col(f"{DECIDED}.place")))
-        .withColumn(decision_col, F.when(F.col(f"{DECIDED}.selected"), AUTOMATIC).otherwise(REVIEW))
-        .drop(DECIDED)
-    )
 
 
-def _decided_by(
-    clf: Any, df: DataFrame, features: FeatureColumns, coverage: float | None, band_groups: str | None
-) -> Column:
-    """A column with score, place of the predicted label from 1 on, and whether the row is selected."""
-    light = df.sparkSession.sparkContext.broadcast(light_copy(clf, coverage))
-    has_groups, is_binary = band_groups is not None, len(clf.classes_) == 2
-    score = "double" if is_binary else "array<double>"
+def batch_udf(read_batch: ReadBatch, types: Mapping[str, str]) -> Callable[[Column], Column]:
+    """A function of Spark that turns a struct of columns into another, batch by batch, as Arrow.
 
-    def decide(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        classifier = light.value
+    Parameters
+    ----------
+    read_batch : callable
+        Turns a batch of rows into columns; it never sees an empty batch.
+    types : mapping of str to str
+        Names of these columns, and their types in Spark.
+    """
+    names = list(types)
+
+    def run(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         for batch in batches:
             rows = pa.RecordBatch.from_struct_array(batch)
-            if not rows.num_rows:
-                yield _as_struct(np.empty(0), np.empty(0, dtype=np.int32), np.empty(0, dtype=bool), is_binary)
-                continue
-            groups = rows.column("group").to_pandas() if has_groups else None
-            scored = classifier.scored(features.read(rows), band_groups=groups)
-            place = np.searchsorted(classifier.classes_, scored.predicted) + 1
-            yield _as_struct(scored.score, place.astype(np.int32), classifier.decide(scored).selected, is_binary)
+            columns = (
+                read_batch(rows) if rows.num_rows else [pa.array([], type=_ARROW[kind]) for kind in types.values()]
+            )
+            yield pa.StructArray.from_arrays(columns, names=names)
 
     # Annotations as values: those of this file are texts, which Spark does not read.
-    decide.__annotations__ = {"batches": Iterator[pa.Array], "return": Iterator[pa.Array]}
-    columns = features.columns(df)
-    if band_groups is not None:
-        columns.append(F.col(f"`{band_groups}`").alias("group"))
+    run.__annotations__ = {"batches": Iterator[pa.Array], "return": Iterator[pa.Array]}
     arrow_udf: Any = vars(F)["arrow_udf"]  # missing in the types of pyspark
-    return arrow_udf(decide, f"score {score}, place int, selected boolean")(F.struct(*columns))
+    return arrow_udf(run, ", ".join(f"{name} {kind}" for name, kind in types.items()))
 
 
-def _as_struct(score: Any, place: Any, selected: Any, is_binary: bool) -> pa.Array:
-    scores = pa.array(score) if is_binary else pa.array(list(score), type=pa.list_(pa.float64()))
-    return pa.StructArray.from_arrays(
-        [scores, pa.array(place), pa.array(selected)], names=["score", "place", "selected"]
-    )
+_ARROW = {
+    "double": pa.float64(),
+    "array<double>": pa.list_(pa.float64()),
+    "int": pa.int32(),
+    "boolean": pa.bool_(),
+}
+
+
+def columns_to_read(
+    clf: Any,
+    df: DataFrame,
+    features: str | Sequence[str] | None,
+    *,
+    weight: str | None = None,
+    band_groups: str | None = None,
+) -> tuple[FeatureColumns, list[Column]]:
+    """The columns that a classifier reads, and all that travel."""
+    found = FeatureColumns.of(df, _names_of_fit(clf) if features is None else features)
+    read = found.columns(df)
+    if weight is not None:
+        check_columns(df, [weight], "weight")
+        read.append(F.col(f"`{weight}`").cast("double").alias("weight"))
+    if band_groups is not None:
+        check_columns(df, [band_groups], "band_groups")
+        read.append(F.col(f"`{band_groups}`").alias("group"))
+    return found, read
+
+
+def scored_batch(clf: Any, features: FeatureColumns, batch: pa.RecordBatch) -> Any:
+    """Score a batch of rows, with their weights and groups if these travel with them."""
+    names = set(batch.schema.names)
+    weight = np.asarray(batch.column("weight")) if "weight" in names else None
+    groups = batch.column("group").to_pandas() if "group" in names else None
+    return clf.scored(features.read(batch), sample_weight=weight, band_groups=groups)
 
 
 def _names_of_fit(clf: Any) -> list[str]:

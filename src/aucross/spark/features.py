@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.ml.functions import vector_to_array
 from pyspark.ml.linalg import VectorUDT
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (its usual name)
+from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DecimalType
 
 

@@ -1,0 +1,225 @@
+"""Evaluations and promises on a Spark frame, from rankings of its rows that are merged in a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from sklearn.utils.validation import check_is_fitted
+
+from aucross.core.bands import check_coverage
+from aucross.core.ranking import RankedScores
+from aucross.core.rounding import ScoreRounding
+from aucross.core.weighted_ranking import WeightedRanking
+from aucross.deploy.light_copy import light_copy
+from aucross.evaluation.evaluate import DEFAULT_COVERAGES
+from aucross.evaluation.from_ranking import evaluate_ranking, promise_ranking
+from aucross.evaluation.judged_rows import warn_of_rows_of_fit
+from aucross.evaluation.promise import SelectivePromise
+from aucross.evaluation.results import SelectiveEvaluation
+from aucross.spark.counting import merged_counts
+from aucross.spark.deciding import columns_to_read, scored_batch
+from aucross.spark.features import FeatureColumns, check_columns
+
+Ranking = RankedScores | WeightedRanking
+
+# Rows that are collected to see whether the classifier was fitted on them.
+_ROWS_TO_LOOK_AT = 10_000
+
+
+@dataclass(frozen=True)
+class RankingsByCoverage:
+    """Rankings of all rows and of those that each coverage selects.
+
+    Attributes
+    ----------
+    everything : RankedScores or WeightedRanking
+        All rows.
+    selected : dict of float to RankedScores or WeightedRanking
+        The rows that are decided automatically, by coverage.
+    n_unknown : int
+        Rows whose label is none of the classifier's.
+    """
+
+    everything: Ranking
+    selected: dict[float, Ranking] = field(default_factory=dict)
+    n_unknown: int = 0
+
+    @classmethod
+    def merge(cls, parts: Sequence[RankingsByCoverage]) -> RankingsByCoverage:
+        """Rank the rows of all parts together."""
+        merge: Any = type(parts[0].everything).merge
+        return cls(
+            merge([part.everything for part in parts]),
+            {coverage: merge([part.selected[coverage] for part in parts]) for coverage in parts[0].selected},
+            sum(part.n_unknown for part in parts),
+        )
+
+
+def rank_selections(
+    clf: Any,
+    df: DataFrame,
+    *,
+    label: str,
+    coverages: Iterable[float],
+    features: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    band_groups: str | None = None,
+    bits: int = 32,
+) -> RankingsByCoverage:
+    """Score rows where they live, and rank all of them and those that each coverage selects.
+
+    Parameters are those of :func:`spark_evaluate`.
+    """
+    check_is_fitted(clf, "band_rule_")
+    if len(clf.classes_) != 2:
+        raise ValueError(
+            f"a ranking is one of two classes, got a classifier of {len(clf.classes_)}; collect the rows and call "
+            "evaluate_selective"
+        )
+    check_columns(df, [label], "label")
+    found, read = columns_to_read(clf, df, features, weight=weight, band_groups=band_groups)
+    _warn_of_rows_of_fit(clf, df, found)
+    # One pickle: the copies share the model.
+    copies = {check_coverage(coverage): light_copy(clf, coverage) for coverage in coverages}
+    light, classes = df.sparkSession.sparkContext.broadcast(copies), clf.classes_
+    rounding, is_weighted = ScoreRounding(bits), weight is not None
+
+    def rank(batch: pa.RecordBatch) -> RankingsByCoverage:
+        deciding = light.value
+        rows = scored_batch(next(iter(deciding.values())), found, batch)
+        labels, score = batch.column("label").to_pandas().to_numpy(), rounding.round(rows.score)
+        is_known, positive = np.isin(labels, classes), labels == classes[1]
+
+        def ranked(chosen: Any) -> Ranking:
+            chosen = chosen & is_known
+            if rows.sample_weight is None or not is_weighted:
+                return RankedScores.from_labels(positive[chosen], score[chosen])
+            return WeightedRanking.from_labels(positive[chosen], score[chosen], rows.sample_weight[chosen])
+
+        selected = {coverage: ranked(clf.decide(rows).selected) for coverage, clf in deciding.items()}
+        return RankingsByCoverage(ranked(np.ones(len(rows), dtype=bool)), selected, int((~is_known).sum()))
+
+    counted = merged_counts(df.select(*read, F.col(f"`{label}`").alias("label")), rank, RankingsByCoverage.merge)
+    if counted.n_unknown:
+        raise ValueError(
+            f"label must hold {classes[0]!r} and {classes[1]!r} only, got {counted.n_unknown:,} rows with others or "
+            "without one; drop them or map them"
+        )
+    return counted
+
+
+def _warn_of_rows_of_fit(clf: Any, df: DataFrame, features: FeatureColumns) -> None:
+    """Look at the first rows, where the classifier has marks of those that it was fitted on."""
+    if getattr(clf, "training_marks_", None) is None:
+        return
+    first = df.select(*features.columns(df)).limit(_ROWS_TO_LOOK_AT).toArrow().combine_chunks()
+    for batch in first.to_batches():
+        warn_of_rows_of_fit(clf, features.read(batch))
+
+
+def spark_evaluate(
+    clf: Any,
+    df: DataFrame,
+    *,
+    label: str,
+    coverages: Iterable[float] | None = None,
+    features: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    band_groups: str | None = None,
+    bits: int = 32,
+    n_bootstrap: int = 1000,
+    confidence_level: float = 0.95,
+    random_state: Any = None,
+) -> SelectiveEvaluation:
+    """Evaluate a classifier on the labelled rows of a Spark frame, which stay where they are.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier of two classes.
+    df : DataFrame
+        Rows that were not used to fit it.
+    label : str
+        Column of labels.
+    coverages : iterable of float in (0, 1], optional
+        Target coverages; (1, .99, .95, .90, .85, .80, .75) by default.
+    features, band_groups
+        As for :func:`spark_decide`.
+    weight : str, optional
+        Column with the weight of each row.
+    bits : {32, 20}, default=32
+        Scores are ranked as float32, or by their top 20 bits, which takes about a megabyte for any number of rows.
+    n_bootstrap, confidence_level, random_state
+        As for :func:`aucross.evaluation.evaluate_ranking`.
+
+    Returns
+    -------
+    SelectiveEvaluation
+        With the estimates and intervals that :func:`aucross.evaluate_selective` gives on the same rows.
+    """
+    asked = list(DEFAULT_COVERAGES if coverages is None else coverages)
+    counted = rank_selections(
+        clf, df, label=label, coverages=asked, features=features, weight=weight, band_groups=band_groups, bits=bits
+    )
+    return evaluate_ranking(
+        counted.everything,
+        counted.selected,
+        asked,
+        threshold=0.5 if clf.response_method_ == "predict_proba" else 0.0,
+        n_bootstrap=n_bootstrap,
+        confidence_level=confidence_level,
+        random_state=random_state,
+    )
+
+
+def spark_promise(
+    clf: Any,
+    df: DataFrame,
+    *,
+    label: str,
+    coverage: float | None = None,
+    features: str | Sequence[str] | None = None,
+    weight: str | None = None,
+    band_groups: str | None = None,
+    promised_coverage: float | None = None,
+    confidence: float = 0.95,
+) -> SelectivePromise:
+    """Say how much of the coverage and of the AUC can be promised, from the labelled rows of a Spark frame.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier of two classes.
+    df : DataFrame
+        Rows like those to come, used neither to train nor to place the band.
+    label : str
+        Column of labels.
+    coverage : float in (0, 1], optional
+        Target coverage; that of the classifier by default.
+    features, weight, band_groups
+        As for :func:`spark_evaluate`.
+    promised_coverage, confidence
+        As for :func:`aucross.promise_selective`.
+
+    Returns
+    -------
+    SelectivePromise
+        The same as :func:`aucross.promise_selective` gives on the same rows.
+    """
+    asked = check_coverage(clf.coverage if coverage is None else coverage)
+    counted = rank_selections(
+        clf, df, label=label, coverages=[asked], features=features, weight=weight, band_groups=band_groups
+    )
+    return promise_ranking(
+        counted.everything,
+        counted.selected[asked],
+        asked,
+        promised_coverage=promised_coverage,
+        confidence=confidence,
+    )
