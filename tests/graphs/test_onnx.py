@@ -257,6 +257,7 @@ REFUSED = {
         lambda: PlugInAUC(BASE, random_state=0).fit(NUMBERS, y, band_groups=NUMBERS[:, 1] > 0),
         "a band for each group",
     ),
+    "positive class": (lambda: fitted(PlugInAUC, BASE, pos_label=0), "0 as its positive class"),
     "ties": (lambda: fitted(PlugInAUC, BASE, ties="split"), 'ties="split"'),
     "judges": (lambda: fitted(AUCross, BASE, cv=2, ensemble="judge"), "ensemble=False"),
     "ensemble": (lambda: fitted(AUCross, BASE, cv=2, ensemble=True), "ensemble=False"),

@@ -63,6 +63,11 @@ def check_convertible(clf: SelectiveClassifier) -> None:
     name, rule = type(clf).__name__, clf.band_rule_
     if len(clf.classes_) > 2:
         reason = f"{name} with {len(clf.classes_)} classes weighs them against each other; two classes have a graph"
+    elif clf.score_classes_[0] != clf.classes_[0]:
+        reason = (
+            f"{name} has {clf.score_classes_.tolist()[1]!r} as its positive class, and a graph has the second in "
+            "sorted order; fit on other names of the classes, without pos_label"
+        )
     elif rule.group_labels is not None:
         reason = f"{name} with a band for each group has none; fit without band_groups, or use rule_to_sql"
     elif clf.held_out_.tie_breaker is not None:
