@@ -79,6 +79,7 @@ IN_DOUBLES = {
 }
 
 
+@pytest.mark.few_scores
 @pytest.mark.parametrize("name", IN_DOUBLES)
 @pytest.mark.parametrize("method", [PlugInAUC, PlugIn])
 def test_graph_decides_as_the_classifier_on_rows_that_placed_its_band_and_on_others(name, method):
@@ -90,6 +91,7 @@ def test_graph_decides_as_the_classifier_on_rows_that_placed_its_band_and_on_oth
     assert score_difference(clf, graph, X) < MARGIN / 10
 
 
+@pytest.mark.few_scores
 @pytest.mark.parametrize("method", [AUCross, SCross])
 def test_cross_fitted_methods_are_converted_with_the_model_that_answers(method):
     clf = fitted(method, LGBMClassifier(n_estimators=8, n_jobs=1, verbose=-1), WITH_GAPS, cv=2)
@@ -186,6 +188,7 @@ def test_imputer_for_another_mark_than_nan_and_a_column_without_values():
         np.testing.assert_array_equal(run(graph, X)[2][:, 0], clf.select(X, 0.9))
 
 
+@pytest.mark.few_scores
 def test_a_model_that_reads_columns_by_name_needs_a_frame():
     clf = fitted(PlugInAUC, Pipeline([("encode", codes()), ("model", RandomForestClassifier(2))]), TABLE)
     with pytest.raises(TypeError, match="X must be a frame"):
