@@ -20,6 +20,7 @@ from aucross.core.rules import (
     auc_improving_interval,
     estimate_auc_bands,
 )
+from aucross.core.score_counter import ScoreCounter
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.core.search import best_band, oracle_band
 from aucross.core.targets import AUCTarget, Target, TargetBands, best_band_for
@@ -48,6 +49,7 @@ __all__ = [
     "RejectionBand",
     "RoundedBands",
     "RuleInput",
+    "ScoreCounter",
     "ScoreRounding",
     "ScoredRows",
     "Target",

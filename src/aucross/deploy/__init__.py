@@ -7,6 +7,7 @@ from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.deploy.log import DecisionLog, read_decisions
 from aucross.deploy.log_rows import LogDamageWarning
 from aucross.deploy.monitor import CoverageMonitor
+from aucross.deploy.rank_files import rank_parquet
 from aucross.deploy.ranking_query import ranking_query, read_ranking
 from aucross.deploy.rule_text import rule_to_json, rule_to_sql
 from aucross.deploy.sequential import SequentialMeanTest
@@ -29,6 +30,7 @@ __all__ = [
     "band_to_sql",
     "load",
     "model_fingerprint",
+    "rank_parquet",
     "ranking_query",
     "read_decisions",
     "read_header",
