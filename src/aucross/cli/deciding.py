@@ -3,17 +3,19 @@
 ::
 
     batch of rows ──► scored ──► decide ──► yield           one pass, memory of a batch
-    batch of rows ──► scored ──► keep                       capacity, recalibration: all rows are scored first, and
-                        all rows ──► decide ──► yield       the scores and the id of each are kept
+    batch of rows ──► scored ──► keep the scores            capacity, recalibration: all rows are scored first
+                        all rows ──► decide
+    ids of a batch ──────────────────────► yield            then the ids are read again, batch after batch
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
@@ -23,7 +25,8 @@ from aucross.cli.errors import CommandError, listed
 from aucross.cli.schema import Schema, band_groups_of, features_of, weights_of
 from aucross.cli.tables import BATCH_ROWS, TableFile, read_batches
 from aucross.core.decisions import AUTOMATIC, REVIEW
-from aucross.core.scored_rows import ScoredRows
+from aucross.core.ranking import IndexArray
+from aucross.core.scored_rows import RuleInput, ScoredRows
 
 ROW = "row"
 DECISION_COLUMNS = ("score", "prediction", "decision")
@@ -66,33 +69,29 @@ class Ids:
 class _Batch(NamedTuple):
     """Rows of a table after the model has seen them."""
 
-    ids: pa.Array | pa.ChunkedArray
+    ids: pa.Array
     has_score: NDArray[np.bool_]
     scored: ScoredRows | None  # the rows that have a score; None if none has
-    weight: NDArray[np.float64] | None = (
-        None  # of all rows, if the model was fitted with weights and the table has them
-    )
+    # Of all rows, if the model was fitted with weights and the table has them.
+    weight: NDArray[np.float64] | None = None
 
-    @classmethod
-    def of_all(cls, batches: list[_Batch], id_type: pa.DataType) -> _Batch:
-        """All rows of a table in one batch."""
-        scored = [batch.scored for batch in batches if batch.scored is not None]
-        return cls(
-            pa.chunked_array([batch.ids for batch in batches], id_type),
-            np.concatenate([batch.has_score for batch in batches]),
-            ScoredRows.concatenate(scored) if scored else None,
-            None if batches[0].weight is None else np.concatenate([batch.weight for batch in batches]),
-        )
 
-    def pieces(self, selected: NDArray[np.bool_]) -> Iterator[tuple[_Batch, NDArray[np.bool_]]]:
-        """The rows and their decisions again in batches."""
-        n_scored = 0
-        for start in range(0, len(selected), BATCH_ROWS):
-            rows = slice(start, start + BATCH_ROWS)
-            first, n_scored = n_scored, n_scored + int(self.has_score[rows].sum())
-            scored = None if self.scored is None else self.scored.take(slice(first, n_scored))
-            weight = None if self.weight is None else self.weight[rows]
-            yield _Batch(self.ids[rows].combine_chunks(), self.has_score[rows], scored, weight), selected[rows]
+class _AllRows(NamedTuple):
+    """The same of all rows of a table, without their ids."""
+
+    has_score: NDArray[np.bool_]
+    scored: ScoredRows | None
+    weight: NDArray[np.float64] | None
+
+    def with_ids(self, ids: Iterator[pa.Array]) -> Iterator[_Batch]:
+        """The rows again in batches of ids."""
+        first = n_scored = 0
+        for part in ids:
+            rows = slice(first, first + len(part))
+            start, n_scored = n_scored, n_scored + int(self.has_score[rows].sum())
+            scored = None if self.scored is None else self.scored.take(slice(start, n_scored))
+            yield _Batch(part, self.has_score[rows], scored, None if self.weight is None else self.weight[rows])
+            first += len(part)
 
 
 @dataclass(frozen=True)
@@ -141,14 +140,17 @@ class TableDecisions:
         """
         if self.capacity is None and not self.recalibrate:
             for batch in self._scored():
-                yield self._written(batch, self._selected(batch)), batch.weight
-        elif batches := list(self._scored()):
-            # The decision on one row depends on the others.
-            together = _Batch.of_all(batches, self.ids.type)
-            batches.clear()
-            pa.default_memory_pool().release_unused()
-            for batch, selected in together.pieces(self._selected(together)):
+                selected = self._selected_by_coverage(batch.has_score, batch.scored, self.clf)
                 yield self._written(batch, selected), batch.weight
+            return
+        # The decision on one row depends on the others.
+        names, rows = self._all_rows()
+        selected = self._selected(rows, names)
+        pa.default_memory_pool().release_unused()
+        first = 0
+        for batch in rows.with_ids(self._ids(len(selected))):
+            yield self._written(batch, selected[first : first + len(batch.ids)]), batch.weight
+            first += len(batch.ids)
 
     def _scored(self) -> Iterator[_Batch]:
         first_row = 0
@@ -186,31 +188,89 @@ class TableDecisions:
             )
         return groups
 
-    def _selected(self, batch: _Batch) -> NDArray[np.bool_]:
-        """Whether each decision is automatic; rows without a score are reviewed, and count first in a capacity."""
-        selected = np.zeros(len(batch.has_score), dtype=bool)
-        if batch.scored is None:
-            return selected
-        if self.capacity is not None:
-            capacity = max(self.capacity - int((~batch.has_score).sum()), 0)
-            decisions = self.clf.decide(batch.scored, capacity=capacity, ids=self._order(batch))
-        else:
-            clf = self.clf.recalibrate(batch.scored) if self.recalibrate else self.clf
-            decisions = clf.decide(batch.scored, self.coverage)
-        selected[batch.has_score] = decisions.selected
+    def _all_rows(self) -> tuple[IdNames | None, _AllRows]:
+        """Score all rows; of their ids only short names are kept, and those where they may decide."""
+        names = IdNames() if self.capacity is not None and self.ids.is_column else None
+        has_score, scored, weight = [np.empty(0, dtype=bool)], [], []
+        for batch in self._scored():
+            has_score.append(batch.has_score)
+            if batch.scored is not None:
+                scored.append(batch.scored)
+            if batch.weight is not None:
+                weight.append(batch.weight)
+            if names is not None:
+                names.add(batch.ids)
+        return names, _AllRows(
+            np.concatenate(has_score),
+            ScoredRows.concatenate(scored) if scored else None,
+            np.concatenate(weight) if weight else None,
+        )
+
+    def _ids(self, n_rows: int) -> Iterator[pa.Array]:
+        """Ids of all rows, batch after batch; row numbers need no file."""
+        if not self.ids.is_column:
+            for first in range(0, n_rows, BATCH_ROWS):
+                yield pa.array(np.arange(first, min(first + BATCH_ROWS, n_rows), dtype=np.int64))
+            return
+        n_read = 0
+        for batch in read_batches(self.table, [self.ids.name]):
+            n_read += batch.num_rows
+            yield self.ids.of_batch(batch, 0)
+        if n_read != n_rows:
+            raise CommandError(f"{self.table.path.name} changed while it was read; run the command again")
+
+    def _selected_by_coverage(self, has_score: NDArray[np.bool_], scored: ScoredRows | None, clf: Any) -> NDArray[np.bool_]:
+        """Whether each decision by a coverage is automatic; rows without a score are reviewed."""
+        selected = np.zeros(len(has_score), dtype=bool)
+        if scored is not None:
+            selected[has_score] = clf.decide(scored, self.coverage).selected
         return selected
 
-    def _order(self, batch: _Batch) -> NDArray[Any] | None:
-        """Places among the ids, which say the same as the ids."""
-        if not self.ids.is_column:
-            return None
-        # Which of two rows of one name is reviewed would depend on their order in the file.
-        if n_repeated := len(batch.ids) - pc.count_distinct(batch.ids, mode="all").as_py():
+    def _selected(self, rows: _AllRows, names: IdNames | None) -> NDArray[np.bool_]:
+        """Whether each decision is automatic; rows without a score are reviewed, and count first in a capacity."""
+        if self.capacity is None:
+            clf = self.clf if rows.scored is None else self.clf.recalibrate(rows.scored)
+            return self._selected_by_coverage(rows.has_score, rows.scored, clf)
+        if names is not None:
+            self._check_names(names)
+        selected = rows.has_score.copy()
+        if rows.scored is not None:
+            capacity = max(self.capacity - int((~rows.has_score).sum()), 0)
+            scored = np.flatnonzero(rows.has_score)
+            selected[scored[self._rejected(rows.scored, capacity, scored)]] = False
+        return selected
+
+    def _rejected(self, scored: ScoredRows, capacity: int, rows: IndexArray) -> IndexArray:
+        """Positions of the rows that a capacity sends to review; ids decide between equal scores."""
+        rule, read = self.clf.band_rule_, replace(scored.rule_input, sample_weight=None)
+        order = np.arange(len(scored))
+        rejected = rule.rows_to_reject(read, capacity, order)
+        tied = tied_rows(read, rejected) if self.ids.is_column else np.empty(0, dtype=np.intp)
+        if not len(tied):
+            return np.asarray(rejected)
+        order[tied] = self._places_of_ids(rows[tied])
+        return np.asarray(rule.rows_to_reject(read, capacity, order))
+
+    def _places_of_ids(self, rows: IndexArray) -> IndexArray:
+        """Places of some rows among their ids, which say the same as the ids."""
+        found, first = [], 0
+        for ids in self._ids_again():
+            own = rows[np.searchsorted(rows, first) : np.searchsorted(rows, first + len(ids))]
+            found.append(ids.take(pa.array(own - first)))
+            first += len(ids)
+        return np.asarray(pc.rank(pa.chunked_array(found, self.ids.type), tiebreaker="first").to_numpy())
+
+    def _ids_again(self) -> Iterator[pa.Array]:
+        for batch in read_batches(self.table, [self.ids.name]):
+            yield self.ids.of_batch(batch, 0)
+
+    def _check_names(self, names: IdNames) -> None:
+        """Refuse repeated ids: which of two rows of one name is reviewed would depend on their order in the file."""
+        if n_repeated := names.n_repeated(self._ids_again):
             raise CommandError(
                 f"--capacity: column {self.ids.name!r} must name each row once, since ids decide between equal scores, "
                 f"got {n_repeated:,} repeated ones; remove them, or pass --id {ROW} for row numbers"
             )
-        return pc.rank(batch.ids.filter(pa.array(batch.has_score)), tiebreaker="first").to_numpy()
 
     def _written(self, batch: _Batch, selected: NDArray[np.bool_]) -> pa.RecordBatch:
         score, positive = np.zeros(len(selected)), np.zeros(len(selected), dtype=np.int8)
@@ -226,3 +286,43 @@ class TableDecisions:
             pc.if_else(pa.array(selected), AUTOMATIC, REVIEW),
         ]
         return pa.record_batch(columns, schema=self.columns)
+
+
+class IdNames:
+    """Short names of ids, eight bytes each, by which repeated ids are found without keeping the ids."""
+
+    def __init__(self) -> None:
+        self._hashes: list[NDArray[np.uint64]] = []
+
+    def add(self, ids: pa.Array) -> None:
+        """Name some more ids."""
+        self._hashes.append(_hashed(ids))
+
+    def n_repeated(self, ids_again: Callable[[], Iterator[pa.Array]]) -> int:
+        """How many ids there are too many; where short names repeat, the ids are read again."""
+        hashes = np.concatenate([np.empty(0, dtype=np.uint64), *self._hashes])
+        self._hashes = []
+        hashes.sort()
+        repeated = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
+        if not len(repeated):
+            return 0
+        found = [ids.filter(pa.array(np.isin(_hashed(ids), repeated))) for ids in ids_again()]
+        return sum(map(len, found)) - int(pc.count_distinct(pa.chunked_array(found), mode="all").as_py())
+
+
+def _hashed(ids: pa.Array) -> NDArray[np.uint64]:
+    return pd.util.hash_array(ids.to_numpy(zero_copy_only=False))
+
+
+def tied_rows(read: RuleInput, rejected: IndexArray) -> IndexArray:
+    """Rows that a rule cannot tell from rows on the other side of its decision, ascending.
+
+    Of a rule that reads more than one number that may be any row.
+    """
+    if read.probabilities is not None or read.columns.shape[1] > 1:
+        return np.arange(len(read))
+    score = read.score
+    others = np.ones(len(score), dtype=bool)
+    others[rejected] = False
+    on_both_sides = np.intersect1d(score[rejected], score[others])
+    return np.flatnonzero(np.isin(score, on_both_sides)) if len(on_both_sides) else np.empty(0, dtype=np.intp)

@@ -19,10 +19,13 @@ from numbers import Integral
 import numpy as np
 
 from aucross.core.bands import RejectionBand
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.ranking import FloatArray, IndexArray
 
 # Expected AUCs no further apart count as equal.
 _ROUNDING = 1e-12
+
+# Blocks that are compared at a time: more of them take memory and gain no time.
+_STARTS_AT_A_TIME = 2**16
 
 
 def check_capacity(capacity: object) -> int:
@@ -81,9 +84,7 @@ def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: 
     if capacity in (0, n_rows):
         return np.arange(capacity)
     by_score = _sorted_rows(score, order)
-    auc = _auc_after_rejecting(probability[by_score], capacity)
-    equals = np.flatnonzero(auc >= auc.max() - _ROUNDING)
-    return _block(score, by_score, int(equals[len(equals) // 2]), capacity)
+    return _block(score, by_score, _best_start(probability[by_score], capacity), capacity)
 
 
 def rows_around_band(
@@ -172,15 +173,42 @@ def _block(score: FloatArray, by_score: IndexArray, start: int, capacity: int) -
     return np.sort(by_score[np.concatenate((np.arange(tie_start, tie_start + of_tie), rest))])
 
 
-def _auc_after_rejecting(probability: FloatArray, capacity: int) -> FloatArray:
-    """Expected AUC for each block of `capacity` sorted rows; -inf where a class is missing.
+def _best_start(probability: FloatArray, capacity: int) -> int:
+    """First row of the block of `capacity` sorted rows whose rejection leaves the highest expected AUC.
 
     Every row is an entry of its own. That counts ties half all the same: two tied rows have one probability p, and
     whichever is taken for the upper one, they are in the right order with probability p (1 - p).
     """
-    places = np.arange(len(probability))
-    ranked = RankedScores(places.astype(np.float64), probability, 1.0 - probability)
-    starts = places[: len(places) - capacity + 1]
-    won, kept = ranked.pairs(starts, starts + capacity)
-    auc: FloatArray = np.divide(won, kept, out=np.full(len(starts), -np.inf), where=kept > 0)
-    return auc
+    n_kept = len(probability) - capacity
+    below = _pairs_won(probability[:n_kept], is_ascending=True)
+    above = _pairs_won(probability[capacity:], is_ascending=False)
+    auc = np.empty(n_kept + 1)
+    for first in range(0, n_kept + 1, _STARTS_AT_A_TIME):
+        starts = slice(first, first + _STARTS_AT_A_TIME)
+        rows_below = np.arange(n_kept + 1)[starts]
+        positives_below, won_below = (sums[starts] for sums in below)
+        positives_above, won_above = (sums[starts] for sums in above)
+        negatives_below, negatives_above = rows_below - positives_below, n_kept - rows_below - positives_above
+        won = won_below + won_above + positives_above * negatives_below
+        kept = (positives_below + positives_above) * (negatives_below + negatives_above)
+        auc[starts] = np.divide(won, kept, out=np.full(len(won), -np.inf), where=kept > 0)
+    equals = np.flatnonzero(auc >= auc.max() - _ROUNDING)
+    return int(equals[len(equals) // 2])
+
+
+def _pairs_won(probability: FloatArray, *, is_ascending: bool) -> tuple[FloatArray, FloatArray]:
+    """Expected positives, and pairs of a positive above a negative, in the first i rows or, descending, from row i on.
+
+    From the top on purpose: as a difference, few rows above many would be lost to rounding.
+    """
+    direction = slice(None, None, 1 if is_ascending else -1)
+    positives, won = np.zeros((2, len(probability) + 1))
+    np.cumsum(probability[direction], out=positives[1:])
+    if is_ascending:  # a positive wins against the negatives below it, and a negative loses to positives above it
+        np.subtract(np.arange(len(probability)), positives[:-1], out=won[1:])
+        won[1:] *= probability
+    else:
+        np.subtract(1.0, probability[::-1], out=won[1:])
+        won[1:] *= positives[:-1]
+    np.cumsum(won, out=won)
+    return positives[direction], won[direction]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -13,8 +14,9 @@ from aucross.core.score_counter import ScoreCounter
 from aucross.core.weighted_ranking import WeightedRanking
 from aucross.system.libraries import import_library
 
-# Rows at a time: much more than this gains no time.
+# Rows at a time, and bytes of a column that are read ahead: much more of either gains no time.
 _BATCH_ROWS = 2**20
+_BUFFER_BYTES = 2**22
 
 _LARGEST_WEIGHT = 1e30
 
@@ -96,14 +98,29 @@ def rank_parquet(
 
 
 def _batches(path: Any, columns: list[str]) -> Iterator[Any]:
-    """Some columns of the rows, in batches; few of them are in memory at a time."""
-    dataset = import_library("pyarrow.dataset", purpose="reading Parquet files", extra="deploy")
-    files = [str(part) for part in path] if isinstance(path, Sequence) and not isinstance(path, str) else str(path)
-    rows = dataset.dataset(files, format="parquet")
-    absent = [name for name in columns if name not in rows.schema.names]
-    if absent:
-        raise ValueError(f"the files must have the columns {columns}, got {rows.schema.names} without {absent}")
-    yield from rows.to_batches(columns=columns, batch_size=_BATCH_ROWS, batch_readahead=2, fragment_readahead=1)
+    """Some columns of the rows, in batches."""
+    parquet = import_library("pyarrow.parquet", purpose="reading Parquet files", extra="deploy")
+    for part in _files(path):
+        # Without buffers ahead of the reader the columns of a file are not in memory as a whole.
+        with parquet.ParquetFile(part, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
+            absent = [name for name in columns if name not in file.schema_arrow.names]
+            if absent:
+                raise ValueError(
+                    f"{part.name} must have the columns {columns}, got {file.schema_arrow.names}, without {absent}"
+                )
+            yield from file.iter_batches(_BATCH_ROWS, columns=columns)
+
+
+def _files(path: Any) -> list[Path]:
+    """The files to read; in a folder hidden ones and those that engines write beside their parts are not rows."""
+    if isinstance(path, Sequence) and not isinstance(path, str):
+        return [Path(part) for part in path]
+    if not Path(path).is_dir():
+        return [Path(path)]
+    found = sorted(part for part in Path(path).rglob("*.parquet") if not part.name.startswith((".", "_")))
+    if not found:
+        raise ValueError(f"the folder {path} must hold Parquet files, got none that ends in .parquet")
+    return found
 
 
 def _numbers(column: Any, name: str) -> tuple[Any, Any]:
