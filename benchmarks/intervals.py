@@ -5,6 +5,7 @@
 Parts, all by default:
 
 cells       intervals of `evaluate_selections`: AUC, gain, accuracy, positive rate
+large       the same on 100,000 rows, where blocks of rows are drawn and where positives may still be few
 added       what another added row would do to the interval of the AUC, on four times as many samples
 compare     the paired difference of two classifiers
 customers   the same for ten rows a customer, and the joint promise, with and without `groups`
@@ -26,6 +27,7 @@ import csv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import process_time
+from typing import Any
 
 import numpy as np
 from scipy.stats import t
@@ -64,6 +66,11 @@ CELLS = {
     "hidden positives": (Population(0.05, {4.0: 0.85, -1.0: 0.15}), 1000, (1.0, 0.8)),
     "hidden positives, few rows": (Population(0.05, {4.0: 0.85, -1.0: 0.15}), 300, (1.0, 0.8)),
     "tied scores": (Population(0.2, {1.0: 1.0}, step=0.5), 300, (1.0, 0.8)),
+}
+LARGE = {
+    ".1 % positives": (Population(0.001, {2.0: 1.0}), 100_000, (1.0, 0.8)),
+    "AUC .995, .1 %": (Population(0.001, {3.643: 1.0}), 100_000, (1.0, 0.95)),
+    "20 % positives": (Population(0.2, {1.0: 1.0}), 100_000, (1.0, 0.8)),
 }
 CUSTOMERS = {
     "20 % positives": (Population(0.2, {1.0: 1.0}), 3000, (1.0, 0.8)),
@@ -183,9 +190,17 @@ HEADER = f"{'':27} cov. {'metric':18}   truth  before  width holds   width"
 
 
 def cells(n_samples: int) -> None:
-    print(f"\ncells: {n_samples} samples a line; 95 % intervals\n{HEADER}")
-    table = Table("cells", n_samples)
-    for cell, (population, n_rows, coverages) in CELLS.items():
+    held_in_cells("cells", CELLS, n_samples)
+
+
+def large(n_samples: int) -> None:
+    held_in_cells("large", LARGE, min(n_samples, 400))
+
+
+def held_in_cells(part: str, populations: dict[str, Any], n_samples: int) -> None:
+    print(f"\n{part}: {n_samples} samples a line; 95 % intervals\n{HEADER}")
+    table = Table(part, n_samples)
+    for cell, (population, n_rows, coverages) in populations.items():
 
         def compute(population=population, n_rows=n_rows, coverages=coverages):
             # Samples of their own: the added row was chosen on others, of seed 1.
@@ -437,6 +452,7 @@ def seconds(call: Callable[[], object]) -> float:
 
 PARTS = {
     "cells": cells,
+    "large": large,
     "added": added,
     "compare": compare,
     "customers": customers,

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from aucross.cli import deciding, tables
+from aucross.core import RuleInput
 from aucross.deploy.storage import load
 
 
@@ -186,3 +188,32 @@ def test_ids_that_are_formulas_are_neutralised_in_csv_with_a_note_and_kept_in_pa
     assert decisions(tmp_path / "d.csv")["loan"].tolist() == ["'=1+1", "'+1", "'@SUM(A1)", *ids[3:]]
     assert "formula" not in run(*arguments, tmp_path / "d.parquet").stderr
     assert decisions(tmp_path / "d.parquet")["loan"].tolist() == ids
+
+
+def test_repeated_ids_are_found_by_short_names_and_then_for_sure(monkeypatch):
+    batches = [pa.array(["a", "b"]), pa.array(["c", "a", None])]
+
+    def n_repeated(parts):
+        names = deciding.IdNames()
+        for part in parts:
+            names.add(part)
+        return names.n_repeated(lambda: iter(parts))
+
+    assert n_repeated(batches) == 1
+    assert n_repeated(batches[:1]) == 0
+    assert n_repeated([pa.array([None, "a"]), pa.array([None], pa.string())]) == 1
+    assert n_repeated([pa.array([3, 1, 2])]) == 0
+    # Names that are the same by accident accuse no id.
+    monkeypatch.setattr(deciding, "_hashed", lambda ids: np.zeros(len(ids), dtype=np.uint64))
+    assert n_repeated([pa.array(["a", "b", "c"])]) == 0
+    assert n_repeated(batches) == 1
+
+
+def test_ids_are_asked_only_of_rows_that_a_capacity_cuts_through():
+    score = np.array([0.1, 0.5, 0.5, 0.5, 0.9, 0.6])
+    rows = RuleInput.of_score(score)
+    assert deciding.tied_rows(rows, np.array([1, 5])).tolist() == [1, 2, 3]
+    assert deciding.tied_rows(rows, np.array([1, 2, 3])).tolist() == []
+    assert deciding.tied_rows(rows, np.array([], dtype=np.intp)).tolist() == []
+    several = RuleInput(np.column_stack((score, score)))
+    assert deciding.tied_rows(several, np.array([0])).tolist() == [0, 1, 2, 3, 4, 5]

@@ -56,7 +56,7 @@ class Ids:
             raise CommandError(f"--id: the output has a column {name!r} of its own; rename that of {table.path.name}")
         if table.format == "csv":
             return cls(name, pa.string(), True)
-        kind = pyarrow.parquet.read_schema(table.path).field(table.sources[name]).type
+        kind = pyarrow.parquet.read_schema(table.files[0]).field(table.sources[name]).type
         return cls(name, kind.value_type if pa.types.is_dictionary(kind) else kind, True)
 
     def of_batch(self, batch: pa.RecordBatch, first_row: int) -> pa.Array:
@@ -219,7 +219,9 @@ class TableDecisions:
         if n_read != n_rows:
             raise CommandError(f"{self.table.path.name} changed while it was read; run the command again")
 
-    def _selected_by_coverage(self, has_score: NDArray[np.bool_], scored: ScoredRows | None, clf: Any) -> NDArray[np.bool_]:
+    def _selected_by_coverage(
+        self, has_score: NDArray[np.bool_], scored: ScoredRows | None, clf: Any
+    ) -> NDArray[np.bool_]:
         """Whether each decision by a coverage is automatic; rows without a score are reviewed."""
         selected = np.zeros(len(has_score), dtype=bool)
         if scored is not None:

@@ -14,7 +14,7 @@ from aucross.cli.results import conclusion, coverages_with, evaluate, show_evalu
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
-from aucross.cli.tables import check_readable
+from aucross.cli.tables import check_table
 from aucross.cli.training import check_coverage_option, read_test_rows
 from aucross.evaluation.judged_rows import warn_of_rows_of_fit
 
@@ -61,7 +61,7 @@ def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
     path = report_path(options.out, options.model)
     check_report(path, "--out")
     check_libraries(path)
-    check_readable(options.data)
+    check_table(options.data)
     if path.resolve() in (options.model.resolve(), options.data.resolve()):
         raise UsageError(f"--out: {path} is a file to read; name another one for the report")
     clf, schema, rows, coverage = _read(options, screen)

@@ -16,7 +16,7 @@ from aucross.cli.results import conclusion, coverages_with, evaluate, show_evalu
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import save_model, signing_key
-from aucross.cli.tables import check_readable
+from aucross.cli.tables import check_table
 from aucross.cli.training import TrainingOptions, read_rows, train
 from aucross.report.rows import GRID
 
@@ -46,7 +46,7 @@ class FitOptions(TrainingOptions):
         """Refuse, before anything is read, options that cannot work."""
         super().check()
         for table in (self.data, *([self.test] if self.test else [])):
-            check_readable(table)
+            check_table(table)
         if self.score is not None and self.base is not None:
             raise UsageError("--score and --base both say what answers; give one of them")
         if isinstance(self.answer, Base):

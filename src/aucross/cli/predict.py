@@ -17,7 +17,7 @@ from aucross.cli.numbers import NumberFormat
 from aucross.cli.output import check_writable, n_marked, table_writer
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
-from aucross.cli.tables import check_readable, format_of, open_table
+from aucross.cli.tables import check_table, format_of, open_table
 from aucross.cli.training import check_coverage_option
 from aucross.core.decisions import AUTOMATIC
 
@@ -108,8 +108,10 @@ def _check(options: PredictOptions) -> None:
                 "--recalibrate places a band to meet a coverage, and --capacity needs none; give one of them"
             )
     format_of(options.out)
-    check_readable(options.data)
+    check_table(options.data)
     check_writable(options.out)
+    if options.data.is_dir() and options.out.resolve().is_relative_to(options.data.resolve()):
+        raise UsageError(f"--out: {options.out} lies in the folder to read; name a file elsewhere")
     if options.out.resolve() in (options.data.resolve(), options.model.resolve()):
         raise UsageError(f"--out: {options.out} is a file to read; name another one")
 

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, plain or compressed, and Parquet, whole or in batches.
+"""Tables in files: CSV, plain or compressed, and Parquet, one file or a folder of them, whole or in batches.
 
 Every column of a CSV file is read as text, and what the text means is decided in :mod:`aucross.cli.columns`: so a
 code such as 007 stays as it is, and a batch of a large file is read like the whole file.
@@ -13,7 +13,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from aucross.cli.errors import CommandError, UsageError, listed, nearest, one_line
+from aucross.system.files import parquet_files
 
 Format = Literal["csv", "parquet"]
 
@@ -55,6 +56,12 @@ class TableFile:
     sources: Mapping[str, str]  # name of each column, and the same as the file spells it
     delimiter: str = ","
     n_unnamed: int = 0
+    parts: tuple[Path, ...] = ()  # the files of a folder; none if the path is the file
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that hold the rows, in their order."""
+        return self.parts or (self.path,)
 
     @property
     def names(self) -> list[str]:
@@ -113,6 +120,21 @@ def check_readable(path: Path, kind: str = "file") -> None:
         raise CommandError(f"no permission to read {path}; ask its owner for it")
 
 
+def check_table(path: Path) -> None:
+    """Refuse what is neither a file to read nor a folder of Parquet files."""
+    for part in _parts(path) or (path,):
+        check_readable(part)
+
+
+def _parts(path: Path) -> tuple[Path, ...]:
+    """The Parquet files of a folder; none for what is no folder."""
+    if not path.is_dir():
+        return ()
+    if parts := parquet_files(path):
+        return tuple(parts)
+    raise CommandError(f"{path} is a folder without Parquet files; name the file in it")
+
+
 _CHECK_PATH = {"file": "check the path", "model file": "make one with `aucross fit`"}
 
 
@@ -128,50 +150,112 @@ def name_without_ending(path: Path) -> str:
 
 
 def open_table(path: Path, separator: str | None = None) -> TableFile:
-    """Look at a file's format and columns without reading its rows."""
-    table_format = format_of(path)
-    check_readable(path)
-    with _reading(path):
-        if table_format == "parquet":
-            spelled, delimiter = pyarrow.parquet.read_schema(path).names, ","
-        else:
+    """Look at a file's format and columns, or those of a folder of Parquet files, without reading the rows."""
+    parts = _parts(path)
+    table_format = "parquet" if parts else format_of(path)
+    check_table(path)
+    if table_format == "parquet":
+        spelled, delimiter = _columns_of_all(parts or (path,)), ","
+    else:
+        with _reading(path):
             spelled, delimiter = _header(path, separator)
     names = [name.strip() for name in spelled]
     repeated = [name for name, count in Counter(names).items() if count > 1 and name]
     if repeated:
         raise CommandError(f"{path.name} has more than one column {listed(repeated)}; rename all but one")
     sources = {name: source for name, source in zip(names, spelled, strict=True) if name}
-    return TableFile(path, table_format, sources, delimiter, len(names) - len(sources))
+    return TableFile(path, table_format, sources, delimiter, len(names) - len(sources), parts)
+
+
+def _columns_of_all(files: Sequence[Path]) -> list[str]:
+    """Names of the columns of Parquet files, which must have the same ones."""
+    found: list[str] | None = None
+    for path in files:
+        with _reading(path):
+            names = pyarrow.parquet.read_schema(path).names
+        found = names if found is None else found
+        if odd := set(names) ^ set(found):
+            raise CommandError(
+                f"{path.name} and {files[0].name} must have the same columns, got {listed(sorted(odd))} in one of "
+                "them; write the files of a folder alike"
+            )
+    return found or []
 
 
 def read_table(table: TableFile) -> pa.Table:
-    """All rows; refuses a table without any."""
-    with _reading(table.path):
-        if table.format == "parquet":
-            with pyarrow.parquet.ParquetFile(table.path) as file:
-                whole = file.read(columns=list(table.sources.values()))
-        else:
-            with _naming_odd_rows(table):
-                whole = pyarrow.csv.read_csv(_stream(table.path), **_csv_options(table, table.names))
+    """All rows; refuses a table without any, and one that is larger than the memory."""
+    _check_fits_in_memory(table)
+    if table.format == "parquet":
+        whole = _whole_parquet(table)
+    else:
+        with _reading(table.path), _naming_odd_rows(table):
+            whole = pyarrow.csv.read_csv(_stream(table.path), **_csv_options(table, table.names))
     if not whole.num_rows:
         raise CommandError(f"{table.path.name} has no rows below its header")
     return whole.select(list(table.sources.values())).rename_columns(table.names)
 
 
+def _whole_parquet(table: TableFile) -> pa.Table:
+    tables = []
+    for path in table.files:
+        with _reading(path), pyarrow.parquet.ParquetFile(path) as file:
+            tables.append(file.read(columns=list(table.sources.values())).select(list(table.sources.values())))
+    with _reading(table.path):
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="permissive")
+
+
+def _check_fits_in_memory(table: TableFile) -> None:
+    """Refuse a table of which no more than a half is free memory: a fit keeps its rows, and then some."""
+    size, memory = _bytes_of_values(table), memory_bytes()
+    if memory is None or size <= memory / 2:
+        return
+    gigabytes = f"{size / 1e9:.3g} GB of values in {table.path.name}, and {memory / 1e9:.3g} GB of memory"
+    remedy = (
+        "run `aucross fit` with --engine dask or --engine spark, which keep a part of the rows at a time"
+        if table.format == "parquet"
+        else "write it as a folder of Parquet files, and run `aucross fit` with --engine dask or --engine spark"
+    )
+    raise CommandError(f"{gigabytes}: all rows are kept in memory here; {remedy}")
+
+
+def _bytes_of_values(table: TableFile) -> int:
+    if table.format == "csv":
+        return table.path.stat().st_size
+    size = 0
+    for path in table.files:
+        with _reading(path):
+            about = pyarrow.parquet.read_metadata(path)
+        size += sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+    return size
+
+
+def memory_bytes() -> int | None:
+    """Memory that this process may use: that of the machine, or less in a container; None if nobody says."""
+    limits = []
+    with suppress(ValueError, OSError, AttributeError):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with suppress(ValueError, OSError):  # "max" is no number
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return min(limits, default=None)
+
+
 def read_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The given columns, batch after batch, in the order of the file."""
     columns = [name for name in table.names if name in set(columns)]
-    with _reading(table.path):
-        for batch in _parquet_batches(table, columns) if table.format == "parquet" else _csv_batches(table, columns):
-            if batch.num_rows:
-                yield batch.rename_columns(columns)
+    for path in table.files:
+        with _reading(path):
+            parquet = table.format == "parquet"
+            for batch in _parquet_batches(table, path, columns) if parquet else _csv_batches(table, columns):
+                if batch.num_rows:
+                    yield batch.rename_columns(columns)
 
 
-def _parquet_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def _parquet_batches(table: TableFile, path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    spelled = [table.sources[name] for name in columns]
     # Without buffers ahead of the reader a large row group is not in memory as a whole.
-    with pyarrow.parquet.ParquetFile(table.path, pre_buffer=False, buffer_size=BLOCK_BYTES) as file:
-        spelled = [table.sources[name] for name in columns]
-        yield from file.iter_batches(BATCH_ROWS, columns=spelled, use_threads=False)
+    with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=BLOCK_BYTES) as file:
+        for batch in file.iter_batches(BATCH_ROWS, columns=spelled, use_threads=False):
+            yield batch.select(spelled)
 
 
 def _csv_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -12,6 +12,7 @@ import numpy as np
 from aucross.core.ranking import RankedScores
 from aucross.core.score_counter import ScoreCounter
 from aucross.core.weighted_ranking import WeightedRanking
+from aucross.system.files import parquet_files
 from aucross.system.libraries import import_library
 
 # Rows at a time, and bytes of a column that are read ahead: much more of either gains no time.
@@ -112,15 +113,13 @@ def _batches(path: Any, columns: list[str]) -> Iterator[Any]:
 
 
 def _files(path: Any) -> list[Path]:
-    """The files to read; in a folder hidden ones and those that engines write beside their parts are not rows."""
     if isinstance(path, Sequence) and not isinstance(path, str):
         return [Path(part) for part in path]
     if not Path(path).is_dir():
         return [Path(path)]
-    found = sorted(part for part in Path(path).rglob("*.parquet") if not part.name.startswith((".", "_")))
-    if not found:
-        raise ValueError(f"the folder {path} must hold Parquet files, got none that ends in .parquet")
-    return found
+    if found := parquet_files(Path(path)):
+        return found
+    raise ValueError(f"the folder {path} must hold Parquet files, got none that ends in .parquet")
 
 
 def _numbers(column: Any, name: str) -> tuple[Any, Any]:

@@ -97,3 +97,12 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """The Parquet files of a folder and of the folders in it, in the order of their names.
+
+    Hidden files, and those that engines write beside their parts, start with a dot or an underscore and hold no rows.
+    """
+    found = (path for path in folder.rglob("*") if path.suffix.lower() in (".parquet", ".pq") and path.is_file())
+    return sorted(path for path in found if not path.name.startswith((".", "_")))
