@@ -128,7 +128,7 @@ def check_table(path: Path) -> None:
 
 def _parts(path: Path) -> tuple[Path, ...]:
     """The Parquet files of a folder; none for what is no folder."""
-    if not path.is_dir():
+    if not os.path.isdir(path):  # Path.is_dir raises where a name is too long
         return ()
     if parts := parquet_files(path):
         return tuple(parts)
