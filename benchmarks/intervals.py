@@ -10,6 +10,7 @@ added       what another added row would do to the interval of the AUC, on four 
 compare     the paired difference of two classifiers
 customers   the same for ten rows a customer, and the joint promise, with and without `groups`
 gaps        how often equal groups are further apart than `gap_by_chance`
+shares      the same for shares of rows alone, whose `gap_by_chance` needs no resamples: many samples are cheap
 folds       `evaluate_folds`: models tested on repeated folds of 300 rows
 speed       time at a million rows, in multiples of one np.argsort, and widths against row by row resampling
 
@@ -320,19 +321,22 @@ def promises_of_customers(population: Population, n_samples: int) -> list[list[s
     return [[f"{part[:, 0].mean():8.3f} {np.nanmedian(part[:, 1]):7.4f}" for part in (plain, grouped)]]
 
 
+GROUPS = {
+    "20 % positives": (1500, 800, 400, 200, 100),
+    "AUC .995": (1500, 800, 400, 200, 100),
+    "near separation": (2000, 1000, 500, 300, 200),
+    "1 % positives": (4000, 3000, 2000, 1500, 1000),
+    "hidden positives": (1500, 800, 400, 200, 100),
+}
+
+
 def gaps(n_samples: int) -> None:
     print(f"\ngaps: {n_samples} samples a line; share in which five equal groups are further apart than gap_by_chance")
     print("(aim: .05), before: the range of the plain deviations")
     names = ("achieved_coverage", "selective_auc", "selective_accuracy", "positive_rate", "positives_for_review")
     print(f"{'':27} sizes                    " + " ".join(f"{name:>22}" for name in names))
     table = Table("gaps", n_samples)
-    for cell, sizes in {
-        "20 % positives": (1500, 800, 400, 200, 100),
-        "AUC .995": (1500, 800, 400, 200, 100),
-        "near separation": (2000, 1000, 500, 300, 200),
-        "1 % positives": (4000, 3000, 2000, 1500, 1000),
-        "hidden positives": (1500, 800, 400, 200, 100),
-    }.items():
+    for cell, sizes in GROUPS.items():
 
         def compute(cell=cell, sizes=sizes):
             population = CELLS[cell][0]
@@ -356,6 +360,36 @@ def gaps(n_samples: int) -> None:
                 )
             shares = np.mean(beyond, axis=0)
             return [[f"{sizes!s:24}", *(f"{before:12.3f} ->{now:6.3f}  " for before, now in shares)]]
+
+        table.lines(cell, compute)
+
+
+def shares(n_samples: int) -> None:
+    names = ("achieved_coverage", "selective_accuracy", "positive_rate", "positives_for_review")
+    print(
+        f"\nshares: {n_samples} samples a line; share in which five equal groups are further apart than gap_by_chance"
+    )
+    print(f"(aim: at most .05)\n{'':27} sizes                    " + " ".join(f"{name:>22}" for name in names))
+    table = Table("shares", n_samples)
+    for cell, sizes in GROUPS.items():
+
+        def compute(cell=cell, sizes=sizes):
+            population = CELLS[cell][0]
+            (band,), rng, beyond = placed_bands(population, [0.8]).values(), np.random.default_rng(6), []
+            for seed in range(n_samples):
+                rows = population.draw(rng, sum(sizes))
+                report = evaluate_group_selections(
+                    rows.positive,
+                    rows.score,
+                    rows.score > threshold_of(population),
+                    {0.8: band.selects(rows.score)},
+                    np.repeat(np.arange(len(sizes)), sizes),
+                    n_bootstrap=2,
+                    random_state=seed,
+                )
+                found = {row["metric"]: row["gap"] > row["gap_by_chance"] for row in report.gaps().rows()}
+                beyond.append([found[name] for name in names])
+            return [[f"{sizes!s:24}", *(f"{share:22.3f}" for share in np.mean(beyond, axis=0))]]
 
         table.lines(cell, compute)
 
@@ -457,6 +491,7 @@ PARTS = {
     "compare": compare,
     "customers": customers,
     "gaps": gaps,
+    "shares": shares,
     "folds": folds,
     "speed": speed,
 }

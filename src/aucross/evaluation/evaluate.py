@@ -242,8 +242,9 @@ def with_intervals(
             np.where(is_everything, 0.0, np.abs(of_selected - of_all)),
             np.where(is_everything, 0.0, of_all * lost / EXTRA_LOSS),
         )
+        # Rejected rows make the replicates of a gain skewed too: the larger of the two stands for them.
         ends["auc_gain"] = difference_ends(
-            estimates["auc_gain"], replicates["auc_gain"], steps, evaluation.confidence_level
+            estimates["auc_gain"], replicates["auc_gain"], steps, evaluation.confidence_level, combine=np.maximum
         )
     return replace(evaluation, intervals={name: ends[name] for name in estimates if name in ends})
 

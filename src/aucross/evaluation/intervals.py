@@ -83,19 +83,24 @@ def _ends(losses: Losses, failure: float, extra_loss: float | None) -> _Ends:
 
 
 def difference_ends(
-    difference: FloatArray, replicates: FloatArray, steps: tuple[FloatArray, FloatArray], confidence_level: float
+    difference: FloatArray,
+    replicates: FloatArray,
+    steps: tuple[FloatArray, FloatArray],
+    confidence_level: float,
+    *,
+    combine: np.ufunc = np.add,
 ) -> Ends:
     """Interval of a paired difference, from its replicates and one more row that counts against each end.
 
-    The added row moves the difference down, or up, by one of the `steps`, or by what the rows do that make the
-    replicates skewed towards that end, if that is more. It shifts the end and adds to the variance, as for a single
-    number.
+    The added row moves the difference down, or up, by one of the `steps`, and by what the rows do that make the
+    replicates skewed towards that end: by both together, or with ``combine=np.maximum`` by the larger of the two, where
+    both come from rows of one kind. It shifts the end and adds to the variance, as for a single number.
     """
     spread, skewness = _spread_and_skewness(replicates)
     quantile = ndtri((1.0 + confidence_level) / 2.0)
     ends = []
     for side, step in zip((-1.0, 1.0), steps, strict=True):
-        added = np.maximum(step, side * skewness * spread)
+        added = combine(step, np.maximum(side * skewness, 0.0) * spread)
         ends.append(difference + side * (added + quantile * np.sqrt(spread**2 + added**2)))
     low, high = ends
     return Ends(low, high, np.maximum(*steps))
