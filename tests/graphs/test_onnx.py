@@ -82,6 +82,7 @@ IN_DOUBLES = {
 @pytest.mark.few_scores
 @pytest.mark.parametrize("name", IN_DOUBLES)
 @pytest.mark.parametrize("method", [PlugInAUC, PlugIn])
+@pytest.mark.few_scores
 def test_graph_decides_as_the_classifier_on_rows_that_placed_its_band_and_on_others(name, method):
     # With a hold-out the ends of the band are scores of rows that the same model scores again.
     model, X = IN_DOUBLES[name]
@@ -93,6 +94,7 @@ def test_graph_decides_as_the_classifier_on_rows_that_placed_its_band_and_on_oth
 
 @pytest.mark.few_scores
 @pytest.mark.parametrize("method", [AUCross, SCross])
+@pytest.mark.few_scores
 def test_cross_fitted_methods_are_converted_with_the_model_that_answers(method):
     clf = fitted(method, LGBMClassifier(n_estimators=8, n_jobs=1, verbose=-1), WITH_GAPS, cv=2)
     assert_decides_as(clf, to_onnx(clf, WITH_GAPS, coverages=COVERAGES), WITH_GAPS)
