@@ -69,6 +69,7 @@ def named(clf, **params):
 
 @pytest.mark.few_scores
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.few_scores
 def test_the_positive_class_that_is_sorted_first_is_decided_on_as_if_it_were_second(case, tmp_path):
     second = clone(CASES[case]).fit(rows(X), SORTED)
     first = named(CASES[case]).fit(rows(X), REVERSED)
