@@ -373,6 +373,7 @@ def images():
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
+@pytest.mark.few_scores
 def test_images(estimator, images):
     X, y = images
     clf = clone(estimator).fit(X, y)
