@@ -1,18 +1,19 @@
 """Rows on which an ONNX graph decides otherwise than the classifier, for every data set of a folder.
 
-    python -m benchmarks.onnx_suite FOLDER            # Parquet files with the class in the column target
-    python -m benchmarks.onnx_suite FOLDER magic      # some of them
-    python -m benchmarks.onnx_suite --table           # what was found so far
+    python -m benchmarks.onnx_suite FOLDER              # Parquet files with the class in the column target
+    python -m benchmarks.onnx_suite FOLDER magic heloc  # some of them
+    python -m benchmarks.onnx_suite                     # what was found so far
 
-For each set AUCross and PlugInAUC are fitted on at most 5,000 rows, with the models and encodings of `aucross fit`, and
-all rows of the set are decided at two coverages, by Python and by the graph of `aucross.onnx.to_onnx`. Beside it stands
-the usual way: the model alone as skl2onnx and onnxmltools convert it, in single precision, and the band applied to its
-score. Results are added to benchmarks/results/onnx_suite.csv, and sets that are in it are not computed again.
+For each set AUCross and PlugInAUC are fitted, with the models and encodings of `aucross fit`. The rows of the set,
+those of the training among them, are decided at two coverages, by Python and by the graph of `aucross.onnx.to_onnx`.
+Beside it stands the usual way: the model alone as skl2onnx and onnxmltools convert it, in single precision, and the
+band applied to its score. Results are added to benchmarks/results/onnx_suite.csv, and sets that are in it are not
+computed again.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,13 +37,12 @@ from aucross.onnx import onnx_inputs, to_onnx
 RESULTS = Path(__file__).parent / "results" / "onnx_suite.csv"
 COVERAGES = [0.9, 0.7]
 BASES = (Base.LOGISTIC, Base.FOREST, Base.HGB, Base.LIGHTGBM)
-TRAINING_ROWS = 5_000
 ROWS_AT_A_TIME = 20_000
 
 
-def table_of(path: Path) -> tuple[pd.DataFrame, np.ndarray]:
+def table_of(path: Path, most_rows: int) -> tuple[pd.DataFrame, np.ndarray]:
     """Numbers as floats, text as text, missing as NaN."""
-    rows = pd.read_parquet(path).sample(frac=1, random_state=0).reset_index(drop=True)
+    rows = pd.read_parquet(path).sample(frac=1, random_state=0).reset_index(drop=True)[:most_rows]
     y = rows.pop("target").to_numpy().astype(int)
     columns = {}
     for name, column in rows.items():
@@ -72,10 +72,10 @@ def single_precision(clf: Any, X: pd.DataFrame) -> Any:
     return skl2onnx.to_onnx(last, initial_types=types, options={"zipmap": False}, target_opset=opset)
 
 
-def flips(clf: Any, X: pd.DataFrame) -> dict[str, Any]:
+def flips(clf: Any, X: pd.DataFrame, training: slice) -> dict[str, Any]:
     """Rows decided otherwise by the graph, and by the model converted by others."""
     start = perf_counter()
-    graph = to_onnx(clf, X[:TRAINING_ROWS], coverages=COVERAGES)
+    graph = to_onnx(clf, X[training], coverages=COVERAGES)
     seconds = perf_counter() - start
     ours = onnxruntime.InferenceSession(graph.SerializeToString())
     others = onnxruntime.InferenceSession(single_precision(clf, X).SerializeToString())
@@ -95,17 +95,24 @@ def flips(clf: Any, X: pd.DataFrame) -> dict[str, Any]:
     return {"flips": n_ours, "flips_single": n_others, "difference": f"{largest:.1e}", "seconds": round(seconds, 1)}
 
 
-def results_of(path: Path) -> Iterator[dict[str, Any]]:
-    X, y = table_of(path)
-    training = slice(0, TRAINING_ROWS)
+def results_of(path: Path, training_rows: int, most_rows: int) -> Iterator[dict[str, Any]]:
+    X, y = table_of(path, most_rows)
+    training = slice(0, training_rows)
     features = features_of(X[training])
     X = X[[*features.categories, *features.numbers]]
     for base in BASES:
         for method in (AUCross, PlugInAUC):
             clf = method(make_model(base, features, seed=0), coverage=0.9, random_state=0)
             clf.fit(X[training], y[training])
-            facts = {"set": path.stem, "rows": len(X), "method": method.__name__, "base": str(base)}
-            yield {**facts, **flips(clf, X)}
+            n_training = min(training_rows, len(X))
+            facts = {
+                "set": path.stem,
+                "training_rows": n_training,
+                "rows": len(X),
+                "method": method.__name__,
+                "base": str(base),
+            }
+            yield {**facts, **flips(clf, X, training)}
 
 
 def print_table() -> None:
@@ -124,14 +131,19 @@ def print_table() -> None:
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    asked = [each for each in sys.argv[1:] if each != "--table"]
-    if asked:
-        folder, names = Path(asked[0]), asked[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--training-rows", type=int, default=2_000)
+    parser.add_argument("--most-rows", type=int, default=20_000)
+    asked = parser.parse_args()
+    if asked.folder is not None:
+        folder, names = asked.folder, asked.names
         done = set(pd.read_csv(RESULTS)["set"]) if RESULTS.exists() else set()
         for path in sorted(folder.glob("*.parquet"), key=lambda each: each.stat().st_size):
             if path.stem in done or (names and path.stem not in names):
                 continue
-            results = pd.DataFrame(results_of(path))
+            results = pd.DataFrame(results_of(path, asked.training_rows, asked.most_rows))
             print(results.to_string(index=False), flush=True)
             results.to_csv(RESULTS, mode="a", header=not RESULTS.exists(), index=False)
     print_table()

@@ -17,6 +17,7 @@ PLACES = {
     "cli": (1.5, 0, "options in, output out"),
     "mlflow": (0, 1, "models of MLflow"),
     "onnx": (1, 1, "the graph of a classifier"),
+    "serve": (2, 1, "decisions over HTTP"),
     "spark": (3, 1, "the same on Spark"),
     "report": (0, 2, "numbers as a page"),
     "deploy": (1.5, 2, "files, log, monitor, SQL"),

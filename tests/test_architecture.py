@@ -32,6 +32,7 @@ ALLOWED = {
     "report": {"evaluation", "system"},
     "mlflow": {"deploy", "estimators", "core", "system"},
     "onnx": {"deploy", "estimators", "core", "system"},
+    "serve": {"deploy", "estimators", "core", "system"},
 }
 # The public names and the command line stand above all parts.
 ABOVE = {"__init__", "__main__", "cli"}

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from aucross.cli.app import app
 from cli.commands import N_ROWS
 
-COMMANDS = ("fit", "evaluate", "predict", "compare", "report", "demo")
+COMMANDS = ("fit", "evaluate", "predict", "compare", "report", "serve", "demo")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
 
 

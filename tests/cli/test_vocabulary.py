@@ -24,7 +24,7 @@ def test_other_words_are_found_wherever_they_stand():
     ]
 
 
-@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
+@pytest.mark.parametrize("command", [(), ("serve",), *((name,) for name in COMMANDS)])
 def test_help_says_automatic_and_review(command):
     assert other_words(aucross(*command, "--help").stdout) == []
 

@@ -457,6 +457,40 @@ def report(
     _execute(command, as_json=as_json, quiet=quiet, debug=debug)
 
 
+@_command("aucross serve model.aucross --log decisions.csv")
+def serve(
+    *,
+    model: Model,
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen at; others than this machine need a token.")
+    ] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option("--port", help="Port to listen at; 0 takes a free one.")] = 8000,
+    log: Annotated[
+        Path | None,
+        typer.Option("--log", metavar="FILE", help="Log of decisions: a .csv file, or a folder for Parquet."),
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", metavar="FILE", help="Holds the token that callers must send.")
+    ] = None,
+    most_bytes: Annotated[int, typer.Option("--most-bytes", min=1, help="Size of the largest request.")] = 1_000_000,
+    most_rows: Annotated[int, typer.Option("--most-rows", min=1, help="Rows of the largest request.")] = 1_000,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Decide on rows over HTTP: one or many at a time, typed as in the training table, until told to end.
+
+    A decision is handed out when it is in the log. /docs describes the requests, /metrics counts for Prometheus.
+    """
+
+    def command(screen: Screen) -> dict[str, Any]:
+        from aucross.cli.serve import ServeCommand, run_serve  # noqa: PLC0415
+
+        return run_serve(ServeCommand(model, host, port, log, token_file, most_bytes, most_rows), screen)
+
+    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+
+
 @_command("aucross demo --folder aucross-demo")
 def demo(
     *,

@@ -1,0 +1,110 @@
+"""aucross serve: a model file in, decisions over HTTP out."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import socket
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aucross.cli.errors import CommandError, UsageError, one_line
+from aucross.cli.screen import Screen
+from aucross.cli.storage import load_model
+from aucross.cli.tables import check_readable
+from aucross.system.libraries import import_library
+
+_SHORTEST_TOKEN = 16
+_WAITING_CONNECTIONS = 2048
+
+
+@dataclass(frozen=True)
+class ServeCommand:
+    """What `aucross serve` was asked for."""
+
+    model: Path
+    host: str = "127.0.0.1"
+    port: int = 8000
+    log: Path | None = None
+    token_file: Path | None = None
+    most_bytes: int = 1_000_000
+    most_rows: int = 1_000
+
+
+def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
+    """Serve a model until the process is told to end; return what the JSON document says."""
+    token = _token(options.token_file)
+    _check_host(options.host, token)
+    uvicorn = import_library("uvicorn", purpose="aucross serve", extra="serve")
+    serve: Any = import_library("aucross.serve", purpose="aucross serve", extra="serve")
+    clf, schema = load_model(options.model)
+    model = serve.ServedModel(clf, schema.columns, schema.labels, schema.score)
+    limits = serve.ServeOptions(options.log, token, options.most_bytes, options.most_rows)
+    app = serve.make_app(model, limits)
+    if options.log is None:
+        screen.note("decisions are not logged; --log names a file that keeps them")
+    if token is None:
+        screen.note("every program on this machine may ask; with --token-file FILE callers must send the token in it")
+    # What goes wrong is told here and not to callers.
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
+    with _listening(options.host, options.port) as listener:
+        host, port = listener.getsockname()[:2]
+        address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        screen.say(f"Deciding at {address}, described at {address}/docs; Ctrl-C ends it.")
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10
+        )
+        uvicorn.Server(config).run(sockets=[listener])
+    return {"command": "serve", "model": str(options.model), "log": None if options.log is None else str(options.log)}
+
+
+def _token(path: Path | None) -> bytes | None:
+    """What callers must send, if a file names it."""
+    if path is None:
+        return None
+    check_readable(path)
+    # A line end at the end of the file is not part of the token: editors add it.
+    token = path.read_bytes().rstrip(b"\r\n")
+    if len(token) < _SHORTEST_TOKEN or not token.isascii() or b" " in token:
+        raise CommandError(
+            f"--token-file: {path} must hold a token of at least {_SHORTEST_TOKEN} letters and digits without spaces, "
+            f"got {len(token)} bytes; make one with: python -c 'import secrets; print(secrets.token_urlsafe())'"
+        )
+    return token
+
+
+def _check_host(host: str, token: bytes | None) -> None:
+    """Other machines may ask only with a token."""
+    if token is None and not _is_loopback(host):
+        raise UsageError(
+            f"--host: {host} lets other machines ask, and without a token any of them could; name a file that holds "
+            "one with --token-file, or stay at 127.0.0.1"
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket that takes connections; with port 0 the system chooses a free one."""
+    if not 0 <= port <= 65_535:
+        raise UsageError(f"--port must be in 0 to 65535, got {port}; 0 takes a free one")
+    with ExitStack() as undo:
+        try:
+            family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            listener = undo.enter_context(socket.socket(family, kind, protocol))
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(_WAITING_CONNECTIONS)
+        except OSError as error:
+            raise CommandError(
+                f"--host, --port: cannot listen at {host}:{port} ({one_line(error)}); name others"
+            ) from None
+        undo.pop_all()
+        return listener

@@ -1,0 +1,264 @@
+"""The application: paths, answers and refusals."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from math import isinf
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import HTMLResponse, JSONResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.exceptions import HTTPException as PathError
+
+import aucross
+from aucross.core.bands import check_coverage
+from aucross.core.decisions import AUTOMATIC, REVIEW
+from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.deploy.log import DecisionLog
+from aucross.deploy.monitor import CoverageMonitor
+from aucross.serve.deciding import Decided, Decider, NotLoggedError
+from aucross.serve.guard import Guard
+from aucross.serve.metrics import ServerMetrics
+from aucross.serve.page import page
+from aucross.serve.rows import BandInForce, ManyAnswers, OneAnswer, Refusal, RowDecision, ServedModel, request_types
+
+logger = logging.getLogger(__name__)
+
+_MOST_DETAILS = 20
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    401: {"model": Refusal, "description": "The token is missing or wrong."},
+    413: {"model": Refusal, "description": "The request is too large."},
+    422: {"model": Refusal, "description": "A value is not what its column takes, or the ids are not one a row."},
+    503: {"model": Refusal, "description": "The decision could not be logged, so that none is given."},
+}
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """How a model is served.
+
+    Parameters
+    ----------
+    log : path-like, optional
+        Where decisions are logged: a file that ends in ``.csv``, or a folder for Parquet.
+    token : bytes, optional
+        What callers must send as ``Authorization: Bearer``.
+    most_bytes : int, default=1_000_000
+        Size of the largest request.
+    most_rows : int, default=1_000
+        Rows of the largest request.
+    """
+
+    log: Path | None = None
+    token: bytes | None = None
+    most_bytes: int = 1_000_000
+    most_rows: int = 1_000
+
+
+def make_app(model: ServedModel, options: ServeOptions | None = None) -> Guard:
+    """Make an ASGI application that decides on rows.
+
+    Parameters
+    ----------
+    model : ServedModel
+        What decides, and which columns it reads.
+    options : ServeOptions, optional
+        Log, token and limits.
+
+    Returns
+    -------
+    ASGI application
+        ``POST /decision`` for one row, ``POST /decisions`` for many, ``GET /health``, ``/metrics``, ``/docs`` and
+        ``/openapi.json``. The log is open from its start to its end.
+    """
+    return _Service(model, options or ServeOptions()).guarded()
+
+
+class _Service:
+    """A model, its log, its metrics, and the paths by which they are reached."""
+
+    def __init__(self, model: ServedModel, options: ServeOptions) -> None:
+        self._model = model
+        self._options = options
+        self._fingerprints = {
+            "rule_fingerprint": rule_fingerprint(model.clf),
+            "model_fingerprint": model_fingerprint(model.clf),
+        }
+        self._metrics = ServerMetrics(CoverageMonitor(model.clf), self._fingerprints)
+        self._decider: Decider | None = None
+        self._log_error: str | None = None
+
+    def guarded(self) -> Guard:
+        """The application behind its guard."""
+        app = FastAPI(
+            title="aucross",
+            version=aucross.__version__,
+            description="Decides on rows: automatic, or for review by a person.",
+            docs_url=None,
+            redoc_url=None,
+            lifespan=self._running,
+        )
+        self._add_paths(app)
+        app.add_exception_handler(RequestValidationError, self._invalid)
+        app.add_exception_handler(Exception, self._failed)
+        app.add_exception_handler(PathError, self._refused)  # paths that do not exist, too
+        return Guard(
+            app,
+            most_bytes=self._options.most_bytes,
+            token=self._options.token,
+            answered=self._metrics.answered,
+            refused=self._metrics.refused,
+        )
+
+    @asynccontextmanager
+    async def _running(self, _app: FastAPI) -> AsyncIterator[None]:
+        log = None if self._options.log is None else DecisionLog(self._options.log, self._model.clf)
+        self._decider = Decider(self._model, log)
+        self._decider.start()
+        try:
+            yield
+        finally:
+            await self._decider.stop()
+            if log is not None:
+                log.close()
+
+    def _add_paths(self, app: FastAPI) -> None:
+        one_row, many_rows = request_types(self._model, self._options.most_rows)
+
+        async def decide_one(request: one_row) -> OneAnswer:  # type: ignore[valid-type]
+            """Decide on one row."""
+            asked: Any = request
+            ids = [uuid4().hex if asked.id is None else asked.id]
+            decided = await self._decide(ids, [asked.row], asked.coverage)
+            return OneAnswer(**self._answers(ids, decided)[0], band=self._band(decided))
+
+        async def decide_many(request: many_rows) -> ManyAnswers:  # type: ignore[valid-type]
+            """Decide on many rows; the answers have their order."""
+            asked: Any = request
+            ids = [uuid4().hex for _ in asked.rows] if asked.ids is None else asked.ids
+            if len(ids) != len(asked.rows):
+                raise HTTPException(422, f"ids must name each row, got {len(ids)} for {len(asked.rows)} rows")
+            decided = await self._decide(ids, asked.rows, asked.coverage)
+            return ManyAnswers(
+                decisions=[RowDecision(**answer) for answer in self._answers(ids, decided)], band=self._band(decided)
+            )
+
+        # Annotations are text in this file, and these types exist only here.
+        decide_one.__annotations__["request"], decide_many.__annotations__["request"] = one_row, many_rows
+        app.post("/decision", responses=_REFUSALS, response_model=OneAnswer)(decide_one)
+        app.post("/decisions", responses=_REFUSALS, response_model=ManyAnswers)(decide_many)
+        app.get("/health")(self._health)
+        app.get("/metrics", include_in_schema=False)(self._metrics_text)
+        app.get("/docs", include_in_schema=False)(self._docs)
+
+    async def _decide(self, ids: list[str], rows: list[Any], coverage: float | None) -> Decided:
+        assert self._decider is not None
+        coverage = check_coverage(self._model.clf.coverage if coverage is None else coverage)
+        try:
+            decided = await self._decider.decide(ids, rows, coverage)
+        except NotLoggedError as error:
+            self._log_error = str(error)
+            logger.error("the log takes no decisions: %s", error)
+            raise HTTPException(
+                503, "the decision could not be logged, so that none is given; ask again later"
+            ) from None
+        self._log_error = None
+        self._metrics.decided(decided)
+        return decided
+
+    def _band(self, decided: Decided) -> BandInForce:
+        decisions = decided.decisions
+        assert decisions.lower is not None
+        assert decisions.upper is not None
+        assert decisions.coverage is not None
+        lower, upper = float(decisions.lower[0]), float(decisions.upper[0])
+        return BandInForce(
+            coverage=decisions.coverage,
+            lower=None if isinf(lower) else lower,
+            upper=None if isinf(upper) else upper,
+            **self._fingerprints,
+        )
+
+    def _answers(self, ids: list[str], decided: Decided) -> list[dict[str, Any]]:
+        rows, decisions = decided.scored, decided.decisions
+        assert decisions.lower is not None
+        assert decisions.upper is not None
+        lower, upper = float(decisions.lower[0]), float(decisions.upper[0])
+        positive = (rows.predicted == rows.classes[1]).tolist()
+        probability = rows.score.tolist() if rows.is_probability else [None] * len(rows)
+        what = "confidence" if self._model.clf.band_rule_.axis == "confidence" else "score"
+        return [
+            {
+                "id": name,
+                "decision": AUTOMATIC if selected else REVIEW,
+                "prediction": self._model.labels[is_positive],
+                "score": score,
+                "probability": share,
+                "reason": reason_of(what, score, lower, upper),
+            }
+            for name, selected, is_positive, score, share in zip(
+                ids, decisions.selected.tolist(), positive, decisions.selection_score.tolist(), probability, strict=True
+            )
+        ]
+
+    # ---- other paths ----
+
+    async def _health(self) -> JSONResponse:
+        """Whether decisions can be given."""
+        if self._log_error is not None:
+            return JSONResponse({"status": "the log takes no decisions"}, 503)
+        return JSONResponse({"status": "ok"})
+
+    async def _metrics_text(self) -> Response:
+        return Response(self._metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+    async def _docs(self) -> HTMLResponse:
+        return HTMLResponse(page(self._model, self._options.token is not None))
+
+    # ---- refusals ----
+
+    async def _invalid(self, _request: Request, error: Any) -> JSONResponse:
+        """Name the fields that are wrong, and what they take; never the values, which may be those of a person."""
+        self._metrics.refused("values")
+        details = [f"{_place(each['loc'])}: {each['msg']}" for each in error.errors()[:_MOST_DETAILS]]
+        return JSONResponse({"error": "the request is not as described in /openapi.json", "details": details}, 422)
+
+    async def _failed(self, _request: Request, error: Exception) -> JSONResponse:
+        """Tell the log of the server what went wrong, and the caller where to find it there."""
+        self._metrics.refused("error")
+        number = uuid4().hex
+        logger.error("request %s failed", number, exc_info=error)
+        text = f"the request failed; its number in the server's log is {number}"
+        return JSONResponse({"error": text, "details": []}, 500)
+
+    async def _refused(self, _request: Request, error: Any) -> JSONResponse:
+        self._metrics.refused("log" if error.status_code == 503 else "other")
+        return JSONResponse({"error": str(error.detail), "details": []}, error.status_code)
+
+
+def reason_of(what: str, score: float, lower: float, upper: float) -> str:
+    """Why a row is automatic or for review, in a sentence."""
+    if lower > upper:
+        return "no score goes to review at this coverage"
+    if score < lower:
+        return f"the {what} {score:.6g} lies below those that go to review, {_range(lower, upper)}"
+    if score > upper:
+        return f"the {what} {score:.6g} lies above those that go to review, {_range(lower, upper)}"
+    return f"the {what} {score:.6g} lies among those that go to review, {_range(lower, upper)}"
+
+
+def _range(lower: float, upper: float) -> str:
+    if isinf(lower):
+        return f"up to {upper:.6g}"
+    return f"from {lower:.6g} on" if isinf(upper) else f"from {lower:.6g} to {upper:.6g}"
+
+
+def _place(location: Any) -> str:
+    return ".".join(str(part) for part in location if part != "body") or "body"

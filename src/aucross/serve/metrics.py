@@ -1,0 +1,99 @@
+"""What a server has done, for Prometheus: requests, refusals, decisions, the coverage so far and its alarm."""
+
+from __future__ import annotations
+
+import warnings
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
+
+from aucross.core.decisions import AUTOMATIC, REVIEW
+from aucross.deploy.monitor import CoverageMonitor
+from aucross.serve.deciding import Decided
+
+# Rows that are given to the monitor at a time; a look at the metrics gives it all.
+_ROWS_A_BATCH = 200
+
+
+class ServerMetrics:
+    """Counts what a server does, and watches the share that is decided automatically.
+
+    Parameters
+    ----------
+    monitor : CoverageMonitor
+        Hears of all rows that are decided at the coverage that it watches.
+    fingerprints : dict of str to str
+        Names of rule and model.
+    """
+
+    def __init__(self, monitor: CoverageMonitor, fingerprints: dict[str, str]) -> None:
+        self._monitor = monitor
+        self._lock = Lock()
+        self._new: list[NDArray[np.bool_]] = []
+        self._n_new = 0
+        self._n_rows = self._n_automatic = 0
+        self.registry = CollectorRegistry()
+        registry = self.registry
+        Info("aucross_model", "Names of rule and model.", registry=registry).info(fingerprints)
+        self._requests = Counter(
+            "aucross_requests", "Requests by path and status.", ["path", "status"], registry=registry
+        )
+        self._refusals = Counter("aucross_refusals", "Refused requests by reason.", ["reason"], registry=registry)
+        self._decisions = Counter("aucross_decisions", "Decided rows by decision.", ["decision"], registry=registry)
+        self._seconds = Histogram(
+            "aucross_request_seconds",
+            "Seconds from a request to its answer.",
+            registry=registry,
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
+        )
+        Gauge("aucross_target_coverage", "Share that should be decided automatically.", registry=registry).set(
+            monitor.reference.coverage
+        )
+        self._coverage = Gauge(
+            "aucross_coverage", "Share decided automatically so far, at the target coverage.", registry=registry
+        )
+        self._alarm = Gauge("aucross_coverage_alarm", "1 if the coverage has given an alarm.", registry=registry)
+        self._evidence = Gauge("aucross_coverage_evidence", "Evidence against the target coverage.", registry=registry)
+        self._coverage.set_function(lambda: self._n_automatic / self._n_rows if self._n_rows else float("nan"))
+
+    def answered(self, path: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self._requests.labels(path, str(status)).inc()
+        self._seconds.observe(seconds)
+
+    def refused(self, reason: str) -> None:
+        """Count a refused request."""
+        self._refusals.labels(reason).inc()
+
+    def decided(self, decided: Decided) -> None:
+        """Count decisions, and let the monitor hear of those at its coverage."""
+        selected = decided.decisions.selected
+        n_automatic = int(selected.sum())
+        self._decisions.labels(AUTOMATIC).inc(n_automatic)
+        self._decisions.labels(REVIEW).inc(len(selected) - n_automatic)
+        if decided.decisions.coverage != self._monitor.reference.coverage:
+            return
+        with self._lock:
+            self._n_rows, self._n_automatic = self._n_rows + len(selected), self._n_automatic + n_automatic
+            self._new.append(selected)
+            self._n_new += len(selected)
+            if self._n_new >= _ROWS_A_BATCH:
+                self._tell_monitor()
+
+    def text(self) -> bytes:
+        """All numbers, in the format of Prometheus."""
+        with self._lock:
+            self._tell_monitor()
+            self._alarm.set(float(self._monitor.coverage_alarm))
+            self._evidence.set(float(self._monitor.to_dict()["tests"]["coverage"]["evidence"] or 0.0))
+        return generate_latest(self.registry)
+
+    def _tell_monitor(self) -> None:
+        if self._new:
+            with warnings.catch_warnings():
+                # That a capacity decides: batches of one size are all that a server has.
+                warnings.simplefilter("ignore")
+                self._monitor.update_selected(np.concatenate(self._new))
+        self._new, self._n_new = [], 0

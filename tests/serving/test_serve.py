@@ -1,0 +1,472 @@
+from __future__ import annotations
+
+import asyncio
+import hmac
+import html
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from aucross import AUCross, PlugIn, PlugInAUC
+from aucross.cli.schema import Roles, Schema
+from aucross.cli.storage import save_model
+from aucross.deploy import DecisionLog, model_fingerprint, read_decisions, rule_fingerprint
+from aucross.serve import ServedModel, ServeOptions, make_app
+from aucross.serve.app import reason_of
+from aucross.serve.deciding import Decider
+from cli.commands import aucross
+from serving.client import Client
+
+COLUMNS = {"income": "number", "owner": "boolean", "since": "date", "branch <b>": "category"}
+TOKEN = b"a token of sixteen bytes and more".replace(b" ", b"-")
+
+
+def draw(n_rows=600, seed=0, shift=0.0):
+    rng = np.random.default_rng(seed)
+    branch = rng.choice(["north", "south", "west"], n_rows).astype(object)
+    X = pd.DataFrame(
+        {
+            "income": rng.normal(size=n_rows) + shift,
+            "owner": rng.integers(0, 2, n_rows).astype(float),
+            "since": rng.integers(10_000, 20_000, n_rows).astype(float),
+            "branch <b>": pd.Series(branch, dtype=object),
+        }
+    )
+    y = (X["income"] + X["owner"] + (branch == "north") + rng.normal(size=n_rows) > 1).astype(int)
+    return X, y.to_numpy()
+
+
+X, y = draw()
+
+
+def base():
+    encode = ColumnTransformer(
+        [("branch", OneHotEncoder(handle_unknown="ignore"), ["branch <b>"]), ("numbers", "passthrough", list(X)[:2])]
+    )
+    return make_pipeline(encode, LogisticRegression())
+
+
+clf = PlugInAUC(base(), coverage=0.8, random_state=0).fit(X, y)
+MODEL = ServedModel(clf, COLUMNS, ("paid", "unpaid"))
+
+
+def as_json(X):
+    """Rows as a caller writes them."""
+    days = pd.Timestamp("1970-01-01") + pd.to_timedelta(X["since"], unit="D")
+    return [
+        {"income": income, "owner": bool(owner), "since": str(day.date()), "branch <b>": branch}
+        for income, owner, day, branch in zip(X["income"], X["owner"], days, X["branch <b>"], strict=True)
+    ]
+
+
+ROWS = as_json(X)
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def client(tmp_path):
+    with Client(make_app(MODEL, ServeOptions(log=tmp_path / "log.csv"))) as client:
+        yield client
+
+
+# ---- decisions ----
+
+
+def test_many_rows_are_decided_as_the_classifier_does_and_logged(client, tmp_path):
+    names = [f"case {row}" for row in range(600)]
+    answer = client.post("/decisions", json={"rows": ROWS, "ids": names}).json()
+    decisions = clf.decide(X)
+    assert [each["decision"] == "automatic" for each in answer["decisions"]] == decisions.selected.tolist()
+    np.testing.assert_allclose([each["score"] for each in answer["decisions"]], decisions.selection_score, rtol=1e-12)
+    np.testing.assert_allclose([each["probability"] for each in answer["decisions"]], clf.predict_proba(X)[:, 1])
+    expected = np.where(clf.predict(X) == 1, "unpaid", "paid").tolist()
+    assert [each["prediction"] for each in answer["decisions"]] == expected
+    log = read_decisions(tmp_path / "log.csv")
+    assert log["id"].tolist() == names == [each["id"] for each in answer["decisions"]]
+    assert log["decision"].tolist() == [each["decision"] for each in answer["decisions"]]
+    assert answer["band"] == {
+        "coverage": 0.8,
+        "lower": clf.band().lower,
+        "upper": clf.band().upper,
+        "rule_fingerprint": rule_fingerprint(clf),
+        "model_fingerprint": model_fingerprint(clf),
+    }
+    assert set(log["rule_fingerprint"]) == {answer["band"]["rule_fingerprint"]}
+
+
+def test_one_row_gets_the_same_answer_with_a_reason(client):
+    for row, selected in zip(ROWS[:30], clf.select(X[:30]), strict=True):
+        answer = client.post("/decision", json={"row": row, "id": "A"}).json()
+        assert (answer["decision"], answer["id"]) == ("automatic" if selected else "review", "A")
+        place = "among" if not selected else "below" if answer["score"] < answer["band"]["lower"] else "above"
+        assert f" lies {place} those that go to review, from " in answer["reason"]
+
+
+def test_another_coverage_can_be_asked_for_and_ids_are_made_where_none_are_given(client, tmp_path):
+    answer = client.post("/decisions", json={"rows": ROWS[:50], "coverage": 0.5}).json()
+    assert [each["decision"] == "automatic" for each in answer["decisions"]] == clf.select(X[:50], 0.5).tolist()
+    assert len({each["id"] for each in answer["decisions"]}) == 50
+    assert set(read_decisions(tmp_path / "log.csv")["target_coverage"]) == {0.5}
+    full = client.post("/decision", json={"row": ROWS[0], "coverage": 1}).json()
+    assert (full["decision"], full["band"]["lower"], full["band"]["upper"]) == ("automatic", None, None)
+    assert full["reason"] == "no score goes to review at this coverage"
+
+
+def test_confidence_is_called_so():
+    model = ServedModel(PlugIn(base(), coverage=0.8, random_state=0).fit(X, y), COLUMNS, ("0", "1"))
+    with Client(make_app(model)) as client:
+        answer = client.post("/decision", json={"row": ROWS[0]}).json()
+    assert answer["reason"].startswith("the confidence 0.")
+    assert answer["band"]["lower"] is None
+
+
+@pytest.mark.parametrize(
+    ("band", "text"),
+    [((-np.inf, 0.4), "lies among those that go to review, up to 0.4"), ((0.2, np.inf), "from 0.2 on")],
+)
+def test_reason_names_bands_with_one_end(band, text):
+    assert reason_of("score", 0.3, *band).endswith(text)
+
+
+def test_missing_values_blanks_and_times_of_day_are_read_as_in_tables():
+    row = {"income": None, "owner": None, "since": "2024-03-31T12:00:00", "branch <b>": " north "}
+    blank = {**row, "since": "2024-03-31T12:00:00+02:00", "branch <b>": "  "}
+    table = MODEL.table([MODEL.row_type(**each) for each in (row, blank, {**row, "since": "2024-03-31"})])
+    assert table["branch <b>"].tolist()[0] == "north"
+    assert table.isna().to_numpy().tolist() == [
+        [True, True, False, False],
+        [True, True, False, True],
+        [True, True, False, False],
+    ]
+    assert table["since"].tolist() == [19813.5, 19813 + 10 / 24, 19813.0]
+
+
+# ---- what is refused ----
+
+
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        ({"income": "12 secret"}, "row.income"),
+        ({"income": True}, "row.income"),
+        ({"owner": 1}, "row.owner"),
+        ({"since": 17}, "a date must be text such as 2024-03-31"),
+        ({"since": "31.3.2024"}, "row.since"),
+        ({"branch <b>": 4}, "row.branch <b>"),
+        ({"other": 1}, "row.other: Extra inputs are not permitted"),
+    ],
+)
+def test_values_of_the_wrong_type_are_refused_by_name_and_not_repeated(client, change, detail):
+    response = client.post("/decision", json={"row": {**ROWS[0], **change}})
+    assert response.status_code == 422
+    assert any(detail in each for each in response.json()["details"])
+    assert "secret" not in response.text
+
+
+def test_missing_columns_wrong_ids_coverages_and_numbers_of_rows_are_refused(tmp_path):
+    with Client(make_app(MODEL, ServeOptions(log=tmp_path / "log.csv", most_rows=3))) as client:
+
+        def status(path, **body):
+            return client.post(path, json=body).status_code
+
+        assert status("/decision", row={"income": 1.0}) == 422
+        assert status("/decision", row=ROWS[0], id="two\nlines") == 422
+        assert status("/decision", row=ROWS[0], id="") == 422
+        assert status("/decision", row=ROWS[0], coverage=90) == 422
+        assert status("/decisions", rows=[]) == 422
+        assert status("/decisions", rows=ROWS[:4]) == 422
+        assert client.post("/decisions", json={"rows": ROWS[:2], "ids": ["a"]}).json()["error"] == (
+            "ids must name each row, got 1 for 2 rows"
+        )
+        assert client.post("/decision", content=b'{"row": ').status_code == 422
+        assert client.post("/decision", content=b'{"row": {"income": NaN}}').status_code == 422
+        assert client.get("/nowhere").json() == {"error": "Not Found", "details": []}
+    assert len(read_decisions(tmp_path / "log.csv")) == 0
+
+
+def test_a_column_that_holds_the_score_must_have_a_value():
+    model = ServedModel(clf, COLUMNS, ("0", "1"), required="income")
+    with pytest.raises(ValidationError):
+        model.row_type(**{**ROWS[0], "income": None})
+
+
+def test_models_that_cannot_be_served_are_refused():
+    several = AUCross(LogisticRegression(), cv=2).fit(X[["income"]], np.arange(600) % 3)
+    with pytest.raises(ValueError, match="two classes can be served, got 3"):
+        ServedModel(several, {"income": "number"}, ("0", "1"))
+    groups = PlugInAUC(LogisticRegression(), random_state=0).fit(X[["income"]], y, band_groups=X["owner"])
+    with pytest.raises(ValueError, match="fit it without band_groups"):
+        ServedModel(groups, {"income": "number"}, ("0", "1"))
+
+
+async def in_small_pieces():
+    for _ in range(20):
+        yield b" " * 100
+
+
+@pytest.mark.parametrize("in_pieces", [False, True])
+def test_a_body_beyond_the_limit_is_refused_whether_or_not_its_size_is_told(in_pieces):
+    with Client(make_app(MODEL, ServeOptions(most_bytes=1000))) as client:
+        response = client.post("/decision", content=in_small_pieces() if in_pieces else b" " * 2000)
+        assert response.status_code == 413
+        assert "at most 1,000 bytes" in response.json()["error"]
+        assert client.post("/decision", json={"row": ROWS[0]}).status_code == 200
+
+
+def test_without_the_token_nothing_but_health_is_told(monkeypatch):
+    compared = []
+    compare = hmac.compare_digest
+    monkeypatch.setattr("hmac.compare_digest", lambda *pair: compared.append(pair) or compare(*pair))
+    with Client(make_app(MODEL, ServeOptions(token=TOKEN))) as client:
+        for path in ("/docs", "/openapi.json", "/metrics", "/nowhere"):
+            assert client.get(path).status_code == 401
+        for wrong in ("", "Bearer", f"Bearer {TOKEN.decode()}x", f"Basic {TOKEN.decode()}"):
+            response = client.post("/decision", json={"row": ROWS[0]}, headers={"Authorization": wrong})
+            assert response.status_code == 401
+            assert TOKEN.decode() not in response.text
+        assert client.get("/health").json() == {"status": "ok"}
+        right = {"Authorization": f"Bearer {TOKEN.decode()}"}
+        assert client.post("/decision", json={"row": ROWS[0]}, headers=right).status_code == 200
+        assert 'aucross_refusals_total{reason="token"} 8.0' in client.get("/metrics", headers=right).text
+    assert len(compared) == 10  # every request was compared in constant time
+
+
+# ---- errors ----
+
+
+class Failing:
+    """A classifier whose model fails on some rows."""
+
+    def __getattr__(self, name):
+        return getattr(clf, name)
+
+    def scored(self, rows):
+        if (rows["income"] > 100).any():
+            raise ZeroDivisionError("secret of the model")
+        return clf.scored(rows)
+
+
+FAILING = ServedModel(Failing(), COLUMNS, ("0", "1"))
+
+
+def test_callers_see_no_trace_of_an_error_and_the_log_of_the_server_does(monkeypatch, caplog):
+    def failing(*_rows, **_options):
+        raise ZeroDivisionError("secret of the model")
+
+    with Client(make_app(MODEL)) as client:
+        monkeypatch.setattr(type(clf), "scored", failing)
+        response = client.post("/decision", json={"row": ROWS[0]})
+    assert response.status_code == 500
+    number = re.search("its number in the server's log is ([0-9a-f]{32})", response.json()["error"])[1]
+    assert "secret" not in response.text
+    assert number in caplog.text
+    assert "secret of the model" in caplog.text
+
+
+def decided_together(decider, *requests):
+    """Send requests at the same moment and return what comes of each."""
+
+    async def send():
+        decider.start()
+        try:
+            return await asyncio.gather(*(decider.decide(*each) for each in requests), return_exceptions=True)
+        finally:
+            await decider.stop()
+
+    return asyncio.run(send())
+
+
+def typed(rows):
+    return [MODEL.row_type(**row) for row in rows]
+
+
+def test_rows_that_the_model_refuses_do_not_take_those_of_others_with_them(tmp_path):
+    bad = typed([{**ROWS[0], "income": 1000.0}])
+    first, failed, other = decided_together(
+        Decider(FAILING), (["a", "b"], typed(ROWS[:2]), 0.8), (["c"], bad, 0.8), (["d"], typed(ROWS[2:3]), 0.5)
+    )
+    assert isinstance(failed, ZeroDivisionError)
+    assert first.decisions.selected.tolist() == clf.select(X[:2]).tolist()
+    assert other.decisions.selected.tolist() == clf.select(X[2:3], 0.5).tolist()
+
+
+def test_requests_of_several_coverages_get_their_own_rows_back():
+    requests = [([str(row)], typed(ROWS[row : row + 1]), (0.8, 0.5)[row % 2]) for row in range(40)]
+    outcomes = decided_together(Decider(MODEL), *requests)
+    for row, outcome in enumerate(outcomes):
+        assert outcome.decisions.coverage == (0.8, 0.5)[row % 2]
+        assert outcome.scored.score == pytest.approx(clf.scored(X[row : row + 1]).score, rel=1e-12)
+
+
+def test_requests_that_wait_share_one_write_to_the_disk(tmp_path, monkeypatch):
+    n_writes = 0
+    fsync = os.fsync
+
+    def counting(number):
+        nonlocal n_writes
+        n_writes += 1
+        fsync(number)
+
+    with DecisionLog(tmp_path / "log.csv", clf) as log:
+        monkeypatch.setattr("os.fsync", counting)
+        requests = [([f"r{row}"], typed(ROWS[row : row + 1]), 0.8) for row in range(100)]
+        decided_together(Decider(MODEL, log), *requests)
+    assert n_writes == 1
+    assert read_decisions(tmp_path / "log.csv")["id"].tolist() == [f"r{row}" for row in range(100)]
+
+
+def test_a_decision_that_cannot_be_logged_is_not_given(client, tmp_path):
+    os.truncate(tmp_path / "log.csv", 5)
+    response = client.post("/decision", json={"row": ROWS[0]})
+    assert response.status_code == 503
+    assert "could not be logged" in response.json()["error"]
+    assert "decision" not in response.json()
+    assert client.get("/health").status_code == 503
+    assert 'aucross_refusals_total{reason="log"} 1.0' in client.get("/metrics").text
+
+
+# ---- what is told about the server ----
+
+
+def metric(text, name):
+    return float(re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)[1])
+
+
+def test_metrics_tell_the_coverage_so_far_and_the_alarm_when_rows_drift(client):
+    client.post("/decisions", json={"rows": ROWS})
+    client.post("/decisions", json={"rows": ROWS[:10], "coverage": 0.5})  # not what is watched
+    text = client.get("/metrics").text
+    assert metric(text, "aucross_coverage") == pytest.approx(clf.select(X).mean())
+    assert metric(text, "aucross_target_coverage") == 0.8
+    assert metric(text, "aucross_coverage_alarm") == 0
+    assert metric(text, 'aucross_requests_total{path="/decisions",status="200"}') == 2
+    n_review = metric(text, 'aucross_decisions_total{decision="review"}')
+    assert n_review == (~clf.select(X)).sum() + (~clf.select(X[:10], 0.5)).sum()
+    drifted = as_json(draw(900, seed=1, shift=8.0)[0])
+    client.post("/decisions", json={"rows": drifted})
+    text = client.get("/metrics").text
+    assert metric(text, "aucross_coverage_alarm") == 1
+    assert metric(text, "aucross_coverage_evidence") > 20
+
+
+def test_the_description_has_the_columns_and_the_page_nothing_from_elsewhere(client):
+    row = client.get("/openapi.json").json()["components"]["schemas"]["Row"]
+    assert list(row["properties"]) == row["required"] == list(COLUMNS)
+    assert row["properties"]["owner"]["description"] == "true or false, or null if it is missing"
+    page = client.get("/docs").text
+    assert "<td>branch &lt;b&gt;</td><td>category</td>" in page
+    assert "http" not in page
+    assert "<script" not in page
+    example = json.loads(html.unescape(re.search(r"POST /decision\n(.*)</pre>", page, re.DOTALL)[1]))
+    assert client.post("/decision", json=example).status_code == 200
+
+
+# ---- the command ----
+
+
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("served") / "model.aucross"
+    save_model(clf, path, Schema(COLUMNS, ("paid", "unpaid"), Roles("default")))
+    return path
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "example.invalid", "192.168.1.7"])
+def test_other_machines_may_ask_only_with_a_token(model_file, host):
+    result = aucross("serve", model_file, "--host", host)
+    assert result.exit_code == 2
+    assert f"--host: {host} lets other machines ask, and without a token any of them could" in result.stderr
+
+
+def test_short_tokens_and_ports_in_use_are_refused(model_file, tmp_path):
+    (tmp_path / "token").write_text("short\n")
+    assert "at least 16" in aucross("serve", model_file, "--token-file", tmp_path / "token").stderr
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        result = aucross("serve", model_file, "--port", taken.getsockname()[1])
+    assert result.exit_code == 1
+    assert "cannot listen at 127.0.0.1" in result.stderr
+    assert "--port must be in 0 to 65535" in aucross("serve", model_file, "--port", 70_000).stderr
+
+
+class Server:
+    """A server in a process of its own, on a port that the system chose."""
+
+    def __init__(self, model_file, log, *options):
+        command = [sys.executable, "-m", "aucross", "serve", model_file, "--port", 0, "--log", log, *options]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(
+            [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+        )
+        line = self.process.stdout.readline()
+        assert line.startswith("Deciding at http://127.0.0.1:"), line + self.process.stderr.read()
+        self.port = int(re.search(r"127\.0\.0\.1:(\d+)", line)[1])
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        self.process.communicate(timeout=60)
+
+
+def ask_until_killed(port, worker, answers, enough):
+    """Ask for one row after the other; note what was acknowledged."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    with closing(connection):
+        ask_on(connection, worker, answers, enough)
+
+
+def ask_on(connection, worker, answers, enough):
+    for number in range(10_000):
+        name = f"{worker}-{number}"
+        body = json.dumps({"row": ROWS[number % 600], "id": name})
+        try:
+            connection.request("POST", "/decision", body, JSON)
+            answer = json.loads(connection.getresponse().read())
+        except (OSError, http.client.HTTPException, ValueError):
+            return
+        answers[name] = answer["decision"]
+        if len(answers) >= 150:
+            enough.set()
+
+
+def test_killed_under_load_a_server_loses_no_decision_that_it_has_given(model_file, tmp_path):
+    server = Server(model_file, tmp_path / "log.csv")
+    answers, enough = {}, threading.Event()
+    with ThreadPoolExecutor(8) as pool:
+        for worker in range(8):
+            pool.submit(ask_until_killed, server.port, worker, answers, enough)
+        is_enough = enough.wait(60)
+        server.kill()
+    assert is_enough
+    assert len(answers) >= 150
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a torn last line
+        log = read_decisions(tmp_path / "log.csv").set_index("id")["decision"]
+    assert {name: log.get(name) for name in answers} == answers
+    # The next server goes on where this one was killed.
+    again = Server(model_file, tmp_path / "log.csv")
+    connection = http.client.HTTPConnection("127.0.0.1", again.port, timeout=60)
+    with closing(connection):
+        connection.request("POST", "/decision", json.dumps({"row": ROWS[0], "id": "after"}), JSON)
+        status = connection.getresponse().status
+    again.kill(signal.SIGTERM)
+    assert status == 200
+    assert "after" in set(read_decisions(tmp_path / "log.csv")["id"])
