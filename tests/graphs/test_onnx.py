@@ -190,6 +190,18 @@ def test_imputer_for_another_mark_than_nan_and_a_column_without_values():
         np.testing.assert_array_equal(run(graph, X)[2][:, 0], clf.select(X, 0.9))
 
 
+def test_codes_that_look_like_numbers_stay_text():
+    encoder = OneHotEncoder(handle_unknown="ignore")
+    model = make_pipeline(
+        ColumnTransformer([("code", encoder, ["code"])], remainder="passthrough"), LogisticRegression()
+    )
+    table = pd.DataFrame(
+        {"code": pd.Series([f"{value:.0f}" for value in NUMBERS[:, 3]], dtype=object), "x": NUMBERS[:, 0]}
+    )
+    clf = fitted(PlugInAUC, model, table)
+    assert_decides_as(clf, to_onnx(clf, table, coverages=COVERAGES), table)
+
+
 @pytest.mark.few_scores
 def test_a_model_that_reads_columns_by_name_needs_a_frame():
     clf = fitted(PlugInAUC, Pipeline([("encode", codes()), ("model", RandomForestClassifier(2))]), TABLE)

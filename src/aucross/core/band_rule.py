@@ -181,7 +181,9 @@ class BandRule(ABC):
         """Return the selection score and the band of each row."""
         self.parts(rows)  # refuses groups, which are of no use here
         band = self.band(coverage)
-        lower, upper = np.full(len(rows), band.lower), np.full(len(rows), band.upper)
+        lower, upper = np.empty((2, len(rows)))
+        lower.fill(band.lower)
+        upper.fill(band.upper)
         return RowBands(self.selection_score(rows, coverage), lower, upper)
 
     @cached_property
@@ -253,7 +255,15 @@ class WrappedRule(BandRule):
 
     def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
         """Return the selection score of the rule within, for the coverage that is asked of it."""
-        return self.rule.selection_score(rows, self.coverage_to_ask(coverage))
+        if (asked := self._asked.get(coverage)) is None:
+            if len(self._asked) >= _MOST_KEPT:
+                self._asked.clear()
+            self._asked[coverage] = asked = self.coverage_to_ask(coverage)
+        return self.rule.selection_score(rows, asked)
+
+    @cached_property
+    def _asked(self) -> dict[float, float]:
+        return {}
 
     def coverage_reached(self, coverage: float) -> float:
         """Return the coverage of the rule within, for the coverage that is asked of it."""

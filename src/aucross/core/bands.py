@@ -149,6 +149,8 @@ def _log2_odds_of_good(probability: float) -> float:
 
 def check_coverage(coverage: object, name: str = "coverage") -> float:
     """Return `coverage` as a float in (0, 1], or say what is wrong with it."""
+    if type(coverage) is float and 0.0 < coverage <= 1.0:
+        return coverage  # what a decision on one row asks, several times
     if not isinstance(coverage, Real) or isinstance(coverage, bool | np.bool_):
         raise TypeError(f"{name} must be a number in (0, 1], got {coverage!r}")
     value = float(coverage)

@@ -206,11 +206,9 @@ def _input_types(clf: SelectiveClassifier, X: Table) -> list[tuple[str, Any]]:
 
 
 def _is_text(column: Any) -> bool:
-    try:
-        np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        return True
-    return False
+    # A code such as "007" is text, though it could be read as a number.
+    values = np.asarray(column)
+    return values.dtype.kind not in "biufc" and any(isinstance(value, str) for value in values)
 
 
 def _column(column: Any, is_text: bool) -> NDArray[Any]:

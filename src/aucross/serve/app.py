@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from math import isinf
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,6 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException as PathError
 
-import aucross
 from aucross.core.bands import check_coverage
 from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
@@ -99,7 +99,7 @@ class _Service:
         """The application behind its guard."""
         app = FastAPI(
             title="aucross",
-            version=aucross.__version__,
+            version=import_module("aucross").__version__,
             description="Decides on rows: automatic, or for review by a person.",
             docs_url=None,
             redoc_url=None,
