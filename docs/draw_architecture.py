@@ -18,6 +18,7 @@ PLACES = {
     "mlflow": (0, 1, "models of MLflow"),
     "onnx": (1, 1, "the graph of a classifier"),
     "serve": (2, 1, "decisions over HTTP"),
+    "dask": (3, 0, "the same on Dask"),
     "spark": (3, 1, "the same on Spark"),
     "report": (0, 2, "numbers as a page"),
     "deploy": (1.5, 2, "files, log, monitor, SQL"),

@@ -27,7 +27,7 @@ ALLOWED = {
     "evaluation": {"core", "system"},
     "deploy": {"estimators", "core", "system"},
     "torch": {"estimators", "core", "system"},
-    "dask": {"estimators", "core"},
+    "dask": {"estimators", "core", "deploy", "evaluation", "system"},
     "spark": {"estimators", "core", "deploy", "evaluation", "system"},
     "report": {"evaluation", "system"},
     "mlflow": {"deploy", "estimators", "core", "system"},

@@ -96,8 +96,8 @@ def test_a_second_call_writes_only_what_is_missing(clf, source, tmp_path):
         (lambda rows, out: {"columns": ["id"]}, "with other columns"),
         (lambda rows, out: rows[:10].to_parquet(out.parent / "rows" / "9.parquet"), "on other files"),
         (lambda rows, out: rows[:10].to_parquet(out.parent / "rows" / "2.parquet"), "with other rows"),
-        (lambda rows, out: (out / "manifest.json").write_text("{}"), "is not a manifest"),
-        (lambda rows, out: (out / "manifest.json").unlink(), "it is not known which model decided there"),
+        (lambda rows, out: (out / "_manifest.json").write_text("{}"), "is not a manifest"),
+        (lambda rows, out: (out / "_manifest.json").unlink(), "it is not known which model decided there"),
     ],
 )
 def test_what_differs_from_the_first_call_is_refused(clf, rows, source, tmp_path, change, sentence):
@@ -181,10 +181,10 @@ def test_a_process_killed_in_the_middle_of_a_part_leaves_nothing_that_counts(clf
     assert [path.name for path in (tmp_path / "out").glob("*.parquet")] == ["0.parquet"]
     assert write_decisions(clf, source, tmp_path / "out") == undisturbed
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == ["0.parquet", "1.parquet", "2.parquet", "manifest.json"]  # and no hidden files of the killed one
+    assert names == ["0.parquet", "1.parquet", "2.parquet", "_manifest.json"]  # and no hidden files of the killed one
     for name in names[:3]:
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
-    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["rows"] == [667, 667, 666]
+    assert json.loads((tmp_path / "out" / "_manifest.json").read_text())["rows"] == [667, 667, 666]
 
 
 @pytest.mark.parametrize("coverage", [None, 0.6])

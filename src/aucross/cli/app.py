@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from aucross.cli.errors import INTERRUPTED, Exit, UsageError, reported
-from aucross.cli.names import Base, GivenScore, Method, Ties
+from aucross.cli.names import Base, EngineName, GivenScore, Method, Ties
 from aucross.cli.screen import Screen
 
 _PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
@@ -138,6 +138,14 @@ Decimal = Annotated[str | None, typer.Option("--decimal", metavar="MARK", help="
 Thousands = Annotated[
     str | None, typer.Option("--thousands", metavar="MARK", help="Mark between thousands: , . ' _ or a space.")
 ]
+Engine = Annotated[
+    EngineName | None,
+    typer.Option("--engine", help="Work on a folder of Parquet files where a cluster has the rows."),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option("--scheduler", metavar="ADDRESS", help="The cluster of the engine; by default this machine."),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of splits, models and intervals.")]
 Jobs = Annotated[int, typer.Option("--jobs", help="Folds to fit at the same time; -1 for all cores.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
@@ -175,6 +183,17 @@ def _given_score(column: str | None, threshold: float | None, low_is_positive: b
             raise UsageError(f"{option} is about a score in the table; name its column with --score")
         return None
     return GivenScore(column, threshold, low_is_positive)
+
+
+def _check_scheduler(engine: EngineName | None, scheduler: str | None) -> None:
+    if engine is None and scheduler is not None:
+        raise UsageError("--scheduler is the address of an engine; name it with --engine dask")
+
+
+def _refuse_with_engine(options: dict[str, Any]) -> None:
+    """Say so where an option needs the rows in this process."""
+    if given := [option for option, value in options.items() if value is not None]:
+        raise UsageError(f"{given[0]} needs the rows in this process and is not for --engine; leave out one of them")
 
 
 def _spelled(context: typer.Context) -> str | None:
@@ -220,6 +239,8 @@ def fit(
         Path | None, typer.Option("--report", metavar="FILE", help="The report; by default beside the model.")
     ] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    engine: Engine = None,
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     separator: Separator = None,
@@ -240,9 +261,33 @@ def fit(
         from aucross.cli.schema import Roles  # noqa: PLC0415
         from aucross.cli.tables import check_separator, name_without_ending  # noqa: PLC0415
 
+        roles = Roles(target, id=id_column, weight=weight, group=group, time=time_column, band_group=band_group)
+        _check_scheduler(engine, scheduler)
+        if engine is not None:
+            from aucross.cli.engines import EngineFitOptions, run_engine_fit  # noqa: PLC0415
+
+            _refuse_with_engine(
+                {"--score": score, "--by": by, "--report": report, "--positive": positive, "--band-group": band_group}
+            )
+            on_cluster = EngineFitOptions(
+                engine=engine,
+                scheduler=scheduler,
+                data=data,
+                roles=roles,
+                out=out or Path(f"{data.name}.aucross"),
+                coverage=coverage,
+                base=base,
+                method=method,
+                test=test,
+                test_size=test_size,
+                drop=drop or (),
+                seed=seed,
+                command=_spelled(context),
+            )
+            return run_engine_fit(on_cluster, screen)
         options = FitOptions(
             data=data,
-            roles=Roles(target, id=id_column, weight=weight, group=group, time=time_column, band_group=band_group),
+            roles=roles,
             out=out or Path(f"{name_without_ending(data)}.aucross"),
             positive=positive,
             coverage=coverage,
@@ -274,6 +319,8 @@ def evaluate(
     data: Data,
     coverage: CoverageOfModel = None,
     by: By = None,
+    engine: Engine = None,
+    scheduler: Scheduler = None,
     seed: Seed = 0,
     separator: Separator = None,
     decimal: Decimal = None,
@@ -285,6 +332,14 @@ def evaluate(
     """Test a model on labelled rows that it was not fitted on."""
 
     def command(screen: Screen) -> dict[str, Any]:
+        _check_scheduler(engine, scheduler)
+        if engine is not None:
+            from aucross.cli.engines import run_engine_evaluate  # noqa: PLC0415
+
+            _refuse_with_engine({"--by": by})
+            return run_engine_evaluate(
+                engine, scheduler, model=model, data=data, coverage=coverage, seed=seed, screen=screen
+            )
         from aucross.cli.evaluate import EvaluateOptions, run_evaluate  # noqa: PLC0415
         from aucross.cli.numbers import number_format  # noqa: PLC0415
         from aucross.cli.tables import check_separator  # noqa: PLC0415
@@ -320,6 +375,8 @@ def predict(
         str | None,
         typer.Option("--id", metavar="COLUMN", help="Column that names the rows; by default that of the fit."),
     ] = None,
+    engine: Engine = None,
+    scheduler: Scheduler = None,
     separator: Separator = None,
     decimal: Decimal = None,
     thousands: Thousands = None,
@@ -333,6 +390,21 @@ def predict(
     """
 
     def command(screen: Screen) -> dict[str, Any]:
+        _check_scheduler(engine, scheduler)
+        if engine is not None:
+            from aucross.cli.engines import run_engine_predict  # noqa: PLC0415
+
+            _refuse_with_engine({"--capacity": capacity, "--recalibrate": recalibrate or None})
+            return run_engine_predict(
+                engine,
+                scheduler,
+                model=model,
+                data=data,
+                out=out,
+                coverage=coverage,
+                id_column=id_column,
+                screen=screen,
+            )
         from aucross.cli.numbers import number_format  # noqa: PLC0415
         from aucross.cli.predict import PredictOptions, run_predict  # noqa: PLC0415
         from aucross.cli.tables import check_separator  # noqa: PLC0415

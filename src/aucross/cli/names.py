@@ -16,6 +16,13 @@ class Base(StrEnum):
     FOREST = "forest"
 
 
+class EngineName(StrEnum):
+    """Where rows lie that are not read by this process."""
+
+    DASK = "dask"
+    SPARK = "spark"
+
+
 class Ties(StrEnum):
     """What happens to rows that share a score at the end of the band."""
 

@@ -57,6 +57,12 @@ class Progress:
             yield bar
 
     @contextmanager
+    def parts(self, what: str) -> Iterator[Callable[..., None]]:
+        """Show how many of several files are done."""
+        with self._bar(what, "{task.completed} of {task.total} files") as bar:
+            yield bar
+
+    @contextmanager
     def wait(self, what: str) -> Iterator[None]:
         """Show that something is under way that cannot be counted."""
         with self._bar(what, ""):

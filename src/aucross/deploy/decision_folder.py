@@ -4,7 +4,7 @@
 
     rows/a.parquet  ──► decide ──► decisions/a.parquet      each part takes its name only when it is whole
     rows/b.parquet  ──► decide ──► decisions/b.parquet
-                                   decisions/manifest.json  which model, which coverage, which rows
+                                   decisions/_manifest.json  which model, which coverage, which rows
 
 One file of rows gives one file of decisions. Who runs the parts, and where, does not matter: a loop, the workers of
 Dask or those of Spark all run :meth:`DecisionFolder.write_part`, and a part that is run twice is written twice with the
@@ -30,7 +30,8 @@ from aucross.system.libraries import import_library
 
 FORMAT = "aucross decisions"
 FORMAT_VERSION = 1
-MANIFEST = "manifest.json"
+# Readers of folders of Parquet leave out what begins like this.
+MANIFEST = "_manifest.json"
 
 # Columns that decisions add to those that name the rows.
 DECISION_COLUMNS = ("score", "prediction", "decision")
@@ -284,8 +285,8 @@ def write_decisions(
     source : path-like
         Folder of Parquet files with the rows. It may be larger than memory.
     folder : path-like
-        Folder of the decisions: a file for each file of rows, and ``manifest.json``. It must be new, or begun by a call
-        with the same classifier, coverage and rows.
+        Folder of the decisions: a file for each file of rows, and ``_manifest.json``. It must be new, or begun by a
+        call with the same classifier, coverage and rows.
     coverage : float in (0, 1], optional
         Target share of rows to decide automatically; that of the classifier by default.
     columns : sequence of str, default=()

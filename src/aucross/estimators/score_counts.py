@@ -102,7 +102,7 @@ class ScoreCounts:
         ScoreCounts
         """
         if held_out.sample_weight is not None:
-            _check_scale(held_out.sample_weight)
+            check_scale(held_out.sample_weight)
             used = np.flatnonzero(held_out.sample_weight)
             held_out, half = held_out.take(used), None if half is None else half[used]
         score = reader.rounded(held_out.responses, rounding)
@@ -356,7 +356,8 @@ class CountedRows(ScoredRows):
         )
 
 
-def _check_scale(weight: ArrayLike) -> None:
+def check_scale(weight: ArrayLike) -> None:
+    """Refuse weights that cannot be added up over partitions."""
     weight = np.asarray(weight)
     largest = weight.max(initial=0.0)
     if (

@@ -1,0 +1,302 @@
+"""Engines: fit, predict and evaluate on folders of Parquet where a cluster has the rows.
+
+An engine is a module ``aucross.cli.engine_NAME`` with a function ``open_engine(scheduler, note)``, a context manager
+that yields an :class:`Engine`. Nothing else of the command line knows which engines there are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from aucross.cli.errors import CommandError, UsageError, listed
+from aucross.cli.names import Base, EngineName, Method
+from aucross.cli.results import CONFIDENCE, conclusion, coverages_with, show_evaluation
+from aucross.cli.schema import Roles, Schema
+from aucross.cli.screen import Screen
+from aucross.cli.storage import load_model, save_model, signing_key
+from aucross.cli.training import check_coverage_option
+from aucross.estimators.hashed_folds import HashedFolds
+from aucross.evaluation import SelectiveEvaluation, evaluate_ranking
+from aucross.system.text import exact_percent
+
+_METHODS = (Method.AUCROSS, Method.PLUGIN_AUC, Method.SCROSS)
+
+
+@dataclass(frozen=True)
+class EngineRows:
+    """Labelled rows of a folder: all, or those inside or outside of the part that is kept apart to test on."""
+
+    folder: Path
+    features: tuple[str, ...]
+    roles: Roles
+    test_folds: HashedFolds | None = None  # the first of them is the test part
+    is_test: bool = False
+
+
+class Engine(Protocol):
+    """What a cluster does for the command line; everything else is done here."""
+
+    def fit(self, rows: EngineRows, *, method: Method, base: Base, coverage: float, seed: int) -> Any:
+        """Fit where the rows lie, and return the classifier in memory."""
+
+    def rankings(self, clf: Any, rows: EngineRows, coverages: Sequence[float]) -> dict[float | None, Any]:
+        """Rank rows by the score of a classifier: all of them under None, and those that each coverage selects."""
+
+    def write(
+        self,
+        clf: Any,
+        source: Path,
+        out: Path,
+        *,
+        coverage: float | None,
+        columns: Sequence[str],
+        told: Callable[[int, int], None],
+    ) -> list[Any]:
+        """Write decisions file by file, see :func:`aucross.deploy.write_decisions`; tell how many are done."""
+
+
+def open_engine(name: EngineName, scheduler: str | None, screen: Screen) -> AbstractContextManager[Engine]:
+    """Connect to a cluster, or start one on this machine."""
+    try:
+        module = import_module(f"aucross.cli.engine_{name}")
+    except ModuleNotFoundError as error:
+        if error.name == f"aucross.cli.engine_{name}":
+            raise UsageError(f"--engine {name} is not there; use --engine dask") from None
+        raise CommandError(str(error)) from error
+    return module.open_engine(scheduler, screen.note)
+
+
+# ---- fit ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineFitOptions:
+    """What `aucross fit --engine` was asked for."""
+
+    engine: EngineName
+    scheduler: str | None
+    data: Path
+    roles: Roles
+    out: Path
+    coverage: float = 0.9
+    base: Base | None = None
+    method: Method = Method.AUCROSS
+    test: Path | None = None
+    test_size: float = 0.25
+    drop: Sequence[str] = ()
+    seed: int = 0
+    command: str | None = None
+
+    def check(self) -> None:
+        """Refuse, before anything is read, options that cannot work."""
+        check_coverage_option(self.coverage)
+        if self.method not in _METHODS:
+            raise UsageError(f"--engine knows the methods {listed(list(map(str, _METHODS)))}, got {self.method}")
+        if self.roles.time is not None:
+            raise UsageError("--time-column is not for --engine; put the latest rows into a folder and pass --test")
+        if not 0 < self.test_size < 1:
+            raise UsageError(f"--test-size must be a share in (0, 1), got {self.test_size:g}; pass 0.25 for a quarter")
+        signing_key()
+
+
+def run_engine_fit(options: EngineFitOptions, screen: Screen) -> dict[str, Any]:
+    """Fit on a folder of Parquet where a cluster has the rows, test and save; return what the JSON document says."""
+    started = time.perf_counter()
+    options.check()
+    schema = _schema_of(options.data, options.roles, options.drop)
+    base = options.base or Base.LIGHTGBM
+    folds = None if options.test else HashedFolds(max(2, round(1 / options.test_size)), seed=options.seed + 1)
+    features = tuple(schema.columns)
+    fitted_on = EngineRows(options.data, features, options.roles, folds)
+    test = EngineRows(options.test or options.data, features, options.roles, folds, is_test=options.test is None)
+    with open_engine(options.engine, options.scheduler, screen) as engine:
+        what = f"fitting {options.method} with {base} on {options.data.name}"
+        with screen.progress.wait(what):
+            clf = engine.fit(fitted_on, method=options.method, base=base, coverage=options.coverage, seed=options.seed)
+        seconds = time.perf_counter() - started
+        evaluation, n_test = _evaluated(engine, clf, test, options.coverage, seed=options.seed, screen=screen)
+    split = options.test.name if options.test else f"{exact_percent(1 / folds.n_splits)} by a hash of the row"  # type: ignore[union-attr]
+    sentence = conclusion(evaluation, options.coverage, is_weighted=options.roles.weight is not None)
+    facts: dict[str, Any] = {
+        "method": str(options.method),
+        "base": str(base),
+        "engine": str(options.engine),
+        "coverage": options.coverage,
+        "seed": options.seed,
+        "data": options.data.name,
+        "fit_command": options.command,
+        "n_train": clf.held_out_.n_rows if options.method is not Method.PLUGIN_AUC else None,
+        "n_test": n_test,
+        "split": split,
+        "seconds_of_fit": seconds,
+        "evaluation": evaluation.rows(),
+        "conclusion": sentence,
+    }
+    save_model(clf, options.out, schema, **facts)
+    show_evaluation(screen, evaluation, f"{n_test:,} test rows ({split})", options.coverage)
+    screen.say(sentence)
+    screen.say(f"Model: {options.out}")
+    return {
+        "command": "fit",
+        "model": str(options.out),
+        "report": None,
+        "columns": dict(schema.columns),
+        **facts,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _schema_of(folder: Path, roles: Roles, drop: Sequence[str]) -> Schema:
+    """The columns of a folder of Parquet: numbers and booleans, which models on a cluster read as they are."""
+    schema = _arrow_schema(folder)
+    for option, name in (
+        ("--target", roles.target),
+        ("--weight", roles.weight),
+        ("--group", roles.group),
+        ("--id", roles.id),
+    ):
+        if name is not None and name not in schema.names:
+            raise CommandError(f"{option}: {folder.name} has no column {name!r}; it has {listed(schema.names)}")
+    features = [name for name in schema.names if name not in {*roles.named, *drop} and not name.startswith("__")]
+    kinds: dict[str, Any] = {}
+    for name in features:
+        kind = schema.field(name).type
+        if pa.types.is_boolean(kind):
+            kinds[name] = "boolean"
+        elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            kinds[name] = "number"
+        else:
+            raise CommandError(
+                f"column {name!r} of {folder.name} is of type {kind}, and --engine reads numbers and booleans; encode "
+                f"it in the table, or leave it out with --drop {name}"
+            )
+    if not kinds:
+        raise CommandError(f"{folder.name} has no column left to learn from; drop fewer, or add some")
+    target = schema.field(roles.target).type
+    if not (pa.types.is_boolean(target) or pa.types.is_integer(target)):
+        raise CommandError(
+            f"--target: column {roles.target!r} must hold 0 and 1 with --engine, got {target}; write it so in the table"
+        )
+    return Schema(kinds, ("0", "1"), roles, tuple(drop))
+
+
+def _arrow_schema(folder: Path) -> Any:
+    files = sorted(path for path in folder.glob("*.parquet") if path.name[0] not in "._") if folder.is_dir() else []
+    if not files:
+        raise CommandError(
+            f"--engine reads a folder of Parquet files, got {folder}; write the table as such, or leave out --engine"
+        )
+    return pq.read_schema(files[0])
+
+
+# ---- evaluate and predict ----
+
+
+def run_engine_evaluate(
+    engine: EngineName,
+    scheduler: str | None,
+    *,
+    model: Path,
+    data: Path,
+    coverage: float | None,
+    seed: int,
+    screen: Screen,
+) -> dict[str, Any]:
+    """Test a model on a folder of labelled rows; return what the JSON document says."""
+    started = time.perf_counter()
+    check_coverage_option(coverage)
+    clf, schema = load_model(model)
+    asked = clf.coverage if coverage is None else coverage
+    _check_columns(data, [*schema.columns, schema.roles.target])
+    rows = EngineRows(data, tuple(schema.columns), schema.roles)
+    with open_engine(engine, scheduler, screen) as opened:
+        evaluation, n_rows = _evaluated(opened, clf, rows, asked, seed=seed, screen=screen)
+    sentence = conclusion(evaluation, asked, is_weighted=schema.roles.weight is not None)
+    show_evaluation(screen, evaluation, f"{n_rows:,} rows of {data.name}", asked)
+    screen.say(sentence)
+    return {
+        "command": "evaluate",
+        "model": str(model),
+        "data": str(data),
+        "engine": str(engine),
+        "n_rows": n_rows,
+        "coverage": asked,
+        "evaluation": evaluation.rows(),
+        "groups": None,
+        "conclusion": sentence,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def run_engine_predict(
+    engine: EngineName,
+    scheduler: str | None,
+    *,
+    model: Path,
+    data: Path,
+    out: Path,
+    coverage: float | None,
+    id_column: str | None,
+    screen: Screen,
+) -> dict[str, Any]:
+    """Decide on every row of a folder, file by file; return what the JSON document says."""
+    started = time.perf_counter()
+    check_coverage_option(coverage)
+    clf, schema = load_model(model)
+    name = id_column or schema.roles.id
+    columns = [] if name is None else [name]
+    _check_columns(data, [*schema.columns, *columns])
+    with (
+        open_engine(engine, scheduler, screen) as opened,
+        screen.progress.parts(f"deciding on {data.name}") as told,
+    ):
+        counts = opened.write(clf, data, out, coverage=coverage, columns=columns, told=told)
+    n_rows, n_automatic = sum(part.rows for part in counts), sum(part.automatic for part in counts)
+    reached = n_automatic / n_rows if n_rows else None
+    share = "" if reached is None else f" (coverage {reached:.3f})"
+    screen.say(f"{n_rows:,} rows: {n_automatic:,} automatic{share}, {n_rows - n_automatic:,} for review.")
+    screen.say(f"Decisions: {out}")
+    return {
+        "command": "predict",
+        "model": str(model),
+        "decisions": str(out),
+        "engine": str(engine),
+        "rows": n_rows,
+        "automatic": n_automatic,
+        "review": n_rows - n_automatic,
+        "coverage": reached,
+        "target_coverage": coverage or clf.coverage,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _evaluated(
+    engine: Engine, clf: Any, rows: EngineRows, coverage: float, *, seed: int, screen: Screen
+) -> tuple[SelectiveEvaluation, int]:
+    coverages = coverages_with([coverage])
+    with screen.progress.wait(f"ranking the rows of {rows.folder.name}"):
+        ranked: Mapping[Any, Any] = engine.rankings(clf, rows, coverages)
+    everything, selected = ranked[None], {at: ranked[at] for at in coverages}
+    counts = getattr(everything, "rows", everything)
+    if min(counts.total_positives, counts.total_negatives) == 0:
+        raise CommandError(
+            f"the test rows of {rows.folder.name} must hold both classes, got {counts.total_positives:g} positives of "
+            f"{counts.total:g}; pass other rows"
+        )
+    evaluation = evaluate_ranking(everything, selected, coverages, confidence_level=CONFIDENCE, random_state=seed)
+    return evaluation, int(counts.total)
+
+
+def _check_columns(folder: Path, columns: Sequence[str]) -> None:
+    known = _arrow_schema(folder).names
+    if missing := [name for name in columns if name not in known]:
+        raise CommandError(f"{folder.name} lacks {listed(missing)}, which the model reads; add what is missing")

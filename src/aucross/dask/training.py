@@ -1,0 +1,233 @@
+"""Training on a cluster: one distributed fit at a time, repeated as a whole if a worker is lost.
+
+LightGBM and XGBoost train on all workers together and cannot go on without one of them: some of their errors come at
+once, some never. So the workers are watched, and what an attempt waits for is taken away when one of them is gone.
+Other classifiers train on one worker, on rows that fit into its memory.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from threading import Thread
+from time import monotonic
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+from dask.delayed import Delayed, delayed
+from distributed import Client, Future
+from distributed.comm.core import CommClosedError
+from distributed.scheduler import KilledWorker
+from sklearn.base import clone
+
+from aucross.dask.partitions import Partitions, Rows
+from aucross.estimators.training_rows import take_rows
+
+logger = logging.getLogger(__name__)
+
+# Seconds between looks at the workers, those that a fit has to notice a loss itself, and those to start workers anew.
+_LOOK, _GRACE, _RESTART = 0.25, 5.0, 120.0
+
+
+# What LightGBM and XGBoost say when a worker that they train with is gone.
+_WORDS_OF_LOSS = ("socket", "allreduce", "allgather", "broadcast failed", "connection", "broken pipe", "tracker")
+
+
+class LostWorkerError(RuntimeError):
+    """A distributed fit failed because workers were lost, more often than it may be repeated."""
+
+
+def is_distributed(estimator: Any) -> bool:
+    """Whether a classifier trains on collections, by a client: those of lightgbm.dask and xgboost.dask do."""
+    return hasattr(type(estimator), "client") or "client" in estimator.get_params(deep=False)
+
+
+def local_model(estimator: Any) -> Any:
+    """The in-memory counterpart of a classifier that trains on collections, unfitted; others are as they are."""
+    if not is_distributed(estimator):
+        return estimator
+    params = {name: value for name, value in estimator.get_params(deep=False).items() if name != "client"}
+    return _local_class(estimator)(**params)
+
+
+def _local_class(estimator: Any) -> Any:
+    """LGBMClassifier of DaskLGBMClassifier, XGBClassifier of DaskXGBClassifier."""
+    library = type(estimator).__module__.partition(".")[0]
+    if library in ("lightgbm", "xgboost"):
+        return getattr(import_module(library), type(estimator).__name__.removeprefix("Dask"))
+    raise TypeError(
+        f"estimator must be a classifier of lightgbm.dask, xgboost.dask or one that trains in memory, got "
+        f"{type(estimator).__module__}.{type(estimator).__name__}"
+    )
+
+
+def train(
+    client: Client,
+    estimator: Any,
+    partitions: Partitions,
+    classes: Any,
+    *,
+    without_fold: tuple[Any, int] | None,
+    max_retries: int,
+) -> Any:
+    """Train a clone of a classifier on all rows, or on those outside of one fold; the model comes back in memory.
+
+    Parameters
+    ----------
+    client : Client
+        The cluster.
+    estimator : classifier
+        Trains on collections, or in the memory of one worker.
+    partitions : Partitions
+        The rows.
+    classes : ndarray of shape (2,)
+        The labels.
+    without_fold : tuple of HashedFolds and int, optional
+        The folds, and the number of the one to leave out.
+    max_retries : int
+        How often a distributed fit that lost a worker is repeated.
+
+    Returns
+    -------
+    classifier
+        Fitted, one that knows nothing of the cluster.
+    """
+    choose = delayed(_training_rows, pure=True)
+    parts = [choose(part, without_fold) for part in partitions.parts]
+    if not is_distributed(estimator):
+        # The result is fetched, so that a worker lost later cannot make another model of it.
+        return client.compute(delayed(_train_in_memory)(estimator, parts)).result()
+    return _repeated(client, lambda: _train_on_cluster(client, estimator, parts, partitions.meta, classes), max_retries)
+
+
+def _training_rows(rows: Rows, without_fold: tuple[Any, int] | None) -> Rows:
+    if without_fold is None:
+        return rows
+    folds, number = without_fold
+    chosen = np.flatnonzero(folds.fold_of(rows.X, groups=rows.groups) != number)
+    return Rows(*(None if values is None else take_rows(values, chosen) for values in rows))
+
+
+def _train_in_memory(estimator: Any, parts: Sequence[Rows]) -> Any:
+    X = _stacked([part.X for part in parts])
+    y = np.concatenate([np.asarray(part.y) for part in parts])
+    given = {}
+    if parts[0].sample_weight is not None:
+        given["sample_weight"] = np.concatenate([np.asarray(part.sample_weight) for part in parts])
+    return clone(estimator).fit(X, y, **given)
+
+
+def _stacked(tables: Sequence[Any]) -> Any:
+    if isinstance(tables[0], pd.DataFrame):
+        return pd.concat(tables, ignore_index=True)
+    return np.concatenate(tables)
+
+
+def _train_on_cluster(client: Client, estimator: Any, parts: Sequence[Delayed], meta: Any, classes: Any) -> Any:
+    model = clone(estimator)
+    if "client" in model.get_params(deep=False):
+        model.set_params(client=client)
+    else:
+        model.client = client
+    X, y = _collection(parts, meta), _column(parts, "y", np.asarray(classes).dtype)
+    has_weights = client.compute(delayed(_has_weights)(parts[0])).result()
+    weight = {"sample_weight": _column(parts, "sample_weight", np.dtype(np.float64))} if has_weights else {}
+    fitted = model.fit(X, y, **weight)
+    return fitted.to_local() if hasattr(fitted, "to_local") else _local_xgboost(fitted, estimator)
+
+
+def _has_weights(rows: Rows) -> bool:
+    return rows.sample_weight is not None
+
+
+def _collection(parts: Sequence[Delayed], meta: Any) -> Any:
+    table = delayed(lambda rows: rows.X)
+    if isinstance(meta, pd.DataFrame):
+        return dd.from_delayed([table(part) for part in parts], meta=meta, verify_meta=False)
+    blocks = [da.from_delayed(table(part), (np.nan, meta.shape[1]), dtype=meta.dtype) for part in parts]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _column(parts: Sequence[Delayed], name: str, dtype: Any) -> Any:
+    # An array on purpose: of a series XGBoost finds the labels by a shuffle.
+    values = delayed(lambda rows: np.asarray(getattr(rows, name)).astype(dtype))
+    blocks = [da.from_delayed(values(part), (np.nan,), dtype=dtype) for part in parts]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _local_xgboost(fitted: Any, estimator: Any) -> Any:
+    model = local_model(estimator)
+    model.load_model(fitted.get_booster().save_raw())
+    return model
+
+
+# ---- lost workers ----
+
+
+def _repeated(client: Client, fit: Callable[[], Any], max_retries: int) -> Any:
+    """Fit on all workers; if one is lost, begin again, a bounded number of times."""
+    for attempt in range(max_retries + 1):
+        before = set(client.nthreads())
+        result = _watched(client, fit)
+        if not isinstance(result, _Lost):
+            return result
+        logger.warning("a worker was lost during a distributed fit (%s); attempt %d", result.reason, attempt + 1)
+        _renew_workers(client, before)
+    raise LostWorkerError(
+        f"a distributed fit lost workers in each of {max_retries + 1} attempts, the last time with: {result.reason}; "
+        "look at the logs of the workers, which most often ran out of memory, or pass a larger max_retries"
+    )
+
+
+class _Lost:
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+def _watched(client: Client, fit: Callable[[], Any]) -> Any:
+    """Run a fit; if a worker is gone and the fit does not end by itself, take away what it waits for."""
+    workers, futures = set(client.nthreads()), set(client.futures)
+    outcome: dict[str, Any] = {}
+
+    def run() -> None:
+        try:
+            outcome["model"] = fit()
+        except BaseException as error:
+            outcome["error"] = error
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    lost_at: float | None = None
+    while thread.is_alive():
+        thread.join(_LOOK)
+        if lost_at is None and workers - set(client.nthreads()):
+            lost_at = monotonic()
+        if lost_at is not None and monotonic() - lost_at > _GRACE:
+            break
+    if thread.is_alive():
+        client.cancel([Future(key, client=client) for key in set(client.futures) - futures], force=True)
+        thread.join(_GRACE)
+    if "model" in outcome:
+        return outcome["model"]
+    error = outcome.get("error")
+    if error is not None and lost_at is None and not _is_about_peers(error):
+        raise error
+    return _Lost("it did not end" if error is None else f"{type(error).__name__}: {str(error)[:200]}")
+
+
+def _is_about_peers(error: BaseException) -> bool:
+    """Whether an error says that another worker no longer answers; the scheduler may know of the loss only later."""
+    text = str(error).lower()
+    return isinstance(error, KilledWorker | CommClosedError) or any(word in text for word in _WORDS_OF_LOSS)
+
+
+def _renew_workers(client: Client, before: set[str]) -> None:
+    """Start the workers anew that were left: some hang in the fit, and LightGBM keeps its broken connections."""
+    survivors = [worker for worker in client.nthreads() if worker in before]
+    if survivors:
+        client.restart_workers(survivors, timeout=_RESTART, raise_for_error=False)
+    client.wait_for_workers(1, timeout=_RESTART)

@@ -1,0 +1,378 @@
+"""Selective classifiers on a real cluster of two worker processes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import warnings
+from pathlib import Path
+
+import dask.array as da
+import dask.dataframe as dd
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from lightgbm import DaskLGBMClassifier, LGBMClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from xgboost import XGBClassifier
+from xgboost.dask import DaskXGBClassifier
+
+import dask
+from aucross import AUCross, HashedFolds, PlugInAUC, SCross, evaluate_selective, load, promise_selective, save
+from aucross.cli.app import run
+from aucross.core import ScoreRounding
+from aucross.dask import DaskAUCross, DaskPlugInAUC, DaskSCross, write_decisions
+from aucross.dask import evaluate_selective as dask_evaluate
+from aucross.dask import promise_selective as dask_promise
+from aucross.dask.training import LostWorkerError
+from aucross.evaluation import PromiseWarning
+from tests.dask.cluster_models import (
+    CountingClassifier,
+    KillsInTraining,
+    KillsItsWorker,
+    calls_folder,
+    killing_objective,
+)
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored"),
+    pytest.mark.filterwarnings("ignore:Cannot compute class probabilities"),
+    pytest.mark.filterwarnings("ignore:.*Sending large graph"),
+    # A table of counts gives many rows one score.
+    pytest.mark.filterwarnings("ignore:a coverage of .* cannot be reached"),
+    pytest.mark.filterwarnings("ignore:the models of the folds select from"),
+]
+
+RNG = np.random.default_rng(0)
+ROWS = pd.DataFrame(
+    {"a": RNG.integers(0, 30, 4000), "b": RNG.integers(0, 12, 4000), "loan": RNG.permutation(4000)}, dtype="float64"
+)
+LABELS = pd.Series((RNG.random(4000) < (ROWS["a"] + ROWS["b"]) / 60).astype(int), name="bad")
+WEIGHT = pd.Series(RNG.integers(1, 4, 4000).astype(float))
+GROUP = pd.Series(np.where(RNG.random(4000) < 0.3, "north", "south"))
+ORDER = RNG.permutation(4000)
+COVERAGES = (0.95, 0.8, 0.5)
+
+
+# On a busy machine a worker takes its time to start and to answer.
+PATIENT = {
+    "distributed.scheduler.allowed-failures": 10,
+    "distributed.comm.timeouts.connect": "300s",
+    "distributed.comm.timeouts.tcp": "300s",
+}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        dask.config.set(PATIENT),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def whole_cluster(client):
+    client.wait_for_workers(2, timeout=300)
+    yield client
+    client.wait_for_workers(2, timeout=300)
+
+
+def collection(values, n_partitions):
+    return dd.from_pandas(values.reset_index(drop=True), npartitions=n_partitions)
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    """Fitted in memory on the same folds."""
+    model = CountingClassifier()
+    return {
+        "AUCross": AUCross(model, cv=HashedFolds(5, key="loan")).fit(ROWS, LABELS),
+        "SCross": SCross(model, cv=HashedFolds(5, key="loan")).fit(ROWS, LABELS),
+        "PlugInAUC": PlugInAUC(model, cv=HashedFolds(10, key="loan")).fit(ROWS, LABELS),
+    }
+
+
+ON_CLUSTER = {"AUCross": DaskAUCross, "SCross": DaskSCross, "PlugInAUC": DaskPlugInAUC}
+
+
+def by_key(name, **options):
+    n_folds = 10 if name == "PlugInAUC" else 5
+    return ON_CLUSTER[name](CountingClassifier(), cv=HashedFolds(n_folds, key="loan"), **options)
+
+
+def assert_same_decisions(local, reference, groups=None):
+    for coverage in COVERAGES:
+        np.testing.assert_array_equal(
+            local.select(ROWS, coverage, groups), reference.select(ROWS, coverage, groups), err_msg=str(coverage)
+        )
+
+
+# ---- the same as in memory ----
+
+
+@pytest.mark.parametrize(
+    ("name", "n_partitions", "order"),
+    [
+        *(("AUCross", n_partitions, order) for n_partitions in (1, 4, 64) for order in ("given", "shuffled")),
+        ("SCross", 4, "shuffled"),
+        ("PlugInAUC", 4, "shuffled"),
+    ],
+)
+def test_the_result_equals_that_in_memory_however_rows_are_cut(client, in_memory, name, n_partitions, order):
+    rows = np.arange(4000) if order == "given" else ORDER
+    X, y = collection(ROWS.iloc[rows], n_partitions), collection(LABELS.iloc[rows], n_partitions)
+    clf = by_key(name, statistic="exact").fit(X, y)
+    assert_same_decisions(clf.to_local(), in_memory[name])
+    assert clf.expected_coverage(0.8).expected == pytest.approx(in_memory[name].expected_coverage(0.8).expected)
+    assert clf.held_out_auc(0.8)[0] == pytest.approx(in_memory[name].held_out_auc(0.8)[0], abs=1e-12)
+
+
+def test_short_scores_keep_coverage_and_auc(client, in_memory):
+    clf = by_key("AUCross", statistic="binned").fit(collection(ROWS, 4), collection(LABELS, 4))
+    assert clf.rounding_ == ScoreRounding(20)
+    for coverage in COVERAGES:
+        memory = in_memory["AUCross"]
+        assert clf.expected_coverage(coverage).expected == pytest.approx(
+            memory.expected_coverage(coverage).expected, abs=1e-6
+        )
+        assert clf.held_out_auc(coverage)[0] == pytest.approx(memory.held_out_auc(coverage)[0], abs=1e-6)
+
+
+def test_weights_and_groups_are_those_in_memory(client):
+    model, folds = CountingClassifier(), HashedFolds(3, key="loan")
+    memory = AUCross(model, cv=folds).fit(ROWS, LABELS, sample_weight=WEIGHT, band_groups=GROUP)
+    clf = DaskAUCross(model, cv=folds).fit(
+        collection(ROWS, 5), collection(LABELS, 5), collection(WEIGHT, 5), band_groups=collection(GROUP, 5)
+    )
+    assert_same_decisions(clf.to_local(), memory, GROUP)
+    decided = clf.decide(collection(ROWS, 3), 0.8, band_groups=collection(GROUP, 3)).compute()
+    np.testing.assert_array_equal(decided["decision"] == "automatic", memory.select(ROWS, 0.8, GROUP))
+    with pytest.raises(ValueError, match="band_groups must be given if and only if"):
+        clf.select(collection(ROWS, 3))
+
+
+def test_x_and_y_of_other_partitions_are_brought_together(client, in_memory, tmp_path):
+    for number in range(8):
+        part = slice(500 * number, 500 * (number + 1))
+        ROWS[part].assign(bad=LABELS[part]).to_parquet(tmp_path / f"{number}.parquet")
+    frame = dd.read_parquet(tmp_path)
+    X, y = frame[["a", "b", "loan"]], frame["bad"].repartition(npartitions=3)
+    clf = by_key("AUCross").fit(X, y)
+    assert_same_decisions(clf.to_local(), in_memory["AUCross"])
+    with pytest.raises(ValueError, match="X and y must have the same number of rows, got 4000 and 3000"):
+        clf.fit(X, collection(LABELS[:3000], 5))
+
+
+# ---- collections in, collections out ----
+
+
+@pytest.fixture(scope="module")
+def fitted(client):
+    return by_key("AUCross", coverage=0.8).fit(collection(ROWS, 4), collection(LABELS, 4))
+
+
+def test_decisions_are_lazy_and_have_the_columns_that_they_promise(client, fitted):
+    frame = ROWS.set_index(np.arange(4000) * 10)
+    lazy = fitted.decide(dd.from_pandas(frame, npartitions=4))
+    decided = lazy.compute()
+    local = fitted.to_local()
+    assert (
+        lazy._meta.columns.tolist() == decided.columns.tolist() == ["score", "prediction", "decision", "lower", "upper"]
+    )
+    assert lazy.divisions == (0, 10000, 20000, 30000, 39990)
+    np.testing.assert_array_equal(decided.index, frame.index)
+    np.testing.assert_array_equal(decided["score"], local.scored(ROWS).score)
+    np.testing.assert_array_equal(decided["decision"] == "automatic", local.select(ROWS))
+    np.testing.assert_array_equal(decided["prediction"], local.predict(ROWS))
+    for column in ("score", "lower", "prediction"):
+        assert lazy[column].dtype == decided[column].dtype
+
+
+def test_other_answers_are_those_of_the_classifier_in_memory(client, fitted):
+    X, local = collection(ROWS, 4), fitted.to_local()
+    np.testing.assert_array_equal(fitted.select(X, 0.6).compute(), local.select(ROWS, 0.6))
+    np.testing.assert_array_equal(fitted.predict_selective(X, 0.6).compute(), local.predict_selective(ROWS, 0.6))
+    np.testing.assert_array_equal(fitted.predict(X).compute(), local.predict(ROWS))
+    np.testing.assert_array_equal(fitted.predict_proba(X).compute(), local.predict_proba(ROWS))
+    assert fitted.band(0.6) == local.band(0.6)
+    assert fitted.coverage_for(auc=0.8).coverage == local.coverage_for(auc=0.8).coverage
+
+
+def test_recalibration_is_that_in_memory(client, fitted):
+    again = fitted.recalibrate(collection(ROWS[:1500], 7), sample_weight=collection(WEIGHT[:1500], 7))
+    memory = fitted.to_local().recalibrate(ROWS[:1500], sample_weight=WEIGHT[:1500])
+    assert again.band(0.7) == memory.band(0.7)
+    assert again.to_local().n_placing_rows_ == pytest.approx(memory.n_placing_rows_)
+    assert fitted.band(0.7) != again.band(0.7)
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+def test_evaluation_and_promise_are_those_in_memory(client, fitted, weight):
+    X, y, local = collection(ROWS, 6), collection(LABELS, 5), fitted.to_local()
+    of_rows = None if weight is None else collection(weight, 6)
+    found = dask_evaluate(fitted, X, y, [1.0, 0.8, 0.6], sample_weight=of_rows, n_bootstrap=0)
+    scored = local.scored(ROWS)
+    expected = evaluate_selective(local, scored, LABELS, [1.0, 0.8, 0.6], sample_weight=weight, n_bootstrap=0)
+    for name in ("achieved_coverage", "selective_auc", "selective_accuracy", "positive_rate"):
+        np.testing.assert_allclose(found.estimates[name], expected.estimates[name], rtol=1e-9, err_msg=name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PromiseWarning)  # the rows are those of the fit
+        in_memory = promise_selective(local, scored, LABELS, 0.8, sample_weight=weight)
+    promised = dask_promise(fitted, X, y, 0.8, sample_weight=of_rows)
+    assert promised.selective_auc == pytest.approx(in_memory.selective_auc)
+
+
+def test_the_classifier_in_memory_is_stored(client, tmp_path):
+    X, y = da.from_array(ROWS.to_numpy(), chunks=(900, 2)), da.from_array(LABELS.to_numpy(), chunks=1000)
+    clf = DaskPlugInAUC(LogisticRegression(), coverage=0.8).fit(X, y)
+    save(clf.to_local(), tmp_path / "model.aucross")
+    again = load(tmp_path / "model.aucross")
+    np.testing.assert_array_equal(clf.select(X).compute(), again.select(ROWS.to_numpy()))
+
+
+# ---- boosters ----
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_boosters_train_on_the_cluster_and_bands_lie_on_their_held_out_scores(whole_cluster, library):
+    model = (
+        DaskLGBMClassifier(n_estimators=8, verbosity=-1) if library == "lightgbm" else DaskXGBClassifier(n_estimators=8)
+    )
+    clf = DaskPlugInAUC(model, cv=HashedFolds(4, key="loan")).fit(
+        collection(ROWS, 3), collection(LABELS, 4), collection(WEIGHT, 3)
+    )
+    local = clf.to_local()
+    assert type(local.estimator_) is (LGBMClassifier if library == "lightgbm" else XGBClassifier)
+    memory = PlugInAUC(FrozenEstimator(local.estimator_), cv=HashedFolds(4, key="loan"))
+    assert_same_decisions(local, memory.fit(ROWS, LABELS, sample_weight=WEIGHT))
+
+
+def test_folds_of_ordinary_estimators_run_on_the_cluster(client):
+    clf = AUCross(LogisticRegression(), cv=3, n_jobs=2, random_state=0)
+    alone = clf.fit(ROWS, LABELS).band(0.8)
+    with joblib.parallel_config(backend="dask"):
+        assert clf.fit(ROWS, LABELS).band(0.8) == alone
+
+
+# ---- lost workers: the model ends the process of its worker, and the nanny starts another ----
+
+
+@pytest.mark.parametrize("call", [1, 7, 14])
+def test_a_worker_lost_while_scoring_and_counting_changes_no_bit(whole_cluster, in_memory, tmp_path, call):
+    model = KillsItsWorker("predict_proba", call, str(tmp_path))
+    clf = DaskAUCross(model, cv=HashedFolds(5, key="loan")).fit(collection(ROWS, 8), collection(LABELS, 8))
+    assert (tmp_path / str(call)).exists()
+    assert_same_decisions(clf.to_local(), in_memory["AUCross"])
+    assert clf.to_local().held_out_.n_rows == 4000
+
+
+def test_a_worker_lost_while_a_classifier_trains_in_memory_changes_no_bit(whole_cluster, in_memory, tmp_path):
+    model = KillsItsWorker("fit", 3, str(tmp_path))
+    clf = DaskAUCross(model, cv=HashedFolds(5, key="loan")).fit(collection(ROWS, 4), collection(LABELS, 4))
+    assert (tmp_path / "3").exists()
+    assert_same_decisions(clf.to_local(), in_memory["AUCross"])
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_a_worker_lost_in_a_distributed_fit_makes_it_begin_again(whole_cluster, tmp_path, caplog, library):
+    (tmp_path / "0").mkdir()
+    model = (
+        DaskLGBMClassifier(n_estimators=5, verbosity=-1, objective=killing_objective, time_out=1)
+        if library == "lightgbm"
+        else DaskXGBClassifier(n_estimators=5, callbacks=[KillsInTraining(str(tmp_path))])
+    )
+    clf = DaskPlugInAUC(model, cv=4)
+    Path(calls_folder(os.getpid())).mkdir(exist_ok=True)
+    with caplog.at_level(logging.WARNING, logger="aucross.dask.training"):
+        clf.fit(collection(ROWS[["a", "b"]], 4), collection(LABELS, 4))
+    shutil.rmtree(calls_folder(os.getpid()))
+    assert "a worker was lost during a distributed fit" in caplog.text
+    assert clf.expected_coverage(0.8).expected == pytest.approx(0.8, abs=0.05)
+
+
+def test_a_fit_that_loses_workers_each_time_ends_with_a_sentence(whole_cluster, tmp_path):
+    for number in range(3):
+        (tmp_path / str(number)).mkdir()
+    model = DaskXGBClassifier(n_estimators=5, callbacks=[KillsInTraining(str(tmp_path), times=3)])
+    clf = DaskPlugInAUC(model, cv=4, max_retries=1)
+    with pytest.raises(LostWorkerError, match="lost workers in each of 2 attempts"):
+        clf.fit(collection(ROWS[["a", "b"]], 4), collection(LABELS, 4))
+
+
+def test_a_worker_lost_while_writing_loses_nothing_and_writes_nothing_twice(whole_cluster, fitted, tmp_path):
+    source, target, calls = (tmp_path / name for name in ("rows", "decisions", "calls"))
+    for folder in (source, calls):
+        folder.mkdir()
+    for number in range(6):
+        ROWS[number * 500 : (number + 1) * 500].to_parquet(source / f"{number}.parquet")
+    local = fitted.to_local()
+    killing = KillsItsWorker("predict_proba", 3, str(calls))
+    killing.__dict__ |= {name: value for name, value in vars(local.estimator_).items() if name.endswith("_")}
+    killing.feature_names_in_ = np.array(["a", "b", "loan"], dtype=object)
+    local.__dict__["estimator_"], given = killing, local.estimator_
+    try:
+        counts = write_decisions(local, source, target, columns=["loan"])
+    finally:
+        local.__dict__["estimator_"] = given
+    written = pd.concat([pd.read_parquet(target / f"{number}.parquet") for number in range(6)], ignore_index=True)
+    assert (calls / "3").exists()
+    assert [part.rows for part in counts] == [500] * 6
+    np.testing.assert_array_equal(written["loan"], ROWS["loan"][:3000])
+    np.testing.assert_array_equal(written["decision"] == "automatic", local.select(ROWS[:3000]))
+    with pytest.raises(ValueError, match=r"another model|other bands|another coverage"):
+        write_decisions(by_key("AUCross", coverage=0.6).fit(collection(ROWS, 2), collection(LABELS, 2)), source, target)
+
+
+# ---- the command line ----
+
+
+def test_the_command_line_fits_decides_and_evaluates_on_folders(whole_cluster, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("loans").mkdir()
+    for number in range(2):
+        part = slice(2000 * number, 2000 * (number + 1))
+        ROWS[part].assign(bad=LABELS[part]).to_parquet(f"loans/{number}.parquet")
+    at = ["--engine", "dask", "--scheduler", whole_cluster.scheduler.address]
+    by = ["--target", "bad", "--id", "loan", "--base", "logistic", "--method", "plugin-auc", "--coverage", "0.8"]
+    assert run(["fit", "loans", *by, "--out", "model.aucross", *at]) == 0
+    shown = capsys.readouterr()
+    assert "Dask: 2 workers" in shown.err
+    assert "dashboard at" in shown.err
+    assert run(["predict", "model.aucross", "loans", "--out", "decisions", *at]) == 0
+    written = pd.read_parquet("decisions")
+    clf = load("model.aucross")
+    assert written.columns.tolist() == ["loan", "score", "prediction", "decision"]
+    np.testing.assert_array_equal(written["decision"] == "automatic", clf.select(ROWS[["a", "b"]]))
+    capsys.readouterr()
+    assert run(["evaluate", "model.aucross", "loans", "--json", *at]) == 0
+    assert json.loads(capsys.readouterr().out)["n_rows"] == 4000
+    assert run(["fit", "loans", *by, "--by", "a", *at]) == 2
+    assert "--by needs the rows in this process" in capsys.readouterr().err
+
+
+# ---- what is refused ----
+
+
+def test_what_cannot_work_is_refused_with_a_remedy(client):
+    X, y = collection(ROWS, 2), collection(LABELS, 2)
+    with pytest.raises(TypeError, match="X must be a Dask DataFrame"):
+        DaskAUCross(CountingClassifier()).fit(ROWS, LABELS)
+    with pytest.raises(TypeError, match="cv must be a number of folds or HashedFolds"):
+        DaskAUCross(CountingClassifier(), cv=[(0, 1)]).fit(X, y)
+    with pytest.raises(ValueError, match="statistic must be"):
+        DaskAUCross(CountingClassifier(), statistic="fast").fit(X, y)
+    with pytest.raises(ValueError, match="y must hold two classes on a cluster, got 3"):
+        DaskAUCross(CountingClassifier()).fit(X, collection(LABELS + (ROWS["a"] > 20), 2))
+    with pytest.raises(ValueError, match="y must hold 0 and 1 for DaskLGBMClassifier"):
+        DaskAUCross(DaskLGBMClassifier()).fit(X, collection(LABELS + 1, 2))
+    with pytest.raises(ValueError, match="coverage_confidence must be None with sample_weight"):
+        DaskPlugInAUC(CountingClassifier(), coverage_confidence=0.9).fit(X, y, collection(WEIGHT, 2))
