@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -13,8 +14,9 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 from xgboost import XGBClassifier
 
-from aucross import AUCross, HashedFolds, PlugInAUC, SCross, evaluate_selective, promise_selective
+from aucross import AUCross, HashedFolds, PlugInAUC, SCross, evaluate_selective, load, promise_selective
 from aucross.deploy import write_decisions
+from cli.commands import QUICK, aucross
 
 pytest.importorskip("pyspark", reason='Spark is not installed: pip install "aucross[spark]"')
 
@@ -336,6 +338,26 @@ def test_a_worker_killed_while_writing_leaves_each_decision_once(spark, rows, cl
     (tmp_path / "out" / "1.parquet").unlink()
     with pytest.raises(ValueError, match="another model"):
         spark_write_decisions(clf, tmp_path / "rows", tmp_path / "out", spark=spark)
+
+
+# ---- the command line ----
+
+
+def test_the_commands_fit_evaluate_and_predict_on_a_folder(spark, rows, tmp_path):
+    (tmp_path / "loans").mkdir()
+    table = rows.assign(label=rows["label"].astype(int))[[*NAMES, "id", "label"]]
+    for number, part in enumerate(np.array_split(np.arange(N_ROWS), 2)):
+        table.iloc[part].to_parquet(tmp_path / "loans" / f"{number}.parquet", index=False)
+    model, loans, out = tmp_path / "loans.aucross", tmp_path / "loans", tmp_path / "decisions"
+    options = ("--target", "label", "--id", "id", "--out", model, "--coverage", "0.8", *QUICK)
+    assert aucross("fit", loans, "--engine", "spark", *options).exit_code == 0
+    clf = load(model)
+    judged = aucross("evaluate", model, loans, "--engine", "spark", "--json")
+    assert json.loads(judged.stdout)["n_rows"] == N_ROWS
+    assert aucross("predict", model, loans, "--engine", "spark", "--out", out, "--quiet").exit_code == 0
+    written = pd.concat([pd.read_parquet(part) for part in sorted(out.glob("*.parquet"))])
+    assert written["id"].tolist() == list(range(N_ROWS))
+    assert np.mean((written["decision"] == "automatic") == clf.select(rows[NAMES])) > 0.999  # products round otherwise
 
 
 # ---- the page ----

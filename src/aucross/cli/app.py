@@ -187,7 +187,7 @@ def _given_score(column: str | None, threshold: float | None, low_is_positive: b
 
 def _check_scheduler(engine: EngineName | None, scheduler: str | None) -> None:
     if engine is None and scheduler is not None:
-        raise UsageError("--scheduler is the address of an engine; name it with --engine dask")
+        raise UsageError("--scheduler is the address of an engine; name it with --engine dask or --engine spark")
 
 
 def _refuse_with_engine(options: dict[str, Any]) -> None:

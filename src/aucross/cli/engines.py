@@ -28,6 +28,8 @@ from aucross.estimators.hashed_folds import HashedFolds
 from aucross.evaluation import SelectiveEvaluation, evaluate_ranking
 from aucross.system.text import exact_percent
 
+# The booster that each engine trains on all workers.
+_BASES = {EngineName.DASK: Base.LIGHTGBM, EngineName.SPARK: Base.XGBOOST}
 _METHODS = (Method.AUCROSS, Method.PLUGIN_AUC, Method.SCROSS)
 
 
@@ -69,8 +71,6 @@ def open_engine(name: EngineName, scheduler: str | None, screen: Screen) -> Abst
     try:
         module = import_module(f"aucross.cli.engine_{name}")
     except ModuleNotFoundError as error:
-        if error.name == f"aucross.cli.engine_{name}":
-            raise UsageError(f"--engine {name} is not there; use --engine dask") from None
         raise CommandError(str(error)) from error
     return module.open_engine(scheduler, screen.note)
 
@@ -113,7 +113,7 @@ def run_engine_fit(options: EngineFitOptions, screen: Screen) -> dict[str, Any]:
     started = time.perf_counter()
     options.check()
     schema = _schema_of(options.data, options.roles, options.drop)
-    base = options.base or Base.LIGHTGBM
+    base = options.base or _BASES[options.engine]
     folds = None if options.test else HashedFolds(max(2, round(1 / options.test_size)), seed=options.seed + 1)
     features = tuple(schema.columns)
     fitted_on = EngineRows(options.data, features, options.roles, folds)

@@ -43,7 +43,7 @@ from aucross.spark.params import OF_A_CLASS, SelectiveParams
 from aucross.spark.storage import EstimatorReader, EstimatorWriter, ModelReader, ModelWriter
 
 # Up to so many rows distinct float32 scores are counted; above, the top 20 bits of each, which takes about a megabyte.
-MOST_ROWS_EXACT = 10_000_000
+MOST_ROWS_EXACT = 5_000_000
 
 FOLD, HALF, SCORE = "_aucross_fold", "_aucross_half", "_aucross_score"
 CLASSES = np.array([0, 1])
@@ -274,7 +274,7 @@ class SparkAUCross(_SparkSelective):
         Whether bands of lower coverages contain those of higher ones.
     statistic : {"auto", "exact", "binned"}, default="auto"
         ``"exact"`` counts distinct float32 scores, ``"binned"`` the top 20 bits of each, which takes about a megabyte
-        whatever the number of rows. ``"auto"`` is exact up to 10 million rows.
+        whatever the number of rows. ``"auto"`` is exact up to 5 million rows.
     maxFitAttempts : int, default=3
         How often a fit is tried that loses a worker. XGBoost aborts when it does, so the fit begins anew.
     predictionCol, scoreCol, decisionCol : str
