@@ -95,9 +95,8 @@ class SparkEngine:
             features=rows.features,
             weight=rows.roles.weight,
         )
-        rankings: dict[float | None, Any] = {None: ranked.everything}
-        rankings.update(ranked.selected)
-        return rankings
+        rankings: list[tuple[float | None, Any]] = [(None, ranked.everything), *ranked.selected.items()]
+        return dict(rankings)
 
     def write(
         self,
