@@ -204,7 +204,7 @@ def test_what_spark_trains_equals_what_memory_trains(fitted, in_memory, frame, r
 @pytest.mark.parametrize("n_partitions", [1, 4, 64])
 @pytest.mark.parametrize("statistic", ["exact", "binned"])
 def test_the_cut_and_the_order_of_rows_do_not_matter(frame, rows, n_partitions, statistic):
-    shuffled = frame.orderBy(F.rand(n_partitions)).repartition(n_partitions)
+    shuffled = frame.repartition(n_partitions, F.rand(n_partitions))
     # The hold-out method trains one model, which is all that the other statistic needs.
     on_spark, method = (SparkAUCross, AUCross) if statistic == "exact" else (SparkPlugInAUC, PlugInAUC)
     estimator = on_spark(booster(), featuresCol=NAMES, coverage=0.8, numFolds=2, statistic=statistic)
