@@ -149,6 +149,8 @@ def test_the_gain_is_paired_and_shows_what_two_intervals_hide():
 def test_what_a_rejected_row_would_lose_is_counted_against_the_larger_class(rows, seed):
     y, score = np.asarray(rows.labels, dtype=bool), np.asarray(rows.scores, dtype=float)
     mask = np.random.default_rng(seed).random(len(y)) < 0.6
+    order = np.argsort(score)
+    y, score = y[order], score[order]
     (loss,) = losses_of_rejected(score, 1.0 * y, 1.0 * ~y, [1.0 * ~mask])
     positives_are_fewer = 2 * y.sum() <= len(y)
     others, way = (score[~y], 1) if positives_are_fewer else (score[y], -1)

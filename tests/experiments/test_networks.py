@@ -30,6 +30,9 @@ from experiments.networks.studies import COMPARED, OWN_SCORE, Study
 from experiments.networks.trainings import Training, half_size, rows_of, trainings_of
 from experiments.protocol import CLASSIFIERS, COVERAGES
 
+# Networks of two epochs give many rows one score.
+pytestmark = pytest.mark.few_scores
+
 SHARED = {
     "epochs": 2,
     "warm_up_epochs": 1,

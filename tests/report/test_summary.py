@@ -269,6 +269,7 @@ def test_a_decile_says_what_its_rows_say(credit, summary):
     assert (part["observed_rate_low"], part["observed_rate_high"]) == pytest.approx((interval.low, interval.high))
 
 
+@pytest.mark.few_scores
 def test_equal_scores_share_a_decile():
     X, y = make_linear()[1:]
     clf = AUCross(LogisticRegression(), random_state=0).fit(X[:300, :1].round(), y[:300])
@@ -431,7 +432,12 @@ def test_an_evaluation_at_all_coverages_is_not_made_again(monkeypatch):
     alone = build_summary(*case, **TWENTY_DRAWS)
     evaluation = evaluate_selective(*case, [*GRID[::-1], 0.4], **TWENTY_DRAWS)
     monkeypatch.setattr("aucross.report.coverage_numbers.evaluate_selections", None)
-    assert build_summary(*case, evaluation=evaluation, **TWENTY_DRAWS) == alone
+    # Sums over the segments of one more coverage may differ in the last digit.
+    assert to_twelve_digits(build_summary(*case, evaluation=evaluation, **TWENTY_DRAWS)) == to_twelve_digits(alone)
+
+
+def to_twelve_digits(summary):
+    return json.loads(json.dumps(summary), parse_float=lambda digits: round(float(digits), 12))
 
 
 @pytest.mark.parametrize("change", [{"n_bootstrap": 19}, {"random_state": 4}, {"confidence": 0.9}])

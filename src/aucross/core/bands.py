@@ -108,8 +108,9 @@ class RejectionBand:
         Examples
         --------
         >>> from aucross.core import RejectionBand
-        >>> RejectionBand(0.02, 0.2).to_points(base_points=500, base_odds=4, points_to_double_the_odds=40)
-        RejectionBand(lower=500.0, upper=644.5884...)
+        >>> points = RejectionBand(0.02, 0.2).to_points(base_points=500, base_odds=4, points_to_double_the_odds=40)
+        >>> round(points.lower), round(points.upper)
+        (500, 645)
         """
         ends = (self.lower, self.upper)
         if not self.is_empty and any(0.0 > end > -inf or inf > end > 1.0 for end in ends):

@@ -50,10 +50,10 @@ class ScoreRounding:
     --------
     >>> from aucross.core import RejectionBand, ScoreRounding
     >>> rounding = ScoreRounding(20)
-    >>> rounding.round([0.1, 0.10001, 0.2])
+    >>> rounding.round([0.1, 0.100001, 0.2])
     array([0.09997559, 0.09997559, 0.19995117])
     >>> band = rounding.widen(RejectionBand(*rounding.round([0.1, 0.1])))
-    >>> band.rejects([0.0999, 0.1, 0.10001, 0.1001])
+    >>> band.rejects([0.0999, 0.1, 0.100001, 0.1001])
     array([False,  True,  True, False])
     """
 

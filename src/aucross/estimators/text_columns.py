@@ -36,9 +36,9 @@ def explained(error: Exception, role: str, model: Classifier, X: Table) -> Excep
     -------
     Exception or None
     """
-    columns = _text_columns(X)
     is_about_text = not isinstance(error, Warning) and _ABOUT_TEXT.search(str(error))
-    if not columns or not is_about_text:
+    columns = _text_columns(X) if is_about_text else {}
+    if not columns:
         return None
     named = ", ".join(f"{name!r} ({dtype})" for name, dtype in list(columns.items())[:_MOST_NAMES])
     more = f" and {len(columns) - _MOST_NAMES} more" if len(columns) > _MOST_NAMES else ""
@@ -52,7 +52,8 @@ def explained(error: Exception, role: str, model: Classifier, X: Table) -> Excep
 
 def _text_columns(X: Table) -> dict[Any, str]:
     """Columns that hold text, with their type; frames alone have them by name."""
-    if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
+    # A lazy frame has no length, and would have to be computed to name its types.
+    if not all(hasattr(X, name) for name in ("__len__", "columns", "dtypes")):
         return {}
     types = {name: str(dtype) for name, dtype in zip(X.columns, list(X.dtypes), strict=True)}
     return {

@@ -24,7 +24,7 @@ from aucross.evaluation.inputs import (
     seed_from,
     unit_numbers,
 )
-from aucross.evaluation.intervals import Ends, difference_ends, losses_of_rejected, selection_intervals
+from aucross.evaluation.intervals import Ends, difference_ends, evenly, losses_of_rejected, selection_intervals
 from aucross.evaluation.judged_rows import check_selective, judge
 from aucross.evaluation.lower_bounds import EXTRA_LOSS
 from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
@@ -193,8 +193,10 @@ def evaluate_selections(
         confidence_level=confidence_level,
         drawn_from=(n_rows, seed),
     )
-    weight = row_weights(rows.sample_weight, len(rows.score))
-    lost = losses_of_rejected(rows.score, weight * rows.positive, weight * ~rows.positive, (weight * ~m for m in masks))
+    places = ranked.order[evenly(n_rows)]
+    weight, positive = row_weights(rows.sample_weight, n_rows)[places], rows.positive[places]
+    rejected = (weight * ~mask[places] for mask in masks)
+    lost = losses_of_rejected(rows.score[places], weight * positive, weight * ~positive, rejected)
     return with_row_intervals(evaluation, ranked, units, lost)
 
 

@@ -114,7 +114,7 @@ def losses_of_rejected(
     Parameters
     ----------
     score, positives, negatives : ndarray of shape (n,)
-        Scores, and the weight of the rows of each class there.
+        Scores in ascending order, and the weight of the rows of each class there.
     rejected : iterable of ndarray of shape (n,)
         Weight of the rejected rows, for each selection.
 
@@ -122,17 +122,21 @@ def losses_of_rejected(
     -----
     Long columns are read at places that are evenly apart: the number sets a step, and a hundredth of it matters little.
     """
-    read = slice(None, None, len(score) // _MOST_READ + 1)
+    read = evenly(len(score))
     score, positives, negatives = score[read], positives[read], negatives[read]
     positives_are_fewer = positives.sum() <= negatives.sum()
     others = negatives if positives_are_fewer else positives
-    order = np.argsort(score)
-    below = np.concatenate(([0.0], np.cumsum(others[order])))
-    ends = (np.searchsorted(score, score, side=side, sorter=order) for side in ("left", "right"))
+    below = np.concatenate(([0.0], np.cumsum(others)))
+    ends = (np.searchsorted(score, score, side=side) for side in ("left", "right"))
     share_below = sum(below[end] for end in ends) / max(2.0 * below[-1], np.finfo(float).tiny)
     loss = 1.0 - share_below if positives_are_fewer else share_below
     weights = (weight[read] for weight in rejected)
     return np.array([float(weight @ loss) / total if (total := weight.sum()) > 0 else 0.0 for weight in weights])
+
+
+def evenly(n_rows: int) -> slice:
+    """Places that are evenly apart, so many that an average over them serves for one over all rows."""
+    return slice(None, None, n_rows // _MOST_READ + 1)
 
 
 def _spread_and_skewness(replicates: FloatArray) -> tuple[FloatArray, FloatArray]:
