@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from threading import Thread
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import dask.array as da
@@ -30,7 +30,7 @@ from aucross.estimators.training_rows import take_rows
 logger = logging.getLogger(__name__)
 
 # Seconds between looks at the workers, those that a fit has to notice a loss itself, and those to start workers anew.
-_LOOK, _GRACE, _RESTART = 0.25, 5.0, 120.0
+_LOOK, _GRACE, _RESTART = 0.25, 5.0, 60.0
 
 
 # What LightGBM and XGBoost say when a worker that they train with is gone.
@@ -209,7 +209,8 @@ def _watched(client: Client, fit: Callable[[], Any]) -> Any:
         if lost_at is not None and monotonic() - lost_at > _GRACE:
             break
     if thread.is_alive():
-        client.cancel([Future(key, client=client) for key in set(client.futures) - futures], force=True)
+        waiting = [key for key, state in client.futures.items() if key not in futures and state.status == "pending"]
+        client.cancel([Future(key, client=client) for key in waiting])
         thread.join(_GRACE)
     if "model" in outcome:
         return outcome["model"]
@@ -227,6 +228,10 @@ def _is_about_peers(error: BaseException) -> bool:
 
 def _renew_workers(client: Client, before: set[str]) -> None:
     """Start the workers anew that were left: some hang in the fit, and LightGBM keeps its broken connections."""
+    until = monotonic() + 2 * _GRACE
+    # A worker that is gone must be known to be: asked to start anew, it would not answer.
+    while not before - set(client.nthreads()) and monotonic() < until:
+        sleep(_LOOK)
     survivors = [worker for worker in client.nthreads() if worker in before]
     if survivors:
         client.restart_workers(survivors, timeout=_RESTART, raise_for_error=False)
