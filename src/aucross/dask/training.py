@@ -8,7 +8,10 @@ Other classifiers train on one worker, on rows that fit into its memory.
 from __future__ import annotations
 
 import logging
+import os
+import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from threading import Thread
 from time import monotonic, sleep
@@ -232,7 +235,18 @@ def _renew_workers(client: Client, before: set[str]) -> None:
     # A worker that is gone must be known to be: asked to start anew, it would not answer.
     while not before - set(client.nthreads()) and monotonic() < until:
         sleep(_LOOK)
-    survivors = [worker for worker in client.nthreads() if worker in before]
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    survivors = [address for address, about in workers.items() if address in before and about.get("nanny")]
     if survivors:
-        client.restart_workers(survivors, timeout=_RESTART, raise_for_error=False)
+        # The process ends itself, and its nanny starts another: a worker that hangs would not close when asked to.
+        client.run(_end_process, workers=survivors, wait=False)
+    until = monotonic() + _RESTART
+    while set(survivors) & set(client.nthreads()) and monotonic() < until:
+        sleep(_LOOK)
     client.wait_for_workers(1, timeout=_RESTART)
+    with suppress(TimeoutError):  # fewer will do
+        client.wait_for_workers(len(before), timeout=2 * _GRACE)
+
+
+async def _end_process() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
