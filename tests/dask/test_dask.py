@@ -29,6 +29,7 @@ from aucross.core import ScoreRounding
 from aucross.dask import DaskAUCross, DaskPlugInAUC, DaskSCross, write_decisions
 from aucross.dask import evaluate_selective as dask_evaluate
 from aucross.dask import promise_selective as dask_promise
+from aucross.dask.estimators import DaskSelectiveClassifier
 from aucross.dask.training import LostWorkerError
 from aucross.evaluation import PromiseWarning
 from tests.dask.cluster_models import (
@@ -230,6 +231,15 @@ def test_evaluation_and_promise_are_those_in_memory(client, fitted, weight):
         in_memory = promise_selective(local, scored, LABELS, 0.8, sample_weight=weight)
     promised = dask_promise(fitted, X, y, 0.8, sample_weight=of_rows)
     assert promised.selective_auc == pytest.approx(in_memory.selective_auc)
+
+
+def test_a_positive_class_that_is_not_the_second_is_evaluated_as_such(client):
+    local = AUCross(LogisticRegression(), pos_label=0, random_state=0).fit(ROWS, LABELS)
+    X, y = collection(ROWS, 3), collection(LABELS, 3)
+    found = dask_evaluate(DaskSelectiveClassifier.of_local(local), X, y, [1.0, 0.8], n_bootstrap=0)
+    expected = evaluate_selective(local, local.scored(ROWS), LABELS, [1.0, 0.8], n_bootstrap=0)
+    for name in ("selective_auc", "selective_accuracy", "positive_rate"):
+        np.testing.assert_allclose(found.estimates[name], expected.estimates[name], rtol=1e-6, err_msg=name)
 
 
 def test_the_classifier_in_memory_is_stored(client, tmp_path):

@@ -158,6 +158,11 @@ def test_evaluation_and_promise_equal_those_on_rows(spark, fitted, clf, in_memor
         np.testing.assert_allclose(by_spark.estimates[name], by_rows.estimates[name], rtol=1e-12)
     promise = promise_selective(clf, rows[NAMES], rows["label"], sample_weight=rows["weight"])
     assert str(spark_promise(clf, frame, label="label", weight="weight")) == str(promise)
+    seen = made_rows(0)
+    reversed_clf = AUCross(model(), pos_label=0, random_state=0).fit(seen[NAMES], seen["label"])
+    again = evaluate_selective(reversed_clf, reversed_clf.scored(rows[NAMES]), rows["label"], [0.8], n_bootstrap=0)
+    found = spark_evaluate(reversed_clf, frame, coverages=[0.8], label="label", n_bootstrap=0)
+    np.testing.assert_allclose(found.estimates["selective_auc"], again.estimates["selective_auc"], rtol=1e-6)
     with pytest.raises(ValueError, match="only, got 1,500 rows with others"):
         spark_evaluate(clf, frame.withColumn("label", F.col("id") % 4), label="label")
 

@@ -293,11 +293,10 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             ``score`` of the positive class, ``prediction``, ``decision`` (``"automatic"`` or ``"review"``), and the
             ends ``lower`` and ``upper`` of the row's band; lazy, with the index of a DataFrame.
         """
-        label = np.empty(0, dtype=self._fitted("classes_").dtype)
         meta = pd.DataFrame(
             {
                 "score": np.empty(0),
-                "prediction": label.astype(object) if label.dtype.kind == "U" else label,
+                "prediction": self._label_meta(),
                 "decision": np.empty(0, dtype=object),
                 "lower": np.empty(0),
                 "upper": np.empty(0),
@@ -787,7 +786,7 @@ def _rank(
         scored = decider.scored(rows.X, band_groups=rows.band_groups)
         score = rounding.round(scored.score)
         selections = {None: everything, **{at: deciders[at].decide(scored).selected for at in coverages}}
-    positive = labels == decider.classes_[1]
+    positive = labels == decider.score_classes_[1]
     return {
         at: RankedScores.from_labels(positive[mask], score[mask])
         if weight is None

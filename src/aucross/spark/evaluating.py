@@ -87,7 +87,7 @@ def rank_selections(
     _warn_of_rows_of_fit(clf, df, found)
     # One pickle: the copies share the model.
     copies = {check_coverage(coverage): light_copy(clf, coverage) for coverage in coverages}
-    light, classes = df.sparkSession.sparkContext.broadcast(copies), clf.classes_
+    light, classes = df.sparkSession.sparkContext.broadcast(copies), clf.score_classes_
     rounding, is_weighted = ScoreRounding(bits), weight is not None
 
     def rank(batch: pa.RecordBatch) -> RankingsByCoverage:
