@@ -5,6 +5,7 @@
     python -m benchmarks.crossfit_coverage measure      # compute the candidates from the scores that are there
     python -m benchmarks.crossfit_coverage targets      # the targets beside the figures, from benchmarks/results
     python -m benchmarks.crossfit_coverage table        # every candidate at every size, from benchmarks/results
+    python -m benchmarks.crossfit_coverage said         # how often the error that expected_coverage states holds
     python -m benchmarks.crossfit_coverage promise      # how often coverage_confidence=.95 is kept
     python -m benchmarks.crossfit_coverage bags         # out-of-bag scores of forests, set by set
     python -m benchmarks.crossfit_coverage copies       # identical rows (HELOC), with the estimators themselves
@@ -66,6 +67,7 @@ from aucross.core.ranking import RankedScores
 from aucross.core.rules import OptimalBands, ThresholdBands
 from aucross.core.scored_rows import RuleInput
 from aucross.core.search import best_band
+from aucross.estimators.reach import expected_coverage
 from benchmarks.paper_data import FOLDER
 
 RESULTS = Path(os.environ.get("CROSSFIT_RESULTS", Path(__file__).parent / "results" / "crossfit_coverage.csv"))
@@ -345,6 +347,7 @@ class Candidate(NamedTuple):
     answer: np.ndarray  # test rows
     # The same training rows, scored worse; how far to go on; the folds of both.
     correction: tuple[np.ndarray, float, np.ndarray | None, np.ndarray | None] | None = None
+    folds: np.ndarray | None = None  # of the training rows, if a new row is judged by another model than theirs
 
 
 def candidates(s: Scores) -> dict[str, Candidate]:
@@ -356,11 +359,12 @@ def candidates(s: Scores) -> dict[str, Candidate]:
         return s.test[n_folds].mean(axis=(1, 2))
 
     five, two = (s.out_of_fold[n] for n in (5, 2))
-    to_all_rows = (two[:, 0], extrapolation_factor(5, 2), s.drawn[5][0][:, 0], s.drawn[2][0][:, 0])
+    folds = s.drawn[5][0][:, 0]
+    to_all_rows = (two[:, 0], extrapolation_factor(5, 2), folds, s.drawn[2][0][:, 0])
     with_five = {
-        "none": Candidate(five[:, 0], s.refit, s.refit),
-        "rows alone": Candidate(five[:, 0], s.refit, s.refit, (*to_all_rows[:2], None, None)),
-        "corrected": Candidate(five[:, 0], s.refit, s.refit, to_all_rows),
+        "none": Candidate(five[:, 0], s.refit, s.refit, folds=folds),
+        "rows alone": Candidate(five[:, 0], s.refit, s.refit, (*to_all_rows[:2], None, None), folds),
+        "corrected": Candidate(five[:, 0], s.refit, s.refit, to_all_rows, folds),
         "judge": Candidate(five[:, 0], by_hash(5), s.refit),
         "ensemble": Candidate(five[:, 0], by_hash(5), mean(5)),
         "mean": Candidate(five[:, 0], mean(5), mean(5)),
@@ -415,19 +419,27 @@ def measure(cell: Cell, s: Scores) -> Iterator[dict[str, Any]]:
         ranked = RankedScores.from_labels(s.y_test == 1, candidate.answer)
         for method in ("AUCross", "SCross"):
             rule, judged = rule_of(method, s.y_train, candidate), axis_of(method, candidate.judged)
-            errors, squares, shorts, aucs = [], [], [], []
+            held_out = RuleInput.of_score(axis_of(method, candidate.held_out))
+            errors, squares, shorts, aucs, said, is_within = [], [], [], [], [], []
             for coverage in COVERAGES:
                 selected = rule.band(coverage).selects(judged)
                 reached = float(selected.mean())
                 errors.append(reached - coverage)
                 # The test rows are a sample: their share in the band has a variance that no method can help.
-                squares.append(errors[-1] ** 2 - coverage * (1 - coverage) / len(selected))
+                by_chance = coverage * (1 - coverage) / len(selected)
+                squares.append(errors[-1] ** 2 - by_chance)
+                expected = expected_coverage(
+                    rule, coverage, None, n_rows=len(held_out), held_out=held_out, folds=candidate.folds
+                )
+                said.append(expected.error)
+                is_within.append(abs(reached - expected.expected) <= 1.96 * np.sqrt(expected.error**2 + by_chance))
                 if method == "AUCross":
                     at_reached, at_asked = (ranked.auc(best_band(ranked, max(c, 1e-3))) for c in (reached, coverage))
                     shorts.append(at_reached - auc(s.y_test[selected], candidate.answer[selected]))
                     aucs.append(at_asked - shorts[-1])
             line = {**cell._asdict(), "candidate": name, "method": method}
             line |= {"square": f"{np.mean(squares):.4e}", "error": f"{np.mean(errors):.6f}"}
+            line |= {"said": f"{np.mean(said):.6f}", "within": f"{np.mean(is_within):.2f}"}
             if method == "AUCross":
                 line |= {"auc": f"{np.mean(aucs):.6f}", "short": f"{np.mean(shorts):.6f}"}
             yield line
@@ -435,7 +447,7 @@ def measure(cell: Cell, s: Scores) -> Iterator[dict[str, Any]]:
 
 # auc: what the candidate would have at the coverage asked for, so that nobody gains by a lower coverage: the best
 # possible band there, less what its own band is short of the best at the coverage that it reached.
-COLUMNS = (*Cell._fields, "candidate", "method", "square", "error", "auc", "short")
+COLUMNS = (*Cell._fields, "candidate", "method", "square", "error", "said", "within", "auc", "short")
 
 
 def run() -> None:
@@ -635,6 +647,29 @@ def print_auc_targets(lines: pd.DataFrame) -> None:
             print(f"{n_rows:7,} {name:9}" + "".join(f"{text:>15}" for text in texts))
 
 
+# ---- what expected_coverage says ----
+
+
+def print_said() -> None:
+    """Share of fits whose coverage lies within 1.96 of the errors that `expected_coverage` states."""
+    print("Share of fits whose coverage of new rows is within 1.96 of the errors that expected_coverage states")
+    print("(.95 meant; the sampling of the test rows is counted); the mean of these errors in 1e-3 in brackets")
+    print("\ndefault: the refit answers; judge: fold models judge")
+    print(f"{'rows':>7} {'method':8} {'':10}" + "".join(f"{family:>15}" for family in FAMILIES) + f"{'all':>8}")
+    for (n_rows, method), part in results().groupby(["n_rows", "method"]):
+        for candidate, name in (("corrected", "default"), ("judge", "judge")):
+            means = by_set(part, ["said", "within"]).loc[candidate]
+            of_families = means.groupby("family").mean()
+            texts = [
+                f"{of_families['within'][family]:.3f} ({of_families['said'][family] * 1e3:4.1f})"
+                if family in of_families.index
+                else ""
+                for family in FAMILIES
+            ]
+            texts_of_all = f"{means['within'].mean():8.3f}"
+            print(f"{n_rows:7,} {method:8} {name:10}" + "".join(f"{text:>15}" for text in texts) + texts_of_all)
+
+
 # ---- out-of-bag scores ----
 
 
@@ -704,6 +739,7 @@ PARTS = {
     "run": run,
     "measure": measure_new,
     "table": print_table,
+    "said": print_said,
     "promise": print_promise,
     "targets": print_targets,
     "bags": print_bags,
@@ -712,7 +748,7 @@ PARTS = {
 
 
 def main(names: list[str]) -> None:
-    for name in names or ["targets", "table", "promise"]:
+    for name in names or ["targets", "table", "said", "promise"]:
         PARTS[name]()
 
 

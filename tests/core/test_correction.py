@@ -230,7 +230,7 @@ def test_the_noise_of_folds_is_the_variance_of_their_mean():
         folds % 2,
     )
     difference, noise = reference_difference(rule, weight, folds, 0.8)
-    assert rule._difference(0.8) == pytest.approx(difference * (1 - 4 * noise / difference**2))
+    assert rule._difference(0.8) == pytest.approx((difference, difference * (1 - 4 * noise / difference**2)))
 
 
 def reference_difference(rule, weight, folds, coverage):
@@ -248,6 +248,23 @@ def reference_difference(rule, weight, folds, coverage):
 
 
 # ---- a rule around a rule ----
+
+
+def test_what_is_followed_and_what_is_in_doubt_add_up_to_what_was_seen():
+    followed_in_part = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        score = rng.random(400)
+        rule = corrected(score, score + rng.normal(rng.normal(0, 0.1), 0.1, 400), factor=1 / 3)
+        asked = rule.coverage_to_ask(0.8)  # 0.2 is a knot
+        band = rule.rule.band(asked)
+        seen = (band.rejects(score).mean() - band.rejects(rule.fewer_folds.score).mean()) / 3
+        doubt = rule.coverage_in_doubt(0.8)
+        assert doubt == pytest.approx(abs(abs(seen) - abs(0.2 - (1 - asked))), abs=0.01)
+        assert CautiousBands(rule, 400, 0.95).coverage_in_doubt(0.7) >= 0.0
+        followed_in_part += abs(0.8 - asked) > 0.001 and doubt > 0.001
+    assert followed_in_part > 10
+    assert thresholds(UNIFORM).coverage_in_doubt(0.8) == 0.0
 
 
 def test_it_is_a_rule_and_its_rule_is_found_inside():

@@ -25,6 +25,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from sys import float_info
+from typing import Any
 
 import numpy as np
 
@@ -100,13 +101,19 @@ class CorrectedBands(WrappedRule):
         below, rejected, above = _KNOTS[knot - 1 : knot + 2]
         asked = rejected
         for _ in range(_ROUNDS):
-            shift = self.factor * self._difference(1.0 - asked)
+            _, followed = self._difference(1.0 - asked)
+            shift = self.factor * followed
             # Half way to its neighbours a knot stops: nested bands stay nested.
             asked = min(max(rejected - shift, (below + rejected) / 2), (rejected + above) / 2)
         return asked
 
-    def _difference(self, coverage: float) -> float:
-        """By how much more rows K folds reject than fewer folds do, shrunk by its own noise."""
+    def coverage_in_doubt(self, coverage: float, group: Any = None) -> float:  # noqa: ARG002
+        """What the straight line says beyond what was followed, because it may be noise."""
+        seen, followed = self._difference(self.coverage_to_ask(coverage))
+        return abs(self.factor * (seen - followed))
+
+    def _difference(self, coverage: float) -> tuple[float, float]:
+        """By how much more rows K folds reject than fewer folds do, as seen, and shrunk by its own noise."""
         band = self.rule.band(coverage)
         here, there = (
             band.rejects(self.rule.selection_score(rows, coverage)).astype(float)
@@ -114,11 +121,11 @@ class CorrectedBands(WrappedRule):
         )
         weight = np.ones(len(here)) if self.rows.sample_weight is None else self.rows.sample_weight
         weight = weight / weight.sum()
-        difference = float(weight @ (here - there))
-        noise = float(weight**2 @ (here - there - difference) ** 2)
+        seen = float(weight @ (here - there))
+        noise = float(weight**2 @ (here - there - seen) ** 2)
         noise += _between_folds(here, weight, self.folds) + _between_folds(there, weight, self.numbers_of_fewer)
-        square, least = difference**2, _ERRORS_TO_EXCEED**2 * noise
-        return difference * (1.0 - least / square) if square > least else 0.0
+        square, least = seen**2, _ERRORS_TO_EXCEED**2 * noise
+        return seen, seen * (1.0 - least / square) if square > least else 0.0
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
         """Place the rule on other rows; scored by the model in use, they need no correction."""
