@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 import runpy
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,9 +56,15 @@ def package_of(source: Path) -> list[str]:
     return ["aucross", *source.relative_to(PACKAGE).parts[:-1]]
 
 
+@cache
+def nodes_of(source: Path) -> list[ast.AST]:
+    """Everything that a file says, read once for all tests."""
+    return list(ast.walk(ast.parse(source.read_text(encoding="utf-8"))))
+
+
 def imported_names(source: Path) -> Iterator[str]:
     """Every imported name, dotted and absolute: ``from a.b import c`` is ``a.b.c``."""
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+    for node in nodes_of(source):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -78,60 +86,69 @@ def parts_imported(source: Path) -> set[str]:
 
 def sklearn_attributes(source: Path) -> Iterator[str]:
     """Dotted names that start from the module ``sklearn`` itself, such as ``sklearn.utils.validation``."""
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+    for node in nodes_of(source):
         if isinstance(node, ast.Attribute) and (name := ast.unparse(node)).startswith("sklearn."):
             yield name
 
 
-def each_source(sources: list[Path]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("source", sources, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def found_in(sources: Iterable[Path], find: Callable[[Path], Iterable[str]]) -> dict[str, list[str]]:
+    """What is found in each file where anything is: one test reads all files, and names each that is wrong."""
+    found = {source.as_posix(): sorted(find(source)) for source in sources}
+    return {source: names for source, names in found.items() if names}
 
 
 def test_the_package_has_sources():
     assert PACKAGE / "core" / "ranking.py" in SOURCES
+    assert PACKAGE.parents[1] / "experiments" / "runs.py" in EXPERIMENTS
 
 
-@each_source(SOURCES)
-def test_every_file_belongs_to_a_part_with_known_directions(source):
-    assert part_of(source) in ALLOWED.keys() | ABOVE
+def test_every_file_belongs_to_a_part_with_known_directions():
+    assert {part_of(source) for source in SOURCES} <= ALLOWED.keys() | ABOVE
 
 
-@each_source([source for source in SOURCES if part_of(source) not in ABOVE])
-def test_imports_point_in_the_allowed_directions(source):
-    part = part_of(source)
-    assert parts_imported(source) <= ALLOWED.get(part, set()) | {part}
+def test_imports_point_in_the_allowed_directions():
+    def wrong_parts(source):
+        part = part_of(source)
+        return set() if part in ABOVE else parts_imported(source) - ALLOWED.get(part, set()) - {part}
+
+    assert found_in(SOURCES, wrong_parts) == {}
 
 
-@each_source([source for source in SOURCES if part_of(source) == "core"])
-def test_core_needs_numpy_and_scipy_only(source):
-    outside = {name.split(".")[0] for name in imported_names(source)} - sys.stdlib_module_names
-    assert outside <= {"aucross", "numpy", "scipy"}
+def test_core_needs_numpy_and_scipy_only():
+    def outside(source):
+        names = {name.split(".")[0] for name in imported_names(source)}
+        return names - sys.stdlib_module_names - {"aucross", "numpy", "scipy"}
+
+    assert found_in([source for source in SOURCES if part_of(source) == "core"], outside) == {}
 
 
-@each_source(SOURCES)
-def test_only_public_names_of_scikit_learn_are_used(source):
-    names = [*imported_names(source), *sklearn_attributes(source)]
-    private = [
+def private_names_of_sklearn(source: Path) -> list[str]:
+    return [
         name
-        for name in names
+        for name in (*imported_names(source), *sklearn_attributes(source))
         if name.split(".")[0] == "sklearn"
         and any(piece.startswith("_") and not piece.endswith("__") for piece in name.split("."))
     ]
-    assert private == []
 
 
-@pytest.mark.parametrize("source", EXPERIMENTS, ids=lambda path: path.name)
-def test_experiments_use_public_names_only(source):
-    for name in imported_names(source):
-        module, _, imported = name.rpartition(".")
-        if name.split(".")[0] == "aucross":
-            assert imported in importlib.import_module(module).__all__, name
+def test_only_public_names_of_scikit_learn_are_used():
+    assert found_in(SOURCES, private_names_of_sklearn) == {}
+
+
+def test_experiments_use_public_names_only():
+    def not_public(source):
+        for name in imported_names(source):
+            module, _, imported = name.rpartition(".")
+            if name.split(".")[0] == "aucross" and imported not in importlib.import_module(module).__all__:
+                yield name
+
+    assert found_in(EXPERIMENTS, not_public) == {}
 
 
 def private_names_reached_into(source: Path) -> Iterator[str]:
     """Private attributes and imports that are not the file's own: ``clf._score``, ``from x import _y``."""
-    tree = ast.parse(source.read_text(encoding="utf-8"))
-    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    nodes = nodes_of(source)
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
     own = {part.name for node in classes for part in node.body if isinstance(part, ast.FunctionDef)}
     own |= {
         part.target.id
@@ -141,10 +158,10 @@ def private_names_reached_into(source: Path) -> Iterator[str]:
     }
     own |= {
         part.attr
-        for part in ast.walk(tree)
+        for part in nodes
         if isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name) and part.value.id in ("self", "cls")
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in own:
             yield ast.unparse(node)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("aucross"):
@@ -161,10 +178,13 @@ def _is_private(name: str) -> bool:
 REBUILDS_MODELS = PACKAGE / "deploy" / "sklearn_parts.py"
 
 
-@each_source([source for source in SOURCES if source != REBUILDS_MODELS])
-def test_nobody_reaches_into_private_names_of_others(source):
-    # A method of a base class may be called through super(), which is no other.
-    assert [name for name in private_names_reached_into(source) if not name.startswith("super()")] == []
+def test_nobody_reaches_into_private_names_of_others():
+    def reached_into(source):
+        # A method of a base class may be called through super(), which is no other.
+        return [name for name in private_names_reached_into(source) if not name.startswith("super()")]
+
+    assert REBUILDS_MODELS in SOURCES
+    assert found_in([source for source in SOURCES if source != REBUILDS_MODELS], reached_into) == {}
 
 
 def test_the_room_table_of_contributing_names_every_part():
@@ -180,12 +200,7 @@ def test_the_picture_of_the_parts_is_drawn_from_the_code_as_it_is():
 
 
 def test_no_two_classes_share_a_name():
-    names = [
-        node.name
-        for source in SOURCES
-        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ClassDef)
-    ]
+    names = [node.name for source in SOURCES for node in nodes_of(source) if isinstance(node, ast.ClassDef)]
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
@@ -193,52 +208,41 @@ def test_there_is_no_module_called_utils():
     assert [path for path in PACKAGE.rglob("utils*") if path.stem == "utils"] == []
 
 
-def names_printed_by(code: str) -> set[str]:
+def printed_by(code: str) -> str:
     """What a fresh interpreter prints."""
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    return set(run.stdout.split())
+    return run.stdout
 
 
 # Names are imported when they are first used, so that only using all of them shows what they load.
 USE_EVERY_NAME = "import aucross; [getattr(aucross, name) for name in aucross.__all__]"
 
 
-@pytest.fixture(scope="module")
-def loaded() -> set[str]:
-    """Top-level names of the modules that the public names load on top of scikit-learn, which may load pandas."""
-    return names_printed_by(
-        f"import sys, sklearn; before = set(sys.modules); {USE_EVERY_NAME}; "
-        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
-    )
+# Modules that the public names load on top of scikit-learn, which may load pandas, and modules that the package's own
+# files ask for meanwhile, loaded or not.
+PRINT_IMPORTS = f"""
+import builtins, json, sys, sklearn
 
-
-@pytest.fixture(scope="module")
-def asked_for() -> set[str]:
-    """Top-level names of the modules that the package's own files ask for while the public names are imported."""
-    return names_printed_by(
-        f"""
-import builtins
-
-plain_import, asked = builtins.__import__, set()
+before, plain_import, asked = set(sys.modules), builtins.__import__, set()
 
 def recording_import(name, globals=None, *args, **kwargs):
     if str((globals or {{}}).get("__name__")).partition(".")[0] == "aucross":
-        asked.add(name.partition(".")[0])
+        asked.add(name)
     return plain_import(name, globals, *args, **kwargs)
 
 builtins.__import__ = recording_import
 {USE_EVERY_NAME}
-print(*asked)
+for names in (set(sys.modules) - before, asked):
+    print(json.dumps(sorted({{name.partition(".")[0] for name in names}})))
 """
-    )
 
 
-@pytest.mark.parametrize("module", OPTIONAL)
-def test_importing_the_package_does_not_load(module, loaded, asked_for):
+def test_importing_the_package_loads_and_asks_for_no_optional_package():
+    loaded, asked_for = (set(json.loads(line)) for line in printed_by(PRINT_IMPORTS).splitlines())
     assert "aucross" in loaded
     assert "numpy" in asked_for
-    assert module not in loaded | asked_for
+    assert (loaded | asked_for).isdisjoint(OPTIONAL)
 
 
 def test_the_package_can_be_imported_where_no_optional_package_is_installed():
@@ -254,15 +258,17 @@ sys.meta_path.insert(0, NotInstalled())
 {USE_EVERY_NAME}
 print(*{{name.partition(".")[0] for name in sys.modules}})
 """
-    names = names_printed_by(code)
+    names = set(printed_by(code).split())
     assert "aucross" in names
     assert names.isdisjoint(OPTIONAL)
 
 
 def test_importing_the_package_alone_loads_no_library():
-    names = names_printed_by(
-        "import sys; before = set(sys.modules); import aucross; "
-        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    names = set(
+        printed_by(
+            "import sys; before = set(sys.modules); import aucross; "
+            "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+        ).split()
     )
     assert names - sys.stdlib_module_names == {"aucross"}
 
@@ -284,7 +290,7 @@ def test_type_checkers_are_told_of_every_public_name():
 
 def test_parts_and_names_are_listed_and_others_are_refused():
     assert {*aucross.__all__, "core", "evaluation"} <= set(dir(aucross))
-    assert names_printed_by("import aucross; print(aucross.core.__name__)") == {"aucross.core"}
+    assert printed_by("import aucross; print(aucross.core.__name__)") == "aucross.core\n"
     with pytest.raises(AttributeError, match="module 'aucross' has no attribute 'AUCros'"):
         aucross.AUCros  # noqa: B018
 

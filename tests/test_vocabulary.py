@@ -29,9 +29,10 @@ def test_other_words_are_found_in_names_and_sentences():
     assert other_words("n_accepted of learning to defer; Deferring") == ["n_accepted", "Deferring"]
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.relative_to(ROOT / "src").as_posix())
-def test_sources_say_select_and_reject(source):
-    assert other_words(source.read_text(encoding="utf-8")) == []
+def test_sources_say_select_and_reject():
+    assert len(SOURCES) > 100
+    found = {source.as_posix(): other_words(source.read_text(encoding="utf-8")) for source in SOURCES}
+    assert {source: words for source, words in found.items() if words} == {}
 
 
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")

@@ -196,7 +196,7 @@ def test_an_unknown_target_is_refused(method, target):
 # The checks feed data on which base models warn; what they assert is unaffected.
 @pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(
-    [AUCross(LogisticRegression(), target="ks"), PlugInAUC(LogisticRegression(), target=ExpectedCost(review=0.1))]
+    [AUCross(LogisticRegression(), target="ks", cv=2), PlugInAUC(LogisticRegression(), target=ExpectedCost(review=0.1))]
 )
 def test_scikit_learn_check(estimator, check):
     check(estimator)
