@@ -61,7 +61,7 @@ def one_row() -> None:
             select, predict = medians(lambda: clf.select(row), lambda: clf.estimator_.predict_proba(row))  # noqa: B023
             print(
                 f"select of one row, {name}, {n_rows:,} training rows: {select / predict:.2f} x predict_proba of it "
-                f"({1e6 * select:.0f} against {1e6 * predict:.0f} us; target at most 1.3)"
+                f"({1e6 * select:.0f} against {1e6 * predict:.0f} us; target at most 1.2)"
             )
 
 

@@ -109,6 +109,15 @@ def check_select_is_one_boolean_per_row(estimator, rows):
         assert selected.shape == (len(X),)
 
 
+def check_select_gives_what_decide_does(estimator, rows):
+    clf = rows.fit(estimator)
+    scored = clf.scored(rows.X_new)
+    for coverage in (None, *COVERAGES):
+        selected = clf.decide(rows.X_new, coverage).selected
+        assert np.array_equal(clf.select(rows.X_new, coverage), selected)
+        assert np.array_equal(clf.select(scored, coverage), selected)
+
+
 def check_select_is_deterministic(estimator, rows):
     clf = rows.fitted(estimator)
     first = clf.select_each(rows.X_new, COVERAGES)
@@ -362,6 +371,7 @@ def check_a_frozen_model_is_used_as_it_is(estimator, rows):
 
 CHECKS = [
     check_select_is_one_boolean_per_row,
+    check_select_gives_what_decide_does,
     check_select_is_deterministic,
     check_select_does_not_depend_on_the_order_of_rows,
     check_select_does_not_depend_on_the_other_rows,

@@ -102,21 +102,20 @@ def test_many_rows_are_decided_as_the_classifier_does_and_logged(client, tmp_pat
     log = read_decisions(tmp_path / "log.csv")
     assert log["id"].tolist() == names == [each["id"] for each in answer["decisions"]]
     assert log["decision"].tolist() == [each["decision"] for each in answer["decisions"]]
-    assert answer["band"] == {
+    assert {(each["lower"], each["upper"]) for each in answer["decisions"]} == {(clf.band().lower, clf.band().upper)}
+    assert answer["decided_by"] == {
         "coverage": 0.8,
-        "lower": clf.band().lower,
-        "upper": clf.band().upper,
         "rule_fingerprint": rule_fingerprint(clf),
         "model_fingerprint": model_fingerprint(clf),
     }
-    assert set(log["rule_fingerprint"]) == {answer["band"]["rule_fingerprint"]}
+    assert set(log["rule_fingerprint"]) == {answer["decided_by"]["rule_fingerprint"]}
 
 
 def test_one_row_gets_the_same_answer_with_a_reason(client):
     for row, selected in zip(ROWS[:30], clf.select(X[:30]), strict=True):
         answer = client.post("/decision", json={"row": row, "id": "A"}).json()
         assert (answer["decision"], answer["id"]) == ("automatic" if selected else "review", "A")
-        place = "among" if not selected else "below" if answer["score"] < answer["band"]["lower"] else "above"
+        place = "among" if not selected else "below" if answer["score"] < answer["lower"] else "above"
         assert f" lies {place} those that go to review, from " in answer["reason"]
 
 
@@ -126,7 +125,7 @@ def test_another_coverage_can_be_asked_for_and_ids_are_made_where_none_are_given
     assert len({each["id"] for each in answer["decisions"]}) == 50
     assert set(read_decisions(tmp_path / "log.csv")["target_coverage"]) == {0.5}
     full = client.post("/decision", json={"row": ROWS[0], "coverage": 1}).json()
-    assert (full["decision"], full["band"]["lower"], full["band"]["upper"]) == ("automatic", None, None)
+    assert (full["decision"], full["lower"], full["upper"]) == ("automatic", None, None)
     assert full["reason"] == "no score goes to review at this coverage"
 
 
@@ -135,7 +134,7 @@ def test_confidence_is_called_so():
     with Client(make_app(model)) as client:
         answer = client.post("/decision", json={"row": ROWS[0]}).json()
     assert answer["reason"].startswith("the confidence 0.")
-    assert answer["band"]["lower"] is None
+    assert answer["lower"] is None
 
 
 @pytest.mark.parametrize(
@@ -150,6 +149,8 @@ def test_missing_values_blanks_and_times_of_day_are_read_as_in_tables():
     row = {"income": None, "owner": None, "since": "2024-03-31T12:00:00", "branch <b>": " north "}
     blank = {**row, "since": "2024-03-31T12:00:00+02:00", "branch <b>": "  "}
     table = MODEL.table([MODEL.row_type(**each) for each in (row, blank, {**row, "since": "2024-03-31"})])
+    spelled = MODEL.table([MODEL.row_type(**{**row, "branch <b>": text}) for text in ("NA", " null", "nan")])
+    assert spelled["branch <b>"].isna().all()
     assert table["branch <b>"].tolist()[0] == "north"
     assert table.isna().to_numpy().tolist() == [
         [True, True, False, False],
@@ -212,9 +213,64 @@ def test_models_that_cannot_be_served_are_refused():
     several = AUCross(LogisticRegression(), cv=2).fit(X[["income"]], np.arange(600) % 3)
     with pytest.raises(ValueError, match="two classes can be served, got 3"):
         ServedModel(several, {"income": "number"}, ("0", "1"))
-    groups = PlugInAUC(LogisticRegression(), random_state=0).fit(X[["income"]], y, band_groups=X["owner"])
-    with pytest.raises(ValueError, match="fit it without band_groups"):
-        ServedModel(groups, {"income": "number"}, ("0", "1"))
+    with pytest.raises(ValueError, match=r"group_column must be given .* got None; pass the column"):
+        ServedModel(GROUPED, COLUMNS, ("0", "1"))
+    with pytest.raises(ValueError, match=r"group_column must be given .* got 'branch <b>'; leave it out"):
+        ServedModel(clf, COLUMNS, ("0", "1"), group_column="branch <b>")
+    with pytest.raises(ValueError, match="groups must have a value for each group of the fit"):
+        ServedModel(GROUPED, COLUMNS, ("0", "1"), group_column="branch <b>", groups={"north": "north"})
+
+
+# ---- a band for each group ----
+
+GROUPED = PlugInAUC(base(), coverage=0.8, holdout_size=0.4, random_state=0).fit(X, y, band_groups=X["branch <b>"])
+
+
+def assert_decided_by_group(model, rows, groups):
+    """Every row meets the band of its own group, beside rows of others in one request and alone."""
+    with Client(make_app(model)) as client:
+        answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
+        alone = [client.post("/decision", json={"row": row}).json() for row in rows[:5]]
+    expected = GROUPED.decide(X[: len(rows)], band_groups=groups)
+    assert [each["decision"] == "automatic" for each in answers] == expected.selected.tolist()
+    assert [each["lower"] for each in answers] == expected.lower.tolist()
+    assert [(each["decision"], each["upper"]) for each in alone] == [
+        (each["decision"], each["upper"]) for each in answers[:5]
+    ]
+
+
+def test_rows_meet_the_band_of_their_group_which_is_a_column_that_the_model_reads():
+    model = ServedModel(GROUPED, COLUMNS, ("0", "1"), group_column="branch <b>")
+    assert_decided_by_group(model, ROWS[:200], X["branch <b>"][:200])
+
+
+@pytest.mark.parametrize("kind", ["number", "category"])
+def test_a_group_may_stand_in_another_column_and_have_another_spelling(kind):
+    numbers = {"north": 1.0, "south": 2.0, "west": 3.0}
+    if kind == "category":
+        columns, spelled = COLUMNS, {name: name.upper() for name in numbers}
+    else:
+        columns, spelled = {**COLUMNS, "code": "number"}, numbers
+    model = ServedModel(
+        GROUPED, columns, ("0", "1"), group_column="code", groups={value: name for name, value in spelled.items()}
+    )
+    # The model reads the column by name and leaves the rest alone, so another one changes no score.
+    rows = [{**row, "code": spelled[row["branch <b>"]]} for row in ROWS[:200]]
+    assert_decided_by_group(model, rows, X["branch <b>"][:200])
+    assert model.row_type.model_json_schema()["properties"]["code"]["examples"] == [next(iter(spelled.values()))]
+
+
+@pytest.mark.parametrize("value", ["east", None, "", "NA"])
+def test_a_row_without_a_group_that_has_a_band_gets_no_decision(value, tmp_path):
+    model = ServedModel(GROUPED, COLUMNS, ("0", "1"), group_column="branch <b>")
+    with Client(make_app(model, ServeOptions(log=tmp_path / "log.csv"))) as client:
+        response = client.post("/decisions", json={"rows": [ROWS[0], {**ROWS[1], "branch <b>": value}]})
+        assert response.status_code == 422
+        assert client.get("/docs").text.count("<td>branch &lt;b&gt;</td><td>category</td><td>no</td>") == 1
+    if value is not None:
+        named = "one of the groups seen in fit, " + ", ".join(GROUPED.band_rule_.group_labels)
+        assert f"rows.1.branch <b>: Value error, must be {named}" in response.json()["details"][0]
+    assert len(read_decisions(tmp_path / "log.csv")) == 0
 
 
 async def in_small_pieces():
@@ -406,6 +462,48 @@ def test_short_tokens_and_ports_in_use_are_refused(model_file, tmp_path):
     assert result.exit_code == 1
     assert "cannot listen at 127.0.0.1" in result.stderr
     assert "--port must be in 0 to 65535" in aucross("serve", model_file, "--port", 70_000).stderr
+
+
+def save_with_groups(path, kind, groups):
+    """A model as `aucross fit --band-group group` makes it; its pipeline does not look at that column."""
+    grouped = PlugInAUC(base(), coverage=0.8, holdout_size=0.4, random_state=0)
+    grouped.fit(X.assign(group=0), y, band_groups=groups)
+    roles = Roles("default", band_group="group")
+    save_model(grouped, path, Schema({**COLUMNS, "group": kind}, ("paid", "unpaid"), roles))
+    return grouped
+
+
+@pytest.mark.parametrize(
+    ("kind", "spelled"),
+    [
+        ("number", ["1", "2.50", "1000"]),
+        ("category", ["a", "b", "c"]),
+        ("date", ["2024-03-31", "2024-04-30", "2024-05-31"]),
+    ],
+)
+def test_the_command_serves_groups_as_the_table_spells_them(tmp_path, monkeypatch, kind, spelled):
+    groups = np.resize(spelled, len(X))
+    grouped = save_with_groups(tmp_path / "model", kind, groups)
+    apps = []
+    monkeypatch.setattr("uvicorn.Server.run", lambda self, sockets: apps.append(self.config.app))
+    result = aucross("serve", tmp_path / "model", "--port", 0)
+    assert result.exit_code == 0, result.stderr
+    sent = [float(group) if kind == "number" else group for group in groups]
+    rows = [{**row, "group": group} for row, group in zip(ROWS[:60], sent, strict=False)]
+    with Client(apps[0]) as client:
+        answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
+        assert client.post("/decision", json={"row": {**rows[0], "group": None}}).status_code == 422
+    expected = grouped.decide(X[:60].assign(group=0), band_groups=groups[:60])
+    assert [(each["lower"], each["upper"]) for each in answers] == list(
+        zip(expected.lower, expected.upper, strict=True)
+    )
+
+
+def test_groups_that_a_request_cannot_tell_apart_are_refused(tmp_path):
+    save_with_groups(tmp_path / "model", "number", np.resize(["1", "1.0"], len(X)))
+    result = aucross("serve", tmp_path / "model")
+    assert result.exit_code == 1
+    assert "spell each group in one way, or fit without --band-group" in " ".join(result.stderr.split())
 
 
 class Server:

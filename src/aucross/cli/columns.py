@@ -23,12 +23,10 @@ from numpy.typing import NDArray
 
 from aucross.cli.errors import CommandError
 from aucross.cli.numbers import MOSTLY, NumberFormat, other_marks
+from aucross.core.missing import MISSING_TEXTS
 from aucross.system.text import percent
 
 Kind = Literal["number", "boolean", "date", "category"]
-
-# Spellings of a missing value, beside a blank one.
-MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 
 _CODE = r"^[+-]?0[0-9]"  # 007 is a name, 0.7 a number
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+)?Z?$"
@@ -106,7 +104,7 @@ def as_text(values: Any) -> Any:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     text = pc.utf8_trim_whitespace(values.cast(pa.string()))
-    missing = pc.is_in(text, value_set=pa.array(MISSING))
+    missing = pc.is_in(text, value_set=pa.array(MISSING_TEXTS))
     return pc.if_else(missing, pa.scalar(None, pa.string()), text)
 
 

@@ -10,7 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aucross.cli.errors import CommandError, UsageError, one_line
+import pyarrow as pa
+
+from aucross.cli.columns import convert
+from aucross.cli.errors import CommandError, UsageError, listed, one_line
+from aucross.cli.schema import Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
 from aucross.cli.tables import check_readable
@@ -40,7 +44,9 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     uvicorn = import_library("uvicorn", purpose="aucross serve", extra="serve")
     serve: Any = import_library("aucross.serve", purpose="aucross serve", extra="serve")
     clf, schema = load_model(options.model)
-    model = serve.ServedModel(clf, schema.columns, schema.labels, schema.score)
+    groups = _group_of_each_value(clf, schema)
+    group_column = None if groups is None else schema.roles.band_group
+    model = serve.ServedModel(clf, schema.columns, schema.labels, schema.score, group_column, groups)
     limits = serve.ServeOptions(options.log, token, options.most_bytes, options.most_rows)
     app = serve.make_app(model, limits)
     if options.log is None:
@@ -58,6 +64,21 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         )
         uvicorn.Server(config).run(sockets=[listener])
     return {"command": "serve", "model": str(options.model), "log": None if options.log is None else str(options.log)}
+
+
+def _group_of_each_value(clf: Any, schema: Schema) -> dict[Any, Any] | None:
+    """Which group a value of the column of groups stands for: groups are text, and the column may hold numbers."""
+    known, name = clf.band_rule_.group_labels, schema.roles.band_group
+    if known is None or name is None:
+        return None
+    kind = schema.columns.get(name, "category")
+    groups = dict(zip(convert(name, pa.array(known), kind, numbers=schema.numbers).tolist(), known, strict=True))
+    if len(groups) < len(known):
+        raise CommandError(
+            f"column {name!r} holds groups that are spelled differently and have one value ({listed(known)}), so that "
+            "a request cannot tell them apart; spell each group in one way, or fit without --band-group"
+        )
+    return groups
 
 
 def _token(path: Path | None) -> bytes | None:

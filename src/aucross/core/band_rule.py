@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import rows_around_band, share_of_groups
@@ -33,6 +34,16 @@ class RowBands(NamedTuple):
     selection_score: FloatArray
     lower: FloatArray
     upper: FloatArray
+
+    @property
+    def selected(self) -> NDArray[np.bool_]:
+        """Mask of the rows outside of their band; a score that is no number is inside."""
+        return outside(self.selection_score, self.lower, self.upper)
+
+
+def outside(score: FloatArray, lower: FloatArray | float, upper: FloatArray | float) -> NDArray[np.bool_]:
+    """Mask of the scores outside of a band whose ends belong to it; a score that is no number is inside."""
+    return np.asarray((score < lower) | (score > upper))
 
 
 class TooFewRows(NamedTuple):
@@ -189,6 +200,12 @@ class BandRule(ABC):
         lower.fill(band.lower)
         upper.fill(band.upper)
         return RowBands(self.selection_score(rows, coverage), lower, upper)
+
+    def selects(self, rows: RuleInput, coverage: float) -> NDArray[np.bool_]:
+        """Mask of the rows that are selected, as by :meth:`bands_of`, without a band for each row."""
+        self.parts(rows)  # refuses groups, which are of no use here
+        band = self.band(coverage)
+        return outside(self.selection_score(rows, coverage), band.lower, band.upper)
 
     @cached_property
     def _bands(self) -> dict[float, RejectionBand]:
@@ -399,6 +416,10 @@ class GroupBands(BandRule):
             for whole, part in zip(bands, rule.bands_of(ungrouped(rows, positions), coverage), strict=True):
                 whole[positions] = part
         return bands
+
+    def selects(self, rows: RuleInput, coverage: float) -> NDArray[np.bool_]:
+        """Mask of the rows that the rule of their group selects."""
+        return self.bands_of(rows, coverage).selected
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> GroupBands:
         """Place the rule of each group on its rows; groups without rows keep theirs."""

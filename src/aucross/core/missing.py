@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# Spellings of a missing value in text, which has no other way to say it; blanks around them do not count.
+MISSING_TEXTS = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
+
 
 def is_missing(value: object) -> bool:
     """Whether a value is None or one of the marks NaN, NaT and NA."""

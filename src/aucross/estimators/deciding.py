@@ -157,8 +157,7 @@ class Deciding(ABC):
             rows = X
         else:
             predicted = None if self.held_out_.answers_by_score else self.predict(X)
-            tie_breaker = tie_breaker_of(X) if self._ties_are_split else None
-            rows = self._scored_rows(*self._run_models(X), predicted, tie_breaker)
+            rows = self._scored_rows(*self._run_models(X), predicted, self._tie_breaker_of(X))
         if sample_weight is None and band_groups is None:
             return rows
         return rows.with_rows(
@@ -181,10 +180,25 @@ class Deciding(ABC):
                 raise clearer from error
         return scores[0].score, scores[0].judged, scores[1].judged if len(scores) > 1 else None
 
+    def _read(self, X: Table, band_groups: Column) -> RuleInput:
+        """What the rule reads of rows, which is all that a selection needs: no label, and nothing of them is kept."""
+        if isinstance(X, ScoredRows) or band_groups is not None:
+            return self.scored(X, band_groups=band_groups).rule_input
+        self._check_fitted()
+        _, judged, second = self._run_models(X)
+        return self._rule_input(judged, second, self._tie_breaker_of(X))
+
     @property
     def _ties_are_split(self) -> bool:
         """Whether the fit placed bands that may cut through ties."""
         return self.held_out_.tie_breaker is not None
+
+    def _tie_breaker_of(self, X: Table) -> FloatArray | None:
+        return tie_breaker_of(X) if self._ties_are_split else None
+
+    def _rule_input(self, judged: FloatArray, second: FloatArray | None, tie_breaker: FloatArray | None) -> RuleInput:
+        columns, probabilities = self.reader_.read(judged, second)
+        return RuleInput(columns, probabilities, tie_breaker=tie_breaker)
 
     def _scored_rows(
         self,
@@ -197,7 +211,7 @@ class Deciding(ABC):
         is_probability = self.response_method_ == "predict_proba"
         if predicted is None:
             predicted = self.score_classes_[predicted_class(score, is_probability=is_probability)]
-        rule_input = RuleInput(*self.reader_.read(judged, second), tie_breaker=tie_breaker)
+        rule_input = self._rule_input(judged, second, tie_breaker)
         classes, scored_by = self.score_classes_, self._scorer_name()
         return ScoredRows(score, np.asarray(predicted), classes, is_probability, rule_input, scored_by)
 
@@ -292,17 +306,11 @@ class Deciding(ABC):
             return self._decide_by_capacity(rows, capacity, coverage, ids)
         if ids is not None:
             raise ValueError("ids must not be given without capacity: a band does not read them")
-        if coverage is not None:  # the fit has spoken of its own
-            warn_if_out_of_reach(
-                self.band_rule_, check_coverage(coverage), self.n_placing_rows_, ties_are_split=self._ties_are_split
-            )
-        return self._decide_by_coverage(rows, self._coverage_in_force(coverage))
-
-    def _decide_by_coverage(self, rows: ScoredRows, coverage: float) -> Decisions:
-        """Decide without a word on what can be reached, for those who ask for many coverages."""
-        selection_score, lower, upper = self.band_rule_.bands_of(rows.rule_input, coverage)
-        selected = (selection_score < lower) | (selection_score > upper)
-        return Decisions(selected, selection_score, coverage, lower, upper, decided_by=self.band_rule_)
+        coverage = self._coverage_within_reach(coverage)
+        bands = self.band_rule_.bands_of(rows.rule_input, coverage)
+        return Decisions(
+            bands.selected, bands.selection_score, coverage, bands.lower, bands.upper, decided_by=self.band_rule_
+        )
 
     def _decide_by_capacity(self, rows: ScoredRows, capacity: int, coverage: Any, ids: Column) -> Decisions:
         if coverage is not None:
@@ -427,6 +435,13 @@ class Deciding(ABC):
     def _coverage_in_force(self, coverage: float | None) -> float:
         return check_coverage(self.coverage if coverage is None else coverage)
 
+    def _coverage_within_reach(self, coverage: float | None) -> float:
+        """The coverage in force; warns of one that was asked for and cannot be reached (`fit` warns of its own)."""
+        in_force = self._coverage_in_force(coverage)
+        if coverage is not None:
+            warn_if_out_of_reach(self.band_rule_, in_force, self.n_placing_rows_, ties_are_split=self._ties_are_split)
+        return in_force
+
     @of_one_fit
     def selection_score(self, X: Table, coverage: float | None = None, band_groups: Column = None) -> FloatArray:
         """The score of each row on which the band lies.
@@ -470,6 +485,9 @@ class Deciding(ABC):
         ndarray of shape (n_samples,), bool
             True where the prediction should be used, False where the row goes to a person.
         """
+        if capacity is None and ids is None and capacity_weight is None:
+            rows = self._read(X, band_groups)
+            return self.band_rule_.selects(rows, self._coverage_within_reach(coverage))
         return self.decide(
             X, coverage, band_groups, capacity=capacity, ids=ids, capacity_weight=capacity_weight
         ).selected
@@ -495,7 +513,7 @@ class Deciding(ABC):
         coverages = [check_coverage(coverage) for coverage in coverages]
         rows = self.scored(X, band_groups=band_groups)
         self.band_rule_.parts(rows.rule_input)  # refuses missing groups, also for no coverage at all
-        selected = [self._decide_by_coverage(rows, coverage).selected for coverage in coverages]
+        selected = [self.band_rule_.selects(rows.rule_input, coverage) for coverage in coverages]
         return np.array(selected, dtype=bool).reshape(len(coverages), len(rows))
 
     @of_one_fit
@@ -679,14 +697,16 @@ class Deciding(ABC):
     def _held_out_curve(self, alpha: float) -> HeldOutCurve:
         rows, held_out = self.scored_held_out(), self.held_out_.of_effective_size()
         if len(self.classes_) > 2:
-            return pairwise_curve(held_out, self._metric(), alpha, lambda c: self._decide_by_coverage(rows, c).selected)
+            return pairwise_curve(
+                held_out, self._metric(), alpha, lambda c: self.band_rule_.selects(rows.rule_input, c)
+            )
         if self.band_rule_.axis == "score" and self.band_rule_.group_labels is None and not self._ties_are_split:
             # One ranking answers for every band on the score itself.
             ranked = held_out.ranked()
             return lambda c: (ranked.auc(self.band(c)), *ranked.auc_bounds(alpha, self.band(c)))
 
         def curve(coverage: float) -> tuple[float, float, float]:
-            ranked = held_out.ranked(self._decide_by_coverage(rows, coverage).selected)
+            ranked = held_out.ranked(self.band_rule_.selects(rows.rule_input, coverage))
             return (ranked.auc(), *ranked.auc_bounds(alpha))
 
         return curve

@@ -88,8 +88,7 @@ def _share_of_each_fold(
 ) -> tuple[FloatArray, IndexArray]:
     """Share of the rows of each fold that are selected, and their number."""
     _, fold, count = np.unique(folds, return_inverse=True, return_counts=True)
-    score, lower, upper = rule.bands_of(held_out, coverage)
-    return np.bincount(fold, weights=(score < lower) | (score > upper)) / count, count
+    return np.bincount(fold, weights=rule.selects(held_out, coverage)) / count, count
 
 
 def warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, folds: IndexArray | None) -> None:

@@ -27,7 +27,7 @@ from aucross.serve.deciding import Decided, Decider, NotLoggedError
 from aucross.serve.guard import Guard
 from aucross.serve.metrics import ServerMetrics
 from aucross.serve.page import page
-from aucross.serve.rows import BandInForce, ManyAnswers, OneAnswer, Refusal, RowDecision, ServedModel, request_types
+from aucross.serve.rows import DecidedBy, ManyAnswers, OneAnswer, Refusal, RowDecision, ServedModel, request_types
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ class _Service:
             asked: Any = request
             ids = [uuid4().hex if asked.id is None else asked.id]
             decided = await self._decide(ids, [asked.row], asked.coverage)
-            return OneAnswer(**self._answers(ids, decided)[0], band=self._band(decided))
+            return OneAnswer(**self._answers(ids, decided)[0], decided_by=self._decided_by(decided))
 
         async def decide_many(request: many_rows) -> ManyAnswers:  # type: ignore[valid-type]
             """Decide on many rows; the answers have their order."""
@@ -147,7 +147,8 @@ class _Service:
                 raise HTTPException(422, f"ids must name each row, got {len(ids)} for {len(asked.rows)} rows")
             decided = await self._decide(ids, asked.rows, asked.coverage)
             return ManyAnswers(
-                decisions=[RowDecision(**answer) for answer in self._answers(ids, decided)], band=self._band(decided)
+                decisions=[RowDecision(**answer) for answer in self._answers(ids, decided)],
+                decided_by=self._decided_by(decided),
             )
 
         # Annotations are text in this file, and these types exist only here.
@@ -173,27 +174,19 @@ class _Service:
         self._metrics.decided(decided)
         return decided
 
-    def _band(self, decided: Decided) -> BandInForce:
-        decisions = decided.decisions
-        assert decisions.lower is not None
-        assert decisions.upper is not None
-        assert decisions.coverage is not None
-        lower, upper = float(decisions.lower[0]), float(decisions.upper[0])
-        return BandInForce(
-            coverage=decisions.coverage,
-            lower=None if isinf(lower) else lower,
-            upper=None if isinf(upper) else upper,
-            **self._fingerprints,
-        )
+    def _decided_by(self, decided: Decided) -> DecidedBy:
+        assert decided.decisions.coverage is not None
+        return DecidedBy(coverage=decided.decisions.coverage, **self._fingerprints)
 
     def _answers(self, ids: list[str], decided: Decided) -> list[dict[str, Any]]:
         rows, decisions = decided.scored, decided.decisions
         assert decisions.lower is not None
         assert decisions.upper is not None
-        lower, upper = float(decisions.lower[0]), float(decisions.upper[0])
         positive = (rows.predicted == rows.classes[1]).tolist()
         probability = rows.score.tolist() if rows.is_probability else [None] * len(rows)
+        bands = zip(decisions.lower.tolist(), decisions.upper.tolist(), strict=True)
         what = "confidence" if self._model.clf.band_rule_.axis == "confidence" else "score"
+        columns = (ids, decisions.selected.tolist(), positive, decisions.selection_score.tolist(), probability, bands)
         return [
             {
                 "id": name,
@@ -201,11 +194,11 @@ class _Service:
                 "prediction": self._model.labels[is_positive],
                 "score": score,
                 "probability": share,
+                "lower": None if isinf(lower) else lower,
+                "upper": None if isinf(upper) else upper,
                 "reason": reason_of(what, score, lower, upper),
             }
-            for name, selected, is_positive, score, share in zip(
-                ids, decisions.selected.tolist(), positive, decisions.selection_score.tolist(), probability, strict=True
-            )
+            for name, selected, is_positive, score, share, (lower, upper) in zip(*columns, strict=True)
         ]
 
     # ---- other paths ----

@@ -111,7 +111,7 @@ class Decider:
             return [error] if len(jobs) == 1 else [outcome for job in jobs for outcome in self._outcomes([job])]
 
     def _decided(self, jobs: Sequence[Job]) -> list[Decided]:
-        scored = self._model.clf.scored(self._model.table([row for job in jobs for row in job.rows]))
+        scored = self._model.scored([row for job in jobs for row in job.rows])
         ends = np.cumsum([len(job.rows) for job in jobs])
         places = [slice(end - len(job.rows), end) for end, job in zip(ends, jobs, strict=True)]
         by_coverage: defaultdict[float, list[int]] = defaultdict(list)

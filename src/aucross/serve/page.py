@@ -27,7 +27,7 @@ def page(model: ServedModel, needs_token: bool) -> str:
     """The page as HTML."""
     example = json.dumps({"id": "A-17", "row": example_row(model)}, indent=2, ensure_ascii=False)
     token = "<p>Send the token with each request: <code>Authorization: Bearer ...</code></p>" if needs_token else ""
-    columns = [(name, kind, "no" if name == model.required else "yes") for name, kind in model.columns.items()]
+    columns = [(name, kind, "yes" if model.may_be_null(name) else "no") for name, kind in model.fields.items()]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>aucross: how to ask</title>'
         f"<style>{_STYLE}</style></head><body><h1>How to ask for decisions</h1>"

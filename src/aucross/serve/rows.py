@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -21,6 +22,8 @@ from pydantic import (
     create_model,
 )
 
+from aucross.core.missing import MISSING_TEXTS
+from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.system.libraries import import_library
 
@@ -28,8 +31,7 @@ ColumnKind = Literal["number", "boolean", "date", "category"]
 
 _SECONDS_PER_DAY = 86_400
 _LONGEST_TEXT = 10_000
-# Text that stands for a missing category in tables does so here.
-_NO_TEXT = ""
+_MOST_GROUPS_NAMED = 20
 
 
 def _only_text(value: Any) -> Any:
@@ -66,37 +68,105 @@ class ServedModel:
         The negative and the positive label, as callers are told them.
     required : str, optional
         A column that must have a value in every row, since it holds the score.
+    group_column : str, optional
+        The column that holds the group of a row, if the bands were fitted per group. It may be one that the classifier
+        reads, too; if not, it holds text.
+    groups : mapping, optional
+        The group that each value of this column stands for, where they are not the same.
     """
 
     clf: SelectiveClassifier
     columns: Mapping[str, ColumnKind]
     labels: tuple[str, str]
     required: str | None = None
+    group_column: str | None = None
+    groups: Mapping[Any, Any] | None = None
 
     def __post_init__(self) -> None:
         if len(self.clf.classes_) > 2:
             raise ValueError(f"a model of two classes can be served, got {len(self.clf.classes_)} classes")
-        if self.clf.band_rule_.group_labels is not None:
-            raise ValueError("a model with a band for each group cannot be served; fit it without band_groups")
+        known = self.clf.band_rule_.group_labels
+        if (known is None) != (self.group_column is None):
+            remedy = "leave it out" if known is None else "pass the column that holds the group of a row"
+            raise ValueError(
+                "group_column must be given for a classifier with a band for each group and for no other, got "
+                f"{self.group_column!r}; {remedy}"
+            )
+        if known is not None and set(self.group_of.values()) != set(known):
+            raise ValueError(
+                f"groups must have a value for each group of the fit ({', '.join(map(repr, known))}) and for no other, "
+                f"got {list(self.group_of.values())}; pass {{value: group}}"
+            )
+
+    @cached_property
+    def group_of(self) -> Mapping[Any, Any]:
+        """The group that each value of the column of groups stands for; empty if there are no groups."""
+        known = self.clf.band_rule_.group_labels or ()
+        return {group: group for group in known} if self.groups is None else self.groups
+
+    @cached_property
+    def fields(self) -> Mapping[str, ColumnKind]:
+        """The columns of a request: those that the classifier reads, and that of the groups."""
+        if self.group_column is None or self.group_column in self.columns:
+            return self.columns
+        return {**self.columns, self.group_column: "category"}
+
+    def may_be_null(self, name: str) -> bool:
+        """Whether the value of a column may be missing."""
+        return name not in (self.required, self.group_column)
 
     @cached_property
     def row_type(self) -> type[BaseModel]:
         """The type of one row: every column must be there, null where a value is missing; no other may."""
         fields: dict[str, Any] = {}
-        for number, (name, kind) in enumerate(self.columns.items()):
-            value = _TYPES[kind] if name == self.required else _TYPES[kind] | None
-            about = f"{_MEANING[kind]}{'' if name == self.required else ', or null if it is missing'}"
-            fields[f"column_{number}"] = (value, Field(alias=name, description=about, examples=[_EXAMPLES[kind]]))
+        for name, kind in self.fields.items():
+            value, about = _TYPES[kind], _MEANING[kind]
+            if self.may_be_null(name):
+                value, about = value | None, f"{about}, or null if it is missing"
+            if name == self.group_column:
+                value, about = Annotated[value, AfterValidator(self._of_a_group)], f"{about}: {self._groups_named}"
+            described = Field(alias=name, description=about, examples=[self.example(name)])
+            fields[self._attributes[name]] = (value, described)
         return create_model("Row", __config__=ConfigDict(extra="forbid"), **fields)
+
+    def _of_a_group(self, value: Any) -> Any:
+        """A value of the column of groups, refused if it stands for none: no band decides on such a row."""
+        if _CONVERSIONS[self.fields[self.group_column]]([value])[0] not in self.group_of:  # type: ignore[index]
+            raise ValueError(f"must be {self._groups_named}; send rows of other groups to review yourself")
+        return value
+
+    @cached_property
+    def _groups_named(self) -> str:
+        named = [str(value) for value in list(self.group_of)[:_MOST_GROUPS_NAMED]]
+        more = len(self.group_of) - len(named)
+        return f"one of the groups seen in fit, {', '.join(named)}{f' and {more} more' if more else ''}"
+
+    def example(self, name: str) -> Any:
+        """A value that a column may have."""
+        kind = self.fields[name]
+        is_group = name == self.group_column and kind in ("number", "category")
+        return next(iter(self.group_of)) if is_group else _EXAMPLES[kind]
+
+    def scored(self, rows: Sequence[BaseModel]) -> ScoredRows:
+        """The rows after the classifier has seen them, with their groups if there are any."""
+        if self.group_column is None:
+            return self.clf.scored(self.table(rows))
+        groups = [self.group_of[value] for value in self._values(rows, self.group_column)]
+        return self.clf.scored(self.table(rows), band_groups=groups)
 
     def table(self, rows: Sequence[BaseModel]) -> Any:
         """The rows as the frame that the classifier reads."""
         pandas = import_library("pandas", purpose="serving", extra="serve")
-        columns = {}
-        for number, (name, kind) in enumerate(self.columns.items()):
-            values = [getattr(row, f"column_{number}") for row in rows]
-            columns[name] = pandas.Series(_CONVERSIONS[kind](values), copy=False)
+        columns = {name: pandas.Series(self._values(rows, name), copy=False) for name in self.columns}
         return pandas.DataFrame(columns, copy=False)
+
+    def _values(self, rows: Sequence[BaseModel], name: str) -> Any:
+        return _CONVERSIONS[self.fields[name]]([getattr(row, self._attributes[name]) for row in rows])
+
+    @cached_property
+    def _attributes(self) -> dict[str, str]:
+        """Where a typed row keeps each column, whose name may be no word of Python."""
+        return {name: f"column_{number}" for number, name in enumerate(self.fields)}
 
 
 def _numbers(values: list[Any]) -> Any:
@@ -116,8 +186,8 @@ def _day(value: date | datetime) -> float:
 
 def _texts(values: list[Any]) -> Any:
     texts = np.empty(len(values), dtype=object)
-    # As in tables: blanks around a text do not count, and a blank text is none.
-    texts[:] = [np.nan if value is None or value.strip() == _NO_TEXT else value.strip() for value in values]
+    # As in tables: blanks around a text do not count, and some texts stand for a missing one.
+    texts[:] = [np.nan if value is None or value.strip() in MISSING_TEXTS else value.strip() for value in values]
     return texts
 
 
@@ -154,15 +224,15 @@ class RowDecision(BaseModel):
     prediction: str
     score: float = Field(description="On which the band lies: the score, or the confidence in the prediction.")
     probability: float | None = Field(description="Of the positive label; null for a model without probabilities.")
+    lower: float | None = Field(description="Lower end of the scores that go to review; null if there is none.")
+    upper: float | None = Field(description="Upper end; null if there is none.")
     reason: str
 
 
-class BandInForce(BaseModel):
+class DecidedBy(BaseModel):
     """What decided, and under which names the log and the model file know it."""
 
     coverage: float
-    lower: float | None = Field(description="Lower end of the scores that go to review; null if there is none.")
-    upper: float | None = Field(description="Upper end; null if there is none.")
     rule_fingerprint: str
     model_fingerprint: str
 
@@ -170,14 +240,14 @@ class BandInForce(BaseModel):
 class OneAnswer(RowDecision):
     """Answer to a request for one row."""
 
-    band: BandInForce
+    decided_by: DecidedBy
 
 
 class ManyAnswers(BaseModel):
     """Answer to a request for many rows, in their order."""
 
     decisions: list[RowDecision]
-    band: BandInForce
+    decided_by: DecidedBy
 
 
 class Refusal(BaseModel):
@@ -189,4 +259,4 @@ class Refusal(BaseModel):
 
 def example_row(model: ServedModel) -> dict[str, Any]:
     """A row with a value of the right type in each column."""
-    return {name: _EXAMPLES[kind] for name, kind in model.columns.items()}
+    return {name: model.example(name) for name in model.fields}
