@@ -1,52 +1,81 @@
-"""Run every benchmark, one after the other: python -m benchmarks."""
+"""Run the benchmarks, one after the other, each in a process of its own: python -m benchmarks [NAME ...].
 
+Some are run in part or are small here; `LONGER` says which take hours and how they are run.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
 from importlib.util import find_spec
 
-from benchmarks import (
-    auc_promise,
-    base_rate,
-    coverage_promise,
-    drift_alarm,
-    gate,
-    groups_adult,
-    heavy_ties,
-    intervals,
-    multiclass,
-    multiclass_speed,
-    placement,
-    published_figures,
-    recalibrate,
-    speed,
-    startup,
-)
+# What each is asked for.
+RUNS: dict[str, tuple[str, ...]] = {
+    "published_figures": (),
+    "placement": (),
+    "heavy_ties": (),
+    "gate": (),
+    "groups_adult": (),
+    "base_rate": (),
+    "missing_indicators": (),
+    "multiclass": (),
+    "multiclass_speed": (),
+    "auc_promise": (),
+    "promise_coverage": (),
+    "recalibrate": (),
+    "drift_alarm": (),
+    "streams": (),
+    "startup": (),
+    "speed": (),
+    "corridor": (),
+    "command_line": (),
+    "intervals": (),
+    "coverage_promise": ("rules", "weights"),
+    "operations": (),
+    "crossfit_coverage": (),
+    "out_of_core": (),
+    "serve_load": (),
+    "onnx_suite": (),
+    "dask_scale": (),
+    "spark_scale": (),
+    "torch_speed": (),
+    "torch_auc": (),
+    "house_size": (),
+}
+LIBRARIES = {
+    "serve_load": "fastapi",
+    "onnx_suite": "onnx",
+    "dask_scale": "dask",
+    "spark_scale": "pyspark",
+    "torch_speed": "torch",
+    "torch_auc": "torch",
+}
+LONGER = """
+python -m benchmarks.speed growth
+python -m benchmarks.coverage_promise                        all parts, about an hour
+python -m benchmarks.crossfit_coverage run                   hours; above are the tables of benchmarks/results
+python -m benchmarks.onnx_suite FOLDER                       above is the table of benchmarks/results
+python -m benchmarks.out_of_core --rows 100000000
+python -m benchmarks.dask_scale --rows 1000000,5000000,20000000
+"""
 
-for benchmark in (
-    published_figures,
-    placement,
-    heavy_ties,
-    gate,
-    groups_adult,
-    base_rate,
-    multiclass,
-    multiclass_speed,
-    auc_promise,
-    recalibrate,
-    drift_alarm,
-    startup,
-    speed,
-):
-    print(f"\n== {benchmark.__name__}")
-    benchmark.main()
-speed.growth()
-print("\n== benchmarks.intervals")
-intervals.main([])
-print("\n== benchmarks.coverage_promise, the quick parts")
-coverage_promise.main(["rules", "weights"])  # all parts take about an hour
-if find_spec("torch") is None:
-    print('\nnot run: torch_speed and torch_auc, which need pip install "aucross[torch]"')
-else:
-    from benchmarks import torch_auc, torch_speed
 
-    for networks in (torch_speed, torch_auc):
-        print(f"\n== {networks.__name__}")
-        networks.main()
+def main(names: list[str]) -> int:
+    """Run benchmarks and return the number of those that failed."""
+    if unknown := [name for name in names if name not in RUNS]:
+        raise SystemExit(f"there is no benchmark {', '.join(unknown)}; the names are {', '.join(RUNS)}")
+    failed = []
+    for name in names or RUNS:
+        print(f"\n== benchmarks.{name} {' '.join(RUNS[name])}".rstrip(), flush=True)
+        if (library := LIBRARIES.get(name)) and find_spec(library) is None:
+            print(f"not run: it needs {library}")
+            continue
+        command = [sys.executable, "-m", f"benchmarks.{name}", *RUNS[name]]
+        if subprocess.run(command, check=False).returncode:
+            failed.append(name)
+    print(f"\nnot run here:{LONGER}" + (f"\nfailed: {', '.join(failed)}" if failed else ""), end="")
+    return len(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -8,7 +8,6 @@ indicators of missing numbers. In that table a missing debt-to-income ratio tell
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +16,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from aucross.cli.models import Features, make_model
 from aucross.cli.names import Base
+from benchmarks.paper_data import FOLDER
 
 
 def auc_of_folds(path: Path, *, with_indicators: bool) -> float:
@@ -31,7 +31,9 @@ def auc_of_folds(path: Path, *, with_indicators: bool) -> float:
 
 
 def main() -> None:
-    path = Path(os.environ["AUCROSS_DATA"]) / "suite" / "hmeq.parquet"
+    path = FOLDER / "suite" / "hmeq.parquet"
+    if not path.exists():
+        raise SystemExit(f"there is no {path}: set AUCROSS_DATA to the folder with the data sets")
     for with_indicators in (False, True):
         words = "with" if with_indicators else "without"
         auc = auc_of_folds(path, with_indicators=with_indicators)

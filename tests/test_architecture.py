@@ -204,6 +204,17 @@ def test_no_two_classes_share_a_name():
     assert sorted({name for name in names if names.count(name) > 1}) == []
 
 
+def test_every_benchmark_runs_with_the_others():
+    folder = Path(__file__).parents[1] / "benchmarks"
+    scripts = {path.stem for path in folder.glob("[a-z]*.py") if '__name__ == "__main__"' in path.read_text()}
+    runs = next(
+        ast.literal_eval(node.value)
+        for node in ast.parse((folder / "__main__.py").read_text()).body
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "RUNS"
+    )
+    assert scripts == set(runs)
+
+
 def test_there_is_no_module_called_utils():
     assert [path for path in PACKAGE.rglob("utils*") if path.stem == "utils"] == []
 

@@ -58,8 +58,8 @@ def assert_decides_as(clf, graph, X, coverages=COVERAGES):
     label, response, selected = run(graph, X)
     np.testing.assert_array_equal(selected, clf.select_each(X, coverages).T)
     np.testing.assert_array_equal(label, clf.predict(X))
-    score = response[:, 1] if response.ndim == 2 else response
-    np.testing.assert_allclose(score, clf.scored(X).score, rtol=1e-13, atol=1e-13)
+    expected = clf.predict_proba(X) if response.ndim == 2 else clf.decision_function(X)
+    np.testing.assert_allclose(response, expected, rtol=1e-13, atol=1e-13)
 
 
 # ---- the graph decides as Python does, on every row ----
@@ -87,6 +87,17 @@ def test_graph_decides_as_the_classifier_on_rows_that_placed_its_band_and_on_oth
     # With a hold-out the ends of the band are scores of rows that the same model scores again.
     model, X = IN_DOUBLES[name]
     clf = fitted(method, model, X)
+    graph = to_onnx(clf, X[TRAIN], coverages=COVERAGES)
+    assert_decides_as(clf, graph, X)
+    assert score_difference(clf, graph, X) < MARGIN / 10
+
+
+@pytest.mark.few_scores
+@pytest.mark.parametrize("name", ["logistic", "decision values", "forest", "histogram boosting", "LightGBM"])
+def test_the_first_class_may_be_the_positive_one(name):
+    model, X = IN_DOUBLES[name]
+    labels = np.where(y == 1, "good", "bad")
+    clf = fitted(PlugInAUC, model, X, labels, pos_label="bad")
     graph = to_onnx(clf, X[TRAIN], coverages=COVERAGES)
     assert_decides_as(clf, graph, X)
     assert score_difference(clf, graph, X) < MARGIN / 10
@@ -265,6 +276,15 @@ def test_a_margin_that_takes_rows_out_of_the_automatic_ones_is_refused():
         to_onnx(clf, NUMBERS, coverages=[0.8], margin=0.05)
 
 
+@pytest.mark.parametrize("pos_label", [None, "bad"])
+def test_text_labels_of_xgboost_are_those_of_the_graph(pos_label):
+    labels = np.where(y == 1, "good", "bad")
+    clf = fitted(PlugInAUC, XGBClassifier(n_estimators=8, n_jobs=1), WITH_GAPS, labels, pos_label=pos_label)
+    label, _, selected = run(to_onnx(clf, WITH_GAPS, coverages=COVERAGES), WITH_GAPS)
+    np.testing.assert_array_equal(label, clf.predict(WITH_GAPS))
+    np.testing.assert_array_equal(selected, clf.select_each(WITH_GAPS, COVERAGES).T)
+
+
 # ---- what cannot be converted says so ----
 
 BASE = LogisticRegression()
@@ -274,7 +294,6 @@ REFUSED = {
         lambda: PlugInAUC(BASE, random_state=0).fit(NUMBERS, y, band_groups=NUMBERS[:, 1] > 0),
         "a band for each group",
     ),
-    "positive class": (lambda: fitted(PlugInAUC, BASE, pos_label=0), "0 as its positive class"),
     "ties": (lambda: fitted(PlugInAUC, BASE, ties="split"), 'ties="split"'),
     "judges": (lambda: fitted(AUCross, BASE, cv=2, ensemble="judge"), "ensemble=False"),
     "ensemble": (lambda: fitted(AUCross, BASE, cv=2, ensemble=True), "ensemble=False"),

@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from aucross.core.missing import is_missing
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.types import Table
-from aucross.onnx.conversion import MARGIN, TARGET_OPSET, check_convertible
+from aucross.onnx.conversion import MARGIN, TARGET_OPSET, check_convertible, positive_is_second
 
 # Text that stands for a missing category: an ONNX tensor of text has no other.
 MISSING_TEXT = "nan"
@@ -148,7 +148,8 @@ def score_difference(clf: SelectiveClassifier, graph: ModelProto, X: Table) -> f
     """The largest difference between a score of the graph and of Python on some rows, as a share of 1 or more."""
     expected = clf.scored(X).score
     response = _run(graph, X)[1]
-    score = response[:, 1] if response.ndim == 2 else response
+    is_second = positive_is_second(clf)
+    score = response[:, int(is_second)] if response.ndim == 2 else response if is_second else -response
     return float(np.max(np.abs(score - expected) / np.maximum(np.abs(expected), 1.0), initial=0.0))
 
 

@@ -29,7 +29,7 @@ from sklearn.pipeline import Pipeline
 
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray
-from aucross.estimators import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.estimators import AUCGate, AUCross, NumberedClasses, PlugIn, PlugInAUC, SCross
 from aucross.estimators.base import SelectiveClassifier
 from aucross.onnx.trees import Trees, WrittenTrees, trees_of, written
 
@@ -63,11 +63,6 @@ def check_convertible(clf: SelectiveClassifier) -> None:
     name, rule = type(clf).__name__, clf.band_rule_
     if len(clf.classes_) > 2:
         reason = f"{name} with {len(clf.classes_)} classes weighs them against each other; two classes have a graph"
-    elif clf.score_classes_[0] != clf.classes_[0]:
-        reason = (
-            f"{name} has {clf.score_classes_.tolist()[1]!r} as its positive class, and a graph has the second in "
-            "sorted order; fit on other names of the classes, without pos_label"
-        )
     elif rule.group_labels is not None:
         reason = f"{name} with a band for each group has none; fit without band_groups, or use rule_to_sql"
     elif clf.held_out_.tie_breaker is not None:
@@ -115,6 +110,8 @@ def _steps(model: Any) -> list[Any]:
     """The steps of a model one after the other, nested pipelines laid open."""
     if isinstance(model, FrozenEstimator):
         return _steps(model.estimator)
+    if isinstance(model, NumberedClasses):
+        return _steps(model.estimator_)  # whose numbers are not asked for: labels are those of the classifier
     if not isinstance(model, Pipeline):
         return [model]
     *before, last = [step for _, step in model.steps if step is not None and step != "passthrough"]
@@ -196,11 +193,24 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     model, graph = operator.raw_operator, _Graph(scope, container)
     names = [variable.full_name for variable in operator.inputs]
     reader = _reader_of(_steps(model.estimator_)[-1], model.response_method_)
-    score = graph.column(graph.double(names[1]), 1) if reader is None else reader(graph, _table(graph, names))
+    of_second = graph.column(graph.double(names[1]), 1) if reader is None else reader(graph, _table(graph, names))
+    score = of_second if positive_is_second(model) else _of_first(graph, model, of_second)
     label, response, selected = (variable.full_name for variable in operator.outputs)
-    _write_label(graph, model, score, names[0] if reader is None else None, label)
-    _write_response(graph, model, score, response)
+    _write_label(graph, model, of_second, names[0] if reader is None else None, label)
+    _write_response(graph, model, of_second, response)
     _write_selected(graph, model, score, _band_options(container, model), selected)
+
+
+def positive_is_second(model: SelectiveClassifier) -> bool:
+    """Whether the positive class is the second in sorted order, of which models give the score."""
+    return bool(model.score_classes_[1] == model.classes_[1])
+
+
+def _of_first(graph: _Graph, model: Any, score: str) -> str:
+    """The score of the first class, given that of the second."""
+    if model.response_method_ != "predict_proba":
+        return graph.node("Neg", score)
+    return graph.node("Sub", graph.constant(np.array(1.0)), score)
 
 
 def _table(graph: _Graph, names: Sequence[str]) -> str:
@@ -218,22 +228,24 @@ def _band_options(container: Any, model: Any) -> BandOptions:
 
 
 def _write_label(graph: _Graph, model: Any, score: str, given: str | None, output: str) -> None:
+    """The label by the score of the second class, as models give it: where both scores are equal, the first class."""
     if given is not None and not model.held_out_.answers_by_score:
         graph.node("Identity", given, output=output)
         return
     boundary = 0.5 if model.response_method_ == "predict_proba" else 0.0
     is_text = model.classes_.dtype.kind in "OU"
-    classes = graph.constant(model.classes_.astype(object) if is_text else model.classes_.astype(np.int64))
-    positive = graph.node("Greater", score, graph.constant(np.array(boundary)))
-    graph.node("Gather", classes, graph.node("Cast", positive, to=TensorProto.INT64), output=output)
+    classes = graph.constant(model.classes_.astype(object if is_text else np.int64))
+    is_second = graph.node("Greater", score, graph.constant(np.array(boundary)))
+    graph.node("Gather", classes, graph.node("Cast", is_second, to=TensorProto.INT64), output=output)
 
 
 def _write_response(graph: _Graph, model: Any, score: str, output: str) -> None:
+    """What predict_proba or decision_function give, from the score of the second class in sorted order."""
     if model.response_method_ != "predict_proba":
         graph.node("Identity", score, output=output)
         return
     column = graph.node("Unsqueeze", score, graph.constant(np.array([1])))
-    other = graph.node("Sub", graph.constant(np.array(1.0)), column)
+    other = _of_first(graph, model, column)
     graph.node("Concat", other, column, axis=1, output=output)
 
 
