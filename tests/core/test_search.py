@@ -53,7 +53,7 @@ def random_cases(number: int) -> Iterator[tuple[Rows, float]]:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_auc_of_the_best_band_equals_brute_force_and_its_coverage_reaches_the_target(width):
     compared = 0
-    for given_rows, coverage in random_cases(1600):
+    for given_rows, coverage in random_cases(800):
         if not given_rows.has_both_classes:
             continue
         band = best_band(rank(given_rows), coverage, width=width)
@@ -61,12 +61,12 @@ def test_the_auc_of_the_best_band_equals_brute_force_and_its_coverage_reaches_th
         assert auc_left_by(band, given_rows) == pytest.approx(expected, rel=0, abs=1e-12), (given_rows, coverage)
         assert share_left_by(band, given_rows) >= coverage - TOLERANCE, (given_rows, coverage)
         compared += 1
-    assert compared >= 1000
+    assert compared >= 500
 
 
 def test_the_auc_of_the_oracle_band_equals_brute_force_over_bands_of_any_width():
     compared = 0
-    for given_rows, coverage in random_cases(1600):
+    for given_rows, coverage in random_cases(800):
         if not given_rows.has_both_classes:
             continue
         band = oracle_band(given_rows.labels, given_rows.scores, coverage, given_rows.weights)
@@ -74,7 +74,7 @@ def test_the_auc_of_the_oracle_band_equals_brute_force_over_bands_of_any_width()
         assert auc_left_by(band, given_rows) == pytest.approx(expected, rel=0, abs=1e-12), (given_rows, coverage)
         assert share_left_by(band, given_rows) >= coverage - TOLERANCE, (given_rows, coverage)
         compared += 1
-    assert compared >= 1000
+    assert compared >= 500
 
 
 def test_the_best_band_on_isotonic_labels_equals_brute_force_on_the_same_fractions():
@@ -91,15 +91,15 @@ def test_the_best_band_on_isotonic_labels_equals_brute_force_on_the_same_fractio
         assert auc_left_by(band, halves) == pytest.approx(expected, rel=0, abs=1e-12, nan_ok=True)
 
 
-@pytest.mark.parametrize("decimals", [2, 3, 6])
-@pytest.mark.parametrize("coverage", [0.95, 0.75, 0.3])
+@pytest.mark.parametrize("decimals", [2, 6])
+@pytest.mark.parametrize("coverage", [0.95, 0.3])
 @pytest.mark.parametrize("weighted", [False, True], ids=["counts", "weights"])
-def test_any_width_equals_a_search_of_all_blocks_on_2000_rows(decimals, coverage, weighted):
+def test_any_width_equals_a_search_of_all_blocks_on_1500_rows(decimals, coverage, weighted):
     rng = np.random.default_rng(7)
-    latent = rng.random(2000)
-    labels = rng.random(2000) < latent**2
+    latent = rng.random(1500)
+    labels = rng.random(1500) < latent**2
     scores = np.round(latent, decimals)
-    weights = rng.uniform(0.1, 5.0, 2000) if weighted else None
+    weights = rng.uniform(0.1, 5.0, 1500) if weighted else None
     ranked = RankedScores.from_labels(labels, scores, weights)
     band = best_band(ranked, coverage, width="any")
     expected = best_block_auc(ranked.positives, ranked.negatives, coverage)

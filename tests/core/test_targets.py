@@ -190,7 +190,7 @@ def portfolio(n_rows: int, *, seed: int = 0, decimals: int | None = None, weight
 
 @every_target
 def test_the_value_of_a_band_equals_the_slow_version(target):
-    for number, (ranked, _) in enumerate(rankings(250)):
+    for number, (ranked, _) in enumerate(rankings(150)):
         entries = entries_of(ranked)
         start, stop = sorted(np.random.default_rng(number).integers(0, len(entries) + 1, 2).tolist())
         stop = min(stop, start + len(entries) - 1)
@@ -200,7 +200,7 @@ def test_the_value_of_a_band_equals_the_slow_version(target):
 
 @every_target
 def test_the_best_band_equals_brute_force_and_keeps_the_coverage(target):
-    for ranked, coverage in rankings(600):
+    for ranked, coverage in rankings(300):
         entries = entries_of(ranked)
         band = best_band_for(ranked, coverage, target)
         reached = slow_value(target, entries, *ranked.block(band))
@@ -239,7 +239,7 @@ def test_no_widest_block_of_400_rows_is_better(target, decimals, weighted, label
 @every_ratio
 @pytest.mark.parametrize("coverage", [0.9, 0.75])
 def test_on_isotonic_labels_no_narrower_band_of_these_portfolios_is_better(target, coverage):
-    for seed in range(6):
+    for seed in range(3):
         ranked = portfolio(80, seed=seed).isotonic()
         budget = round(80 * (1 - coverage))
         values = [

@@ -165,7 +165,9 @@ def test_a_stronger_classifier_with_a_weaker_gate_is_as_good_as_alone():
 
 
 def test_without_a_gate_gradient_boosting_is_used_with_a_seed_of_its_own():
-    first, second, other = (AUCGate(LogisticRegression(), random_state=s).fit(X[:500], y[:500]) for s in (0, 0, 1))
+    first, second, other = (
+        AUCGate(LogisticRegression(), cv=2, random_state=s).fit(X[:500], y[:500]) for s in (0, 0, 1)
+    )
     assert isinstance(first.gate_, HistGradientBoostingClassifier)
     assert first.gate is None
     assert isinstance(first.gate_.random_state, int)
@@ -230,11 +232,6 @@ def test_repeated_splits_count_each_row_once():
     assert not gate_is_used(clf)
 
 
-def test_parallel_folds_give_the_same_fit(gated):
-    parallel = clone(gated).set_params(n_jobs=2).fit(X, y)
-    assert np.array_equal(parallel.select_each(X_new, COVERAGES), gated.select_each(X_new, COVERAGES))
-
-
 # ---- where scores come from ----
 
 
@@ -260,12 +257,11 @@ def test_models_with_probabilities_or_decision_values(estimator, gate):
     assert ((probability >= 0) & (probability <= 1)).all()
 
 
-def test_the_response_method_is_that_of_the_classifier():
+def test_the_response_method_is_that_of_the_classifier(gated):
     clf = AUCGate(LogisticRegression(), boosting(), response_method="decision_function", random_state=0).fit(X, y)
     assert clf.response_method_ == "decision_function"
-    by_probability = AUCGate(LogisticRegression(), boosting(), random_state=0).fit(X, y)
     # Log-odds are the decision values of a logistic regression: the same ranking and the same evidence.
-    for one, other in zip(clf.select_each(X_new, COVERAGES), by_probability.select_each(X_new, COVERAGES), strict=True):
+    for one, other in zip(clf.select_each(X_new, COVERAGES), gated.select_each(X_new, COVERAGES), strict=True):
         assert (one == other).mean() > 0.999
 
 
@@ -356,7 +352,7 @@ def test_a_frozen_gate_that_knows_other_labels_is_refused():
 # ---- labels ----
 
 
-@pytest.mark.parametrize("labels", [("bad", "good"), (-1, 1), (False, True), (3.0, 7.0)])
+@pytest.mark.parametrize("labels", [("bad", "good"), (False, True)])
 def test_labels_of_any_kind_give_the_same_selection(labels, gated):
     named = np.array(labels)[y]
     clf = AUCGate(LogisticRegression(), boosting(), random_state=0).fit(X, named)
@@ -366,7 +362,7 @@ def test_labels_of_any_kind_give_the_same_selection(labels, gated):
 
 
 def test_string_labels_are_marked():
-    clf = AUCGate(LogisticRegression(), boosting(), random_state=0).fit(X, np.array(["no", "yes"])[y])
+    clf = AUCGate(LogisticRegression(), boosting(), cv=2, random_state=0).fit(X, np.array(["no", "yes"])[y])
     assert set(clf.predict_selective(X_new, 0.7)) == {"no", "yes", "reject"}
 
 
@@ -443,7 +439,7 @@ def test_the_default_gate_takes_words_beside_numbers():
     frame["category"] = pd.Categorical(np.where(X[:600, 2] > 0, "u", "v"))
     frame.loc[3, "word"] = None
     scorecard = make_pipeline(make_column_transformer(("passthrough", ["a"])), LogisticRegression())
-    clf = AUCGate(scorecard, random_state=0).fit(frame, y[:600])
+    clf = AUCGate(scorecard, cv=2, random_state=0).fit(frame, y[:600])
     assert clf.select(frame.assign(word="unseen"), 0.8).any()
 
 
@@ -459,7 +455,7 @@ def test_the_default_gate_takes_what_the_classifier_takes(kind):
     else:
         rows = np.column_stack((X[:400, 0].astype(object), np.where(X[:400, 1] > 0, "yes", "no")))
         model = make_pipeline(make_column_transformer(("passthrough", [0])), model)
-    clf = AUCGate(model, random_state=0).fit(rows, y[:400])
+    clf = AUCGate(model, cv=2, random_state=0).fit(rows, y[:400])
     assert clf.select(rows, 0.6).any()
 
 

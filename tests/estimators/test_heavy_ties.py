@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
 
 COVERAGES = (0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
-N_ROWS = 6000
+N_ROWS = 4000
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def rows():
 
 
 def forest():
-    return RandomForestClassifier(25, random_state=0)
+    return RandomForestClassifier(15, random_state=0)
 
 
 @pytest.mark.parametrize("method", [AUCross, PlugInAUC, SCross, PlugIn])

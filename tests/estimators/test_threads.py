@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.estimators.deciding import of_one_fit
 
-N_THREADS = 100
+N_THREADS = 40
 COVERAGES = (0.95, 0.8, 0.6)
 
 X, y = make_classification(600, n_features=8, n_informative=5, flip_y=0.2, random_state=0)
@@ -37,7 +37,7 @@ CLASSIFIERS = {
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_a_hundred_threads_that_start_at_once_select_the_same_rows(name):
+def test_many_threads_that_start_at_once_select_the_same_rows(name):
     groups = region if "groups" in name else None
     alone = CLASSIFIERS[name]()
     expected = {coverage: alone.select(X, coverage, groups) for coverage in COVERAGES}

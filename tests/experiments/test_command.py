@@ -26,11 +26,13 @@ def small_plan(_datasets):
     chosen = ("Adult", "UCICredit")
     runs = [
         *(Run(dataset, classifier) for dataset in chosen for classifier in ("LightGBM", "Logistic")),
-        *(Run(dataset, cv=cv) for dataset in chosen for cv in (2, 10)),
+        *(Run(dataset, cv=cv) for dataset in chosen for cv in (2, 3)),
         *(Run("Adult", cv=2, split="random", seed=seed) for seed in (0, 1)),
-        *(Run(dataset, split="random", seed=seed) for dataset in chosen for seed in (0, 1)),
-        *(Run("Adult", "Logistic", split="random", seed=seed) for seed in (0, 1)),
-        *(Run("Adult", split="random", seed=seed, n_train=500) for seed in (0, 1)),
+        *(
+            Run("Adult", classifier, split="random", seed=seed, n_train=n_train)
+            for classifier, n_train in (("LightGBM", None), ("Logistic", None), ("LightGBM", 500))
+            for seed in (0, 1)
+        ),
     ]
     return plan._plan(chosen, runs, [PeerRun("Adult", "LightGBM")], [Optimism("Adult", 0)], 3)
 
@@ -53,6 +55,7 @@ def written(small_data, monkeypatch, tmp_path):
     monkeypatch.setattr("experiments.peer_runs.installed_peers", lambda: PEERS[:2])
     monkeypatch.setattr("experiments.optimism.TEST_SIZES", (100,))
     monkeypatch.setattr("experiments.optimism.N_DRAWS", 2)
+    monkeypatch.setattr("experiments.speed.ORACLE_COVERAGE", 0.995)
     command.main(["--jobs", "1", "--output", str(tmp_path / "results")])
     return tmp_path / "results"
 

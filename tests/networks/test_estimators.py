@@ -80,7 +80,7 @@ def test_contract(name, check, rows):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_failed_fit_leaves_the_earlier_one(name, rows):
-    clf, untouched = rows.fit(ESTIMATORS[name]), rows.fit(ESTIMATORS[name])
+    clf, untouched = rows.fit(ESTIMATORS[name]), rows.fitted(ESTIMATORS[name])
     with pytest.raises(ValueError, match="two classes"):
         clf.fit(rows.X, np.zeros(len(rows.X)))
     with pytest.raises(ValueError, match="infinity"):
@@ -105,7 +105,7 @@ def test_the_positive_class_can_be_named(name, rows):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_rows_of_low_selection_score_are_rejected(name, rows):
-    clf = rows.fit(ESTIMATORS[name])
+    clf = rows.fitted(ESTIMATORS[name])
     assert clf.band(0.5).lower == -np.inf
     scores, selected = clf.selection_score(rows.X_new), clf.select(rows.X_new, 0.4)
     assert scores[selected].min() > scores[~selected].max()
@@ -113,7 +113,7 @@ def test_rows_of_low_selection_score_are_rejected(name, rows):
 
 
 def test_the_threshold_is_the_quantile_of_the_held_out_selection_scores(rows):
-    clf = rows.fit(ESTIMATORS["SelfAdaptiveTraining"])
+    clf = rows.fitted(ESTIMATORS["SelfAdaptiveTraining"])
     assert isinstance(clf.band_rule_, ThresholdBands)
     assert len(clf.held_out_.second) == len(clf.held_out_.rows) == 50
     assert np.array_equal(clf.held_out_.second, clf.selection_score(rows.X[clf.held_out_.rows]))
@@ -432,7 +432,7 @@ def test_without_torch_the_import_says_what_to_install():
 
 
 def test_without_torch_a_saved_network_says_what_to_install(rows, tmp_path):
-    save(rows.fit(ESTIMATORS["DeepGamblers"]), tmp_path / "clf.aucross")
+    save(rows.fitted(ESTIMATORS["DeepGamblers"]), tmp_path / "clf.aucross")
     code = WITHOUT_TORCH.format(f"aucross.load({str(tmp_path / 'clf.aucross')!r})")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'pip install "aucross[torch]"' in run.stdout

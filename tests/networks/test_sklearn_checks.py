@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from aucross.torch import MLP, DeepGamblers, ResNetClassifier, SelectiveNet, SelfAdaptiveTraining
 
 # One batch and float64: there weight 2 is the row twice to seven digits, as a check demands.
-TRAINING = {"max_epochs": 25, "batch_size": 1000, "schedule": "one-cycle", "precision": "float64"}
+TRAINING = {"max_epochs": 12, "batch_size": 1000, "schedule": "one-cycle", "precision": "float64"}
 BODY = partial(MLP, width=16, n_blocks=1)
 
 ESTIMATORS = [
