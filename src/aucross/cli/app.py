@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from inspect import getdoc
+from functools import wraps
+from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +28,7 @@ _COMMANDS: dict[str, TyperCommand] = {}
 class _Command(TyperCommand):
     """A command that can be listed at once; typer reads its options only when it is run."""
 
-    def __init__(self, function: Callable[..., None], example: str) -> None:
+    def __init__(self, function: Callable[..., dict[str, Any]], example: str) -> None:
         super().__init__(function.__name__, help=getdoc(function))
         self._function = function
         self._epilog = f"\b\nExample:\n  {example}"
@@ -35,7 +36,7 @@ class _Command(TyperCommand):
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Hand over to the command with its options."""
         alone = typer.Typer(**_PLAIN)
-        alone.command(self.name, epilog=self._epilog)(self._function)
+        alone.command(self.name, epilog=self._epilog)(_with_a_screen(self._function))
         return typer.main.get_command(alone).make_context(*arguments, **options)
 
 
@@ -65,10 +66,10 @@ def _describe(_version: Version = False) -> None:
     """Classifiers that know when not to answer, judged by the AUC of the answers they give."""
 
 
-def _command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a command of a function, with an example below its options."""
+def _command(example: str) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
+    """Make a command of a function of a screen and options, with an example below the options."""
 
-    def register(function: Callable[..., None]) -> Callable[..., None]:
+    def register(function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
         _COMMANDS[function.__name__] = _Command(function, example)
         return function
 
@@ -164,15 +165,34 @@ def run(arguments: Sequence[str]) -> int:
     return int(code or 0)
 
 
-def _execute(command: Callable[[Screen], dict[str, Any]], *, as_json: bool, quiet: bool, debug: bool) -> None:
-    """Run a command, print its JSON document if asked for, and end with its exit code."""
-    screen = Screen(as_json, quiet)
-    try:
-        with reported(screen.note, debug=debug):
-            screen.check_open()
-            screen.document(command(screen))
-    except Exit as end:
-        raise typer.Exit(end.code) from None
+def _with_a_screen(function: Callable[..., dict[str, Any]]) -> Callable[..., None]:
+    """The command with the options that all have, which say what the screen shows; it returns its JSON document."""
+
+    @wraps(function)
+    def command(*, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+        screen = Screen(as_json, quiet)
+        try:
+            with reported(screen.note, debug=debug):
+                screen.check_open()
+                screen.document(function(screen, **options))
+        except Exit as end:
+            raise typer.Exit(end.code) from None
+
+    _, *own = signature(function, eval_str=True).parameters.values()
+    of_all = {"as_json": Json, "quiet": Quiet, "debug": Debug}
+    switches = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in of_all.items()
+    ]
+    vars(command)["__signature__"] = Signature([*own, *switches])  # what typer reads
+    return command
+
+
+def _reading(separator: str | None, decimal: str | None, thousands: str | None) -> dict[str, Any]:
+    """How a table is to be read, in the words of all commands."""
+    from aucross.cli.numbers import number_format  # noqa: PLC0415
+    from aucross.cli.tables import check_separator  # noqa: PLC0415
+
+    return {"separator": check_separator(separator), "numbers": number_format(decimal, thousands)}
 
 
 def _given_score(column: str | None, threshold: float | None, low_is_positive: bool) -> GivenScore | None:
@@ -206,6 +226,7 @@ def _spelled(context: typer.Context) -> str | None:
 
 @_command("aucross fit loans.csv --target default --coverage 0.9 --out model.aucross")
 def fit(
+    screen: Screen,
     *,
     context: typer.Context,
     data: Data,
@@ -246,74 +267,54 @@ def fit(
     separator: Separator = None,
     decimal: Decimal = None,
     thousands: Thousands = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
-) -> None:
+) -> dict[str, Any]:
     """Fit a model that leaves some rows to review, test it on rows kept apart, and save it.
 
     Text is taken for categories, blanks for missing values. The model is fitted on the rows that are not kept apart.
     """
+    from aucross.cli.fit import FitOptions, run_fit  # noqa: PLC0415
+    from aucross.cli.schema import Roles  # noqa: PLC0415
+    from aucross.cli.tables import name_without_ending  # noqa: PLC0415
 
-    def command(screen: Screen) -> dict[str, Any]:
-        from aucross.cli.fit import FitOptions, run_fit  # noqa: PLC0415
-        from aucross.cli.numbers import number_format  # noqa: PLC0415
-        from aucross.cli.schema import Roles  # noqa: PLC0415
-        from aucross.cli.tables import check_separator, name_without_ending  # noqa: PLC0415
+    _check_scheduler(engine, scheduler)
+    of_any_fit: dict[str, Any] = {
+        "data": data,
+        "roles": Roles(target, id=id_column, weight=weight, group=group, time=time_column, band_group=band_group),
+        "coverage": coverage,
+        "base": base,
+        "method": method,
+        "test": test,
+        "test_size": test_size,
+        "drop": drop or (),
+        "seed": seed,
+        "command": _spelled(context),
+    }
+    if engine is not None:
+        from aucross.cli.engines import EngineFitOptions, run_engine_fit  # noqa: PLC0415
 
-        roles = Roles(target, id=id_column, weight=weight, group=group, time=time_column, band_group=band_group)
-        _check_scheduler(engine, scheduler)
-        if engine is not None:
-            from aucross.cli.engines import EngineFitOptions, run_engine_fit  # noqa: PLC0415
-
-            _refuse_with_engine(
-                {"--score": score, "--by": by, "--report": report, "--positive": positive, "--band-group": band_group}
-            )
-            on_cluster = EngineFitOptions(
-                engine=engine,
-                scheduler=scheduler,
-                data=data,
-                roles=roles,
-                out=out or Path(f"{data.name}.aucross"),
-                coverage=coverage,
-                base=base,
-                method=method,
-                test=test,
-                test_size=test_size,
-                drop=drop or (),
-                seed=seed,
-                command=_spelled(context),
-            )
-            return run_engine_fit(on_cluster, screen)
-        options = FitOptions(
-            data=data,
-            roles=roles,
-            out=out or Path(f"{name_without_ending(data)}.aucross"),
-            positive=positive,
-            coverage=coverage,
-            base=base,
-            method=method,
-            test=test,
-            test_size=test_size,
-            drop=drop or (),
-            by=by,
-            score=_given_score(score, threshold, low_is_positive),
-            ties=ties,
-            report=report,
-            with_report=not no_report,
-            seed=seed,
-            jobs=jobs,
-            command=_spelled(context),
-            separator=check_separator(separator),
-            numbers=number_format(decimal, thousands),
+        _refuse_with_engine(
+            {"--score": score, "--by": by, "--report": report, "--positive": positive, "--band-group": band_group}
         )
-        return run_fit(options, screen)
-
-    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+        out = out or Path(f"{data.name}.aucross")
+        return run_engine_fit(EngineFitOptions(engine=engine, scheduler=scheduler, out=out, **of_any_fit), screen)
+    options = FitOptions(
+        out=out or Path(f"{name_without_ending(data)}.aucross"),
+        positive=positive,
+        by=by,
+        score=_given_score(score, threshold, low_is_positive),
+        ties=ties,
+        report=report,
+        with_report=not no_report,
+        jobs=jobs,
+        **of_any_fit,
+        **_reading(separator, decimal, thousands),
+    )
+    return run_fit(options, screen)
 
 
 @_command("aucross evaluate model.aucross test.csv --by region")
 def evaluate(
+    screen: Screen,
     *,
     model: Model,
     data: Data,
@@ -325,41 +326,25 @@ def evaluate(
     separator: Separator = None,
     decimal: Decimal = None,
     thousands: Thousands = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
-) -> None:
+) -> dict[str, Any]:
     """Test a model on labelled rows that it was not fitted on."""
+    _check_scheduler(engine, scheduler)
+    if engine is not None:
+        from aucross.cli.engines import run_engine_evaluate  # noqa: PLC0415
 
-    def command(screen: Screen) -> dict[str, Any]:
-        _check_scheduler(engine, scheduler)
-        if engine is not None:
-            from aucross.cli.engines import run_engine_evaluate  # noqa: PLC0415
-
-            _refuse_with_engine({"--by": by})
-            return run_engine_evaluate(
-                engine, scheduler, model=model, data=data, coverage=coverage, seed=seed, screen=screen
-            )
-        from aucross.cli.evaluate import EvaluateOptions, run_evaluate  # noqa: PLC0415
-        from aucross.cli.numbers import number_format  # noqa: PLC0415
-        from aucross.cli.tables import check_separator  # noqa: PLC0415
-
-        options = EvaluateOptions(
-            model,
-            data,
-            coverage,
-            by,
-            seed,
-            separator=check_separator(separator),
-            numbers=number_format(decimal, thousands),
+        _refuse_with_engine({"--by": by})
+        return run_engine_evaluate(
+            engine, scheduler, model=model, data=data, coverage=coverage, seed=seed, screen=screen
         )
-        return run_evaluate(options, screen)
+    from aucross.cli.evaluate import EvaluateOptions, run_evaluate  # noqa: PLC0415
 
-    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+    options = EvaluateOptions(model, data, coverage, by, seed, **_reading(separator, decimal, thousands))
+    return run_evaluate(options, screen)
 
 
 @_command("aucross predict model.aucross new.csv --out decisions.csv")
 def predict(
+    screen: Screen,
     *,
     model: Model,
     data: Data,
@@ -380,53 +365,29 @@ def predict(
     separator: Separator = None,
     decimal: Decimal = None,
     thousands: Thousands = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
-) -> None:
+) -> dict[str, Any]:
     """Decide on every row: its score, its prediction, and whether it is automatic or for review.
 
     The order is that of the input, which may be larger than memory. The output appears when it is complete.
     """
+    _check_scheduler(engine, scheduler)
+    if engine is not None:
+        from aucross.cli.engines import run_engine_predict  # noqa: PLC0415
 
-    def command(screen: Screen) -> dict[str, Any]:
-        _check_scheduler(engine, scheduler)
-        if engine is not None:
-            from aucross.cli.engines import run_engine_predict  # noqa: PLC0415
-
-            _refuse_with_engine({"--capacity": capacity, "--recalibrate": recalibrate or None})
-            return run_engine_predict(
-                engine,
-                scheduler,
-                model=model,
-                data=data,
-                out=out,
-                coverage=coverage,
-                id_column=id_column,
-                screen=screen,
-            )
-        from aucross.cli.numbers import number_format  # noqa: PLC0415
-        from aucross.cli.predict import PredictOptions, run_predict  # noqa: PLC0415
-        from aucross.cli.tables import check_separator  # noqa: PLC0415
-
-        options = PredictOptions(
-            model,
-            data,
-            out,
-            coverage,
-            capacity,
-            recalibrate,
-            id_column,
-            separator=check_separator(separator),
-            numbers=number_format(decimal, thousands),
+        _refuse_with_engine({"--capacity": capacity, "--recalibrate": recalibrate or None})
+        return run_engine_predict(
+            engine, scheduler, model=model, data=data, out=out, coverage=coverage, id_column=id_column, screen=screen
         )
-        return run_predict(options, screen)
+    from aucross.cli.predict import PredictOptions, run_predict  # noqa: PLC0415
 
-    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+    reading = _reading(separator, decimal, thousands)
+    options = PredictOptions(model, data, out, coverage, capacity, recalibrate, id_column, **reading)
+    return run_predict(options, screen)
 
 
 @_command("aucross compare loans.csv --target default --base hgb --base logistic")
 def compare(
+    screen: Screen,
     *,
     data: Data,
     target: Target,
@@ -453,41 +414,32 @@ def compare(
     separator: Separator = None,
     decimal: Decimal = None,
     thousands: Thousands = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
-) -> None:
+) -> dict[str, Any]:
     """Fit all methods with all base models and set them side by side on the same test rows."""
+    from aucross.cli.compare import CompareOptions, run_compare  # noqa: PLC0415
+    from aucross.cli.schema import Roles  # noqa: PLC0415
 
-    def command(screen: Screen) -> dict[str, Any]:
-        from aucross.cli.compare import CompareOptions, run_compare  # noqa: PLC0415
-        from aucross.cli.numbers import number_format  # noqa: PLC0415
-        from aucross.cli.schema import Roles  # noqa: PLC0415
-        from aucross.cli.tables import check_separator  # noqa: PLC0415
-
-        options = CompareOptions(
-            data=data,
-            roles=Roles(target, id=id_column, weight=weight, group=group, time=time_column),
-            positive=positive,
-            coverage=coverage,
-            bases=base or (),
-            methods=method or (),
-            test=test,
-            test_size=test_size,
-            drop=drop or (),
-            score=_given_score(score, threshold, low_is_positive),
-            seed=seed,
-            jobs=jobs,
-            separator=check_separator(separator),
-            numbers=number_format(decimal, thousands),
-        )
-        return run_compare(options, screen)
-
-    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+    options = CompareOptions(
+        data=data,
+        roles=Roles(target, id=id_column, weight=weight, group=group, time=time_column),
+        positive=positive,
+        coverage=coverage,
+        bases=base or (),
+        methods=method or (),
+        test=test,
+        test_size=test_size,
+        drop=drop or (),
+        score=_given_score(score, threshold, low_is_positive),
+        seed=seed,
+        jobs=jobs,
+        **_reading(separator, decimal, thousands),
+    )
+    return run_compare(options, screen)
 
 
 @_command("aucross report model.aucross test.csv --out report.html")
 def report(
+    screen: Screen,
     *,
     context: typer.Context,
     model: Model,
@@ -502,35 +454,19 @@ def report(
     separator: Separator = None,
     decimal: Decimal = None,
     thousands: Thousands = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
-) -> None:
+) -> dict[str, Any]:
     """Write the report of a model on labelled rows that it was not fitted on."""
+    from aucross.cli.evaluate import EvaluateOptions, run_report  # noqa: PLC0415
 
-    def command(screen: Screen) -> dict[str, Any]:
-        from aucross.cli.evaluate import EvaluateOptions, run_report  # noqa: PLC0415
-        from aucross.cli.numbers import number_format  # noqa: PLC0415
-        from aucross.cli.tables import check_separator  # noqa: PLC0415
-
-        options = EvaluateOptions(
-            model,
-            data,
-            coverage,
-            by,
-            seed,
-            out,
-            _spelled(context),
-            separator=check_separator(separator),
-            numbers=number_format(decimal, thousands),
-        )
-        return run_report(options, screen)
-
-    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+    options = EvaluateOptions(
+        model, data, coverage, by, seed, out, _spelled(context), **_reading(separator, decimal, thousands)
+    )
+    return run_report(options, screen)
 
 
 @_command("aucross serve model.aucross --log decisions.csv")
 def serve(
+    screen: Screen,
     *,
     model: Model,
     host: Annotated[
@@ -546,38 +482,25 @@ def serve(
     ] = None,
     most_bytes: Annotated[int, typer.Option("--most-bytes", min=1, help="Size of the largest request.")] = 1_000_000,
     most_rows: Annotated[int, typer.Option("--most-rows", min=1, help="Rows of the largest request.")] = 1_000,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
-) -> None:
+) -> dict[str, Any]:
     """Decide on rows over HTTP: one or many at a time, typed as in the training table, until told to end.
 
     A decision is handed out when it is in the log. /docs describes the requests, /metrics counts for Prometheus.
     """
+    from aucross.cli.serve import ServeCommand, run_serve  # noqa: PLC0415
 
-    def command(screen: Screen) -> dict[str, Any]:
-        from aucross.cli.serve import ServeCommand, run_serve  # noqa: PLC0415
-
-        return run_serve(ServeCommand(model, host, port, log, token_file, most_bytes, most_rows), screen)
-
-    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+    return run_serve(ServeCommand(model, host, port, log, token_file, most_bytes, most_rows), screen)
 
 
 @_command("aucross demo --folder aucross-demo")
 def demo(
+    screen: Screen,
     *,
     folder: Annotated[Path, typer.Option("--folder", help="Where the files go.")] = Path("aucross-demo"),
     rows: Annotated[int, typer.Option("--rows", help="Number of loans to make up.")] = 8000,
     seed: Seed = 0,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    debug: Debug = False,
-) -> None:
+) -> dict[str, Any]:
     """Make up loans, fit, decide and report, in a folder of its own."""
+    from aucross.cli.demo import run_demo  # noqa: PLC0415
 
-    def command(screen: Screen) -> dict[str, Any]:
-        from aucross.cli.demo import run_demo  # noqa: PLC0415
-
-        return run_demo(folder, rows, seed, screen)
-
-    _execute(command, as_json=as_json, quiet=quiet, debug=debug)
+    return run_demo(folder, rows, seed, screen)

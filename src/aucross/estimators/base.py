@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 
 from aucross.core.ranking import FloatArray
 from aucross.estimators.deciding import Deciding
+from aucross.estimators.delegating import Delegating, model_offers
 from aucross.estimators.fitting import Fitting
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import CrossFit, CrossFitJudges, HoldOut, OutOfBag, is_never_trained
@@ -25,17 +26,7 @@ from aucross.estimators.placing import (
 from aucross.estimators.types import Classifier, Folds, Labels, Table, Ties
 
 
-def _base_offers(name: str) -> Any:
-    """Condition for a delegated method: the base model, fitted if there is one, has it."""
-
-    def check(self: SelectiveClassifier) -> bool:
-        getattr(getattr(self, "estimator_", self.estimator), name)
-        return True
-
-    return check
-
-
-class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Base of all selective classifiers: `fit` learns a model and a rule, `predict` answers, `select` says where.
 
     A subclass says where held-out scores come from and where on them to reject, see :mod:`aucross.estimators.fitting`.
@@ -50,21 +41,6 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
         tags = super().__sklearn_tags__()
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features that the base classifier saw."""
-        return self._fitted_base("n_features_in_")
-
-    @property
-    def feature_names_in_(self) -> Labels:
-        """Names of the features that the base classifier saw, where it knows them."""
-        return self._fitted_base("feature_names_in_")
-
-    def _fitted_base(self, name: str) -> Any:
-        if not hasattr(self, "estimator_"):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r} before fit")
-        return getattr(self.estimator_, name)
 
     # ---- the classifier: it answers every row ----
 
@@ -85,7 +61,7 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
         refuse_columns_that_abort(self.estimator_, X)
         return self.estimator_.predict(X)
 
-    @available_if(_base_offers("predict_proba"))
+    @available_if(model_offers("predict_proba"))
     def predict_proba(self, X: Table) -> FloatArray:
         """Probabilities of the base classifier for every row.
 
@@ -103,7 +79,7 @@ class SelectiveClassifier(Fitting, Deciding, ClassifierMixin, MetaEstimatorMixin
         refuse_columns_that_abort(self.estimator_, X)
         return self.estimator_.predict_proba(X)
 
-    @available_if(_base_offers("decision_function"))
+    @available_if(model_offers("decision_function"))
     def decision_function(self, X: Table) -> FloatArray:
         """Decision function of the base classifier for every row.
 

@@ -21,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import predicted_class
+from aucross.estimators.delegating import Delegating, model_offers
 from aucross.estimators.labels import in_score_order
 from aucross.estimators.models import checked_scores
 from aucross.estimators.row_hash import hash_rows
@@ -28,15 +29,7 @@ from aucross.estimators.training_rows import take_rows
 from aucross.estimators.types import Classifier, Labels, Table
 
 
-def _folds_offer(name: str) -> Any:
-    def check(self: FoldEnsemble) -> bool:
-        getattr(self.estimators_[0], name)
-        return True
-
-    return check
-
-
-class FoldEnsemble(ClassifierMixin, BaseEstimator):
+class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
     """The mean of the models of all folds: what ``ensemble=True`` leaves in ``estimator_``.
 
     Parameters
@@ -93,17 +86,10 @@ class FoldEnsemble(ClassifierMixin, BaseEstimator):
         """Classes in the order of scores: of two the positive one is the second."""
         return in_score_order(self.classes_, vars(self).get("positive_class_"))
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features that the models saw."""
-        return self.estimators_[0].n_features_in_
+    def _fitted_model(self) -> Any:
+        return self.estimators_[0]  # what one saw and has, all did and have
 
-    @property
-    def feature_names_in_(self) -> Labels:
-        """Names of the features that the models saw, where they know them."""
-        return self.estimators_[0].feature_names_in_
-
-    @available_if(_folds_offer("predict_proba"))
+    @available_if(model_offers("predict_proba"))
     def predict_proba(self, X: Table) -> FloatArray:
         """Mean of the probabilities of the fold models.
 
@@ -119,7 +105,7 @@ class FoldEnsemble(ClassifierMixin, BaseEstimator):
         """
         return _mean([np.asarray(model.predict_proba(X), dtype=np.float64) for model in self.estimators_])
 
-    @available_if(_folds_offer("decision_function"))
+    @available_if(model_offers("decision_function"))
     def decision_function(self, X: Table) -> FloatArray:
         """Mean of the decision functions of the fold models.
 

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from aucross.core.ranking import FloatArray
+from aucross.estimators.delegating import Delegating, model_offers
 from aucross.estimators.types import Classifier, Column, Labels, Table
 
 
@@ -43,15 +44,7 @@ def _wants_numbers(estimator: Classifier) -> bool:
     return _comes_from(estimator, "xgboost") or (inner is not None and _wants_numbers(inner))
 
 
-def _fitted_offers(name: str) -> Any:
-    def check(self: NumberedClasses) -> bool:
-        getattr(getattr(self, "estimator_", self.estimator), name)
-        return True
-
-    return check
-
-
-class NumberedClasses(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Train a model on the numbers of the classes, and answer with their labels.
 
     XGBoost takes no labels but 0, 1, ...; with others it is found in ``estimator_.estimator_`` of a selective
@@ -103,16 +96,6 @@ class NumberedClasses(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimator_ = clone(self.estimator).fit(X, numbers, **fit_params)
         return self
 
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features that the model saw."""
-        return self.estimator_.n_features_in_
-
-    @property
-    def feature_names_in_(self) -> Labels:
-        """Names of the features that the model saw, where it knows them."""
-        return self.estimator_.feature_names_in_
-
     def predict(self, X: Table) -> Labels:
         """Predict a class label for every row.
 
@@ -127,7 +110,7 @@ class NumberedClasses(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         return self.classes_[np.asarray(self.estimator_.predict(X), dtype=np.intp)]
 
-    @available_if(_fitted_offers("predict_proba"))
+    @available_if(model_offers("predict_proba"))
     def predict_proba(self, X: Table) -> FloatArray:
         """Probabilities of the model.
 
@@ -143,7 +126,7 @@ class NumberedClasses(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """
         return self.estimator_.predict_proba(X)
 
-    @available_if(_fitted_offers("decision_function"))
+    @available_if(model_offers("decision_function"))
     def decision_function(self, X: Table) -> FloatArray:
         """Decision function of the model.
 
