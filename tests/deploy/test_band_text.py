@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 from math import inf, nan
 
 import numpy as np
@@ -98,7 +99,7 @@ def test_a_band_without_finite_scores_cannot_be_written(band):
 
 
 def decisions_in_sqlite(expression, scores, column="score"):
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         name = column.replace('"', '""')
         connection.execute(f'CREATE TABLE cases (number INTEGER, "{name}" DOUBLE PRECISION)')
         connection.executemany("INSERT INTO cases VALUES (?, ?)", list(enumerate(scores)))

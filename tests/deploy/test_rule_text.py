@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -133,7 +134,7 @@ def test_before_fit_there_is_no_rule():
 
 
 def decisions_in_sqlite(expression, scores, groups):
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE cases (number INTEGER, score DOUBLE PRECISION, region)")
         rows = zip(range(len(scores)), np.asarray(scores).tolist(), np.asarray(groups).tolist(), strict=True)
         connection.executemany("INSERT INTO cases VALUES (?, ?, ?)", rows)

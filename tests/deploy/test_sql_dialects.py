@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from math import inf, nextafter
 
 import duckdb
@@ -50,7 +51,7 @@ def scores(bands):
 
 
 def sqlite_answers(expressions, scores):
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE cases (number INTEGER, score DOUBLE PRECISION)")
         connection.executemany("INSERT INTO cases VALUES (?, ?)", list(enumerate(scores.tolist())))
         parts = [
@@ -106,7 +107,7 @@ def test_texts_and_blobs_in_a_column_of_sqlite_go_to_review(kind, band, attacked
     odd = ["abc", "", " ", "0x10", "1e999", "nan", b"", b"0.9", b"\xff", "9" * 400 + "x"]
     if kind in ("TEXT", "BLOB", ""):
         odd.append("0.9")  # which columns of numbers turn into a number
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f"CREATE TABLE cases (score {kind})")
         connection.executemany("INSERT INTO cases VALUES (?)", [(value,) for value in odd])
         answers = connection.execute(f"SELECT score, {band_to_sql(band, 'score')} FROM cases").fetchall()
