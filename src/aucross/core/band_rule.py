@@ -43,7 +43,8 @@ class RowBands(NamedTuple):
 
 def outside(score: FloatArray, lower: FloatArray | float, upper: FloatArray | float) -> NDArray[np.bool_]:
     """Mask of the scores outside of a band whose ends belong to it; a score that is no number is inside."""
-    return np.asarray((score < lower) | (score > upper))
+    is_below: NDArray[np.bool_] = score < lower
+    return is_below | (score > upper)
 
 
 class TooFewRows(NamedTuple):
@@ -203,7 +204,8 @@ class BandRule(ABC):
 
     def selects(self, rows: RuleInput, coverage: float) -> NDArray[np.bool_]:
         """Mask of the rows that are selected, as by :meth:`bands_of`, without a band for each row."""
-        self.parts(rows)  # refuses groups, which are of no use here
+        if rows.groups is not None:
+            self.parts(rows)  # refuses them: they are of no use here
         band = self.band(coverage)
         return outside(self.selection_score(rows, coverage), band.lower, band.upper)
 

@@ -167,18 +167,18 @@ class Deciding(ABC):
 
     def _run_models(self, X: Table) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """Scores of the model that answers, of the one that judges, and of the second one where there is one."""
-        models = self._fitted_models()
-        judges = getattr(self, "judges_", [None] * len(models))
         scores = []
-        for role, (model, method), judge in zip(("classifier", "gate"), models, judges, strict=False):
+        for number, (model, method) in enumerate(self._fitted_models()):
+            judge = self.judges_[number] if "judges_" in self.__dict__ else None
             try:
                 scores.append(score_and_judge(model, judge, X, method, self.score_classes_))
             except Exception as error:
-                clearer = explained(error, role, model, X)
+                clearer = explained(error, ("classifier", "gate")[number], model, X)
                 if clearer is None:
                     raise
                 raise clearer from error
-        return scores[0].score, scores[0].judged, scores[1].judged if len(scores) > 1 else None
+        score, judged = scores[0]
+        return score, judged, scores[1].judged if len(scores) > 1 else None
 
     def _read(self, X: Table, band_groups: Column) -> RuleInput:
         """What the rule reads of rows, which is all that a selection needs: no label, and nothing of them is kept."""

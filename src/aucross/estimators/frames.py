@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -22,6 +23,8 @@ _REMEDIES = {
 
 def refuse_columns_that_abort(estimator: Classifier, X: Table) -> None:
     """Raise for polars and Arrow columns on which LightGBM ends the process (it has no handler for their type)."""
+    if isinstance(X, np.ndarray):
+        return
     library = type(X).__module__.split(".")[0]
     if type(X).__name__ == "LazyFrame":
         raise TypeError("X must be a frame with rows, got a polars LazyFrame; pass X.collect()")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 from sklearn.pipeline import Pipeline
 
@@ -21,10 +23,15 @@ def checked_scores(estimator: Classifier, X: Table, response_method: str, classe
     """Scores of new rows by a fitted model, refused where the fit would have refused them."""
     refuse_columns_that_abort(estimator, X)
     scores = _one_score_per_class(estimator, X, response_method, classes)  # the fit has compared the classes
-    if not np.isfinite(scores).all():
+    if not _are_finite(scores):
         # An infinite score compares with any band, but means nothing.
         check_scores(scores.ravel(), scores.size, name="the scores of the base model")
     return scores
+
+
+def _are_finite(scores: FloatArray) -> bool:
+    # Of one row, plain Python is faster, and a decision on one row is mostly checks like this one.
+    return isfinite(scores.item()) if scores.size == 1 else bool(np.isfinite(scores).all())
 
 
 def answers_by_score(
@@ -71,8 +78,7 @@ def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, 
 def place_of_positive(estimator: Classifier, classes: Labels) -> int:
     """Where a model of two classes, which sorts them, has the positive one: the second of `classes`."""
     known = getattr(estimator, "classes_", None)
-    is_second = classes[0] < classes[1] if known is None else known[1] == classes[1]
-    return int(is_second)
+    return int(classes[0] < classes[1] if known is None else known[1] == classes[1])
 
 
 def _refuse_one_against_one(estimator: Classifier, response_method: str) -> None:
