@@ -6,6 +6,8 @@ the base classifier.
 
 from __future__ import annotations
 
+import re
+import time
 from typing import Any, Self
 
 import joblib
@@ -13,10 +15,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 
 
 class FittedModels:
-    """Fitted models by the rows that they were trained on."""
+    """Fitted models by the rows that they were trained on.
+
+    Attributes
+    ----------
+    spent : float
+        Seconds of processor time in trainings so far.
+    charged : float
+        The same as if every model had been trained each time that it was asked for.
+    """
 
     def __init__(self) -> None:
         self._models: dict[str, Any] = {}
+        self._seconds: dict[str, float] = {}
+        self.spent = self.charged = 0.0
 
     # scikit-learn's clone copies every parameter; a copy would share nothing.
     def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
@@ -26,13 +38,17 @@ class FittedModels:
         """The estimator fitted on these rows, now or earlier."""
         key = joblib.hash((type(estimator), parameters_of(estimator), X, y))
         if key not in self._models:
+            start = time.process_time()
             self._models[key] = clone(estimator).fit(X, y)
+            self._seconds[key] = time.process_time() - start
+            self.spent += self._seconds[key]
+        self.charged += self._seconds[key]
         return self._models[key]
 
 
 def parameters_of(estimator: Any) -> dict[str, str]:
-    """Every parameter as text; the text of a whole estimator may be cut short."""
-    return {name: repr(value) for name, value in estimator.get_params().items()}
+    """Every parameter as text, without places in memory; the text of a whole estimator may be cut short."""
+    return {name: re.sub(r" at 0x[0-9a-f]+", "", repr(value)) for name, value in estimator.get_params().items()}
 
 
 class TrainedOnce(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):

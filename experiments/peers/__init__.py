@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from experiments.peers.fallback import Anomalies, FallbackRate, ThresholdPerClass, TunedFallbackThreshold
+from experiments.peers.ranked_batch import MaxProbability, WindowPriority
+from experiments.peers.reject_policy import RejectPolicy
 from experiments.peers.risk_control import GuaranteedCoverage, GuaranteedPrecisions, MatchedRisk, PredictionSets
 from experiments.peers.tuned_threshold import TunedDecisionThreshold
 
@@ -24,15 +26,24 @@ __all__ = [
     "GuaranteedCoverage",
     "GuaranteedPrecisions",
     "MatchedRisk",
+    "MaxProbability",
     "Peer",
     "PredictionSets",
+    "RejectPolicy",
     "ThresholdPerClass",
     "TunedDecisionThreshold",
     "TunedFallbackThreshold",
+    "WindowPriority",
     "installed_peers",
 ]
 
-MODULES = {"scikit-fallback": "skfb", "MAPIE": "mapie", "scikit-learn": "sklearn"}
+MODULES = {
+    "scikit-fallback": "skfb",
+    "MAPIE": "mapie",
+    "scikit-learn": "sklearn",
+    "abstention": "abstention",
+    "calibrated-explanations": "calibrated_explanations",
+}
 
 
 class Peer(Protocol):
@@ -79,6 +90,7 @@ class Peer(Protocol):
         ...
 
 
+# Those of the study of the paper's tables; the suite of further data sets names its own.
 PEERS: tuple[Peer, ...] = (
     FallbackRate(),
     ThresholdPerClass(),
