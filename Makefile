@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # The last switch lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
-.PHONY: demo test check attacks lint docs benchmarks paper networks clean
+.PHONY: demo test check attacks lint docs benchmarks paper suite networks clean
 
 demo: .venv/installed-demo
 	$(BIN)/python examples/demo.py
@@ -43,6 +43,10 @@ benchmarks: .venv/installed-test
 # The evidence: tables and figures of the paper with ours, into experiments/results. `make paper ARGS=--quick` takes minutes.
 paper: .venv/installed-experiments
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments $(ARGS)
+
+# The suite of further data sets, three hours of two cores; `make suite ARGS=--quick` takes five minutes, `ARGS=--plan` tells.
+suite: .venv/installed-experiments
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.suite $(ARGS)
 
 # The networks of the same tables, hours of training; `make paper` then shows them too. `make networks ARGS=--plan` says how long.
 networks: .venv/installed-experiments .venv/installed-torch

@@ -92,7 +92,7 @@ def _plan_row(training: Training) -> list[str]:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - a command that says what it does
+    print(text, flush=True)
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -38,10 +38,10 @@ def sets_at_hand() -> list[str]:
     found = []
     for name in sets.NAMES:
         try:
-            there = name in sets.PAPER and bool(sets.load(name)) or sets.file_of(name).is_file()
+            sets.check_there(name)
         except (FileNotFoundError, ConnectionError):
-            there = False
-        found += [name] if there else []
+            continue
+        found.append(name)
     if missing := [name for name in sets.NAMES if name not in found]:
         print(f"left out, no rows: {', '.join(missing)}")
     if not found:

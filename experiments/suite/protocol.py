@@ -52,7 +52,9 @@ def categories_of(X: pd.DataFrame) -> list[str]:
 
 def _one_hot_and_scaled() -> Any:
     """Numbers imputed by the median, with a column that says so, and scaled; categories one-hot."""
-    numbers = make_pipeline(SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), StandardScaler())
+    numbers = make_pipeline(
+        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), StandardScaler()
+    )
     # A level that is missing is a level; levels of less than one row in a hundred share a column.
     levels = OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=0.01, sparse_output=False)
     return make_column_transformer((numbers, numbers_of), (levels, categories_of))

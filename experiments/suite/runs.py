@@ -73,7 +73,7 @@ def run_cell(cell: Cell) -> list[dict[str, Any]]:
             )
             for name, clf in fitted.items()
         ]
-        outcomes += _peers(cell, rows, fitted[PLUG_IN_AUC], full, held_out, seconds[PLUG_IN_AUC])
+        outcomes += _peers(cell, rows, fitted[PLUG_IN_AUC], full=full, held_out=held_out, training=seconds[PLUG_IN_AUC])
         references = {
             "aucross": (NearestSelections(fitted[DEFAULT], of_rows[DEFAULT]), full.score),
             "plug_in": (NearestSelections(fitted[PLUG_IN_AUC], of_rows[PLUG_IN_AUC]), held_out.score),
@@ -92,7 +92,7 @@ def _fit(clf: Any, rows: Rows, models: FittedModels) -> tuple[Any, float]:
 
 
 def _peers(
-    cell: Cell, rows: Rows, plug_in: Any, full: Scored, held_out: Scored, training: float
+    cell: Cell, rows: Rows, plug_in: Any, *, full: Scored, held_out: Scored, training: float
 ) -> Iterator[Outcome]:
     """Every peer gets the model and the held-out rows of PlugInAUC; what needs no held rows gets the full model."""
     held = plug_in.held_out_.rows
@@ -134,6 +134,8 @@ def _measured(
             "accuracy": row["selective_accuracy"],
             "accuracy_all": of_all["selective_accuracy"],
             "oracle_distance": oracle - auc,
+            # The reference at the coverage reached here, as near as its own scores allow.
             **{f"{name}_auc": rows[index]["selective_auc"] for name, rows in others.items()},
+            **{f"{name}_coverage": rows[index]["achieved_coverage"] for name, rows in others.items()},
             "seconds": outcome.seconds,
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -85,7 +85,7 @@ def _row_order(frame: pd.DataFrame) -> Sequence[NDArray[np.float64]]:
     return [np.arange(len(frame), dtype=float)]
 
 
-def _by(*columns: str) -> Callable[[pd.DataFrame], Sequence[NDArray[np.float64]]]:
+def by_columns(*columns: str) -> Callable[[pd.DataFrame], Sequence[NDArray[np.float64]]]:
     """Sort by these columns, the first counts most; months by their English names."""
     return lambda frame: [_in_time(frame[column]) for column in columns]
 
@@ -115,7 +115,13 @@ COLUMNS: Mapping[str, Columns] = {
     # The first line holds descriptions of the columns.
     "bank_churners": Columns(
         numbers=(
-            *("Customer_Age", "Dependent_count", "Months_on_book", "Total_Relationship_Count", "Months_Inactive_12_mon"),
+            *(
+                "Customer_Age",
+                "Dependent_count",
+                "Months_on_book",
+                "Total_Relationship_Count",
+                "Months_Inactive_12_mon",
+            ),
             *("Contacts_Count_12_mon", "Credit_Limit", "Total_Revolving_Bal", "Avg_Open_To_Buy", "Total_Trans_Amt"),
             *("Total_Amt_Chng_Q4_Q1", "Total_Trans_Ct", "Total_Ct_Chng_Q4_Q1", "Avg_Utilization_Ratio"),
         )
@@ -130,7 +136,9 @@ COLUMNS: Mapping[str, Columns] = {
     "elec2": Columns(order=_row_order),
     "framingham_chd": Columns(),
     "fraud_handbook_3w": Columns(
-        ("TX_DATETIME", "CUSTOMER_ID", "TERMINAL_ID", "TX_TIME_DAYS"), cut=_handbook_weeks, order=_by("TX_DATETIME")
+        ("TX_DATETIME", "CUSTOMER_ID", "TERMINAL_ID", "TX_TIME_DAYS"),
+        cut=_handbook_weeks,
+        order=by_columns("TX_DATETIME"),
     ),
     "german_credit": Columns(),
     "heart_brfss2020": Columns(),
@@ -139,13 +147,13 @@ COLUMNS: Mapping[str, Columns] = {
     "home_credit": Columns(("SK_ID_CURR",)),
     # The year of arrival is the time of the split, and no model has seen the next one.
     "hotel_cancel": Columns(
-        ("arrival_date_year",), order=_by("arrival_date_year", "arrival_date_month", "arrival_date_day_of_month")
+        ("arrival_date_year",), order=by_columns("arrival_date_year", "arrival_date_month", "arrival_date_day_of_month")
     ),
     "hr_job_change": Columns(),
     "law_school_bar": Columns(),
     "magic": Columns(),
     "medical_no_show": Columns(("AppointmentDay",)),
-    "nannyml_car_loan": Columns(("id", "timestamp", "y_pred", "y_pred_proba", "part"), order=_by("timestamp")),
+    "nannyml_car_loan": Columns(("id", "timestamp", "y_pred", "y_pred_proba", "part"), order=by_columns("timestamp")),
     "nass_cds_crash": Columns(("weight",)),
     "ne_weather": Columns(order=_row_order),
     "online_shoppers": Columns(),
@@ -156,7 +164,7 @@ COLUMNS: Mapping[str, Columns] = {
     "support2_6m_with_physicians": Columns(("surv2m", "surv6m", "prg2m", "prg6m")),
     "support2_hospdead": Columns(),
     "telco_churn": Columns(),
-    "vehicle_insurance_fraud": Columns(("Year",), order=_by("Year", "Month", "WeekOfMonth")),
+    "vehicle_insurance_fraud": Columns(("Year",), order=by_columns("Year", "Month", "WeekOfMonth")),
 }
 # The paper's own tables. Lending without the column that is known only after the outcome.
 PAPER = ("Adult", "GiveMe", "UCICredit", "Lending (application)")
@@ -164,10 +172,18 @@ NAMES = (*COLUMNS, *PAPER)
 LATER_SHARE = 0.25
 
 
-@lru_cache(maxsize=8)
+@cache
 def load(name: str) -> SuiteSet:
-    """Read one set; a process keeps the last few."""
+    """Read one set; a process keeps it, all of them take half a gigabyte."""
     return _of_paper(name) if name in PAPER else read_set(name, file_of(name), COLUMNS[name])
+
+
+def check_there(name: str) -> None:
+    """Say where the rows of a set belong, if they are not there."""
+    if name in PAPER:
+        load(name)
+    elif not file_of(name).is_file():
+        raise FileNotFoundError(f"no rows of {name}: put {file_of(name).name} in {file_of(name).parent}")
 
 
 def file_of(name: str) -> Path:
@@ -214,9 +230,7 @@ def _with_numbers(frame: pd.DataFrame, numbers: tuple[str, ...]) -> pd.DataFrame
     return read[~no_row].reset_index(drop=True)
 
 
-def _sides(
-    frame: pd.DataFrame, columns: Columns
-) -> tuple[NDArray[np.intp], NDArray[np.intp]] | tuple[None, None]:
+def _sides(frame: pd.DataFrame, columns: Columns) -> tuple[NDArray[np.intp], NDArray[np.intp]] | tuple[None, None]:
     """Row numbers before and after the cut in time."""
     if columns.cut is not None:
         before, after = columns.cut(frame)

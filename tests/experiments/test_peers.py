@@ -69,7 +69,7 @@ def auc_of(selected, rows):
 
 def test_names_are_unique_and_libraries_known():
     assert len({peer.name for peer in PEERS}) == len(PEERS)
-    assert {peer.library for peer in PEERS} == set(MODULES)
+    assert {peer.library for peer in PEERS} <= set(MODULES)
     assert set(installed_peers()) <= set(PEERS)
 
 
