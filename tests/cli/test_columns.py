@@ -69,7 +69,7 @@ def test_a_word_among_few_numbers_is_pointed_out():
     inferred = kind_of([*map(str, range(0, 38, 2)), "2", "2", "unknown"])
     assert inferred.kind == "category"
     assert inferred.note == (
-        "column 'x' is read as categories; it holds text such as 'unknown', though 95.5 % of it are numbers; leave "
+        "column 'x' is read as categories; it holds text such as 'unknown', though 95.4 % of it are numbers; leave "
         "such values blank to have numbers"
     )
 

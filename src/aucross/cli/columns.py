@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from aucross.cli.errors import CommandError
 from aucross.cli.numbers import MOSTLY, NumberFormat, other_marks
 from aucross.core.missing import MISSING_TEXTS
-from aucross.system.text import percent
+from aucross.system.text import percent_down
 
 Kind = Literal["number", "boolean", "date", "category"]
 
@@ -138,7 +138,7 @@ def _note_on_numbers(text: pa.ChunkedArray, is_number: pa.ChunkedArray, numbers:
     if remedy := other_marks(text, numbers):
         return f"holds numbers with marks, such as {value}; {remedy}"
     if (share := 1 - len(odd) / len(text)) >= MOSTLY:
-        return f"holds text such as {value}, though {percent(share)} of it are numbers; leave such values blank"
+        return f"holds text such as {value}, though {percent_down(share)} of it are numbers; leave such values blank"
     return None
 
 
