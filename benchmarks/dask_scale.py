@@ -1,17 +1,19 @@
 """Dask on two local workers: seconds by stage, memory of the statistics on the driver, and what deciding costs.
 
 ``python -m benchmarks.dask_scale --rows 1000000,5000000,20000000`` writes synthetic rows with 20 features as Parquet,
-fits ``DaskAUCross`` with LightGBM on two worker processes and prints a table. "ours" is all that is not training:
-reading and hashing rows, scoring and counting held-out rows, placing the bands.
+fits ``DaskAUCross`` with LightGBM (five folds and a model on all rows) on two worker processes and prints a table.
+"ours" is all that is not training: reading and hashing rows, scoring and counting held-out rows, placing the bands. A
+small fit before the first starts what starts once.
 """
 
 from __future__ import annotations
 
 import argparse
-import pickle
+import logging
 import tempfile
 import time
-from contextlib import contextmanager
+import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -22,34 +24,18 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 from lightgbm import DaskLGBMClassifier
 
-from aucross.dask import DaskAUCross
+from aucross.core import ScoreRounding
+from aucross.dask import DaskAUCross, base
+from aucross.dask.training import ClusterTraining
+from benchmarks.stages import Added, Stages, replaced
 
 ROWS_OF_PART = 250_000
 N_FEATURES = 20
 COVERAGE = 0.8
+# Partitions on which deciding is compared with predict_proba.
+MOST_PARTS_DECIDED = 20
 
-
-class Timed(DaskAUCross):
-    """Notes the seconds of each stage and the size of the counts."""
-
-    seconds: dict[str, float]
-    bytes_of_counts: int
-
-    @contextmanager
-    def _stage(self, name: str) -> Any:
-        started = time.perf_counter()
-        yield
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - started
-
-    def _train(self, *arguments: Any) -> Any:
-        with self._stage("train"):
-            return super()._train(*arguments)
-
-    def _counted(self, *arguments: Any) -> Any:
-        with self._stage("score and count"):
-            counts = super()._counted(*arguments)
-        self.bytes_of_counts = len(pickle.dumps(counts))
-        return counts
+READ, TRAIN, COUNT, OTHER = "reading, folds", "training", "scores and counts", "the other statistic"
 
 
 def write_part(folder: str, number: int, n_rows: int) -> int:
@@ -68,13 +54,29 @@ def write_rows(client: Client, folder: str, n_rows: int) -> None:
     client.gather(client.compute([write(folder, number, size) for number, size in enumerate(sizes)]))
 
 
-def fit(client: Client, X: Any, y: Any, statistic: Any) -> tuple[Timed, float]:
+def fit(client: Client, folder: str) -> tuple[DaskAUCross, Stages, dict[int, Added]]:
+    """Fit with every stage timed; the counts by both statistics are made from the same models."""
+    stages, sizes = Stages(), {}
+    count = base.counted
+
+    def counted_twice(*arguments: Any) -> Any:
+        *given, counting = arguments
+        with stages.stage(COUNT):
+            sizes[20] = Added(lambda: count(*given, counting))
+        with stages.stage(OTHER):
+            sizes[32] = Added(lambda: count(*given, counting._replace(rounding=ScoreRounding(32))))
+        return sizes[20].made
+
+    frame = dd.read_parquet(folder)
     model = DaskLGBMClassifier(n_estimators=50, verbosity=-1)
-    clf = Timed(model, coverage=COVERAGE, statistic=statistic, client=client)
-    clf.seconds = {}
-    started = time.perf_counter()
-    clf.fit(X, y)
-    return clf, time.perf_counter() - started
+    clf = DaskAUCross(model, coverage=COVERAGE, statistic="binned", client=client)
+    with ExitStack() as stack:
+        stack.enter_context(replaced(base, "surveyed", stages.timed(READ, base.surveyed)))
+        stack.enter_context(replaced(ClusterTraining, "model", stages.timed(TRAIN, ClusterTraining.model)))
+        stack.enter_context(replaced(base, "counted", counted_twice))
+        stages.timed("all", clf.fit)(frame.drop(columns="bad"), frame["bad"])
+    stages.seconds["all"] -= stages.seconds[OTHER]
+    return clf, stages, sizes
 
 
 def seconds_of(client: Client, collection: Any) -> float:
@@ -83,9 +85,10 @@ def seconds_of(client: Client, collection: Any) -> float:
     return time.perf_counter() - started
 
 
-def ratio_of_deciding(client: Client, clf: Timed, X: Any, repeats: int = 3) -> float:
+def ratio_of_deciding(client: Client, clf: DaskAUCross, X: Any, repeats: int = 5) -> float:
     """Seconds of decide over those of predict_proba, over the same partitions in memory, the least of some runs."""
-    X = X.persist()
+    X = X.partitions[:MOST_PARTS_DECIDED].persist()
+    seconds_of(client, X.size)
     decide, score = [], []
     for _ in range(repeats):
         score.append(seconds_of(client, clf.predict_proba(X)[:, 1].sum()))
@@ -93,34 +96,42 @@ def ratio_of_deciding(client: Client, clf: Timed, X: Any, repeats: int = 3) -> f
     return min(decide) / min(score)
 
 
+def report(client: Client, n_rows: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        write_rows(client, folder, n_rows)
+        clf, stages, sizes = fit(client, folder)
+        seconds = stages.seconds
+        ours = 1 - seconds[TRAIN] / seconds["all"]
+        rest = seconds["all"] - seconds[READ] - seconds[TRAIN] - seconds[COUNT]
+        ratio = ratio_of_deciding(client, clf, dd.read_parquet(folder).drop(columns="bad"))
+    print(
+        f"| {n_rows:,} | {seconds[READ]:.1f} | {seconds[TRAIN]:.1f} | {seconds[COUNT]:.1f} | {rest:.1f} | "
+        f"{100 * ours:.1f} | {sizes[32].megabytes:.1f} ({sizes[32].of_process:+.0f}) | "
+        f"{sizes[20].megabytes:.1f} ({sizes[20].of_process:+.0f}) | {ratio:.3f} |",
+        flush=True,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", default="1000000", help="numbers of rows, with commas between them")
-    parser.add_argument("--statistics", default="exact,binned")
     arguments = parser.parse_args()
-    print(
-        f"{'rows':>12} {'statistic':>9} {'total s':>8} {'train s':>8} {'count s':>8} {'ours %':>7} {'counts MB':>9}",
-        end="",
-    )
-    print(f" {'counts MB':>9} {'expected':>9} {'decide / predict_proba':>23}")
+    warnings.filterwarnings("ignore", "Parameter n_jobs will be ignored")
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR
+        ) as cluster,
         Client(cluster) as client,
+        tempfile.TemporaryDirectory() as folder,
     ):
+        write_rows(client, folder, 20_000)
+        fit(client, folder)
+        print(
+            "| rows | reading, folds s | training s | scores, counts s | rest s | ours % | exact MB (driver) | "
+            "20 bits MB (driver) | decide / predict_proba |\n|---|---|---|---|---|---|---|---|---|"
+        )
         for n_rows in map(int, arguments.rows.split(",")):
-            with tempfile.TemporaryDirectory() as folder:
-                write_rows(client, folder, n_rows)
-                frame = dd.read_parquet(folder)
-                X, y = frame.drop(columns="bad"), frame["bad"]
-                for statistic in arguments.statistics.split(","):
-                    clf, total = fit(client, X, y, statistic)
-                    ours = 1 - clf.seconds["train"] / total
-                    print(
-                        f"{n_rows:>12,} {statistic:>9} {total:>8.1f} {clf.seconds['train']:>8.1f} "
-                        f"{clf.seconds['score and count']:>8.1f} {100 * ours:>7.1f} {clf.bytes_of_counts / 1e6:>9.2f} "
-                        f"{clf.expected_coverage().expected:>9.6f} {ratio_of_deciding(client, clf, X):>23.3f}",
-                        flush=True,
-                    )
+            report(client, n_rows)
 
 
 if __name__ == "__main__":

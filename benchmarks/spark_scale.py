@@ -1,21 +1,22 @@
-"""Seconds by stage on Spark: ``python -m benchmarks.spark_scale --rows 1000000``.
+"""Seconds by stage on Spark: ``python -m benchmarks.spark_scale --rows 500000,1000000,2000000``.
 
 Synthetic rows of 20 features lie as Parquet on the disk of this machine, and Spark runs two tasks at a time. A fit is
-two folds and a model on all rows. Printed are the seconds of each stage, what of them is ours (folds, counts, placing),
-the memory that counts add on the driver for both statistics, and how long ``transform`` takes beside a ``mapInPandas``
-that calls ``predict_proba`` and does nothing else.
+five folds and a model on all rows, by XGBoost. Printed are the seconds of each stage, what of them is ours (all but
+training: reading, folds, held-out scores, counts, placing), the memory of the counts on the driver for both statistics,
+and how long ``transform`` takes beside a ``mapInPandas`` that calls ``predict_proba`` and does nothing else. A small
+fit before the first starts what starts once: the Python workers, and the compiler of Java.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
-import pickle
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,13 @@ import pyarrow.parquet
 from pyspark.sql import SparkSession
 from xgboost.spark import SparkXGBClassifier
 
+from aucross.core import ScoreRounding
 from aucross.spark import SparkAUCross, estimators, spark_decide
+from benchmarks.stages import Added, Stages, replaced
 
 N_FEATURES = 20
 ROWS_A_FILE = 250_000
+READ, TRAIN, COUNT, OTHER = "reading, folds", "training", "scores and counts", "the other statistic"
 FEATURES = [f"x{number}" for number in range(N_FEATURES)]
 
 
@@ -60,42 +64,32 @@ def started() -> Any:
     return spark
 
 
-class Stages:
-    """Seconds by the name of what took them."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The same function with a clock."""
-
-        def run(*args: Any, **kwargs: Any) -> Any:
-            start = time.perf_counter()
-            try:
-                return function(*args, **kwargs)
-            finally:
-                self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-
-        return run
-
-
-def fit(df: Any, statistic: str) -> tuple[Any, Stages]:
-    """Fit with every stage timed."""
-    stages = Stages()
+def fit(df: Any) -> tuple[Any, Stages, dict[int, Added]]:
+    """Fit with every stage timed; the counts by both statistics are made from the same models."""
+    stages, sizes = Stages(), {}
 
     class Timed(SparkAUCross):
         """The same with a clock."""
 
-    Timed._check_rows = stages.timed("reading the rows, folds", SparkAUCross._check_rows)
-    Timed._counts = stages.timed("held-out scores and counts", SparkAUCross._counts)
-    plain = estimators.fit_again_if_lost
-    estimators.fit_again_if_lost = stages.timed("training by XGBoost", plain)
-    base = SparkXGBClassifier(n_estimators=100, max_depth=6, num_workers=2, verbosity=0)
-    try:
-        whole = stages.timed("all of the fit", Timed(base, featuresCol=FEATURES, numFolds=2, statistic=statistic).fit)
-        return whole(df), stages
-    finally:
-        estimators.fit_again_if_lost = plain
+        def _check_rows(self, *arguments: Any) -> int:
+            with stages.stage(READ):
+                return super()._check_rows(*arguments)
+
+        def _counts(self, *arguments: Any) -> Any:
+            *given, rounding = arguments
+            count = super()._counts
+            with stages.stage(COUNT):
+                sizes[20] = Added(lambda: count(*given, rounding))
+            with stages.stage(OTHER):
+                sizes[32] = Added(lambda: count(*given, ScoreRounding(32)))
+            return sizes[20].made
+
+    trained = stages.timed(TRAIN, estimators.fit_again_if_lost)
+    base = SparkXGBClassifier(n_estimators=100, max_depth=6, num_workers=2, verbosity=0, verbose=False)
+    with replaced(estimators, "fit_again_if_lost", trained):
+        model = stages.timed("all", Timed(base, featuresCol=FEATURES, statistic="binned").fit)(df)
+    stages.seconds["all"] -= stages.seconds[OTHER]
+    return model, stages, sizes
 
 
 def least_seconds(frames: dict[str, Any], repeats: int) -> dict[str, float]:
@@ -120,47 +114,46 @@ def predicted(df: Any, classifier: Any) -> Any:
     return df.select(*FEATURES).mapInPandas(predict, "probability double")
 
 
-def report(n_rows: int, repeats: int, statistics: list[str]) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        write_rows(folder, n_rows)
-        spark = started()
-        df = spark.read.parquet(str(folder))
-        print(f"{n_rows:,} rows of {N_FEATURES} features in {df.rdd.getNumPartitions()} partitions, local[2,4]")
-        models = {}
-        for statistic in statistics:
-            models[statistic], stages = fit(df, statistic)
-            total, trained = stages.seconds["all of the fit"], stages.seconds["training by XGBoost"]
-            print(f"\nstatistic={statistic}")
-            for stage, seconds in stages.seconds.items():
-                print(f"  {stage:<28} {seconds:8.1f} s")
-            rest = total - trained - stages.seconds["held-out scores and counts"]
-            print(f"  all but training and scoring {rest:8.1f} s, {rest / total:.0%}")
-            held_out = models[statistic].toLocal().held_out_
-            size = len(pickle.dumps(held_out)) / 2**20
-            print(f"  counts on the driver         {size:8.1f} MB, {len(held_out.rows):,} entries")
-        fitted = models[statistics[-1]]
-        local, alone = fitted.toLocal(), "mapInPandas of predict_proba"
-        frames = {
-            alone: predicted(df, local.estimator_),
-            "transform of the model": fitted.transform(df),
-            "spark_decide": spark_decide(local, df),
-        }
-        print()
-        seconds = least_seconds(frames, repeats)
-        for what, taken in seconds.items():
-            print(f"{what:<30} {taken:8.2f} s, {taken / seconds[alone]:.2f} x")
-        spark.stop()
+def report(spark: Any, folder: Path, n_rows: int, repeats: int) -> str:
+    write_rows(folder, n_rows)
+    df = spark.read.parquet(str(folder))
+    fitted, stages, sizes = fit(df)
+    seconds, local = stages.seconds, fitted.toLocal()
+    ours = 1 - seconds[TRAIN] / seconds["all"]
+    rest = seconds["all"] - seconds[READ] - seconds[TRAIN] - seconds[COUNT]
+    frames = {
+        "alone": predicted(df, local.estimator_),
+        "transform": fitted.transform(df),
+        "spark_decide": spark_decide(local, df),
+    }
+    least = least_seconds(frames, repeats)
+    return (
+        f"| {n_rows:,} | {seconds[READ]:.1f} | {seconds[TRAIN]:.1f} | {seconds[COUNT]:.1f} | {rest:.1f} | "
+        f"{100 * ours:.1f} | {sizes[32].megabytes:.1f} ({sizes[32].of_process:+.0f}) | "
+        f"{sizes[20].megabytes:.1f} ({sizes[20].of_process:+.0f}) | {least['alone']:.2f} | "
+        f"{least['transform'] / least['alone']:.2f} | {least['spark_decide'] / least['alone']:.2f} |"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--statistics", nargs="+", default=["exact", "binned"], choices=["exact", "binned"])
+    parser.add_argument("--rows", default="1000000", help="numbers of rows, with commas between them")
+    parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    report(options.rows, options.repeats, options.statistics)
+    logging.getLogger("XGBoost-PySpark").setLevel(logging.ERROR)
+    spark = started()
+    with tempfile.TemporaryDirectory() as folder:
+        report(spark, Path(folder), 50_000, 1)
+    print(
+        "| rows | reading, folds s | training s | scores, counts s | rest s | ours % | exact MB (driver) | "
+        "20 bits MB (driver) | mapInPandas s | transform / mapInPandas | spark_decide / mapInPandas |\n"
+        "|---|---|---|---|---|---|---|---|---|---|---|"
+    )
+    for n_rows in map(int, options.rows.split(",")):
+        with tempfile.TemporaryDirectory() as folder:
+            print(report(spark, Path(folder), n_rows, options.repeats), flush=True)
+    spark.stop()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from xgboost.callback import TrainingCallback
 
+from aucross.core import RankedScores
+
 
 class CountingClassifier(ClassifierMixin, BaseEstimator):
     """The share of positives in each cell of two columns of small integers: the same in whatever order rows come."""
@@ -67,6 +69,18 @@ class KillsItsWorker(CountingClassifier):
         if self.method == "predict_proba":
             kill_this_worker_at(self.call, self.folder)
         return super().predict_proba(X)
+
+
+class KillsWhileMerging:
+    """Merges rankings; ends the worker that does so, once."""
+
+    def __init__(self, call, folder):
+        self.call = call
+        self.folder = folder
+
+    def __call__(self, parts):
+        kill_this_worker_at(self.call, self.folder)
+        return RankedScores.merge(parts)
 
 
 class KillsInTraining(TrainingCallback):

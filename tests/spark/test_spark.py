@@ -14,7 +14,8 @@ import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 from xgboost import XGBClassifier
 
-from aucross import AUCross, HashedFolds, PlugInAUC, SCross, evaluate_selective, load, promise_selective
+from aucross import AUCross, HashedFolds, PlugInAUC, ScoreColumn, SCross, evaluate_selective, load, promise_selective
+from aucross.core import RankedScores, ScoreRounding
 from aucross.deploy import write_decisions
 from cli.commands import QUICK, aucross
 
@@ -41,7 +42,8 @@ from aucross.spark import (
     spark_write_decisions,
 )
 from aucross.spark.bases import fit_again_if_lost
-from spark.killers import KilledWhileScoring, KilledWhileTraining
+from aucross.spark.counting import merged_counts
+from spark.killers import KilledWhileScoring, KilledWhileTraining, kill_once
 
 NAMES = ["age", "income", "debt", "years"]
 N_ROWS = 3000
@@ -64,6 +66,7 @@ def made_rows(seed: int) -> pd.DataFrame:
         region=rng.choice(["north", "south"], N_ROWS),
         weight=rng.integers(1, 4, N_ROWS).astype(float),
         label=positive.astype(float),
+        vendor=rng.beta(2, 5, N_ROWS),
     )
 
 
@@ -74,7 +77,7 @@ def rows() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def frame(spark, rows):
-    df = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(4).cache()
+    df = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(2).cache()
     assert df.count() == N_ROWS
     return df
 
@@ -94,14 +97,14 @@ def clf(rows):
 
 @pytest.fixture(scope="module")
 def in_memory(rows):
-    return AUCross(booster(), cv=HashedFolds(3), coverage=0.8).fit(rows[NAMES], rows["label"])
+    return AUCross(booster(), cv=HashedFolds(2), coverage=0.8).fit(rows[NAMES], rows["label"])
 
 
 @pytest.fixture(scope="module")
 def fitted(frame):
     """Trained by the workers of Spark."""
     cut = frame.orderBy("debt", "id").repartition(3)
-    return SparkAUCross(SparkXGBClassifier(**BOOSTER), featuresCol=NAMES, coverage=0.8, numFolds=3).fit(cut)
+    return SparkAUCross(SparkXGBClassifier(**BOOSTER), featuresCol=NAMES, coverage=0.8, numFolds=2).fit(cut)
 
 
 def by_id(df) -> pd.DataFrame:
@@ -207,21 +210,27 @@ def test_what_spark_trains_equals_what_memory_trains(fitted, in_memory, frame, r
 
 
 @pytest.mark.parametrize("n_partitions", [1, 4, 64])
-@pytest.mark.parametrize("statistic", ["exact", "binned"])
-def test_the_cut_and_the_order_of_rows_do_not_matter(frame, rows, n_partitions, statistic):
+def test_the_cut_and_the_order_of_rows_do_not_matter(frame, rows, n_partitions):
     shuffled = frame.repartition(n_partitions, F.rand(n_partitions))
-    # The hold-out method trains one model, which is all that the other statistic needs.
-    on_spark, method = (SparkAUCross, AUCross) if statistic == "exact" else (SparkPlugInAUC, PlugInAUC)
-    estimator = on_spark(booster(), featuresCol=NAMES, coverage=0.8, numFolds=2, statistic=statistic)
+    estimator = SparkPlugInAUC(booster(), featuresCol=NAMES, coverage=0.8, numFolds=2)
+    clf = PlugInAUC(booster(), cv=HashedFolds(2), coverage=0.8).fit(rows[NAMES], rows["label"])
+    assert rounded(estimator.fit(shuffled).band()) == rounded(clf.band())
+
+
+@pytest.mark.parametrize("n_partitions", [1, 4, 64])
+def test_scores_of_20_bits_are_counted_alike_however_rows_are_cut(frame, rows, n_partitions):
+    shuffled = frame.repartition(n_partitions, F.rand(n_partitions))
+    # General scores of a model that is never trained, so that nothing but counting differs.
+    estimator = SparkPlugInAUC(ScoreColumn("vendor"), featuresCol=["vendor"], numFolds=2, statistic="binned")
     fitted = estimator.fit(shuffled)
-    clf = method(booster(), cv=HashedFolds(2), coverage=0.8).fit(rows[NAMES], rows["label"])
-    if statistic == "exact":
-        assert rounded(fitted.band()) == rounded(clf.band())
-        return
-    held_out = fitted.toLocal().held_out_
-    assert len(held_out.rows) < len(clf.held_out_.rows)
-    assert held_out.ranked().auc() == pytest.approx(clf.held_out_.ranked().auc(), abs=1e-4)
-    assert fitted.toLocal().expected_coverage().expected == pytest.approx(clf.expected_coverage().expected, abs=0.005)
+    held_out = rows[HashedFolds(2).fold_of(rows[["vendor"]]) == 0]
+    counted = fitted.toLocal().held_out_.ranked()
+    at_once = RankedScores.from_labels(held_out["label"], ScoreRounding(20).round(held_out["vendor"]))
+    for part in ("scores", "positives", "negatives"):
+        np.testing.assert_array_equal(getattr(counted, part), getattr(at_once, part))
+    # The band takes whole bins, so that what it covers is counted without any error.
+    covered = fitted.band().selects(held_out["vendor"]).mean()
+    assert fitted.toLocal().expected_coverage().expected == pytest.approx(covered, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -235,13 +244,13 @@ def test_other_methods_weights_groups_and_keys_equal_memory(frame, rows, on_spar
         weightCol="weight",
         bandGroupCol="region",
         keyCol="id",
-        numFolds=3,
+        numFolds=2,
         coverage=0.8,
         seed=5,
         **further,
     )
     fitted = estimator.fit(frame)
-    clf = method(booster(), cv=HashedFolds(3, seed=5), coverage=0.8, **further)
+    clf = method(booster(), cv=HashedFolds(2, seed=5), coverage=0.8, **further)
     clf.fit(rows[NAMES], rows["label"], sample_weight=rows["weight"], groups=rows["id"], band_groups=rows["region"])
     decided = by_id(fitted.transform(frame))
     assert np.array_equal(decided["decision"] == "automatic", clf.select(rows[NAMES], band_groups=rows["region"]))
@@ -249,7 +258,7 @@ def test_other_methods_weights_groups_and_keys_equal_memory(frame, rows, on_spar
 
 def test_a_pipeline_with_a_model_of_spark_is_written_and_read(frame, rows, tmp_path):
     assemble = VectorAssembler(inputCols=NAMES, outputCol="features", handleInvalid="keep")
-    base = LogisticRegression(maxIter=5)
+    base = LogisticRegression(maxIter=3)
     unfitted = Pipeline(stages=[assemble, SparkAUCross(base, coverage=0.8, numFolds=2, seed=3)])
     unfitted.write().save(str(tmp_path / "unfitted"))
     fitted = Pipeline.load(str(tmp_path / "unfitted")).fit(frame)
@@ -278,8 +287,8 @@ def test_a_model_with_a_booster_is_written_and_read(fitted, frame, tmp_path):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # its threads are never closed
 @pytest.mark.filterwarnings("ignore:all held-out scores equal:UserWarning")
 def test_a_cross_validator_chooses_parameters_of_the_base_model(frame):
-    base = LogisticRegression(maxIter=5, elasticNetParam=1.0)
-    estimator = SparkPlugInAUC(base, numFolds=3)
+    base = LogisticRegression(maxIter=3, elasticNetParam=1.0)
+    estimator = SparkPlugInAUC(base, numFolds=2)
     grid = ParamGridBuilder().addGrid(base.regParam, [0.0, 1000.0]).build()
     judge = BinaryClassificationEvaluator(rawPredictionCol="score")
     search = CrossValidator(estimator=estimator, estimatorParamMaps=grid, evaluator=judge, numFolds=2, seed=1)
@@ -312,12 +321,30 @@ def test_a_worker_killed_while_scoring_or_ranking_changes_no_bit(frame, clf, tmp
     assert ranked.band_rule_.ranking.scores.tobytes() == undisturbed.band_rule_.ranking.scores.tobytes()
 
 
-def test_a_fit_that_loses_a_worker_starts_anew(frame, in_memory, tmp_path):
+def test_a_fit_that_loses_a_worker_starts_anew(frame, rows, tmp_path):
     killer = KilledWhileTraining(str(tmp_path / "mark"), os.getpid())
     base = SparkXGBClassifier(**BOOSTER, callbacks=[killer])
-    estimator = SparkAUCross(base, featuresCol=NAMES, coverage=0.8, numFolds=3)
-    assert rounded(estimator.fit(frame).band()) == rounded(in_memory.band())
+    fitted = SparkPlugInAUC(base, featuresCol=NAMES, coverage=0.8, numFolds=2).fit(frame)
+    clf = PlugInAUC(booster(), cv=HashedFolds(2), coverage=0.8).fit(rows[NAMES], rows["label"])
+    assert rounded(fitted.band()) == rounded(clf.band())
     assert (tmp_path / "mark").exists()
+
+
+def test_a_worker_killed_while_rankings_are_merged_changes_no_bit(frame, rows, tmp_path):
+    mark, driver = str(tmp_path / "mark"), os.getpid()
+
+    def rank(batch):
+        return RankedScores.from_labels(np.asarray(batch.column("label")) == 1, np.asarray(batch.column("vendor")))
+
+    def merge(parts):
+        kill_once(mark, driver)
+        return RankedScores.merge(parts)
+
+    merged = merged_counts(frame.repartition(3).select("label", "vendor"), rank, merge)
+    together = RankedScores.from_labels(rows["label"] == 1, rows["vendor"])
+    assert (tmp_path / "mark").exists()
+    assert merged.scores.tobytes() == together.scores.tobytes()
+    assert merged.positives.tobytes() == together.positives.tobytes()
 
 
 def test_a_fit_that_loses_a_worker_each_time_is_given_up_with_a_sentence():

@@ -12,17 +12,23 @@ from aucross.cli.engines import EngineRows
 from aucross.cli.errors import CommandError
 from aucross.cli.models import Features, check_installed, make_model
 from aucross.cli.names import Base, Method
+from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.system.libraries import import_library
 
+dask = import_library("dask", purpose="--engine dask", extra="dask")
 dd = import_library("dask.dataframe", purpose="--engine dask", extra="dask")
 distributed = import_library("distributed", purpose="--engine dask", extra="dask")
 
 from dask.dataframe.dispatch import make_meta  # noqa: E402
 
 from aucross.dask import DaskAUCross, DaskPlugInAUC, DaskSCross  # noqa: E402  (needs what is imported above)
-from aucross.dask.estimators import DaskSelectiveClassifier  # noqa: E402
+from aucross.dask.base import DaskSelectiveClassifier  # noqa: E402
 from aucross.dask.writing import parts_on_workers  # noqa: E402
 from aucross.deploy import write_decisions  # noqa: E402
+
+# A worker that was lost and is not back by then is given up; by default after 15 s, which it takes to start on a busy
+# machine.
+_WAIT_FOR_WORKER = "120s"
 
 _METHODS = {Method.AUCROSS: DaskAUCross, Method.PLUGIN_AUC: DaskPlugInAUC, Method.SCROSS: DaskSCross}
 
@@ -31,10 +37,13 @@ _METHODS = {Method.AUCROSS: DaskAUCross, Method.PLUGIN_AUC: DaskPlugInAUC, Metho
 def open_engine(scheduler: str | None, note: Callable[[str], None]) -> Iterator[DaskEngine]:
     """Connect to the scheduler at an address, or start workers on this machine."""
     if scheduler is None:
-        cluster = distributed.LocalCluster(
-            n_workers=os.cpu_count(), threads_per_worker=1, dashboard_address="127.0.0.1:0"
-        )
-        with cluster, distributed.Client(cluster) as client:
+        with (
+            dask.config.set({"distributed.deploy.lost-worker-timeout": _WAIT_FOR_WORKER}),
+            distributed.LocalCluster(
+                n_workers=os.cpu_count(), threads_per_worker=1, dashboard_address="127.0.0.1:0"
+            ) as cluster,
+            distributed.Client(cluster) as client,
+        ):
             yield _told_of(client, note)
         return
     try:
@@ -66,7 +75,7 @@ class DaskEngine:
         clf = _METHODS[method](model, coverage=coverage, random_state=seed, client=self._client)
         return clf.fit(*_columns(frame, rows)).to_local()
 
-    def rankings(self, clf: Any, rows: EngineRows, coverages: Sequence[float]) -> dict[float | None, Any]:
+    def rankings(self, clf: Any, rows: EngineRows, coverages: Sequence[float]) -> RankingsByCoverage:
         """Rank rows by the score of a classifier."""
         X, y, weight, _ = _columns(_frame(rows), rows)
         return DaskSelectiveClassifier.of_local(clf, self._client).rankings(X, y, coverages, sample_weight=weight)

@@ -14,6 +14,7 @@ from aucross.cli.engines import EngineRows
 from aucross.cli.errors import CommandError
 from aucross.cli.models import Features, check_installed, make_model
 from aucross.cli.names import Base, Method
+from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.system.libraries import import_library
 
 sql = import_library("pyspark.sql", purpose="--engine spark", extra="spark")
@@ -85,9 +86,9 @@ class SparkEngine:
         )
         return estimator.fit(self._frame(rows)).toLocal()
 
-    def rankings(self, clf: Any, rows: EngineRows, coverages: Sequence[float]) -> dict[float | None, Any]:
+    def rankings(self, clf: Any, rows: EngineRows, coverages: Sequence[float]) -> RankingsByCoverage:
         """Rank rows by the score of a classifier."""
-        ranked = rank_selections(
+        return rank_selections(
             clf,
             self._frame(rows),
             label=rows.roles.target,
@@ -95,8 +96,6 @@ class SparkEngine:
             features=rows.features,
             weight=rows.roles.weight,
         )
-        rankings: list[tuple[float | None, Any]] = [(None, ranked.everything), *ranked.selected.items()]
-        return dict(rankings)
 
     def write(
         self,

@@ -7,7 +7,7 @@ that yields an :class:`Engine`. Nothing else of the command line knows which eng
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,7 +24,9 @@ from aucross.cli.schema import Roles, Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model, save_model, signing_key
 from aucross.cli.training import check_coverage_option
+from aucross.core.ranking import RankedScores
 from aucross.estimators.hashed_folds import HashedFolds
+from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.evaluation import SelectiveEvaluation, evaluate_ranking
 from aucross.system.text import exact_percent
 
@@ -50,8 +52,8 @@ class Engine(Protocol):
     def fit(self, rows: EngineRows, *, method: Method, base: Base, coverage: float, seed: int) -> Any:
         """Fit where the rows lie, and return the classifier in memory."""
 
-    def rankings(self, clf: Any, rows: EngineRows, coverages: Sequence[float]) -> dict[float | None, Any]:
-        """Rank rows by the score of a classifier: all of them under None, and those that each coverage selects."""
+    def rankings(self, clf: Any, rows: EngineRows, coverages: Sequence[float]) -> RankingsByCoverage:
+        """Rank rows by the score of a classifier: all of them, and those that each coverage selects."""
 
     def write(
         self,
@@ -284,15 +286,17 @@ def _evaluated(
 ) -> tuple[SelectiveEvaluation, int]:
     coverages = coverages_with([coverage])
     with screen.progress.wait(f"ranking the rows of {rows.folder.name}"):
-        ranked: Mapping[Any, Any] = engine.rankings(clf, rows, coverages)
-    everything, selected = ranked[None], {at: ranked[at] for at in coverages}
-    counts = getattr(everything, "rows", everything)
+        ranked = engine.rankings(clf, rows, coverages)
+    everything = ranked.everything
+    counts = everything if isinstance(everything, RankedScores) else everything.rows
     if min(counts.total_positives, counts.total_negatives) == 0:
         raise CommandError(
             f"the test rows of {rows.folder.name} must hold both classes, got {counts.total_positives:g} positives of "
             f"{counts.total:g}; pass other rows"
         )
-    evaluation = evaluate_ranking(everything, selected, coverages, confidence_level=CONFIDENCE, random_state=seed)
+    evaluation = evaluate_ranking(
+        everything, ranked.selected, coverages, confidence_level=CONFIDENCE, random_state=seed
+    )
     return evaluation, int(counts.total)
 
 

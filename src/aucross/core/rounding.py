@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf, nextafter
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +29,13 @@ from aucross.core.ranking import FloatArray
 from aucross.core.scored_rows import RuleInput
 
 _EXACT, _SHORT = 32, 20
+
+# How scores of many rows are counted: as float32, by their top 20 bits, or whichever suits the number of rows.
+Statistic = Literal["auto", "exact", "binned"]
+
+# Up to so many rows "auto" counts distinct float32 scores, which takes at most 24 bytes a row where counts meet.
+MOST_ROWS_EXACT = 5_000_000
+
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -62,6 +70,26 @@ class ScoreRounding:
     def __post_init__(self) -> None:
         if isinstance(self.bits, bool) or self.bits not in (_EXACT, _SHORT):
             raise ValueError(f"bits must be 32 or 20, got {self.bits!r}; 32 counts distinct float32 scores")
+
+    @classmethod
+    def of_statistic(cls, statistic: Statistic, n_rows: int) -> ScoreRounding:
+        """Choose how to round by the number of rows.
+
+        Parameters
+        ----------
+        statistic : {"auto", "exact", "binned"}
+            ``"exact"`` counts distinct float32 scores, ``"binned"`` their top 20 bits. ``"auto"`` is exact up to 5
+            million rows.
+        n_rows : int
+            Number of rows to count.
+
+        Returns
+        -------
+        ScoreRounding
+        """
+        check_statistic(statistic)
+        is_exact = statistic == "exact" or (statistic == "auto" and n_rows <= MOST_ROWS_EXACT)
+        return cls(_EXACT if is_exact else _SHORT)
 
     def round(self, scores: ArrayLike) -> FloatArray:
         """Round scores.
@@ -117,6 +145,12 @@ class ScoreRounding:
             middle = (low + high) // 2
             low, high = (low, middle) if holds(_float_at(middle)) else (middle + 1, high)
         return _float_at(low)
+
+
+def check_statistic(statistic: str) -> None:
+    """Refuse what is no way to count scores."""
+    if statistic not in ("auto", "exact", "binned"):
+        raise ValueError(f'statistic must be "auto", "exact" or "binned", got {statistic!r}; "auto" suits most')
 
 
 def _place_of(value: float) -> int:

@@ -48,7 +48,7 @@ def evaluate_selective(
     ranked = clf.rankings(X, y, asked, sample_weight=sample_weight, band_groups=band_groups)
     if "threshold" not in options and clf.to_local().response_method_ != "predict_proba":
         options["threshold"] = 0.0
-    return evaluate_ranking(ranked.pop(None), ranked, asked, **options)
+    return evaluate_ranking(ranked.everything, ranked.selected, asked, **options)
 
 
 def promise_selective(
@@ -84,4 +84,4 @@ def promise_selective(
     """
     asked = clf.coverage if coverage is None else coverage
     ranked = clf.rankings(X, y, [asked], sample_weight=sample_weight, band_groups=band_groups)
-    return promise_ranking(ranked[None], ranked[asked], coverage=asked, **options)
+    return promise_ranking(ranked.everything, ranked.selected[asked], coverage=asked, **options)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from importlib import import_module
 from threading import Thread
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array as da
 import dask.dataframe as dd
@@ -32,11 +32,12 @@ from aucross.estimators.training_rows import take_rows
 
 logger = logging.getLogger(__name__)
 
-# Seconds between looks at the workers, those that a fit has to notice a loss itself, and those to start workers anew.
-_LOOK, _GRACE, _RESTART = 0.25, 5.0, 60.0
+# Seconds between looks at the workers, those in which the scheduler notices a closed connection, those that a fit has
+# to notice a loss itself, and those to start workers anew.
+_LOOK, _NOTICE, _GRACE, _RESTART = 0.25, 1.0, 5.0, 60.0
 
 
-# What LightGBM and XGBoost say when a worker that they train with is gone.
+# What LightGBM and XGBoost say, with one type of error for everything, when a worker that they train with is gone.
 _WORDS_OF_LOSS = ("socket", "allreduce", "allgather", "broadcast failed", "connection", "broken pipe", "tracker")
 
 
@@ -68,18 +69,10 @@ def _local_class(estimator: Any) -> Any:
     )
 
 
-def train(
-    client: Client,
-    estimator: Any,
-    partitions: Partitions,
-    classes: Any,
-    *,
-    without_fold: tuple[Any, int] | None,
-    max_retries: int,
-) -> Any:
-    """Train a clone of a classifier on all rows, or on those outside of one fold; the model comes back in memory.
+class ClusterTraining(NamedTuple):
+    """All that training a model takes, but for the rows to leave out.
 
-    Parameters
+    Attributes
     ----------
     client : Client
         The cluster.
@@ -87,31 +80,49 @@ def train(
         Trains on collections, or in the memory of one worker.
     partitions : Partitions
         The rows.
+    fold_of : list of Delayed
+        The fold of each row of each partition.
     classes : ndarray of shape (2,)
         The labels.
-    without_fold : tuple of HashedFolds and int, optional
-        The folds, and the number of the one to leave out.
     max_retries : int
         How often a distributed fit that lost a worker is repeated.
-
-    Returns
-    -------
-    classifier
-        Fitted, one that knows nothing of the cluster.
     """
-    choose = delayed(_training_rows, pure=True)
-    parts = [choose(part, without_fold) for part in partitions.parts]
-    if not is_distributed(estimator):
-        # The result is fetched, so that a worker lost later cannot make another model of it.
-        return client.compute(delayed(_train_in_memory)(estimator, parts)).result()
-    return _repeated(client, lambda: _train_on_cluster(client, estimator, parts, partitions.meta, classes), max_retries)
+
+    client: Client
+    estimator: Any
+    partitions: Partitions
+    fold_of: list[Delayed]
+    classes: Any
+    max_retries: int
+
+    def model(self, without_fold: int | None = None) -> Any:
+        """Train a clone of the classifier on all rows, or on those outside of one fold.
+
+        Parameters
+        ----------
+        without_fold : int, optional
+            Number of the fold to leave out.
+
+        Returns
+        -------
+        classifier
+            Fitted, one that knows nothing of the cluster.
+        """
+        parts = self.partitions.parts
+        if without_fold is not None:
+            outside = delayed(_outside_of, pure=True)
+            parts = [outside(part, fold, without_fold) for part, fold in zip(parts, self.fold_of, strict=True)]
+        if not is_distributed(self.estimator):
+            # The result is fetched, so that a worker lost later cannot make another model of it.
+            return self.client.compute(delayed(_train_in_memory)(self.estimator, parts)).result()
+        return _repeated(self.client, lambda: self._on_cluster(parts), self.max_retries)
+
+    def _on_cluster(self, parts: Sequence[Delayed]) -> Any:
+        return _train_on_cluster(self.client, self.estimator, parts, self.partitions.meta, self.classes)
 
 
-def _training_rows(rows: Rows, without_fold: tuple[Any, int] | None) -> Rows:
-    if without_fold is None:
-        return rows
-    folds, number = without_fold
-    chosen = np.flatnonzero(folds.fold_of(rows.X, groups=rows.groups) != number)
+def _outside_of(rows: Rows, fold: Any, number: int) -> Rows:
+    chosen = np.flatnonzero(fold != number)
     return Rows(*(None if values is None else take_rows(values, chosen) for values in rows))
 
 
@@ -213,20 +224,38 @@ def _watched(client: Client, fit: Callable[[], Any]) -> Any:
             break
     if thread.is_alive():
         waiting = [key for key, state in client.futures.items() if key not in futures and state.status == "pending"]
-        client.cancel([Future(key, client=client) for key in waiting])
+        # Not those that other tasks need: asked to cancel one of them, a scheduler may drop the connection instead, and
+        # with it all that this client keeps on the workers.
+        ends = client.run_on_scheduler(_without_dependents, waiting)
+        client.cancel([Future(key, client=client) for key in ends])
         thread.join(_GRACE)
     if "model" in outcome:
         return outcome["model"]
     error = outcome.get("error")
-    if error is not None and lost_at is None and not _is_about_peers(error):
+    if error is not None and lost_at is None and not _is_about_peers(error) and not _is_missed(client, workers):
         raise error
     return _Lost("it did not end" if error is None else f"{type(error).__name__}: {str(error)[:200]}")
 
 
+def _without_dependents(keys: list[Any], dask_scheduler: Any) -> list[Any]:
+    tasks = dask_scheduler.tasks
+    return [key for key in keys if key in tasks and not tasks[key].dependents]
+
+
 def _is_about_peers(error: BaseException) -> bool:
     """Whether an error says that another worker no longer answers; the scheduler may know of the loss only later."""
-    text = str(error).lower()
-    return isinstance(error, KilledWorker | CommClosedError) or any(word in text for word in _WORDS_OF_LOSS)
+    if isinstance(error, KilledWorker | CommClosedError):
+        return True
+    is_of_booster = type(error).__module__.partition(".")[0] in ("lightgbm", "xgboost")
+    return is_of_booster and any(word in str(error).lower() for word in _WORDS_OF_LOSS)
+
+
+def _is_missed(client: Client, workers: set[str]) -> bool:
+    """Whether the scheduler misses one of some workers, now or in a moment."""
+    until = monotonic() + _NOTICE
+    while not (missed := workers - set(client.nthreads())) and monotonic() < until:
+        sleep(_LOOK)
+    return bool(missed)
 
 
 def _renew_workers(client: Client, before: set[str]) -> None:

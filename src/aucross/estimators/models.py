@@ -7,7 +7,7 @@ from math import isfinite
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from aucross.core.ranking import FloatArray, check_scores
+from aucross.core.ranking import FloatArray, IndexArray, check_scores
 from aucross.core.scored_rows import confidence_of, predicted_class
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.training_rows import take_rows
@@ -43,9 +43,14 @@ def answers_by_score(
     its decision, does not, and is asked for its labels too.
     """
     is_probability = response_method == "predict_proba"
-    near = np.argsort(confidence_of(scores, is_probability=is_probability), kind="stable")[:_ROWS_TO_TRY]
+    near = _places_of_least(confidence_of(scores, is_probability=is_probability), _ROWS_TO_TRY)
     by_score = classes[predicted_class(scores[near], is_probability=is_probability)]
     return len(near) == 0 or np.array_equal(by_score, np.asarray(estimator.predict(take_rows(X, near))))
+
+
+def _places_of_least(values: FloatArray, number: int) -> IndexArray:
+    # Partitioned, not sorted: sorting all rows takes a tenth of the time that a small model takes to score them.
+    return np.argpartition(values, number)[:number] if len(values) > number else np.arange(len(values))
 
 
 def class_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:

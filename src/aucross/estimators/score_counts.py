@@ -356,6 +356,15 @@ class CountedRows(ScoredRows):
         )
 
 
+def weighed(scored: ScoredRows, weight: ArrayLike | None) -> ScoredRows:
+    """Give the scored rows of a partition their weights as they are: a scale is a matter of all partitions."""
+    if weight is None:
+        return scored
+    weight = np.asarray(weight, dtype=np.float64)
+    check_scale(weight)
+    return scored.with_rows(sample_weight=weight, band_groups=None)
+
+
 def check_scale(weight: ArrayLike) -> None:
     """Refuse weights that cannot be added up over partitions."""
     weight = np.asarray(weight)

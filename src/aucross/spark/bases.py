@@ -160,7 +160,7 @@ def _fit_in_memory(estimator: Any, df: DataFrame, columns: TrainingColumns, n_ro
     """Train on rows that are collected, in an order that does not depend on how the frame is cut."""
     weight = [] if columns.weight is None else [F.col(f"`{columns.weight}`").cast("double").alias("weight")]
     label = F.col(f"`{columns.label}`").cast("double").alias("label")
-    rows = df.select(*columns.features.columns(df), label, *weight).toArrow().combine_chunks()
+    rows = df.select(*columns.features.columns(df).values(), label, *weight).toArrow().combine_chunks()
     batch = rows.to_batches()[0]
     X, y = columns.features.read(batch), np.asarray(batch.column("label"))
     weights = np.asarray(batch.column("weight")) if weight else np.ones(len(y))

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.rounding import ScoreRounding
 from aucross.deploy.light_copy import light_copy
-from aucross.estimators.score_counts import CountedRows
+from aucross.estimators.score_counts import CountedRows, weighed
 from aucross.spark.counting import merged_counts
 from aucross.spark.features import FeatureColumns, check_columns
 
@@ -78,7 +78,7 @@ def spark_decide(
     types = {"score": "double" if is_binary else "array<double>", "place": "int", "selected": "boolean"}
     classes = F.array(*(F.lit(label) for label in clf.classes_.tolist()))
     return (
-        df.withColumn(_DECIDED, batch_udf(decide, types)(F.struct(*read)))
+        df.withColumn(_DECIDED, by_batches(decide, read, types))
         .withColumn(score_col, F.col(f"{_DECIDED}.score"))
         .withColumn(prediction_col, F.element_at(classes, F.col(f"{_DECIDED}.place")))
         .withColumn(decision_col, F.when(F.col(f"{_DECIDED}.selected"), AUTOMATIC).otherwise(REVIEW))
@@ -133,7 +133,7 @@ def spark_recalibrate(
         classifier = light.value
         return CountedRows.of(scored_batch(classifier, found, batch), classifier.reader_, rounding)
 
-    counted = merged_counts(df.select(*read), count, CountedRows.merge)
+    counted = merged_counts(df.select(*read.values()), count, CountedRows.merge)
     return clf.recalibrate(counted, label_shift=label_shift)
 
 
@@ -145,30 +145,35 @@ def refuse_taken_columns(df: DataFrame, added: Sequence[str]) -> None:
         )
 
 
-def batch_udf(read_batch: ReadBatch, types: Mapping[str, str]) -> Callable[[Column], Column]:
-    """A function of Spark that turns a struct of columns into another, batch by batch, as Arrow.
+def by_batches(read_batch: ReadBatch, columns: Mapping[str, Column], types: Mapping[str, str]) -> Column:
+    """A column of structs that Python makes of other columns, batch by batch, as Arrow.
 
     Parameters
     ----------
     read_batch : callable
         Turns a batch of rows into columns; it never sees an empty batch.
+    columns : mapping of str to Column
+        What a batch holds, by name. Columns travel one beside the other: Spark takes a quarter longer to put them into
+        a struct first.
     types : mapping of str to str
-        Names of these columns, and their types in Spark.
+        Names of the columns that `read_batch` returns, and their types in Spark.
     """
-    names = list(types)
+    given, names = list(columns), list(types)
 
-    def run(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+    def run(batches: Iterator[Any]) -> Iterator[pa.Array]:
         for batch in batches:
-            rows = pa.RecordBatch.from_struct_array(batch)
-            columns = (
-                read_batch(rows) if rows.num_rows else [pa.array([], type=_ARROW[kind]) for kind in types.values()]
-            )
-            yield pa.StructArray.from_arrays(columns, names=names)
+            arrays = list(batch) if isinstance(batch, tuple) else [batch]  # a column alone comes as it is
+            rows = pa.RecordBatch.from_arrays(arrays, names=given)
+            made = read_batch(rows) if rows.num_rows else [pa.array([], type=_ARROW[kind]) for kind in types.values()]
+            yield pa.StructArray.from_arrays(made, names=names)
 
     # Annotations as values: those of this file are texts, which Spark does not read.
-    run.__annotations__ = {"batches": Iterator[pa.Array], "return": Iterator[pa.Array]}
+    one: Any = pa.Array if len(given) == 1 else tuple[pa.Array, ...]
+    run.__annotations__ = {"batches": Iterator[one], "return": Iterator[pa.Array]}
     arrow_udf: Any = vars(F)["arrow_udf"]  # missing in the types of pyspark
-    return arrow_udf(run, ", ".join(f"{name} {kind}" for name, kind in types.items()))
+    made_of = arrow_udf(run, ", ".join(f"{name} {kind}" for name, kind in types.items()))
+    column: Column = made_of(*columns.values())
+    return column
 
 
 _ARROW = {
@@ -186,16 +191,16 @@ def columns_to_read(
     *,
     weight: str | None = None,
     band_groups: str | None = None,
-) -> tuple[FeatureColumns, list[Column]]:
-    """The columns that a classifier reads, and all that travel."""
+) -> tuple[FeatureColumns, dict[str, Column]]:
+    """The columns that a classifier reads, and all that travel, by name."""
     found = FeatureColumns.of(df, _names_of_fit(clf) if features is None else features)
     read = found.columns(df)
     if weight is not None:
         check_columns(df, [weight], "weight")
-        read.append(F.col(f"`{weight}`").cast("double").alias("weight"))
+        read["weight"] = F.col(f"`{weight}`").cast("double").alias("weight")
     if band_groups is not None:
         check_columns(df, [band_groups], "band_groups")
-        read.append(F.col(f"`{band_groups}`").alias("group"))
+        read["group"] = F.col(f"`{band_groups}`").alias("group")
     return found, read
 
 
@@ -204,7 +209,7 @@ def scored_batch(clf: Any, features: FeatureColumns, batch: pa.RecordBatch) -> A
     names = set(batch.schema.names)
     weight = np.asarray(batch.column("weight")) if "weight" in names else None
     groups = batch.column("group").to_pandas() if "group" in names else None
-    return clf.scored(features.read(batch), sample_weight=weight, band_groups=groups)
+    return weighed(clf.scored(features.read(batch), band_groups=groups), weight)
 
 
 def _names_of_fit(clf: Any) -> list[str]:

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.decisions import AUTOMATIC, REVIEW
-from aucross.core.rounding import ScoreRounding
+from aucross.core.rounding import ScoreRounding, check_statistic
 from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.confidence import SCross
 from aucross.estimators.hashed_folds import HashedFolds
@@ -42,9 +42,6 @@ from aucross.spark.folds import fold_and_half
 from aucross.spark.params import OF_A_CLASS, SelectiveParams
 from aucross.spark.storage import EstimatorReader, EstimatorWriter, ModelReader, ModelWriter
 
-# Up to so many rows distinct float32 scores are counted; above, the top 20 bits of each, which takes about a megabyte.
-MOST_ROWS_EXACT = 5_000_000
-
 FOLD, HALF, SCORE = "_aucross_fold", "_aucross_half", "_aucross_score"
 CLASSES = np.array([0, 1])
 
@@ -57,7 +54,7 @@ class _SparkSelective(Estimator[Any], SelectiveParams, MLReadable[Any], MLWritab
     keyCol: Param[str] = Param(
         OF_A_CLASS, "keyCol", "column that decides the fold; all features by default", TypeConverters.toString
     )
-    statistic: Param[str] = Param(
+    statistic: Param[Any] = Param(
         OF_A_CLASS, "statistic", "how scores are counted: auto, exact or binned", TypeConverters.toString
     )
     maxFitAttempts: Param[int] = Param(
@@ -101,11 +98,12 @@ class _SparkSelective(Estimator[Any], SelectiveParams, MLReadable[Any], MLWritab
         rows = self._with_folds(dataset, columns, folds).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             n_rows = self._check_rows(rows, columns, folds)
+            rounding = ScoreRounding.of_statistic(self.getOrDefault(self.statistic), n_rows)
             fit, models = fit_of(estimator, columns, n_rows), {}
             for fold in range(folds.n_splits if self.refits else 1):
                 what = f"the fit of fold {fold + 1} of {folds.n_splits}"
                 models[fold] = fit_again_if_lost(fit, rows.where(F.col(FOLD) != fold), attempts=attempts, what=what)
-            counts = self._counts(rows, columns, models, self._rounding(n_rows))
+            counts = self._counts(rows, columns, models, rounding)
             answering = models[0]
             if self.refits:
                 answering = fit_again_if_lost(fit, rows, attempts=attempts, what="the fit on all rows")
@@ -117,8 +115,7 @@ class _SparkSelective(Estimator[Any], SelectiveParams, MLReadable[Any], MLWritab
 
     def _checked(self) -> Any:
         check_coverage(self.getOrDefault(self.coverage))
-        if self.getOrDefault(self.statistic) not in ("auto", "exact", "binned"):
-            raise ValueError(f'statistic must be "auto", "exact" or "binned", got {self.value_of("statistic")!r}')
+        check_statistic(self.getOrDefault(self.statistic))
         if self.getOrDefault(self.maxFitAttempts) < 1:
             raise ValueError(f"maxFitAttempts must be at least 1, got {self.value_of('maxFitAttempts')}")
         if (estimator := self.value_of("estimator")) is None:
@@ -136,16 +133,15 @@ class _SparkSelective(Estimator[Any], SelectiveParams, MLReadable[Any], MLWritab
         return TrainingColumns(features, self.getOrDefault(self.labelCol), self.value_of("weightCol"))
 
     def _with_folds(self, dataset: DataFrame, columns: TrainingColumns, folds: HashedFolds) -> DataFrame:
-        """The columns that the fit reads, with the fold and the half of each row."""
-        features = columns.features
-        placed = fold_and_half(dataset, folds, features, self.value_of("keyCol"))
+        """The columns that the fit reads, with the fold of each row, and its half if the method blends halves."""
+        features, halves = columns.features, self.classifier(None).blends_halves
+        placed = fold_and_half(dataset, folds, features, self.value_of("keyCol"), halves=halves)
         named = [*features.names, columns.label, columns.weight, self.value_of("bandGroupCol")]
         kept = list(dict.fromkeys(name for name in named if name is not None))
-        return (
-            dataset.select(*(F.col(f"`{name}`") for name in kept), placed.alias(FOLD))
-            .withColumn(HALF, F.col(f"{FOLD}.half"))
-            .withColumn(FOLD, F.col(f"{FOLD}.fold"))
-        )
+        rows = dataset.select(*(F.col(f"`{name}`") for name in kept), placed.alias(FOLD))
+        if halves:
+            rows = rows.withColumn(HALF, F.col(f"{FOLD}.half"))
+        return rows.withColumn(FOLD, F.col(f"{FOLD}.fold"))
 
     def _check_rows(self, rows: DataFrame, columns: TrainingColumns, folds: HashedFolds) -> int:
         """Refuse rows that no model could be trained on; return how many there are."""
@@ -174,11 +170,6 @@ class _SparkSelective(Estimator[Any], SelectiveParams, MLReadable[Any], MLWritab
                 )
         return int(sizes.sum())
 
-    def _rounding(self, n_rows: int) -> ScoreRounding:
-        statistic = self.getOrDefault(self.statistic)
-        is_exact = statistic == "exact" or (statistic == "auto" and n_rows <= MOST_ROWS_EXACT)
-        return ScoreRounding(32 if is_exact else 20)
-
     def _counts(
         self, rows: DataFrame, columns: TrainingColumns, models: dict[int, FittedBase], rounding: ScoreRounding
     ) -> ScoreCounts:
@@ -192,14 +183,15 @@ class _SparkSelective(Estimator[Any], SelectiveParams, MLReadable[Any], MLWritab
             held_out = parts[0]
             for part in parts[1:]:
                 held_out = held_out.union(part)
-        read: list[Column] = [F.col(SCORE)] if on_spark else features.columns(rows)
-        read += [F.col(FOLD), F.col(HALF), F.col(f"`{columns.label}`").cast("double").alias("label")]
+        classifier = self.classifier(ScoreColumn(0))
+        blends_halves = classifier.blends_halves
+        read: list[Column] = [F.col(SCORE)] if on_spark else list(features.columns(rows).values())
+        read += [F.col(FOLD), F.col(f"`{columns.label}`").cast("double").alias("label")]
+        read += [F.col(HALF)] if blends_halves else []
         read += [F.col(f"`{weight}`").cast("double").alias("weight")] if has_weight else []
         read += [F.col(f"`{group}`").alias("group")] if has_groups else []
         in_memory = None if on_spark else {fold: each.model for fold, each in models.items()}
         trained = rows.sparkSession.sparkContext.broadcast(in_memory)
-        classifier = self.classifier(ScoreColumn(0))
-        blends_halves = classifier.blends_halves
 
         def count(batch: pa.RecordBatch) -> ScoreCounts:
             fold, labels = np.asarray(batch.column(FOLD)), np.asarray(batch.column("label")).astype(np.intp)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import check_coverage
-from aucross.core.ranking import RankedScores
 from aucross.core.rounding import ScoreRounding
-from aucross.core.weighted_ranking import WeightedRanking
 from aucross.deploy.light_copy import light_copy
+from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
 from aucross.evaluation.from_ranking import evaluate_ranking, promise_ranking
 from aucross.evaluation.judged_rows import warn_of_rows_of_fit
@@ -26,39 +23,8 @@ from aucross.spark.counting import merged_counts
 from aucross.spark.deciding import columns_to_read, scored_batch
 from aucross.spark.features import FeatureColumns, check_columns
 
-Ranking = RankedScores | WeightedRanking
-
 # Rows that are collected to see whether the classifier was fitted on them.
 _ROWS_TO_LOOK_AT = 10_000
-
-
-@dataclass(frozen=True)
-class RankingsByCoverage:
-    """Rankings of all rows and of those that each coverage selects.
-
-    Attributes
-    ----------
-    everything : RankedScores or WeightedRanking
-        All rows.
-    selected : dict of float to RankedScores or WeightedRanking
-        The rows that are decided automatically, by coverage.
-    n_unknown : int
-        Rows whose label is none of the classifier's.
-    """
-
-    everything: Ranking
-    selected: dict[float, Ranking] = field(default_factory=dict)
-    n_unknown: int = 0
-
-    @classmethod
-    def merge(cls, parts: Sequence[RankingsByCoverage]) -> RankingsByCoverage:
-        """Rank the rows of all parts together."""
-        merge: Any = type(parts[0].everything).merge
-        return cls(
-            merge([part.everything for part in parts]),
-            {coverage: merge([part.selected[coverage] for part in parts]) for coverage in parts[0].selected},
-            sum(part.n_unknown for part in parts),
-        )
 
 
 def rank_selections(
@@ -87,30 +53,17 @@ def rank_selections(
     _warn_of_rows_of_fit(clf, df, found)
     # One pickle: the copies share the model.
     copies = {check_coverage(coverage): light_copy(clf, coverage) for coverage in coverages}
-    light, classes = df.sparkSession.sparkContext.broadcast(copies), clf.score_classes_
-    rounding, is_weighted = ScoreRounding(bits), weight is not None
+    light, rounding = df.sparkSession.sparkContext.broadcast(copies), ScoreRounding(bits)
 
     def rank(batch: pa.RecordBatch) -> RankingsByCoverage:
         deciding = light.value
         rows = scored_batch(next(iter(deciding.values())), found, batch)
-        labels, score = batch.column("label").to_pandas().to_numpy(), rounding.round(rows.score)
-        is_known, positive = np.isin(labels, classes), labels == classes[1]
+        return RankingsByCoverage.of(rows, batch.column("label").to_pandas(), deciding, rounding)
 
-        def ranked(chosen: Any) -> Ranking:
-            chosen = chosen & is_known
-            if rows.sample_weight is None or not is_weighted:
-                return RankedScores.from_labels(positive[chosen], score[chosen])
-            return WeightedRanking.from_labels(positive[chosen], score[chosen], rows.sample_weight[chosen])
-
-        selected = {coverage: ranked(clf.decide(rows).selected) for coverage, clf in deciding.items()}
-        return RankingsByCoverage(ranked(np.ones(len(rows), dtype=bool)), selected, int((~is_known).sum()))
-
-    counted = merged_counts(df.select(*read, F.col(f"`{label}`").alias("label")), rank, RankingsByCoverage.merge)
-    if counted.n_unknown:
-        raise ValueError(
-            f"label must hold {classes[0]!r} and {classes[1]!r} only, got {counted.n_unknown:,} rows with others or "
-            "without one; drop them or map them"
-        )
+    counted = merged_counts(
+        df.select(*read.values(), F.col(f"`{label}`").alias("label")), rank, RankingsByCoverage.merge
+    )
+    counted.check_labels(label, clf.classes_)
     return counted
 
 
@@ -118,7 +71,7 @@ def _warn_of_rows_of_fit(clf: Any, df: DataFrame, features: FeatureColumns) -> N
     """Look at the first rows, where the classifier has marks of those that it was fitted on."""
     if getattr(clf, "training_marks_", None) is None:
         return
-    first = df.select(*features.columns(df)).limit(_ROWS_TO_LOOK_AT).toArrow().combine_chunks()
+    first = df.select(*features.columns(df).values()).limit(_ROWS_TO_LOOK_AT).toArrow().combine_chunks()
     for batch in first.to_batches():
         warn_of_rows_of_fit(clf, features.read(batch))
 

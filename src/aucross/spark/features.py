@@ -2,7 +2,7 @@
 
 ::
 
-    names of columns          ──► struct ──► Arrow ──► pandas frame
+    names of columns           ──► Arrow ──► pandas frame
     one vector or array column ──► array ──► Arrow ──► matrix
 
 Rows reach Python as Arrow: nothing is converted twice, and pandas only sees the columns that a model reads.
@@ -54,9 +54,10 @@ class FeatureColumns:
             )
         return cls(wanted, is_vector)
 
-    def columns(self, df: DataFrame) -> list[Column]:
+    def columns(self, df: DataFrame) -> dict[str, Column]:
         """The columns as they travel, named by their places."""
-        return [_as_read(df, name, self.is_vector).alias(f"feature_{place}") for place, name in enumerate(self.names)]
+        names = {f"feature_{place}": name for place, name in enumerate(self.names)}
+        return {place: _as_read(df, name, self.is_vector).alias(place) for place, name in names.items()}
 
     def read(self, batch: pa.RecordBatch) -> Any:
         """The features of a batch of rows: a pandas frame, or a matrix of float64."""

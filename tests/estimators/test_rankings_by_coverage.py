@@ -1,0 +1,81 @@
+"""Rankings of partitions, for all rows and for those that each coverage selects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+
+from aucross import AUCross, HashedFolds
+from aucross.core import RankedScores, ScoreRounding, WeightedRanking
+from aucross.deploy.light_copy import light_copy
+from aucross.estimators.rankings_by_coverage import RankingsByCoverage
+from aucross.estimators.score_counts import weighed
+
+X, y = make_classification(900, flip_y=0.3, random_state=0)
+WEIGHT = np.random.default_rng(0).integers(0, 4, 900).astype(float)
+COVERAGES = (0.9, 0.6)
+
+
+@pytest.fixture(scope="module")
+def deciding():
+    clf = AUCross(LogisticRegression(), cv=HashedFolds(3)).fit(X, y)
+    return {coverage: light_copy(clf, coverage) for coverage in COVERAGES}
+
+
+def ranked(deciding, rows, labels, weight=None, bits=32):
+    scored = weighed(deciding[0.9].scored(X[rows]), None if weight is None else weight[rows])
+    return RankingsByCoverage.of(scored, labels[rows], deciding, ScoreRounding(bits))
+
+
+def same(first, second):
+    parts = ("rows", "weight", "squares", "cubes") if isinstance(first, WeightedRanking) else (None,)
+    pairs = [(first, second) if part is None else (getattr(first, part), getattr(second, part)) for part in parts]
+    return all(
+        getattr(one, name).tobytes() == getattr(other, name).tobytes()
+        for one, other in pairs
+        for name in ("scores", "positives", "negatives")
+    )
+
+
+@pytest.mark.parametrize("bits", [32, 20])
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["plain", "weighted"])
+def test_parts_in_any_cut_are_those_of_all_rows(deciding, weight, bits):
+    parts = np.array_split(np.random.default_rng(1).permutation(900), 64)
+    merged = RankingsByCoverage.merge([ranked(deciding, part, y, weight, bits) for part in parts])
+    at_once = ranked(deciding, np.arange(900), y, weight, bits)
+    assert same(merged.everything, at_once.everything)
+    for coverage in COVERAGES:
+        assert same(merged.selected[coverage], at_once.selected[coverage])
+
+
+def test_a_ranking_holds_the_rows_that_the_classifier_selects(deciding):
+    found = ranked(deciding, np.arange(900), y)
+    for coverage, clf in deciding.items():
+        scored = clf.scored(X)
+        chosen = clf.select(scored)
+        expected = RankedScores.from_labels(y[chosen] == 1, ScoreRounding().round(scored.score[chosen]))
+        assert same(found.selected[coverage], expected)
+        assert 0 < found.selected[coverage].total < found.everything.total == 900
+
+
+def test_rows_with_other_labels_are_counted_and_refused(deciding):
+    labels = np.where(np.arange(900) < 5, 7, y)
+    found = ranked(deciding, np.arange(900), labels)
+    assert (found.n_unknown, found.everything.total) == (5, 895)
+    with pytest.raises(ValueError, match=r"y must hold the labels of the fit \[0, 1\] only, got 5 rows with others"):
+        found.check_labels("y", [0, 1])
+    ranked(deciding, np.arange(900), y).check_labels("y", [0, 1])
+
+
+def test_a_partition_whose_weights_are_all_zero_adds_nothing(deciding):
+    some, others = np.arange(400), np.arange(400, 900)
+    weight = np.where(np.arange(900) < 400, WEIGHT, 0.0)
+    merged = RankingsByCoverage.merge([ranked(deciding, part, y, weight) for part in (some, others)])
+    assert same(merged.everything, ranked(deciding, some, y, weight).everything)
+
+
+def test_weights_that_cannot_be_added_up_are_refused(deciding):
+    with pytest.raises(ValueError, match="sample_weight must be finite, not negative and of a size between"):
+        ranked(deciding, np.arange(900), y, np.full(900, 1e40))
