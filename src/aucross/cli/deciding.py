@@ -136,7 +136,7 @@ class TableDecisions:
     def batches(self) -> Iterator[tuple[pa.RecordBatch, NDArray[np.float64] | None]]:
         """Decisions batch by batch, with the weights of the rows where they have some.
 
-        Of rows without a score neither score nor prediction are known.
+        Rows without a score have no prediction either.
         """
         if self.capacity is None and not self.recalibrate:
             for batch in self._scored():

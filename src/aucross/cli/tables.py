@@ -205,7 +205,7 @@ def _whole_parquet(table: TableFile) -> pa.Table:
 
 
 def _check_fits_in_memory(table: TableFile) -> None:
-    """Refuse a table of which no more than a half is free memory: a fit keeps its rows, and then some."""
+    """Refuse a table that takes more than half of the memory: a fit keeps its rows, and then some."""
     size, memory = _bytes_of_values(table), memory_bytes()
     if memory is None or size <= memory / 2:
         return
@@ -306,7 +306,7 @@ def _parse_options(table: TableFile, handler: Any = None) -> Any:
 
 @contextmanager
 def _naming_odd_rows(table: TableFile) -> Iterator[None]:
-    """Name a row that has too many or too few values by its number: what is in it is for no screen and no log."""
+    """Name a row that has too many or too few values by its number; its values are never shown or logged."""
     try:
         yield
     except pa.ArrowInvalid as error:

@@ -7,8 +7,8 @@ rows are at hand, and a block of them is chosen::
                      selected    rejected      selected
 
 The block is the one whose rejection leaves the highest expected AUC, each row being positive with a probability that
-its score implies. A block may end inside a tie, of which it then takes a part: of rows with the same score those come
-first that an order over the rows, made from their ids, puts first.
+its score implies. A block may end inside a tie and take a part of its rows; the ids say which, in an order made from
+them.
 """
 
 from __future__ import annotations

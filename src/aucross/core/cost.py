@@ -38,8 +38,8 @@ class ExpectedCost:
     With a budget that does not bind, the best band is this interval. With one that does, the rows that save most form
     an interval too: no other selection by the score is cheaper, up to the row in which the budget ends.
 
-    All bands are searched, not only those that use the whole budget. Of bands of equal cost one of the narrower is
-    taken: where deciding costs what reviewing costs, the row is decided, as in Chow's rule.
+    All bands are searched, not only those that use the whole budget. Where the cost is
+    equal a narrower band is taken: a row that costs as much to decide as to review is decided, as in Chow's rule.
 
     Examples
     --------

@@ -139,7 +139,7 @@ class ScoreRounding:
 
     @staticmethod
     def _first(holds: Callable[[float], bool]) -> float:
-        """The smallest float64 of which something holds that holds of all larger ones; inf holds always."""
+        """The smallest float64 for which `holds` is true; it is true of all larger ones and of inf."""
         low, high = _place_of(-inf), _place_of(inf)
         while low < high:
             middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Other targets of the same search: which band is best if not the AUC is what counts.
+"""Other targets of the same search: the best band by another measure than the AUC.
 
 A band is a block [l, u) of the m entries of a ranking, its weight is limited by the coverage (see
 :mod:`aucross.core.search`). The *widest* blocks are those that no other block inside the budget contains.

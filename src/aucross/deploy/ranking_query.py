@@ -223,7 +223,7 @@ def _label(rules: _Dialect, value: str | int | bool) -> str:
 def _given(
     rules: _Dialect, table: str | Sequence[str], score: str, labels: tuple[str | None, Any, Any], weight: str | None
 ) -> str:
-    """The rows with what is read of them under plain names; neither positive nor negative is what cannot be used."""
+    """The columns that are read, under plain names; a row that cannot be used is neither positive nor negative."""
     label, positive, negative = labels
     value = _name(rules, score)
     columns = [f"CASE WHEN {value} BETWEEN -1e308 AND 1e308 THEN CAST({value} AS {rules.double}) END AS score"]

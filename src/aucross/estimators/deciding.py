@@ -334,7 +334,7 @@ class Deciding(ABC):
         )
 
     def _rows_within(self, rows: ScoredRows, weight: Any, capacity: Any, ids: Column) -> int:
-        """The number of rows to reject that have no more than a weight together, where one more would have more."""
+        """The largest number of rows to reject whose weights add up to `weight` at most."""
         if capacity is not None:
             raise ValueError(
                 f"capacity and capacity_weight must not both be given, got {capacity!r} and {weight!r}; leave out one"
@@ -554,8 +554,8 @@ class Deciding(ABC):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features), ScoredRows or iterator of batches
-            Unlabelled rows. Of an iterator (a generator, say, that reads a file) each batch is scored and let go: only
-            the scores are kept. A batch is a table or a tuple ``(X, sample_weight, band_groups)``.
+            Unlabelled rows. An iterator, such as a generator that reads a file, gives batches; only their scores are
+            kept. A batch is a table or a tuple ``(X, sample_weight, band_groups)``.
         label_shift : bool, default=False
             Whether the share of positives may have changed since the fit, while positives and negatives each still
             look as they did. It is then estimated from the scores and the probabilities are corrected.

@@ -325,7 +325,7 @@ def check_out_of_bag(cv: Folds, *, judged_by_folds: bool) -> None:
 
 
 def check_correct_coverage(correct_coverage: Any, cv: Folds, *, judged_by_folds: bool) -> None:
-    """Refuse what is neither a yes, a no nor "auto", and a yes where it cannot be."""
+    """Refuse all but True, False and "auto", and True where nothing can be corrected."""
     if not (isinstance(correct_coverage, bool) or correct_coverage == "auto"):
         raise ValueError(f'correct_coverage must be True, False or "auto", got {correct_coverage!r}')
     if correct_coverage is True and judged_by_folds:

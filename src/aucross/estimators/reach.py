@@ -1,8 +1,8 @@
 """Which coverage the bands can reach: what to expect of new rows, and a sentence where it is not what was asked for.
 
 A band takes all rows of a score or none. So a model that gives many rows one score (a small tree, ten rating grades,
-rows without a bureau record) can reach few coverages. Of these the lowest is taken that is not below the one asked for:
-the safe side is that nobody gets more rows to review than was asked for.
+rows without a bureau record) can reach few coverages. The band reaches the lowest of them that is at least the
+one asked for, so that no more rows go to review than was asked for.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def judge(
 ) -> JudgedRows:
     """Score labelled rows, or take scored ones as they are; labels that the classifier does not know are refused.
 
-    Rows that took part in the fit are told by a warning. Of scored rows `features` are looked at, if they are given.
+    A warning tells of rows that took part in the fit; for scored rows they are found in `features`, if given.
     """
     check_selective(clf)
     labels = _known_labels(clf, y)

@@ -185,7 +185,7 @@ def losses_of_classes(powers: Sequence[FloatArray]) -> LossSums:
 
 
 def losses_of_units(powers: Sequence[FloatArray], sides: Sequence[tuple[FloatArray, ...]]) -> LossSums:
-    """The same of units, of which the weight and the loss in each class is given: both belong together."""
+    """The same for units that hold rows of both classes: a side is their weights and losses in one class."""
     first, second = sorted(range(2), key=lambda side: _size_of(powers[side]))
     own, other = powers[first], powers[second]
     (weight, lost), (weight_of_others, lost_by_others) = sides[first], sides[second]

@@ -54,7 +54,7 @@ def selective_scorer(metric: MetricLike = "selective_auc", coverage: float | Non
     metric : str or callable, default="selective_auc"
         Name of a metric of :func:`evaluate_selective`, with more than two classes ``"hand_till_m"`` or ``"auc_mu"``; or
         a function of your own as there, the higher the better unless it is a :class:`~aucross.evaluation.Metric` that
-        says otherwise. Metrics of which less is better are returned with a minus; ``"coverage_error"`` and
+        says otherwise. A metric that is better when lower is returned with a minus; ``"coverage_error"`` and
         ``"base_rate_shift"``, which are best at 0, as minus their absolute value.
     coverage : float in (0, 1], optional
         Coverage to score at; by default the one in the classifier's constructor.
