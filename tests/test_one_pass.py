@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -68,11 +69,15 @@ METHODS = {
 }
 
 
-@pytest.fixture(params=METHODS.values(), ids=METHODS.keys())
-def clf(request):
-    fitted = request.param.fit(X_train, y_train)
+@pytest.fixture(scope="module")
+def fitted():
+    return {name: clone(method).fit(X_train, y_train) for name, method in METHODS.items()}
+
+
+@pytest.fixture(params=METHODS)
+def clf(request, fitted):
     Watched.passes.clear()
-    return fitted
+    return fitted[request.param]
 
 
 def assert_each_row_once(clf, times=1):
@@ -94,8 +99,8 @@ CALLS = {
     "monitor": lambda clf: CoverageMonitor(clf).update(X_test),
     "selective_scorer": lambda clf: selective_scorer()(clf, X_test, y_test),
     "labels of the monitor": lambda clf: CoverageMonitor(clf).update_labels(X_test, y_test),
-    "report": lambda clf: build_summary(clf, X_test, y_test),
-    "coverage curve": lambda clf: CoverageCurveDisplay.from_estimator(clf, X_test, y_test),
+    "report": lambda clf: build_summary(clf, X_test, y_test, n_bootstrap=3),
+    "coverage curve": lambda clf: CoverageCurveDisplay.from_estimator(clf, X_test, y_test, n_bootstrap=3),
     "band": lambda clf: BandDisplay.from_estimator(clf, X_test, y_test),
 }
 
@@ -131,13 +136,13 @@ def test_scored_rows_stand_for_rows_everywhere(clf):
     evaluate_groups(clf, scored, y_test, by=REGION, n_bootstrap=0)
     promise_selective(clf, scored, y_test)
     CoverageMonitor(clf).update(scored)
-    build_summary(clf, scored, y_test)
+    build_summary(clf, scored, y_test, n_bootstrap=3)
     clf.recalibrate(scored).select(scored)
     assert_each_row_once(clf)
 
 
-def test_a_comparison_scores_each_classifier_once():
-    ours, usual = (METHODS[name].fit(X_train, y_train) for name in ("AUCross", "SCross"))
+def test_a_comparison_scores_each_classifier_once(fitted):
+    ours, usual = fitted["AUCross"], fitted["SCross"]
     Watched.passes.clear()
     comparison = compare_selective(ours, usual, X_test, y_test, n_bootstrap=3, random_state=0)
     assert_each_row_once(ours, times=2)
@@ -149,8 +154,8 @@ def test_a_comparison_scores_each_classifier_once():
         compare_selective(ours, usual, pair[::-1], y_test, n_bootstrap=0)
 
 
-def test_scored_rows_of_another_classifier_are_refused():
-    ours, usual = (METHODS[name].fit(X_train, y_train) for name in ("AUCross", "SCross"))
+def test_scored_rows_of_another_classifier_are_refused(fitted):
+    ours, usual = fitted["AUCross"], fitted["SCross"]
     for rows in (ours.scored(X_test), pickle.loads(pickle.dumps(ours.scored(X_test)))):
         with pytest.raises(ValueError, match="scored rows must come from this classifier"):
             usual.select(rows)
@@ -167,7 +172,8 @@ def test_scored_rows_of_another_classifier_with_the_same_frozen_model_are_refuse
 
 
 def test_no_rows_make_an_empty_queue():
-    clf = METHODS["AUCross"].fit(X_train, y_train, band_groups=np.where(X_train[:, 1] > 0, "north", "south"))
+    region = np.where(X_train[:, 1] > 0, "north", "south")
+    clf = clone(METHODS["AUCross"]).fit(X_train, y_train, band_groups=region)
     nobody = clf.scored(X_test, band_groups=REGION).take(np.array([], dtype=int))
     assert len(clf.decide(nobody, capacity=3)) == len(clf.review_queue(nobody, capacity=3)) == 0
 
