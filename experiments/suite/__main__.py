@@ -26,7 +26,8 @@ def main(arguments: list[str] | None = None) -> None:
     if not options.write_only:
         finish_all(works, n_jobs=options.jobs)
     output = options.output or HERE / ("results-quick" if options.quick else "results") / "suite"
-    write_results([work for work in works if work.stored() is not None], output)
+    done = [work for work in works if work.stored() is not None]
+    write_results(done, {name: sets.described(name) for name in datasets}, len(works), output)
     print(f"written to {output}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from statistics import mean
+from statistics import median
 
 from experiments.peers import MODULES
 from experiments.suite import protocol
@@ -75,9 +75,9 @@ def told(works: Collection[Work], n_jobs: int) -> str:
     for family in FAMILIES:
         n_cells = sum(cell.family == family for cell, _ in stored)  # type: ignore[attr-defined]
         found = done.get(family, [])
-        per_cell = f"{mean(found):.1f} s each" if found else "not timed yet"
+        per_cell = f"{median(found):.1f} s each in the middle" if found else "not timed yet"
         lines.append(f"  {family}: {len(found)} of {n_cells} done, {per_cell}")
-        left += (n_cells - len(found)) * (mean(found) if found else 0.0)
+        left += (n_cells - len(found)) * (median(found) if found else 0.0)
     if done:
         lines.append(f"left: about {left / 60 / n_jobs:.0f} minutes with {n_jobs} side by side")
     return "\n".join(lines)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from experiments import protocol
@@ -176,6 +177,16 @@ LATER_SHARE = 0.25
 def load(name: str) -> SuiteSet:
     """Read one set; a process keeps it, all of them take half a gigabyte."""
     return _of_paper(name) if name in PAPER else read_set(name, file_of(name), COLUMNS[name])
+
+
+def described(name: str) -> tuple[str, int]:
+    """How a set is split and how many rows its file has, without reading them."""
+    if name in PAPER:
+        return load(name).kind, len(load(name).y)
+    columns = COLUMNS[name]
+    in_time = columns.order is not None or columns.cut is not None
+    kind = "time" if in_time else "random" if columns.group is None else "groups"
+    return kind, pq.read_metadata(file_of(name)).num_rows
 
 
 def check_there(name: str) -> None:

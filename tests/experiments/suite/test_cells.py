@@ -231,4 +231,4 @@ def test_the_plan_tells_what_is_left(monkeypatch, tmp_path):
     works = plan.works_of(protocol.all_cells(["made"], ["MLP", "Logistic"], 1))
     assert "Logistic: 0 of 1 done, not timed yet" in plan.told(works, 2)
     store.write(plan.KIND, works[0].key, store.Stored([], 60.0))
-    assert "MLP: 1 of 1 done, 60.0 s each" in plan.told(works, 2)
+    assert "MLP: 1 of 1 done, 60.0 s each in the middle" in plan.told(works, 2)
