@@ -46,6 +46,7 @@ def test_every_base_model_reads_gaps_unseen_and_many_categories_and_can_be_store
     assert np.array_equal(loaded.select(new), clf.select(new))
 
 
+@pytest.mark.few_scores
 @pytest.mark.parametrize("method", Method)
 def test_every_method_fits_with_weights_and_can_be_stored(method, rows, tmp_path):
     few = rows.take(np.arange(250))

@@ -511,6 +511,7 @@ def test_arrow_columns_that_lightgbm_cannot_read_are_refused(lightgbm_fails):
             make(PlugIn, lightgbm_models()["LightGBM"]).fit(table, y)
 
 
+@pytest.mark.few_scores
 def test_categories_not_seen_in_fit_are_scored_as_missing_ones_are():
     pd = pytest.importorskip("pandas")
     kinds = np.where(X[:, 0] > 0, "high", "low")

@@ -132,8 +132,8 @@ def test_rows_of_a_frame_keep_their_types_in_every_fold(method):
         fit(method, Watching(categorical_features="from_dtype", max_iter=2), frame)
         assert all(type(part) is type(frame) and list(part.dtypes) == list(frame.dtypes) for part in seen)
         if method in (AUCross, SCross):
-            # Five folds, all rows, which are not even copied, and two halves that correct the coverage.
-            assert len(seen) == 8
+            # Five folds, and all rows, which are not even copied.
+            assert len(seen) == 6
             assert seen[5] is frame
 
 

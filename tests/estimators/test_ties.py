@@ -288,16 +288,6 @@ def test_the_error_of_cross_fitted_scores_holds_how_far_the_models_differ():
     assert cross_fitted.error > 3 * held_out.error
 
 
-def test_the_error_holds_what_the_correction_saw_and_did_not_follow():
-    clf = AUCross(LogisticRegression(), random_state=0).fit(X[:300], y[:300])
-    published = AUCross(LogisticRegression(), correct_coverage=False, random_state=0).fit(X[:300], y[:300])
-    doubts = [clf.band_rule_.coverage_in_doubt(coverage) for coverage in (0.9, 0.8, 0.7)]
-    assert max(doubts) > 0.002
-    for coverage, doubt in zip((0.9, 0.8, 0.7), doubts, strict=True):
-        without = published.expected_coverage(coverage).error
-        assert clf.expected_coverage(coverage).error == pytest.approx(np.hypot(without, doubt), rel=0.2)
-
-
 def test_few_scores_of_fold_models_that_disagree_are_told_of():
     with pytest.warns(UserWarning, match=r"the models of the folds select from 0\..* because they have few scores"):
         AUCross(tree, coverage=0.8, random_state=0).fit(X, y)

@@ -148,10 +148,6 @@ class BandRule(ABC):
         """Coverage that a band without ties would have: above the one asked for where a promise holds back."""
         return coverage
 
-    def coverage_in_doubt(self, coverage: float, group: Any = None) -> float:  # noqa: ARG002
-        """Shift of the coverage that a correction saw and left alone, because it may be noise."""
-        return 0.0
-
     def too_few_rows(self, coverage: float) -> TooFewRows | None:  # noqa: ARG002
         """What a promise lacks if it may reject nothing at a coverage below 1; None if nothing is lacking."""
         return None
@@ -292,10 +288,6 @@ class WrappedRule(BandRule):
         """Return the coverage of the rule within, for the coverage that is asked of it."""
         return self.rule.expected_coverage(self.coverage_to_ask(coverage))
 
-    def coverage_in_doubt(self, coverage: float, group: Any = None) -> float:
-        """Return the doubt of the rule within, for the coverage that is asked of it."""
-        return self.rule.coverage_in_doubt(self.coverage_to_ask(coverage), group)
-
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Return the rows that the rule within takes: a number of rows needs no other coverage."""
         return self.rule.rows_to_reject(rows, capacity, order)
@@ -386,10 +378,6 @@ class GroupBands(BandRule):
         if group is None:
             raise ValueError(_needs_group("band_group"))
         return self.rule(group).expected_coverage(coverage)
-
-    def coverage_in_doubt(self, coverage: float, group: Any = None) -> float:
-        """Return the doubt of the rule of one group."""
-        return self.rule(group).coverage_in_doubt(coverage)
 
     def rule(self, group: Any) -> BandRule:
         """The rule of one group; an unseen group is an error that names it."""

@@ -208,10 +208,10 @@ class AUCross(_AUCBands, CrossFitted):
         with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
         :doc:`/howto/small-data`.
     correct_coverage : bool or "auto", default="auto"
-        Whether to score the training rows once more with fewer folds and to extrapolate how many new rows fall into a
-        band when the model has seen all rows. Without it the coverage runs short on small data. It costs two
-        trainings on half of the rows. ``"auto"`` does so up to 50,000 rows if `cv` is a number of folds
-        and the placement is not ``"centered"``, which stays as published.
+        Whether to allow for what the model trained on all rows does otherwise than the fold models, which place the
+        band. Both score the rows that they were trained on, and the difference is taken into account, see
+        :doc:`/howto/small-data`. It costs no training. ``"auto"`` does so up to 50,000 rows if `cv` is a number of
+        folds and the placement is not ``"centered"``, which stays as published.
     n_jobs : int, optional
         Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
@@ -320,7 +320,7 @@ class PlugInAUC(_AUCBands, HeldOut):
     """Wrap a classifier so that it abstains where that raises the AUC, with hold-out scores.
 
     The classifier is trained on one part of the rows; the band is placed on its scores of the other part. This takes
-    one training instead of the K + 3 of :class:`AUCross`, two of them on half of the rows, and leaves fewer rows for
+    one training instead of the K + 1 of :class:`AUCross`, and leaves fewer rows for
     training and for placing. With `coverage_confidence` it takes six: the one that answers, and five folds of the rows
     that it is trained on, which say where the band lies.
 

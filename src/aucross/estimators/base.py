@@ -22,6 +22,7 @@ from aucross.estimators.placing import (
     check_ensemble,
     check_out_of_bag,
     is_out_of_bag,
+    most_rows_to_correct,
 )
 from aucross.estimators.types import Classifier, Folds, Labels, Table, Ties
 
@@ -112,7 +113,13 @@ class CrossFitted(SelectiveClassifier):
             return OutOfBag(self.cv, scores_copies_anew=True)
         if self._judged_by_folds():
             return CrossFitJudges(self.cv, self.n_jobs, scores_copies_anew=True, refits=self.ensemble is not True)
-        return CrossFit(self.cv, self.n_jobs, scores_copies_anew=self._correction() is not False)
+        correction = self._correction()
+        return CrossFit(
+            self.cv,
+            self.n_jobs,
+            scores_copies_anew=correction is not False,
+            most_rows_to_compare=most_rows_to_correct(correction, self.cv),
+        )
 
     def _judged_by_folds(self) -> bool:
         """Whether fold models judge new rows, so that their scores and those of the held-out rows have one law.

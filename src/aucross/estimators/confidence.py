@@ -85,9 +85,10 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
         :doc:`/howto/small-data`.
     correct_coverage : bool or "auto", default="auto"
-        Whether to score the training rows once more with fewer folds and to extrapolate how many new rows fall into a
-        band when the model has seen all rows. Without it the coverage runs short on small data. It costs two
-        trainings on half of the rows. ``"auto"`` does so up to 50,000 rows if `cv` is a number of folds.
+        Whether to allow for what the model trained on all rows does otherwise than the fold models, which place the
+        band. Both score the rows that they were trained on, and the difference is taken into account, see
+        :doc:`/howto/small-data`. It costs no training. ``"auto"`` does so up to 50,000 rows if `cv` is a number of
+        folds.
     n_jobs : int, optional
         Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None

@@ -415,8 +415,7 @@ class Deciding(ABC):
         Counted on the rows that placed the band. It differs from the coverage asked for where rows share scores: a band
         takes all rows of a score or none, and never rejects more than was asked for. With ``ties="split"`` any coverage
         can be reached. The error holds the sampling of these rows and, for cross-fitted scores, how far the models of
-        the folds differ, and how much the coverage would move if the difference between few and many folds were
-        followed as a whole: where a model has few scores, those of its refit on all rows can fall on the other side of
+        the folds differ: where a model has few scores, those of its refit on all rows can fall on the other side of
         the band. The coverage of all new rows was within two such errors in about .95 of fits
         (``python -m benchmarks.crossfit_coverage said``).
         """

@@ -31,11 +31,10 @@ from aucross.estimators.placing import (
     CorrectCoverage,
     Draws,
     PlacingRows,
-    draw_fewer_splits,
+    SeenRows,
     draw_halves,
     draw_path_splits,
     rule_in_force,
-    score_again,
     score_path,
     warn_if_constant,
     warn_if_nothing_rejected,
@@ -314,21 +313,20 @@ class Fitting(ABC, CallbackSupport):
         """Run the steps of the method on checked rows; set nothing on `self`."""
         source, tie_breaker = self._source(), self._tie_breaker(training.X)
         draws, models = self._draw(source, training, response_method, rng)
-        n_trainings = source.n_trainings(draws.splits) + len(draws.fewer_splits) + len(draws.path_splits)
+        n_trainings = source.n_trainings(draws.splits) + len(draws.path_splits)
         with fit_progress(self, n_steps=len(models) * n_trainings + 1) as step:
-            fitted_models, held_out = source.score(models, draws.splits, step)
+            fitted_models, held_out, seen = source.score(models, draws.splits, step)
             held_out = held_out.with_tie_breaker(tie_breaker)
             judges = [model.judges for model in fitted_models if isinstance(model, Judged)]
             answering = [model.answers if isinstance(model, Judged) else model for model in fitted_models]
             reader = self._reader(held_out, training.classes, models)
-            fewer_folds = score_again(models, draws, held_out, reader, step=step, source=source)
             path = score_path(models, draws, step)
             with step("placing the bands"):
                 placing = PlacingRows(
                     held_out,
                     held_out.read_by(reader),
                     reader,
-                    fewer_folds=fewer_folds,
+                    seen=None if seen is None else SeenRows(*(scores.read_by(reader) for scores in seen)),
                     judged_apart=bool(judges),
                     path=path,
                 )
@@ -350,9 +348,8 @@ class Fitting(ABC, CallbackSupport):
         if not all(is_never_trained(model.estimator) for model in models):
             warn_if_uneven(splits, len(training.y))
         halves = draw_halves(training, scored, getattr(self, "cv", None), rng) if self._wants_halves(training) else []
-        fewer = draw_fewer_splits(training, self.estimator, getattr(self, "cv", None), self._correction(), rng)
         path = draw_path_splits(training, splits[0], rng) if self._wants_path(training) else []
-        return Draws(splits, halves, fewer, path), models
+        return Draws(splits, halves, path), models
 
     def _further_attributes(self, fitted_models: Sequence[Any], held_out: HeldOutScores) -> dict[str, Any]:  # noqa: ARG002
         """Fitted attributes that only one method has, by name."""

@@ -1,6 +1,6 @@
 """Scores from models that have not seen the row, and who makes them.
 
-`CrossFit`, `CrossFitJudges`, `OutOfBag` and `HoldOut` are the sources. Another one is a class with the same four
+`CrossFit`, `CrossFitJudges`, `OutOfBag` and `HoldOut` are the sources. Another one is a class with the same three
 methods; nothing else knows where held-out scores come from.
 """
 
@@ -213,6 +213,24 @@ class ModelToFit(NamedTuple):
     answers: bool = True  # a gate does not
 
 
+class SeenScores(NamedTuple):
+    """Scores of training rows by models that were trained on them."""
+
+    by_refit: HeldOutScores
+    by_folds: HeldOutScores  # a row counts 1/m for each of the m fold models that have seen it
+
+
+class Trained(NamedTuple):
+    """The models that will answer and the held-out scores.
+
+    A model whose rows are judged by others comes with them, as :class:`~aucross.estimators.fold_ensemble.Judged`.
+    """
+
+    models: list[Any]
+    held_out: HeldOutScores
+    seen: SeenScores | None = None  # if the coverage is to be corrected
+
+
 class HeldOutSource(Protocol):
     """Who trains, and who is scored."""
 
@@ -222,16 +240,8 @@ class HeldOutSource(Protocol):
     def n_trainings(self, splits: Sequence[Split]) -> int:
         """How often each model is trained."""
 
-    def held_out(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
-        """Score the rows alone, by models that are then let go."""
-
-    def score(
-        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
-    ) -> tuple[list[Any], HeldOutScores]:
-        """Train the models and score the rows; return the models that will answer, and the held-out scores.
-
-        A model whose rows are judged by others comes with them, as :class:`~aucross.estimators.fold_ensemble.Judged`.
-        """
+    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
+        """Train the models and score the rows."""
 
 
 @dataclass(frozen=True)
@@ -247,11 +257,15 @@ class CrossFit:
     scores_copies_anew : bool, default=False
         Whether rows of which there are many copies get the score that new copies will have, see
         :mod:`aucross.estimators.copies`.
+    most_rows_to_compare : int, default=0
+        Up to how many rows the fold models also score the rows that they were trained on, and the models that answer
+        theirs, so that the two can be compared, see :mod:`aucross.core.correction`.
     """
 
     cv: Folds
     n_jobs: int | None = None
     scores_copies_anew: bool = False
+    most_rows_to_compare: float = 0
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
         """Draw the folds."""
@@ -261,13 +275,32 @@ class CrossFit:
         """Once for each fold and once on all rows."""
         return len(splits) + 1
 
-    def score(
-        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
-    ) -> tuple[list[Any], HeldOutScores]:
+    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
         """Score the folds, then train on all rows."""
-        held_out = self.held_out(models, splits, step)
+        compares = self._compares(models, splits)
+        run = _fit_and_score_all if compares else _fit_and_score
+        folds = [self._each_fold(model, splits, step, run) for model in models]
+        training = models[0].training
+        held_out = _held_out(training, splits, [_of_all_folds([scores for scores, _ in each]) for each in folds])
         fitted = self._refitted(models, step)
-        return fitted, self._with_copies(held_out, models, fitted)
+        held_out = self._with_copies(held_out, models, fitted)
+        if not compares:
+            return Trained(fitted, held_out)
+        by_folds = _held_out(training, _seen(splits), [_of_all_folds([seen for _, seen in each]) for each in folds])
+        rows = np.arange(len(training.y))
+        by_refit = _held_out(
+            training, [(rows, rows)], [_scores_of(*each, rows) for each in zip(models, fitted, strict=True)]
+        )
+        # Copies of which there are many have the score of the refit everywhere: no shift is to be measured on them.
+        by_folds = by_folds.with_scores_of(by_refit, training.common_rows)
+        return Trained(fitted, held_out, SeenScores(by_refit, by_folds))
+
+    def _compares(self, models: Sequence[ModelToFit], splits: Sequence[Split]) -> bool:
+        """Whether to compare; a model that is never trained is the same in every fold, and all rows must be seen."""
+        n_rows = len(models[0].training.y)
+        if n_rows > self.most_rows_to_compare or is_never_trained(models[0].estimator):
+            return False
+        return len(np.unique(rows_scored(_seen(splits)))) == n_rows
 
     def _refitted(self, models: Sequence[ModelToFit], step: Step) -> list[Any]:
         fitted = []
@@ -277,9 +310,9 @@ class CrossFit:
         return fitted
 
     def held_out(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
-        """Score the folds alone."""
+        """Score the folds alone, by models that are then let go."""
         folds = [self._each_fold(model, splits, step, _fit_and_score) for model in models]
-        return _held_out(models[0].training, splits, [_of_all_folds(each) for each in folds])
+        return _held_out(models[0].training, splits, [_of_all_folds([scores for scores, _ in each]) for each in folds])
 
     def _each_fold(self, model: ModelToFit, splits: Sequence[Split], step: Step, run: Any) -> list[Any]:
         model = model._replace(estimator=trained_as_on_all_rows(model.estimator, len(model.training.y)))
@@ -328,9 +361,7 @@ class CrossFitJudges(CrossFit):
         """Once for each fold, and once on all rows if that model answers."""
         return len(splits) + self.refits
 
-    def score(
-        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
-    ) -> tuple[list[Any], HeldOutScores]:
+    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
         """Score the folds and keep their models."""
         folds = [self._each_fold(model, splits, step, _fit_score_and_keep) for model in models]
         scores = [_of_all_folds([scores for scores, _ in each]) for each in folds]
@@ -349,9 +380,8 @@ class CrossFitJudges(CrossFit):
             for model, each, of_model in zip(models, folds, scores, strict=True)
         ]
         answering = self._refitted(models, step) if self.refits else _kept_as_given(models, judges)
-        return [Judged(*each) for each in zip(answering, judges, strict=True)], self._with_copies(
-            held_out, models, judges
-        )
+        answering = [Judged(*each) for each in zip(answering, judges, strict=True)]
+        return Trained(answering, self._with_copies(held_out, models, judges))
 
 
 # Each tree leaves out 1/e of the rows. So many of a thousand fits may leave a row that no tree has left out.
@@ -379,13 +409,7 @@ class OutOfBag(CrossFit):
         """Once."""
         return 1
 
-    def held_out(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
-        """Score the rows alone."""
-        return self.score(models, splits, step)[1]
-
-    def score(
-        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
-    ) -> tuple[list[Any], HeldOutScores]:
+    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
         """Train once and read what the bags left out."""
         for model in models:
             _check_leaves_rows_out(model)
@@ -397,7 +421,7 @@ class OutOfBag(CrossFit):
             # What answers is the model as it was given; the scores of all training rows are kept elsewhere.
             del trained.oob_score_, trained.oob_decision_function_
             fitted.append(trained.set_params(oob_score=model.estimator.oob_score))
-        return fitted, self._with_copies(_held_out(models[0].training, splits, scores), models, fitted)
+        return Trained(fitted, self._with_copies(_held_out(models[0].training, splits, scores), models, fitted))
 
 
 def _check_leaves_rows_out(model: ModelToFit) -> None:
@@ -465,13 +489,7 @@ class HoldOut:
         """Once."""
         return 1
 
-    def held_out(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
-        """Score the part that is held out."""
-        return self.score(models, splits, step)[1]
-
-    def score(
-        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
-    ) -> tuple[list[Any], HeldOutScores]:
+    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
         """Train on one part and score the other."""
         ((train, test),) = splits
         fitted = []
@@ -479,7 +497,7 @@ class HoldOut:
             with step(f"training on {len(train)} rows"):
                 fitted.append(model.training.train(model.estimator, train))
         scores = [_scores_of(model, trained, test) for model, trained in zip(models, fitted, strict=True)]
-        return fitted, _held_out(models[0].training, splits, scores)
+        return Trained(fitted, _held_out(models[0].training, splits, scores))
 
 
 def _kept_as_given(models: Sequence[ModelToFit], judges: Sequence[FoldEnsemble]) -> list[Any]:
@@ -513,14 +531,25 @@ def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
     return clone(estimator).set_params(**dict.fromkeys(undecided, n_rows > 10_000)) if undecided else estimator
 
 
-def _fit_and_score(model: ModelToFit, split: Split) -> ModelScores:
-    return _fit_score_and_keep(model, split)[0]
+def _fit_and_score(model: ModelToFit, split: Split) -> tuple[ModelScores, None]:
+    return _fit_score_and_keep(model, split)[0], None
+
+
+def _fit_and_score_all(model: ModelToFit, split: Split) -> tuple[ModelScores, ModelScores]:
+    """Score the rows that were held out, and those that the model was trained on."""
+    scores, fitted = _fit_score_and_keep(model, split)
+    return scores, _scores_of(model, fitted, split[0])
 
 
 def _fit_score_and_keep(model: ModelToFit, split: Split) -> tuple[ModelScores, Any]:
     train, test = split
     fitted = model.training.train(model.estimator, train)
     return _scores_of(model, fitted, test), fitted
+
+
+def _seen(splits: Sequence[Split]) -> list[Split]:
+    """The splits with the rows that are trained on in the place of those that are held out."""
+    return [(test, train) for train, test in splits]
 
 
 def _of_all_folds(folds: Sequence[ModelScores]) -> ModelScores:

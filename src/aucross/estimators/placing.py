@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from math import inf
 from numbers import Integral
 from typing import Any, Literal
 
@@ -12,18 +13,18 @@ import numpy as np
 
 from aucross.core.band_rule import BandRule, GroupBands, JudgeBands, positions_by_group, ungrouped
 from aucross.core.cautious import CautiousBands
-from aucross.core.correction import CorrectedBands, extrapolation_factor
+from aucross.core.correction import CorrectedBands
 from aucross.core.nested import NestedBands
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import Rows, RuleInput
 from aucross.estimators.hashed_folds import HashedFolds
-from aucross.estimators.held_out import CrossFit, HeldOutScores, HeldOutSource, ModelToFit, is_never_trained
+from aucross.estimators.held_out import CrossFit, HeldOutScores, ModelToFit
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, halves_of
 from aucross.estimators.training_rows import TrainingRows
-from aucross.estimators.types import Classifier, Folds, Generator
+from aucross.estimators.types import Folds, Generator
 from aucross.estimators.warn import warn_user
 
 CorrectCoverage = bool | Literal["auto"]
@@ -32,7 +33,7 @@ Ensemble = bool | Literal["judge"]
 # Positions of two random halves of some rows; none where a method needs none.
 Halves = tuple[IndexArray, ...]
 
-# Above this many rows the shift is below 0.0015 of coverage (measured: 0.003 at 22,500), not worth two more fits.
+# Above this many rows the shift is small, and not worth that all fold models score all rows.
 MOST_ROWS_TO_CORRECT = 50_000
 
 # Held-out rows from which on a group's band is placed by them alone, and those below which it has none.
@@ -48,22 +49,26 @@ LARGEST_TIE = 0.02
 
 
 @dataclass(frozen=True)
-class FewerFolds:
-    """The held-out rows scored once more, by models of fewer folds."""
+class SeenRows:
+    """What a rule reads of training rows, scored by models that were trained on them."""
 
-    rows: RuleInput
-    factor: float  # see aucross.core.correction.extrapolation_factor
-    folds: IndexArray  # number of the split that scored each row
+    by_refit: RuleInput
+    by_folds: RuleInput
 
-    def of_group(self, group: Any, *, borrows: bool) -> FewerFolds:
+    def of_group(self, group: Any, *, borrows: bool) -> SeenRows:
         """The rows of one group, with others if it borrows."""
-        assert self.rows.groups is not None
-        own = np.flatnonzero(self.rows.groups == group)
-        if not borrows:
-            return replace(self, rows=ungrouped(self.rows, own), folds=self.folds[own])
-        order, weight = with_borrowed_rows(own, len(self.rows), self.rows.sample_weight)
-        rows = replace(ungrouped(self.rows, order), sample_weight=weight)
-        return replace(self, rows=rows, folds=self.folds[order])
+        n_own = int(np.sum(self.by_refit.groups == group))
+        both = (self.by_refit, self.by_folds)
+        return SeenRows(*(_of_group(rows, group, n_own if borrows else None) for rows in both))
+
+
+def _of_group(rows: RuleInput, group: Any, n_own: int | None) -> RuleInput:
+    """The rows of one group; with a number of rows, which may be scored several times, others top them up."""
+    own = np.flatnonzero(rows.groups == group)
+    if n_own is None:
+        return ungrouped(rows, own)
+    order, weight = with_borrowed_rows(own, len(rows), rows.sample_weight, n_own=n_own)
+    return replace(ungrouped(rows, order), sample_weight=weight)
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,8 @@ class PlacingRows:
         What read it.
     halves : tuple of ndarray
         Positions of two random halves, for methods that blend them.
-    fewer_folds : FewerFolds or None
-        The same rows, scored by models of fewer folds, if the coverage is corrected.
+    seen : SeenRows or None
+        The training rows, scored by models that have seen them, if the coverage is corrected.
     judged_apart : bool
         Whether another model judges a row than answers it.
     path : HeldOutScores or None
@@ -92,7 +97,7 @@ class PlacingRows:
     rows: RuleInput
     reader: Reader
     halves: Halves = ()
-    fewer_folds: FewerFolds | None = None
+    seen: SeenRows | None = None
     judged_apart: bool = False
     path: HeldOutScores | None = None
 
@@ -107,7 +112,7 @@ class PlacingRows:
 
     def part(self, group: Any, positions: IndexArray, halves: Halves, *, borrows: bool) -> PlacingRows:
         """The rows of one group, followed by all others with little weight if it borrows."""
-        again, weight = self.fewer_folds, self.rows.sample_weight
+        seen, weight = self.seen, self.rows.sample_weight
         if borrows:
             n_own = int(self.held_out.rows_each[positions].sum())
             positions, weight = with_borrowed_rows(positions, len(self.rows), weight, n_own=n_own)
@@ -117,7 +122,7 @@ class PlacingRows:
             held_out=replace(held_out, sample_weight=weight) if borrows else held_out,
             rows=replace(rows, sample_weight=weight) if borrows else rows,
             halves=halves,
-            fewer_folds=None if again is None else again.of_group(group, borrows=borrows),
+            seen=None if seen is None else seen.of_group(group, borrows=borrows),
             path=None if self.path is None else _of_group_or_all(self.path, group),
         )
 
@@ -159,15 +164,12 @@ class Draws:
         Which rows train and which are scored.
     halves : list of Halves
         Two halves of the held-out rows, or of those of each group.
-    fewer_splits : list of Split
-        The splits that correct the coverage; empty without a correction.
     path_splits : list of Split
         Folds of the rows that are trained on, from which a path of bands is taken; empty without one.
     """
 
     splits: list[Split]
     halves: list[Halves]
-    fewer_splits: list[Split]
     path_splits: list[Split]
 
 
@@ -245,8 +247,8 @@ def _rule_for(placing: PlacingRows, place: Callable[[PlacingRows], BandRule], co
     rule = place(placing)
     if placing.judged_apart:
         rule = JudgeBands(rule)
-    if (fewer := placing.fewer_folds) is not None:
-        rule = CorrectedBands(rule, placing.rows, fewer.rows, fewer.factor, placing.held_out.folds, fewer.folds)
+    if (seen := placing.seen) is not None:
+        rule = CorrectedBands.of_seen_rows(rule, seen.by_refit, seen.by_folds)
     if confidence is None:
         return rule
     # Repeated splits score a row several times, which is one row all the same.
@@ -299,7 +301,7 @@ def check_nested(nested: Any) -> None:
         raise ValueError(f"nested must be True or False, got {nested!r}")
 
 
-# ---- the correction for models that saw fewer rows ----
+# ---- who judges, and the correction for another model than that of the folds ----
 
 
 def check_ensemble(ensemble: Any) -> None:
@@ -333,56 +335,23 @@ def check_correct_coverage(correct_coverage: Any, cv: Folds, *, judged_by_folds:
             "correct_coverage must not be True with an ensemble or a coverage_confidence: fold models judge new rows "
             'as they judge training rows, so there is nothing to correct; leave it at "auto"'
         )
-    if correct_coverage is True and not isinstance(cv, Integral):
+    if correct_coverage is True and is_out_of_bag(cv):
         raise ValueError(
-            "correct_coverage=True needs a number of folds, because it extrapolates from two of them, got a cv of type "
-            f'{type(cv).__name__}; pass cv=5, or correct_coverage="auto", which leaves other splits as they are'
+            'correct_coverage must not be True with cv="oob", which trains no fold models to compare the forest with; '
+            'pass cv=5, or leave it at "auto"'
         )
 
 
-def draw_fewer_splits(
-    training: TrainingRows, estimator: Classifier, cv: Folds, wanted: CorrectCoverage, rng: Generator
-) -> list[Split]:
-    """Splits of fewer folds to score the rows with once more; none for no correction."""
-    n_folds = _fewer_folds(training, estimator, cv, wanted)
-    return list(fold_splits(training, n_folds, rng)) if n_folds else []
-
-
-def _fewer_folds(training: TrainingRows, estimator: Classifier, cv: Folds, correct_coverage: CorrectCoverage) -> int:
-    wanted = correct_coverage is True or (
-        correct_coverage == "auto" and isinstance(cv, Integral) and len(training.y) <= MOST_ROWS_TO_CORRECT
-    )
-    if not wanted or is_never_trained(estimator):  # it is the same in every fold
-        return 0
-    n_folds = 2 if cv > 2 else 3
-    # Two folds can be followed by three only if there are enough rows, and groups.
-    return 0 if correct_coverage == "auto" and _most_folds(training) < n_folds else n_folds
+def most_rows_to_correct(correct_coverage: CorrectCoverage, cv: Folds) -> float:
+    """Up to how many rows the coverage is corrected."""
+    if correct_coverage == "auto":
+        return MOST_ROWS_TO_CORRECT if isinstance(cv, Integral) else 0
+    return inf if correct_coverage else 0
 
 
 def _most_folds(training: TrainingRows) -> int:
     most = int(np.bincount(training.labels, minlength=len(training.classes)).min())
     return most if training.groups is None else min(most, len(np.unique(np.asarray(training.groups))))
-
-
-def score_again(
-    models: Sequence[ModelToFit],
-    draws: Draws,
-    held_out: HeldOutScores,
-    reader: Reader,
-    *,
-    step: Step,
-    source: HeldOutSource,
-) -> FewerFolds | None:
-    """Score the rows once more with fewer folds, if there is to be a correction."""
-    if not draws.fewer_splits:
-        return None
-    again = source.held_out(models, draws.fewer_splits, step)
-    again = again.take(np.argsort(again.rows)[np.argsort(np.argsort(held_out.rows))])  # in the order of the first time
-    again = replace(again, tie_breaker=held_out.tie_breaker)
-    # Rows of which there are many copies have the score of the model that answers: no shift is to be measured on them.
-    rows = again.with_scores_of(held_out, models[0].training.common_rows).read_by(reader)
-    assert again.folds is not None
-    return FewerFolds(rows, extrapolation_factor(len(draws.splits), len(draws.fewer_splits)), again.folds)
 
 
 # ---- the path that fixes the place of a band before the held-out rows are looked at ----

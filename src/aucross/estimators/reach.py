@@ -41,9 +41,8 @@ class ExpectedCoverage:
         The coverage that the rows which placed the band lead to expect. It is above the one asked for where ties are in
         the way, or where a promise with confidence rejects less.
     error : float
-        Its standard error: the rows that placed the band are a sample, the models of different folds differ, and the
-        model trained on all rows differs from them in a way that a correction follows in part. New rows are a sample,
-        too: their own error comes on top.
+        Its standard error: the rows that placed the band are a sample, and the models of different folds differ. New
+        rows are a sample, too: their own error comes on top.
     """
 
     asked: float
@@ -65,7 +64,6 @@ def expected_coverage(
     variance = expected * (1.0 - expected) / max(n_rows, 1.0)
     if held_out is not None and folds is not None:
         variance += _variance_between_models(rule, coverage, group, held_out, folds)
-        variance += rule.coverage_in_doubt(coverage, group) ** 2
     return ExpectedCoverage(coverage, expected, sqrt(variance))
 
 

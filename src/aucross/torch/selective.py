@@ -19,7 +19,7 @@ from aucross.core.rules import ThresholdBands
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.fitting import Fitted
-from aucross.estimators.held_out import HeldOutScores, HoldOut, ModelToFit
+from aucross.estimators.held_out import HeldOutScores, HoldOut, ModelToFit, Trained
 from aucross.estimators.models import place_of_positive
 from aucross.estimators.placing import PlacingRows
 from aucross.estimators.progress import Step
@@ -128,14 +128,12 @@ class NetworkSelection(SelectiveClassifier):
 class NetworkHoldOut(HoldOut):
     """A network is trained on one part of the rows; of the other it gives probabilities and selection scores."""
 
-    def score(
-        self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step
-    ) -> tuple[list[Any], HeldOutScores]:
+    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
         """Train on one part and score the other."""
-        (network,), held_out = super().score(models, splits, step)
+        (network,), held_out, _ = super().score(models, splits, step)
         network.set_params(start=None, random_state=None)  # needed for training alone
         selection = network.selection_score(take_rows(models[0].training.X, held_out.rows))
-        return [network], replace(held_out, second=selection)
+        return Trained([network], replace(held_out, second=selection))
 
 
 def _warn_if_trained_on(rows: IndexArray, earlier: IndexArray) -> None:
