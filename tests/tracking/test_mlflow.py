@@ -223,6 +223,15 @@ def test_bands_per_group_need_the_column_of_groups(credit, tmp_path):
     assert (answers["decision"] == "automatic").tolist() == clf.select(X, band_groups=groups).tolist()
 
 
+@pytest.mark.parametrize("keep", [aucross.mlflow.save_model, aucross.mlflow.log_model])
+def test_models_that_do_not_select_are_refused_with_the_remedy(keep, credit, tmp_path):
+    model = LogisticRegression().fit(credit[0][["income"]].fillna(0), credit[1])
+    with pytest.raises(
+        TypeError, match=r"clf must be a selective classifier .* got LogisticRegression; wrap the model"
+    ):
+        keep(model, str(tmp_path / "model"))
+
+
 def test_more_than_two_classes_have_a_score_each(tmp_path):
     X, y = make_classification(400, n_classes=3, n_informative=4, random_state=0)
     clf = PlugInAUC(LogisticRegression(), coverage=0.8, holdout_size=0.5, random_state=0).fit(X, y)

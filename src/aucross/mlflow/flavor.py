@@ -14,6 +14,7 @@ import mlflow
 from mlflow.models import Model, ModelSignature, infer_signature
 
 from aucross.deploy import FileHeader, load, model_fingerprint, read_header, rule_fingerprint, save
+from aucross.deploy.drift_reference import check_classifier
 from aucross.deploy.signing import signing_key, trusted_types_in_use
 from aucross.estimators.base import SelectiveClassifier
 from aucross.mlflow.loader import OWN_COVERAGE, SelectiveModel
@@ -64,6 +65,7 @@ def save_model(
     The model is the file of :func:`aucross.deploy.save`, without pickle. With a key in ``AUCROSS_KEY_FILE`` it is
     signed.
     """
+    check_classifier(clf)
     _check_groups(clf, band_group_column)
     reader = ServedColumns.of_example(input_example, _feature_names(clf), band_group_column)
     if signature is None and input_example is not None:
@@ -119,6 +121,7 @@ def log_model(
     mlflow.models.model.ModelInfo
         With the ``model_uri`` under which the model is loaded.
     """
+    check_classifier(clf)
     of_model = {"model_fingerprint": model_fingerprint(clf), "rule_fingerprint": rule_fingerprint(clf)}
     return Model.log(
         artifact_path=None,
@@ -188,9 +191,10 @@ def _feature_names(clf: SelectiveClassifier) -> list[str] | None:
 def _check_groups(clf: SelectiveClassifier, band_group_column: str | None) -> None:
     has_groups = clf.held_out_.band_groups is not None
     if has_groups != (band_group_column is not None):
+        bands = "per group; pass the name of the column" if has_groups else "of all rows; leave it out"
         raise ValueError(
             f"band_group_column must name the column of groups if the bands were fitted per group, and only then, got "
-            f"{band_group_column!r} for bands {'per group' if has_groups else 'of all rows'}"
+            f"{band_group_column!r} for bands {bands}"
         )
 
 
