@@ -10,6 +10,10 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
+# MLflow would report its use over the network, from a thread that reads the environment while tests set it, which can
+# end the process.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+
 pytest_plugins = ["attacks"]
 
 pytest_collect_file = Sybil(

@@ -6,6 +6,8 @@ from pathlib import Path
 
 # Before scikit-learn is imported: on shared machines its thread pools cost more than they gain on small data.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Before MLflow is imported, which would report its use over the network.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 import matplotlib as mpl
 
