@@ -64,7 +64,7 @@ def started() -> Any:
     return spark
 
 
-def fit(df: Any) -> tuple[Any, Stages, dict[int, Added]]:
+def fit(df: Any, n_folds: int) -> tuple[Any, Stages, dict[int, Added]]:
     """Fit with every stage timed; the counts by both statistics are made from the same models."""
     stages, sizes = Stages(), {}
 
@@ -87,7 +87,7 @@ def fit(df: Any) -> tuple[Any, Stages, dict[int, Added]]:
     trained = stages.timed(TRAIN, estimators.fit_again_if_lost)
     base = SparkXGBClassifier(n_estimators=100, max_depth=6, num_workers=2, verbosity=0, verbose=False)
     with replaced(estimators, "fit_again_if_lost", trained):
-        model = stages.timed("all", Timed(base, featuresCol=FEATURES, statistic="binned").fit)(df)
+        model = stages.timed("all", Timed(base, featuresCol=FEATURES, numFolds=n_folds, statistic="binned").fit)(df)
     stages.seconds["all"] -= stages.seconds[OTHER]
     return model, stages, sizes
 
@@ -114,10 +114,10 @@ def predicted(df: Any, classifier: Any) -> Any:
     return df.select(*FEATURES).mapInPandas(predict, "probability double")
 
 
-def report(spark: Any, folder: Path, n_rows: int, repeats: int) -> str:
+def report(spark: Any, folder: Path, n_rows: int, repeats: int, n_folds: int = 5) -> str:
     write_rows(folder, n_rows)
     df = spark.read.parquet(str(folder))
-    fitted, stages, sizes = fit(df)
+    fitted, stages, sizes = fit(df, n_folds)
     seconds, local = stages.seconds, fitted.toLocal()
     ours = 1 - seconds[TRAIN] / seconds["all"]
     rest = seconds["all"] - seconds[READ] - seconds[TRAIN] - seconds[COUNT]
@@ -144,7 +144,7 @@ def main() -> None:
     logging.getLogger("XGBoost-PySpark").setLevel(logging.ERROR)
     spark = started()
     with tempfile.TemporaryDirectory() as folder:
-        report(spark, Path(folder), 50_000, 1)
+        report(spark, Path(folder), 20_000, 1, n_folds=2)
     print(
         "| rows | reading, folds s | training s | scores, counts s | rest s | ours % | exact MB (driver) | "
         "20 bits MB (driver) | mapInPandas s | transform / mapInPandas | spark_decide / mapInPandas |\n"

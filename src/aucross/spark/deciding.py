@@ -86,6 +86,17 @@ def spark_decide(
     )
 
 
+def with_scores(clf: Any, df: DataFrame, features: str | Sequence[str], score_col: str) -> DataFrame:
+    """Add the score of the positive class by a classifier of two classes that was fitted in memory."""
+    found, read = columns_to_read(clf, df, features)
+    light = df.sparkSession.sparkContext.broadcast(light_copy(clf))
+
+    def score(batch: pa.RecordBatch) -> list[pa.Array]:
+        return [pa.array(scored_batch(light.value, found, batch).score)]
+
+    return df.withColumn(score_col, by_batches(score, read, {"score": "double"}).getField("score"))
+
+
 def spark_recalibrate(
     clf: Any,
     df: DataFrame,

@@ -35,7 +35,7 @@ from aucross.evaluation.promise import SelectivePromise
 from aucross.evaluation.results import SelectiveEvaluation
 from aucross.spark.bases import FittedBase, TrainingColumns, fit_again_if_lost, fit_of
 from aucross.spark.counting import merged_counts
-from aucross.spark.deciding import refuse_taken_columns, spark_decide, spark_recalibrate
+from aucross.spark.deciding import refuse_taken_columns, spark_decide, spark_recalibrate, with_scores
 from aucross.spark.evaluating import spark_evaluate, spark_promise
 from aucross.spark.features import FeatureColumns, check_columns
 from aucross.spark.folds import fold_and_half
@@ -470,9 +470,13 @@ class SparkSelectiveModel(Model, SelectiveParams, MLReadable[Any], MLWritable):
 
     def _transform(self, dataset: DataFrame) -> DataFrame:
         score, prediction, decision = (self.getOrDefault(f"{name}Col") for name in ("score", "prediction", "decision"))
-        if self._base is not None and self._classifier.band_rule_.group_labels is None:
+        # A label that follows from the score, and a band, are told by Spark itself: one column comes back from Python.
+        answers_by_score = self._base is not None or self._classifier.held_out_.answers_by_score
+        if answers_by_score and self._classifier.band_rule_.group_labels is None:
             refuse_taken_columns(dataset, (score, prediction, decision))
-            rows, _ = self.scored(dataset)
+            rows, features = self.scored(dataset)
+            if self._base is None:
+                rows = with_scores(self._classifier, dataset, features, score)
             return rows.withColumn(prediction, (F.col(score) > 0.5).cast("double")).withColumn(
                 decision, self._decision(F.col(score))
             )
