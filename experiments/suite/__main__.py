@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 
 from experiments.suite import sets
+from experiments.suite.deferral import N_SPLITS as DEFERRAL_SPLITS
+from experiments.suite.deferral import deferral_works, write_deferral
 from experiments.suite.plan import full_plan, quick_plan, told
 from experiments.suite.protocol import N_SPLITS
 from experiments.suite.results import write_results
@@ -23,11 +25,14 @@ def main(arguments: list[str] | None = None) -> None:
     print(told(works, options.jobs))
     if options.plan:
         return
+    deferral = deferral_works(2 if options.quick else DEFERRAL_SPLITS) if "Adult" in datasets else []
     if not options.write_only:
-        finish_all(works, n_jobs=options.jobs)
+        finish_all([*deferral, *works], n_jobs=options.jobs)
     output = options.output or HERE / ("results-quick" if options.quick else "results") / "suite"
     done = [work for work in works if work.stored() is not None]
     write_results(done, {name: sets.described(name) for name in datasets}, len(works), output)
+    if deferral := [work for work in deferral if work.stored() is not None]:
+        write_deferral(deferral, output)
     print(f"written to {output}")
 
 
