@@ -165,8 +165,8 @@ def deferral_page(rows: pd.DataFrame) -> str:
     return (
         f"{table}\nMeans over {rows['split'].nunique()} splits of Adult, {every['n_test']:,.0f} test rows, of which "
         f"{COVERAGE:.0%} are accepted; without deferral the model errs on {rows['all_errors'].mean():,.0f}; "
-        f"published are {PUBLISHED_ERRORS:,} test errors. Groups with under {FEWEST_ROWS} calibration rows share one band. "
-        "± is the deviation between splits.\n"
+        f"published are {PUBLISHED_ERRORS:,} test errors. Groups with under {FEWEST_ROWS} calibration rows share "
+        "one band. ± is the deviation between splits.\n"
     )
 
 
