@@ -27,8 +27,8 @@ class Budget:
     n_folds : int
         Folds of the cross-fitted methods.
     corrects_coverage : bool
-        Whether optimal placement and the gate correct the coverage of cross-fitted scores, as they do by default, which
-        takes two more trainings on half of the rows.
+        Whether optimal placement and the gate correct the coverage of cross-fitted scores, as they do by default. Then
+        the fold models and the refit also score the rows that they were trained on.
     epochs, batch_size, lr, schedule, weight_decay, augment :
         Of every training; see `aucross.torch`.
     half_size_epochs : int
@@ -88,7 +88,7 @@ class Budget:
             "all training rows" if self.n_rows is None else f"{self.n_rows:,} training rows",
             *([] if self.n_test_rows is None else [f"{self.n_test_rows:,} test rows"]),
             f"{self.n_folds} folds, coverage "
-            + ("corrected with two trainings on half of the rows" if self.corrects_coverage else "not corrected"),
+            + ("corrected by rows that all models have seen" if self.corrects_coverage else "not corrected"),
             self._selective_net(),
             f"SAT with momentum {self.target_momentum:g} after {_epochs(self.pretrain_epochs)}",
             *(

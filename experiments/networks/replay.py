@@ -77,7 +77,7 @@ class Replay(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Stored probabilities of rows that the model has not seen."""
+        """Stored probabilities."""
         positive = values_at(self.scored_.rows, self.scored_.probability, X[:, 0])
         return np.column_stack((1 - positive, positive))
 

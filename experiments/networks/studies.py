@@ -33,10 +33,9 @@ LIBRARIES = ("aucross", "numpy", "scikit-learn")
 
 # What each method needs to have been trained: its time is theirs.
 _ROLES: Mapping[str, tuple[Role, ...]] = {
-    **dict.fromkeys(("AUCross", "SCross"), ("fold", "refit")),
-    **dict.fromkeys(("AUCross optimal", RECALIBRATED), ("fold", "half", "refit")),
+    **dict.fromkeys(("AUCross", "SCross", "AUCross optimal", RECALIBRATED), ("fold", "refit")),
     **dict.fromkeys(("PlugIn", "PlugInAUC", "PlugInAUC optimal"), ("hold-out",)),
-    "AUCGate": ("fold", "half", "refit", "gate fold", "gate half", "gate refit"),
+    "AUCGate": ("fold", "refit", "gate fold", "gate refit"),
     "SelNet": ("SelNet warm-up", "SelNet"),
     "SAT": ("SAT",),
     "DeepGamblers": ("DeepGamblers",),
@@ -92,8 +91,8 @@ class Assembled:
     @cached_property
     def methods(self) -> dict[str, Any]:
         """Methods that put a band or a threshold on the scores of plain networks."""
-        base = self._replay("fold", "half", "refit", "hold-out")
-        gate = self._replay("gate fold", "gate half", "gate refit")
+        base = self._replay("fold", "refit", "hold-out")
+        gate = self._replay("gate fold", "gate refit")
         folds = {"cv": self.study.budget.n_folds, "correct_coverage": False, "random_state": PAPER_SEED}
         corrected = folds | {"correct_coverage": self.study.budget.corrects_coverage}
         unfitted = {

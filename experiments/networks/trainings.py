@@ -23,11 +23,9 @@ from experiments.work import Rows, Work
 KIND = "network-trainings"
 Role = Literal[
     "fold",
-    "half",
     "refit",
     "hold-out",
     "gate fold",
-    "gate half",
     "gate refit",
     "SelNet warm-up",
     "SelNet",
@@ -50,7 +48,7 @@ class Training:
     role : str
         What it is for.
     fold : int, optional
-        The fold, or the half, that it scores.
+        The fold that it has not seen.
     coverage : float, optional
         The coverage that a SelectiveNet is trained for.
     """
@@ -71,6 +69,7 @@ class Training:
             "fold": self.fold if self.fold is None else f"{self.fold} of {self.budget.n_folds}",
             "coverage": self.coverage,
             "n_rows": (self.budget.n_rows, self.budget.n_test_rows),
+            "scores": "rows seen, too" if self.scores_rows_seen else "rows not seen",
             "recipe": repr(sorted(self.parameters().items())),
             "start": None if self.start is None else repr(sorted(self.start.parameters().items())),
         }
@@ -91,7 +90,7 @@ class Training:
     @property
     def is_gate(self) -> bool:
         """Whether the model decides when to defer."""
-        return self.role in ("gate fold", "gate half", "gate refit")
+        return self.role in ("gate fold", "gate refit")
 
     @property
     def is_network(self) -> bool:
@@ -119,7 +118,7 @@ class Training:
     def _of_role(self) -> dict[str, Any]:
         budget = self.budget
         match self.role:
-            case "gate fold" | "gate half" | "gate refit":
+            case "gate fold" | "gate refit":
                 # Another seed: a gate that is the same network knows nothing more.
                 return {"max_epochs": budget.gate_epochs, "half_size_epochs": 0, "random_state": PAPER_SEED + 1}
             case "SelNet warm-up":
@@ -151,11 +150,17 @@ class Training:
         """Rows that it is trained on, and training rows that it scores."""
         y = rows_of(self.dataset, self.budget).y_train
         if self.fold is not None:
-            folds, halves = fold_parts(y, self.budget.n_folds)
-            return (folds if self.role in ("fold", "gate fold") else halves)[self.fold]
-        if self.role in ("refit", "gate refit"):
-            return np.arange(len(y)), np.arange(0)
-        return held_out_parts(y)
+            rows, held = fold_parts(y, self.budget.n_folds)[self.fold]
+        elif self.role in ("refit", "gate refit"):
+            rows, held = np.arange(len(y)), np.arange(0)
+        else:
+            return held_out_parts(y)
+        return rows, np.arange(len(y)) if self.scores_rows_seen else held
+
+    @property
+    def scores_rows_seen(self) -> bool:
+        """Whether it also scores what it was trained on, by which the coverage is corrected."""
+        return self.budget.corrects_coverage and self.role in ("fold", "refit", "gate fold", "gate refit")
 
     @property
     def scores_test_rows(self) -> bool:
@@ -190,13 +195,10 @@ def take(X: Any, rows: np.ndarray) -> Any:
 Parts = list[tuple[np.ndarray, np.ndarray]]
 
 
-def fold_parts(y: np.ndarray, n_folds: int) -> tuple[Parts, Parts]:
-    """The folds that `AUCross` and `SCross` draw with the seed of the paper's split, then the halves that correct."""
-    rng = np.random.RandomState(PAPER_SEED)
-    folds, halves = (
-        list(StratifiedKFold(n, shuffle=True, random_state=rng).split(np.zeros(len(y)), y)) for n in (n_folds, 2)
-    )
-    return folds, halves
+def fold_parts(y: np.ndarray, n_folds: int) -> Parts:
+    """The folds that `AUCross` and `SCross` draw with the seed of the paper's split."""
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=np.random.RandomState(PAPER_SEED))
+    return list(folds.split(np.zeros(len(y)), y))
 
 
 def held_out_parts(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -212,23 +214,19 @@ def held_out_parts(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def trainings_of(dataset: str, budget: Budget) -> list[Training]:
     """All trainings of a data set, each after the one that it starts from.
 
-    Folds serve AUCross, SCross, optimal placement and the gate, halves the correction of the last two; the model of the
-    hold-out serves PlugIn and PlugInAUC.
+    Folds serve AUCross, SCross, optimal placement and the gate; the model of the hold-out serves PlugIn and PlugInAUC.
     """
-    made = partial(Training, dataset, budget)
-    folds, halves = range(budget.n_folds), range(2 if budget.corrects_coverage else 0)
+    made, folds = partial(Training, dataset, budget), range(budget.n_folds)
     return [
         made("hold-out"),
         made("refit"),
         *(made("fold", fold=fold) for fold in folds),
-        *(made("half", fold=half) for half in halves),
         made("SAT"),
         *([made("SelNet warm-up")] if budget.warm_up_epochs else []),
         *(made("SelNet", coverage=coverage) for coverage in COVERAGES),
         *([] if budget.gamblers_pretrain_epochs is None else [made("DeepGamblers")]),
         made("gate refit"),
         *(made("gate fold", fold=fold) for fold in folds),
-        *(made("gate half", fold=half) for half in halves),
     ]
 
 
@@ -236,7 +234,7 @@ def trainings_of(dataset: str, budget: Budget) -> list[Training]:
 
 
 def train(training: Training) -> Rows:
-    """Train, score what was not trained on, keep the scores; return one row that says how it went."""
+    """Train, score what is needed, keep the scores; return one row that says how it went."""
     with attempt(training.folder) as started:
         fit_and_score = _score_selective_network if training.role in _SELECTIVE else _score_classifier
         scored, about = fit_and_score(training, started.folder)

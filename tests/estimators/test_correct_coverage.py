@@ -11,15 +11,17 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import CenteredBands
 from aucross.core.correction import CorrectedBands
 from aucross.core.scored_rows import RuleInput
 from aucross.estimators import placing
+from aucross.estimators.placing import with_borrowed_rows
 
 METHODS = [AUCross, SCross, AUCGate]
 COVERAGES = (1.0, 0.95, 0.8, 0.5, 0.2)
@@ -90,15 +92,38 @@ def test_other_splits_are_corrected_only_if_asked_to(method, cv):
 
 
 @pytest.mark.filterwarnings("ignore:cv trains models on")
-def test_splits_with_rows_that_no_fold_model_has_seen_stay_as_they_are():
-    assert not is_corrected(make(AUCross, cv=TimeSeriesSplit(3), correct_coverage=True).fit(X, y))
+def test_splits_with_rows_that_no_fold_model_has_seen_cannot_be_corrected():
+    with pytest.raises(ValueError, match="100 of 400 rows are in no training part; pass cv=5"):
+        make(AUCross, cv=TimeSeriesSplit(3), correct_coverage=True).fit(X, y)
+
+
+class Remembering(LogisticRegression):
+    """Gives no finite score to rows that it was trained on, as neighbours weighed by their distance do."""
+
+    def fit(self, X, y):
+        self.seen_ = np.asarray(X)[:, 0]
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        scores = super().predict_proba(X)
+        scores[np.isin(np.asarray(X)[:, 0], self.seen_)] = np.nan
+        return scores
+
+
+def test_a_model_that_cannot_score_rows_it_has_seen_is_left_uncorrected_with_a_sentence():
+    with pytest.warns(UserWarning, match="not finite to rows that it was trained on, so the coverage is not"):
+        clf = make(AUCross, Remembering()).fit(X, y)
+    assert not is_corrected(clf)
+    with pytest.raises(ValueError, match=r"correct_coverage must not be True.*pass correct_coverage=False"):
+        make(AUCross, Remembering(), correct_coverage=True).fit(X, y)
 
 
 @every_method
 @pytest.mark.parametrize("correct_coverage", [True, "auto"])
 def test_a_frozen_model_is_the_same_in_every_fold(method, correct_coverage):
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))
-    assert not is_corrected(make(method, frozen, correct_coverage=correct_coverage).fit(X, y))
+    clf = make(method, frozen, correct_coverage=correct_coverage).fit(X, y)
+    assert is_corrected(clf) == (method is AUCGate)  # whose gate is trained
 
 
 @every_method
@@ -201,6 +226,47 @@ def test_the_shift_is_what_models_that_have_seen_the_rows_say(method, of_one_fol
         held_out = 1 - rule.expected_coverage(1 - rejected)
         expected = (by_refit - by_folds) * min(by_folds / held_out, held_out / by_folds)
         assert clf.band_rule_.shifts[knot] == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_shift_of_a_gate_is_that_of_both_models():
+    clf = make(AUCGate, cv=2, gate=DecisionTreeClassifier(max_depth=3)).fit(X, y)
+    rule, half = clf.band_rule_.rule, clf.held_out_.folds[np.argsort(clf.held_out_.rows)]
+    by_refit = rejects(rule, clf, 0.2).mean()
+    by_folds = 0.0
+    for fold in range(2):
+        seen = half != fold
+        models = [clone(model).fit(X[seen], y[seen]) for model in (clf.estimator, clf.gate)]
+        scores = [model.predict_proba(X[seen])[:, 1] for model in models]
+        rows = RuleInput(*clf.reader_.read(*scores))
+        by_folds += rule.band(0.8).rejects(rule.selection_score(rows, 0.8)).sum() / len(y)
+    held_out = 1 - rule.expected_coverage(0.8)
+    expected = (by_refit - by_folds) * min(by_folds / held_out, held_out / by_folds)
+    assert clf.band_rule_.shifts[4] == pytest.approx(np.clip(expected, -0.1, 0.1), abs=1e-9)
+
+
+def test_copies_of_a_row_have_the_score_of_the_refit_among_rows_seen(monkeypatch):
+    rows, labels = np.vstack((X, np.tile(X[:1], (60, 1)))), np.concatenate((y, np.arange(60) % 2))
+    given = []
+    monkeypatch.setattr(CorrectedBands, "of_seen_rows", lambda rule, *seen: given.extend(seen) or rule)
+    clf = make(AUCross).fit(rows, labels)
+    of_copy = clf.predict_proba(X[:1])[0, 1]
+    assert [int(np.sum(seen.score == of_copy)) for seen in given] == [61, 4 * 61]
+
+
+@pytest.mark.parametrize("cv", [5, RepeatedStratifiedKFold(n_splits=3, n_repeats=5, random_state=0)])
+def test_a_small_group_borrows_rows_seen_as_it_borrows_held_out_rows(monkeypatch, cv):
+    weights = []
+
+    def watched(own, n_rows, sample_weight, *, n_own=None):
+        order, weight = with_borrowed_rows(own, n_rows, sample_weight, n_own=n_own)
+        weights.append(float(weight[: len(own)].sum() / weight.sum()))
+        return order, weight
+
+    monkeypatch.setattr(placing, "with_borrowed_rows", watched)
+    groups = np.where(np.arange(len(y)) < 60, "b", "a")
+    make(AUCross, cv=cv, correct_coverage=True).fit(X[:120], y[:120], band_groups=groups[:120])
+    # Two groups of 60: three times 60 rows of its own among the 120 that there are, topped up to 200.
+    assert weights == pytest.approx([0.3] * 6)
 
 
 def rejects(rule, clf, rejected):

@@ -17,6 +17,7 @@ changes a share by more than half: where a model is nearly perfect few scores li
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from sys import float_info
 
 import numpy as np
@@ -69,7 +70,7 @@ class CorrectedBands(WrappedRule):
         asked = np.interp(1.0 - check_coverage(coverage), self._shares_reached, (0.0, *_KNOTS, 1.0))
         return max(1.0 - float(asked), float_info.min)  # a coverage is never 0
 
-    @property
+    @cached_property
     def _shares_reached(self) -> FloatArray:
         """Share of new rows that are rejected at each knot; a wider band rejects more of them."""
         knots = np.array((0.0, *_KNOTS, 1.0))

@@ -97,7 +97,7 @@ class Fitting(ABC, CallbackSupport):
         return False
 
     def _correction(self) -> CorrectCoverage:
-        """Whether the coverage is corrected for models that saw fewer rows than the one that answers."""
+        """Whether the coverage is corrected for what the model that answers does otherwise than those of the folds."""
         return False
 
     def _wants_path(self, training: TrainingRows) -> bool:  # noqa: ARG002

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import blake2b
-from math import ceil, log
+from math import ceil, inf, log
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -28,6 +28,7 @@ from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, hold_out_split, rows_scored
 from aucross.estimators.training_rows import TrainingRows, take_rows
 from aucross.estimators.types import Classifier, Folds, Generator, Labels
+from aucross.estimators.warn import warn_user
 
 
 @dataclass(frozen=True)
@@ -257,9 +258,9 @@ class CrossFit:
     scores_copies_anew : bool, default=False
         Whether rows of which there are many copies get the score that new copies will have, see
         :mod:`aucross.estimators.copies`.
-    most_rows_to_compare : int, default=0
+    most_rows_to_compare : float, default=0
         Up to how many rows the fold models also score the rows that they were trained on, and the models that answer
-        theirs, so that the two can be compared, see :mod:`aucross.core.correction`.
+        theirs, so that the two can be compared, see :mod:`aucross.core.correction`. Infinity insists on it.
     """
 
     cv: Folds
@@ -286,21 +287,35 @@ class CrossFit:
         held_out = self._with_copies(held_out, models, fitted)
         if not compares:
             return Trained(fitted, held_out)
-        by_folds = _held_out(training, _seen(splits), [_of_all_folds([seen for _, seen in each]) for each in folds])
         rows = np.arange(len(training.y))
-        by_refit = _held_out(
-            training, [(rows, rows)], [_scores_of(*each, rows) for each in zip(models, fitted, strict=True)]
-        )
+        of_folds = [_of_all_folds([seen for _, seen in each]) for each in folds]
+        of_refit = [_seen_scores_of(*each, rows) for each in zip(models, fitted, strict=True)]
+        if not all(np.isfinite(one.scores).all() for one in (*of_folds, *of_refit)):
+            return Trained(fitted, held_out, self._without_comparison())
+        by_folds, by_refit = _held_out(training, _seen(splits), of_folds), _held_out(training, [(rows, rows)], of_refit)
         # Copies of which there are many have the score of the refit everywhere: no shift is to be measured on them.
         by_folds = by_folds.with_scores_of(by_refit, training.common_rows)
         return Trained(fitted, held_out, SeenScores(by_refit, by_folds))
 
     def _compares(self, models: Sequence[ModelToFit], splits: Sequence[Split]) -> bool:
-        """Whether to compare; a model that is never trained is the same in every fold, and all rows must be seen."""
+        """Whether to compare; models that are never trained are the same in every fold, and all rows must be seen."""
         n_rows = len(models[0].training.y)
-        if n_rows > self.most_rows_to_compare or is_never_trained(models[0].estimator):
+        if n_rows > self.most_rows_to_compare or all(is_never_trained(model.estimator) for model in models):
             return False
-        return len(np.unique(rows_scored(_seen(splits)))) == n_rows
+        n_seen = len(np.unique(rows_scored(_seen(splits))))
+        if n_seen < n_rows and self.most_rows_to_compare == inf:
+            raise ValueError(
+                "correct_coverage=True needs splits that train on every row at least once, but "
+                f'{n_rows - n_seen} of {n_rows} rows are in no training part; pass cv=5, or correct_coverage="auto"'
+            )
+        return n_seen == n_rows
+
+    def _without_comparison(self) -> None:
+        """Refuse, or say, that models do not score the rows that they were trained on."""
+        message = "the base model gives scores that are not finite to rows that it was trained on"
+        if self.most_rows_to_compare == inf:
+            raise ValueError(f"correct_coverage must not be True: {message}; pass correct_coverage=False")
+        warn_user(f"{message}, so the coverage is not corrected; pass correct_coverage=False, or another model")
 
     def _refitted(self, models: Sequence[ModelToFit], step: Step) -> list[Any]:
         fitted = []
@@ -538,7 +553,13 @@ def _fit_and_score(model: ModelToFit, split: Split) -> tuple[ModelScores, None]:
 def _fit_and_score_all(model: ModelToFit, split: Split) -> tuple[ModelScores, ModelScores]:
     """Score the rows that were held out, and those that the model was trained on."""
     scores, fitted = _fit_score_and_keep(model, split)
-    return scores, _scores_of(model, fitted, split[0])
+    return scores, _seen_scores_of(model, fitted, split[0])
+
+
+def _seen_scores_of(model: ModelToFit, fitted: Classifier, rows: IndexArray) -> ModelScores:
+    return ModelScores(
+        class_scores(fitted, take_rows(model.training.X, rows), model.response_method, model.training.classes), True
+    )
 
 
 def _fit_score_and_keep(model: ModelToFit, split: Split) -> tuple[ModelScores, Any]:

@@ -114,7 +114,7 @@ class PlacingRows:
         """The rows of one group, followed by all others with little weight if it borrows."""
         seen, weight = self.seen, self.rows.sample_weight
         if borrows:
-            n_own = int(self.held_out.rows_each[positions].sum())
+            n_own = self.held_out.take(positions).n_rows  # a row that is scored several times is one row
             positions, weight = with_borrowed_rows(positions, len(self.rows), weight, n_own=n_own)
         held_out, rows = self.held_out.take(positions), ungrouped(self.rows, positions)
         return replace(
