@@ -409,7 +409,7 @@ def test_the_plan_lists_every_training_and_adds_up_its_minutes(finished, monkeyp
     assert TINY_TABLE.sentence() in text
     assert "| Adult SelNet 0.75 |" in text
     assert "All: 36 trainings" in text
-    assert "22 of them to do" in text
+    assert "18 of them to do" in text
 
 
 def test_half_size_epochs_and_narrow_networks_are_expected_to_be_fast(cache):
