@@ -291,7 +291,8 @@ class CrossFit:
         of_folds = [_of_all_folds([seen for _, seen in each]) for each in folds]
         of_refit = [_seen_scores_of(*each, rows) for each in zip(models, fitted, strict=True)]
         if not all(np.isfinite(one.scores).all() for one in (*of_folds, *of_refit)):
-            return Trained(fitted, held_out, self._without_comparison())
+            self._do_without_comparison()
+            return Trained(fitted, held_out)
         by_folds, by_refit = _held_out(training, _seen(splits), of_folds), _held_out(training, [(rows, rows)], of_refit)
         # Copies of which there are many have the score of the refit everywhere: no shift is to be measured on them.
         by_folds = by_folds.with_scores_of(by_refit, training.common_rows)
@@ -310,7 +311,7 @@ class CrossFit:
             )
         return n_seen == n_rows
 
-    def _without_comparison(self) -> None:
+    def _do_without_comparison(self) -> None:
         """Refuse, or say, that models do not score the rows that they were trained on."""
         message = "the base model gives scores that are not finite to rows that it was trained on"
         if self.most_rows_to_compare == inf:
