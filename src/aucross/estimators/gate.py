@@ -132,7 +132,7 @@ class AUCGate(CrossFitted):
     classes_ : ndarray of shape (2,)
         Class labels, sorted; the positive class is ``score_classes_[1]``.
     band_rule_ : BandRule
-        Answers which band of influences to reject for a coverage: InfluenceBands, corrected for the number of folds.
+        Answers which band of influences to reject for a coverage: InfluenceBands, with its coverage corrected.
     held_out_ : HeldOutScores
         Out-of-fold scores of the training rows by the classifier, and as ``second`` by the gate.
     probability_model_ : ProbabilityModel

@@ -289,7 +289,7 @@ class CrossFit:
             return Trained(fitted, held_out)
         rows = np.arange(len(training.y))
         of_folds = [_of_all_folds([seen for _, seen in each]) for each in folds]
-        of_refit = [_seen_scores_of(*each, rows) for each in zip(models, fitted, strict=True)]
+        of_refit = [_scores_of(*each, rows, are_seen=True) for each in zip(models, fitted, strict=True)]
         if not all(np.isfinite(one.scores).all() for one in (*of_folds, *of_refit)):
             self._do_without_comparison()
             return Trained(fitted, held_out)
@@ -325,11 +325,6 @@ class CrossFit:
                 fitted.append(model.training.train(model.estimator))
         return fitted
 
-    def held_out(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
-        """Score the folds alone, by models that are then let go."""
-        folds = [self._each_fold(model, splits, step, _fit_and_score) for model in models]
-        return _held_out(models[0].training, splits, [_of_all_folds([scores for scores, _ in each]) for each in folds])
-
     def _each_fold(self, model: ModelToFit, splits: Sequence[Split], step: Step, run: Any) -> list[Any]:
         model = model._replace(estimator=trained_as_on_all_rows(model.estimator, len(model.training.y)))
         # As they come, so that each fold can be told when it is done.
@@ -357,6 +352,12 @@ class CrossFit:
         ]
         of_copies = HeldOutScores(rows, training.labels[rows], scores[0], second=scores[1] if len(scores) > 1 else None)
         return held_out.with_scores_of(of_copies, rows)
+
+
+def held_out_by_folds(models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
+    """Score the rows of folds alone, by models that are then let go."""
+    folds = [CrossFit(None)._each_fold(model, splits, step, _fit_and_score) for model in models]
+    return _held_out(models[0].training, splits, [_of_all_folds([scores for scores, _ in each]) for each in folds])
 
 
 @dataclass(frozen=True)
@@ -554,13 +555,7 @@ def _fit_and_score(model: ModelToFit, split: Split) -> tuple[ModelScores, None]:
 def _fit_and_score_all(model: ModelToFit, split: Split) -> tuple[ModelScores, ModelScores]:
     """Score the rows that were held out, and those that the model was trained on."""
     scores, fitted = _fit_score_and_keep(model, split)
-    return scores, _seen_scores_of(model, fitted, split[0])
-
-
-def _seen_scores_of(model: ModelToFit, fitted: Classifier, rows: IndexArray) -> ModelScores:
-    return ModelScores(
-        class_scores(fitted, take_rows(model.training.X, rows), model.response_method, model.training.classes), True
-    )
+    return scores, _scores_of(model, fitted, split[0], are_seen=True)
 
 
 def _fit_score_and_keep(model: ModelToFit, split: Split) -> tuple[ModelScores, Any]:
@@ -583,10 +578,12 @@ def _of_all_folds(folds: Sequence[ModelScores]) -> ModelScores:
     return ModelScores(np.concatenate(scores), all(fold.answers_by_score for fold in folds))
 
 
-def _scores_of(model: ModelToFit, fitted: Classifier, rows: IndexArray) -> ModelScores:
+def _scores_of(model: ModelToFit, fitted: Classifier, rows: IndexArray, *, are_seen: bool = False) -> ModelScores:
+    """Score some training rows; whether labels follow from scores is tried on rows that the model has not seen."""
     X, classes, method = take_rows(model.training.X, rows), model.training.classes, model.response_method
     scores = class_scores(fitted, X, method, classes)
-    return ModelScores(scores, model.answers and answers_by_score(fitted, X, scores, method, classes))
+    is_tried = model.answers and not are_seen
+    return ModelScores(scores, is_tried and answers_by_score(fitted, X, scores, method, classes))
 
 
 def _held_out(training: TrainingRows, splits: Sequence[Split], scores: Sequence[ModelScores]) -> HeldOutScores:

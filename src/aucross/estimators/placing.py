@@ -19,7 +19,7 @@ from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import Rows, RuleInput
 from aucross.estimators.hashed_folds import HashedFolds
-from aucross.estimators.held_out import CrossFit, HeldOutScores, ModelToFit
+from aucross.estimators.held_out import HeldOutScores, ModelToFit, held_out_by_folds
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, halves_of
@@ -369,4 +369,4 @@ def draw_path_splits(training: TrainingRows, split: Split, rng: Generator) -> li
 
 def score_path(models: Sequence[ModelToFit], draws: Draws, step: Step) -> HeldOutScores | None:
     """Score the rows that are trained on by models that have not seen them, if a path is to be taken from them."""
-    return CrossFit(None).held_out(models, draws.path_splits, step) if draws.path_splits else None
+    return held_out_by_folds(models, draws.path_splits, step) if draws.path_splits else None
