@@ -61,4 +61,4 @@ networks: .venv/installed-experiments .venv/installed-torch
 	touch $@
 
 clean:
-	rm -rf .venv docs/_build docs/auto_examples .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv docs/_build docs/auto_examples docs/auto_tutorials .pytest_cache .mypy_cache .ruff_cache

@@ -19,7 +19,7 @@ pytest_plugins = ["attacks"]
 pytest_collect_file = Sybil(
     parsers=[PythonCodeBlockParser(), SkipParser()],
     patterns=["README.md", "docs/*.md", "docs/**/*.md"],
-    excludes=["docs/_build/**", "docs/auto_examples/**"],
+    excludes=["docs/_build/**", "docs/auto_examples/**", "docs/auto_tutorials/**"],
 ).pytest()
 
 # Modules that import torch at their top cannot be searched for doctests without it.

@@ -32,8 +32,8 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-# conftest.py is for pytest; the sources of the gallery become pages of docs/auto_examples.
-exclude_patterns = ["_build", "examples", "auto_examples/*.ipynb"]
+# conftest.py is for pytest; the sources of the galleries become pages of docs/auto_examples and docs/auto_tutorials.
+exclude_patterns = ["_build", "examples", "tutorials", "auto_examples/*.ipynb", "auto_tutorials/*.ipynb"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
@@ -47,9 +47,10 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template of autosummary lists them
 
 sphinx_gallery_conf = {
-    "examples_dirs": "examples",
-    "gallery_dirs": "auto_examples",
-    "within_subsection_order": "FileNameSortKey",
+    "examples_dirs": ["examples", "tutorials"],
+    "gallery_dirs": ["auto_examples", "auto_tutorials"],
+    "filename_pattern": r"/(plot_|tutorials/)",
+    "within_subsection_order": "reading_order.ReadingOrder",
     "abort_on_example_error": True,
     "show_memory": False,
     "write_computation_times": False,  # that page would load scripts from elsewhere
@@ -71,7 +72,7 @@ html_css_files = ["aucross.css"]
 html_show_sourcelink = False
 html_math_renderer = "mathml"
 # Pages without pages below them would show an empty list beside the text.
-html_sidebars = {page: [] for page in ("index", "tutorial", "mathematics", "architecture", "glossary")}
+html_sidebars = {page: [] for page in ("index", "mathematics", "architecture", "glossary")}
 html_theme_options = {
     "navigation_with_keys": False,
     "header_links_before_dropdown": 4,  # more would wrap on a screen of 1,440 pixels
