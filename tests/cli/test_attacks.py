@@ -294,7 +294,11 @@ def wrong_options() -> Iterator[Case]:
     yield Case("demo: too few rows", "demo --folder demo --rows 10", "--rows must be at least 500", 2)
     yield Case("demo: a folder that is a file", "demo --folder t", "--folder: ", 1, {"t": b"old"})
     yield Case(
-        "demo: a table of the user", "demo --folder . --rows 500", "is no table of the demo", 1, {"loans.csv": loans()}
+        "walkthrough: a table of the user",
+        "walkthrough --folder . --rows 500",
+        "is no table of the walkthrough",
+        1,
+        {"loans.csv": loans()},
     )
     yield Case(
         "compare: base and score",

@@ -229,10 +229,10 @@ def test_report_writes_the_form_that_the_ending_says(run, folder, tmp_path):
     assert f"Report: {out}" in result.stdout.replace("\n", "")
 
 
-def test_demo_leaves_all_files_in_its_folder(run, tmp_path):
-    result = run("demo", "--folder", tmp_path / "demo", "--rows", 500, "--quiet")
+def test_walkthrough_leaves_all_files_in_its_folder(run, tmp_path):
+    result = run("walkthrough", "--folder", tmp_path / "walkthrough", "--rows", 500, "--quiet")
     assert result.exit_code == 0, result.stderr
-    names = {path.name for path in (tmp_path / "demo").iterdir()}
+    names = {path.name for path in (tmp_path / "walkthrough").iterdir()}
     assert names == {"loans.csv", "new.csv", "model.aucross", "model.html", "decisions.csv"}
     assert "$ aucross fit" in result.stdout
     assert "$ aucross predict" in result.stdout

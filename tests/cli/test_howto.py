@@ -13,7 +13,7 @@ from cli.commands import aucross
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "command-line.md"
 LINES = [line.removeprefix("$ ") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("$ ")]
-COMMANDS = [line for line in LINES if line.startswith("aucross ") and "demo" not in line]
+COMMANDS = [line for line in LINES if line.startswith("aucross ") and "walkthrough" not in line]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def tables(tmp_path_factory):
 
 def test_the_page_has_commands_of_every_kind():
     assert {line.split()[1] for line in LINES if line.startswith("aucross ")} == {
-        *("fit", "evaluate", "predict", "compare", "report", "demo")
+        *("fit", "evaluate", "predict", "compare", "report", "walkthrough")
     }
 
 

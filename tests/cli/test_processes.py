@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from aucross.cli.app import app
 from cli.commands import N_ROWS
 
-COMMANDS = ("fit", "evaluate", "predict", "compare", "report", "serve", "demo")
+COMMANDS = ("fit", "evaluate", "predict", "compare", "report", "serve", "demo", "walkthrough")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
 
 
@@ -30,7 +30,7 @@ def process(*arguments: object, code: str | None = None) -> subprocess.Completed
 def test_every_command_shows_an_example(command):
     result = CliRunner().invoke(app, [command, "--help"])
     assert result.exit_code == 0
-    assert f"Example:\n    aucross {command} " in result.stdout
+    assert f"Example:\n    aucross {command}" in result.stdout
 
 
 def test_help_lists_all_commands_and_loads_nothing_slow():

@@ -9,7 +9,7 @@ import pytest
 
 from cli.commands import QUICK, ROLES, aucross
 
-COMMANDS = ("fit", "evaluate", "predict", "compare", "report", "demo")
+COMMANDS = ("fit", "evaluate", "predict", "compare", "report", "demo", "walkthrough")
 # A loan system would read "accept" as approval. The names of metrics, such as selective_auc, are no decisions.
 OTHER_WORDS = re.compile(r"[\w-]*(?:accept|defer|reject|abst[ae]|select(?!ive))[\w-]*", re.IGNORECASE)
 
@@ -40,6 +40,7 @@ def test_results_say_automatic_and_review(command, how, folder, tmp_path):
         "compare": (loans, *ROLES, "--base", "logistic", "--method", "plugin", "--method", "plugin-auc"),
         "report": (model, loans, "--out", tmp_path / "r.json"),
         "demo": ("--folder", tmp_path, "--rows", 500),
+        "walkthrough": ("--folder", tmp_path, "--rows", 500),
     }[command]
     result = aucross(command, *arguments, *how)
     assert result.exit_code == 0, result.stderr

@@ -76,7 +76,7 @@ def run_python(code, **environment):
 
 def test_bunch_holds_the_documented_parts():
     bunch = make_credit(200)
-    assert set(bunch) == {"data", "target", "frame", "feature_names", "target_names", "DESCR"}
+    assert set(bunch) == {"data", "target", "frame", "feature_names", "target_names", "categories", "DESCR"}
     assert bunch.data.shape == (200, 20)
     assert bunch.feature_names == list(bunch.data.columns)
     assert bunch.target_names == ["repaid", "default"]
@@ -310,4 +310,20 @@ def test_without_pandas_the_import_works_and_the_call_names_the_command():
         "try:\n    make_credit(60)\n"
         "except ImportError as error:\n    print(error)"
     )
-    assert run_python(code) == 'make_credit needs pandas; install it with: pip install "aucross[frames]"'
+    assert run_python(code) == (
+        'make_credit needs pandas; install it with: pip install "aucross[frames]", or pass as_frame=False'
+    )
+
+
+def test_as_an_array_the_columns_are_the_same_numbers():
+    as_array, as_frame = make_credit(300, as_frame=False), make_credit(300)
+    assert as_array.frame is None
+    np.testing.assert_array_equal(as_array.target, as_frame.target)
+    for position, name in enumerate(as_frame.feature_names):
+        column, found = as_frame.data[name], as_array.data[:, position]
+        if name in as_array.categories:
+            assert [as_array.categories[name][int(code)] for code in found] == column.tolist()
+        elif name == "issue_date":
+            np.testing.assert_array_equal(found.astype("datetime64[D]"), column)
+        else:
+            np.testing.assert_array_equal(found, column)

@@ -21,9 +21,20 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name is not None and error.name.partition(".")[0] == "aucross":
             raise
+        if sys.argv[1:] == ["demo"]:
+            _show_the_table()
+            raise SystemExit(0) from None
         print(f"the command line needs {error.name}, which is not installed: {INSTALL}", file=sys.stderr)  # noqa: T201
         raise SystemExit(1) from None
     raise SystemExit(run(sys.argv[1:]))
+
+
+def _show_the_table() -> None:
+    """What the demo can show without the extra."""
+    from aucross.cli import demo  # noqa: PLC0415  (takes seconds to import)
+
+    demo.print_comparison(demo.compare_on_loans(demo.N_LOANS), print)
+    print(f"\n{demo.MORE}")  # noqa: T201
 
 
 def _stop_at_once(number: int, _frame: Any) -> None:

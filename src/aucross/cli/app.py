@@ -492,15 +492,28 @@ def serve(
     return run_serve(ServeCommand(model, host, port, log, token_file, most_bytes, most_rows), screen)
 
 
-@_command("aucross demo --folder aucross-demo")
+@_command("aucross demo")
 def demo(
     screen: Screen,
     *,
-    folder: Annotated[Path, typer.Option("--folder", help="Where the files go.")] = Path("aucross-demo"),
+    folder: Annotated[Path, typer.Option("--folder", help="Where the files go.")] = Path("demo-output"),
+    rows: Annotated[int, typer.Option("--rows", help="Number of loans to make up.")] = 20_000,
+) -> dict[str, Any]:
+    """See what it is worth on made-up loans, beside the usual rule: a table, a report and a picture."""
+    from aucross.cli.demo import run_demo  # noqa: PLC0415
+
+    return run_demo(folder, rows, screen)
+
+
+@_command("aucross walkthrough --folder aucross-walkthrough")
+def walkthrough(
+    screen: Screen,
+    *,
+    folder: Annotated[Path, typer.Option("--folder", help="Where the files go.")] = Path("aucross-walkthrough"),
     rows: Annotated[int, typer.Option("--rows", help="Number of loans to make up.")] = 8000,
     seed: Seed = 0,
 ) -> dict[str, Any]:
-    """Make up loans, fit, decide and report, in a folder of its own."""
-    from aucross.cli.demo import run_demo  # noqa: PLC0415
+    """Watch the commands at work: make up tables of loans, fit, decide and report, in a folder of its own."""
+    from aucross.cli.walkthrough import run_walkthrough  # noqa: PLC0415
 
-    return run_demo(folder, rows, seed, screen)
+    return run_walkthrough(folder, rows, seed, screen)

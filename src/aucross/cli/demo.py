@@ -1,64 +1,158 @@
-"""aucross demo: the whole way from a table to decisions and a report, on made-up loans."""
+"""aucross demo: what the band is worth on made-up loans, beside max probability; a table, a report and a picture.
+
+The table needs what the package itself needs. The report and the picture are written where their libraries are.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import train_test_split
+
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.fit import FitOptions, run_fit
-from aucross.cli.output import check_writable
-from aucross.cli.predict import PredictOptions, run_predict
-from aucross.cli.schema import Roles
 from aucross.cli.screen import Screen
-from aucross.cli.tables import open_table
 from aucross.datasets import make_credit
-from aucross.system.files import whole_file
+from aucross.estimators import AUCross, SCross
+from aucross.evaluation import SelectiveEvaluation, evaluate_selective
 
+COVERAGES = (1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
+SHOWN_COVERAGE = 0.80
+N_LOANS = 20_000
+MORE = 'The same with a report for a risk committee, and commands for tables of your own: pip install "aucross[demo]"'
+
+_WANTED_AUC = 0.80
 _FEWEST_ROWS = 500
-_SHARE_OF_NEW_ROWS = 0.2
+_OF_THE_REPORT = ("pandas", "pyarrow", "jinja2", "plotly")
+_OF_THE_PICTURE = ("matplotlib",)
 
 
-def run_demo(folder: Path, n_rows: int, seed: int, screen: Screen) -> dict[str, Any]:
-    """Write two tables, fit on the first with a report, decide on the second; return what the JSON document says."""
-    if n_rows < _FEWEST_ROWS:
-        raise UsageError(f"--rows must be at least {_FEWEST_ROWS}, got {n_rows}")
-    loans, new, model, decisions = (
-        folder / name for name in ("loans.csv", "new.csv", "model.aucross", "decisions.csv")
+@dataclass(frozen=True)
+class LoanComparison:
+    """Two fitted rules and what each reaches on the same loans, which neither has seen."""
+
+    X: Any
+    y: Any
+    n_loans: int
+    default_rate: float
+    aucross: AUCross
+    of_aucross: SelectiveEvaluation
+    of_max_probability: SelectiveEvaluation
+
+
+def compare_on_loans(n_loans: int) -> LoanComparison:
+    """Fit both rules on three quarters of the made-up loans and evaluate them on the others.
+
+    The scores are the same with and without pandas: gradient boosting takes categories and their numbers alike.
+    """
+    X, y, categorical = _loans(n_loans)
+    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
+    model = HistGradientBoostingClassifier(categorical_features=categorical, random_state=0)
+    fitted = [rule(model, coverage=SHOWN_COVERAGE, random_state=0).fit(X_train, y_train) for rule in (AUCross, SCross)]
+    evaluations = [evaluate_selective(clf, X_test, y_test, COVERAGES, random_state=0) for clf in fitted]
+    return LoanComparison(X_test, y_test, len(y), float(y.mean()), fitted[0], *evaluations)
+
+
+def _loans(n_loans: int) -> tuple[Any, Any, Any]:
+    """Columns and outcomes, and how gradient boosting is told of the categories."""
+    if find_spec("pandas"):
+        X, y = make_credit(n_loans, return_X_y=True)
+        return X.drop(columns="issue_date"), y, "from_dtype"
+    loans = make_credit(n_loans, as_frame=False)
+    kept = [column for column, name in enumerate(loans.feature_names) if name != "issue_date"]
+    return loans.data[:, kept], loans.target, [loans.feature_names[column] in loans.categories for column in kept]
+
+
+def print_comparison(compared: LoanComparison, say: Callable[[str], None]) -> None:
+    """Say what was compared, the table, and what it means."""
+    say(
+        f"Synthetic loan portfolio: {compared.n_loans:,} loans, {compared.default_rate:.1%} defaulted; "
+        f"{len(compared.y):,} held back for the test."
     )
+    say("")
+    say("            AUCross                                 max probability")
+    say("asked for  automatic   AUC   95 % interval         automatic   AUC   95 % interval")
+    for ours, usual in zip(_lines(compared.of_aucross), _lines(compared.of_max_probability), strict=True):
+        say(f"{ours['coverage']:9.0%} {_cells(ours):>37}      {_cells(usual):>37}")
+    say("")
+    for sentence in _conclusion(compared):
+        say(sentence)
+
+
+def _lines(evaluation: SelectiveEvaluation) -> list[dict[str, float]]:
+    return [
+        {
+            "coverage": row["target_coverage"],
+            "automatic": row["achieved_coverage"],
+            "auc": row["selective_auc"],
+            "auc_low": row["selective_auc_low"],
+            "auc_high": row["selective_auc_high"],
+        }
+        for row in evaluation.rows()
+    ]
+
+
+def _cells(line: dict[str, float]) -> str:
+    return f"{line['automatic']:8.1%} {line['auc']:7.4f} [{line['auc_low']:.4f}, {line['auc_high']:.4f}]"
+
+
+def _conclusion(compared: LoanComparison) -> tuple[str, str]:
+    lines = {line["coverage"]: line for line in _lines(compared.of_aucross)}
+    everyone, shown = lines[1.0], lines[SHOWN_COVERAGE]
+    band = compared.aucross.band()
+    answer = compared.aucross.coverage_for(auc=_WANTED_AUC)
+    return (
+        f"Sending the {1 - shown['automatic']:.0%} of loans that score between {band.lower:.3f} and {band.upper:.3f} to "
+        f"a person moves the AUC on the others from {everyone['auc']:.3f} to {shown['auc']:.3f}.",
+        f"For an AUC of {answer.auc:.2f}, {answer.coverage:.0%} of loans can be decided automatically "
+        f"(between {answer.low:.0%} and {answer.high:.0%} with 95 % confidence).",
+    )
+
+
+def run_demo(folder: Path, n_loans: int, screen: Screen) -> dict[str, Any]:
+    """Compare, print, and write what the installed libraries can; return what the JSON document says."""
+    if n_loans < _FEWEST_ROWS:
+        raise UsageError(f"--rows must be at least {_FEWEST_ROWS}, got {n_loans}")
+    with_report, with_picture = (all(map(find_spec, names)) for names in (_OF_THE_REPORT, _OF_THE_PICTURE))
+    report, picture = folder / "report.html", folder / "picture.png"
+    if with_report:
+        _make_room(folder, report, picture)
+    with screen.progress.wait("fitting both rules on made-up loans"):
+        compared = compare_on_loans(n_loans)
+    print_comparison(compared, screen.say)
+    document = {
+        "command": "demo",
+        "test_loans": len(compared.y),
+        "aucross": _lines(compared.of_aucross),
+        "max_probability": _lines(compared.of_max_probability),
+    }
+    screen.say("")
+    if not with_report:
+        screen.say(MORE)
+        return document
+    from aucross.cli.demo_files import write_demo_picture, write_demo_report  # noqa: PLC0415  (libraries of extras)
+
+    write_demo_report(compared, report)
+    screen.say(f"Report:  {report}")
+    document["report"] = str(report)
+    if with_picture:
+        write_demo_picture(compared, picture)
+        screen.say(f"Picture: {picture}")
+        document["picture"] = str(picture)
+    return document
+
+
+def _make_room(folder: Path, *paths: Path) -> None:
+    """Make the folder, and refuse before any work what could not be written at the end."""
+    from aucross.cli.output import check_writable  # noqa: PLC0415  (needs pyarrow)
+
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CommandError(f"--folder: cannot make {folder}: {error.strerror}; name another folder") from None
-    for path in (loans, new, model, decisions):
+    for path in paths:
         check_writable(path, "--folder")
-    _write_tables(loans, new, n_rows, seed)
-    screen.say(f"Made up {n_rows:,} loans: {loans} with outcomes, {new} without.\n")
-
-    command = f"aucross fit {loans} --target default --id loan --drop issue_date --seed {seed} --out {model}"
-    screen.say(f"$ {command}")
-    roles = Roles("default", id="loan")
-    fitted = run_fit(
-        FitOptions(data=loans, roles=roles, out=model, drop=["issue_date"], seed=seed, command=command), screen
-    )
-
-    screen.say(f"\n$ aucross predict {model} {new} --out {decisions}")
-    decided = run_predict(PredictOptions(model, new, decisions), screen)
-    return {"command": "demo", "folder": str(folder), "fit": fitted, "predict": decided}
-
-
-def _write_tables(loans: Path, new: Path, n_rows: int, seed: int) -> None:
-    """Labelled loans, and later ones whose outcome nobody knows yet."""
-    table = make_credit(n_rows, random_state=seed).frame
-    table.insert(0, "loan", [f"{number:06d}" for number in range(1, n_rows + 1)])
-    n_labelled = n_rows - round(_SHARE_OF_NEW_ROWS * n_rows)
-    outcome = table.columns[-1]
-    labelled = table.iloc[:n_labelled].rename(columns={outcome: "default"})
-    parts = ((loans, labelled), (new, table.iloc[n_labelled:].drop(columns=outcome)))
-    for path, part in parts:
-        # Another demo may be overwritten, a table of the user may not.
-        if path.exists() and open_table(path).names != list(part.columns):
-            raise CommandError(f"--folder: {path} is no table of the demo; name another folder")
-    for path, part in parts:
-        with whole_file(path) as file:
-            part.to_csv(file, index=False)

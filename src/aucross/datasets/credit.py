@@ -40,18 +40,26 @@ MIN_SAMPLES = 50
 
 
 @overload
-def make_credit(n_samples: int = ..., *, random_state: int = ..., return_X_y: Literal[False] = ...) -> Bunch: ...
+def make_credit(
+    n_samples: int = ..., *, random_state: int = ..., return_X_y: Literal[False] = ..., as_frame: bool = ...
+) -> Bunch: ...
 
 
 @overload
 def make_credit(
-    n_samples: int = ..., *, random_state: int = ..., return_X_y: Literal[True]
+    n_samples: int = ..., *, random_state: int = ..., return_X_y: Literal[True], as_frame: Literal[True] = ...
 ) -> tuple[pd.DataFrame, pd.Series[int]]: ...
 
 
+@overload
 def make_credit(
-    n_samples: int = 20_000, *, random_state: int = 0, return_X_y: bool = False
-) -> Bunch | tuple[pd.DataFrame, pd.Series[int]]:
+    n_samples: int = ..., *, random_state: int = ..., return_X_y: Literal[True], as_frame: Literal[False]
+) -> tuple[Floats, Integers]: ...
+
+
+def make_credit(
+    n_samples: int = 20_000, *, random_state: int = 0, return_X_y: bool = False, as_frame: bool = True
+) -> Bunch | tuple[pd.DataFrame, pd.Series[int]] | tuple[Floats, Integers]:
     """Draw a synthetic loan portfolio for demonstrations and tests; no row is a real borrower.
 
     About 20 % of the loans default. The 20 columns are floats, integers, categories (one of them ordered) and a date;
@@ -66,26 +74,31 @@ def make_credit(
         Seed; the same seed and size give the same portfolio.
     return_X_y : bool, default=False
         Return ``(X, y)`` instead of a Bunch.
+    as_frame : bool, default=True
+        Columns as a pandas DataFrame. If False, pandas is not needed: all columns are one array of floats, with
+        categories as numbers (see `categories` below) and the date in days since 1970.
 
     Returns
     -------
     data : :class:`~sklearn.utils.Bunch`
         With the attributes
 
-        data : DataFrame of shape (n_samples, 20)
+        data : DataFrame or ndarray of shape (n_samples, 20)
             The columns, in order of ``issue_date``; drop that one before fitting.
-        target : Series of shape (n_samples,), int
+        target : Series or ndarray of shape (n_samples,), int
             1 for a default.
         frame : DataFrame of shape (n_samples, 21)
-            Columns and target.
+            Columns and target; None without ``as_frame``.
         feature_names : list of str
             Names of the columns.
         target_names : list of str
             Names of the classes 0 and 1.
+        categories : dict of str to list of str
+            The categories of each column that has them; as an array it holds their positions in these lists.
         DESCR : str
             What each column means, how the population drifts and what drives the risk.
 
-    (X, y) : tuple of DataFrame and Series
+    (X, y) : tuple of DataFrame and Series, or of two arrays
         If ``return_X_y`` is True.
 
     Examples
@@ -101,18 +114,26 @@ def make_credit(
     ['A', 'B', 'C', 'D', 'E']
     >>> bool(X["issue_date"].is_monotonic_increasing)
     True
+
+    Without pandas:
+
+    >>> X, y = make_credit(n_samples=200, return_X_y=True, as_frame=False)
+    >>> X.dtype, X.shape
+    (dtype('float64'), (200, 20))
     """
     n_samples = _check_integer(n_samples, "n_samples", MIN_SAMPLES, "for small tests pass n_samples=200")
     random_state = _check_integer(random_state, "random_state", 0, "the portfolio is reproducible, so pass e.g. 0")
-    X, y = _as_pandas(*_draw_portfolio(n_samples, random_state))
+    columns, defaults = _draw_portfolio(n_samples, random_state)
+    X, y = _as_pandas(columns, defaults) if as_frame else (_as_array(columns), defaults)
     if return_X_y:
         return X, y
     return Bunch(
         data=X,
         target=y,
-        frame=X.assign(**{assumed.TARGET: y}),
+        frame=X.assign(**{assumed.TARGET: y}) if not isinstance(X, np.ndarray) else None,
         feature_names=list(assumed.COLUMNS),
         target_names=list(assumed.TARGET_NAMES),
+        categories={name: list(labels) for name, labels in assumed.CATEGORIES.items()},
         DESCR=_describe(n_samples),
     )
 
@@ -471,11 +492,20 @@ def _hide_entries(rng: np.random.Generator, applicants: _Applicants, loans: _Loa
     }
 
 
+def _as_array(columns: Columns) -> Floats:
+    numbers = columns | {"issue_date": columns["issue_date"].astype("datetime64[D]").astype(np.int64)}
+    for name, labels in assumed.CATEGORIES.items():
+        numbers[name] = _per_label(columns[name], {label: code for code, label in enumerate(labels)})
+    return np.column_stack([numbers[name] for name in assumed.COLUMNS]).astype(np.float64)
+
+
 def _as_pandas(columns: Columns, defaults: Integers) -> tuple[pd.DataFrame, pd.Series[int]]:
     try:
         import pandas as pd  # noqa: PLC0415
     except ImportError as error:
-        raise ImportError('make_credit needs pandas; install it with: pip install "aucross[frames]"') from error
+        raise ImportError(
+            'make_credit needs pandas; install it with: pip install "aucross[frames]", or pass as_frame=False'
+        ) from error
     # Nanoseconds on purpose: the unit that pandas picks by itself depends on its version.
     values: dict[str, object] = columns | {"issue_date": columns["issue_date"].astype("datetime64[ns]")}
     for name, labels in assumed.CATEGORIES.items():

@@ -1,0 +1,100 @@
+"""The demo: the same table with and without the extras, and the figures of the README."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from aucross.cli.demo import N_LOANS, compare_on_loans
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+EXTRAS = ("typer", "rich", "pandas", "pyarrow", "jinja2", "plotly", "matplotlib")
+
+# The command in a fresh interpreter, on few loans, where some libraries cannot be found.
+COMMAND = """
+import importlib.util, sys
+
+class NotInstalled:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {missing}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, NotInstalled())
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name in {missing} else found(name, package)
+from aucross.cli import demo, main
+demo.N_LOANS = 600
+sys.argv = ["aucross", *{arguments}]
+main()
+"""
+
+
+def run_demo(folder, *arguments, missing=()):
+    code = COMMAND.format(missing=tuple(missing), arguments=["demo", *arguments])
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=folder)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What the command prints with every extra, and the folder that it worked in."""
+    folder = tmp_path_factory.mktemp("demo")
+    run = run_demo(folder, "--rows", "600")
+    assert run.returncode == 0, run.stderr
+    return run.stdout, folder
+
+
+def test_it_prints_a_table_and_writes_a_report_and_a_picture(whole):
+    printed, folder = whole
+    rows = re.findall(r"^ +(\d+)% +([\d.]+)% +(0\.\d{4}) \[", printed, re.MULTILINE)
+    assert [row[0] for row in rows] == ["100", "99", "95", "90", "85", "80", "75"]
+    assert rows[0][1] == "100.0"
+    assert {path.name for path in (folder / "demo-output").iterdir()} == {"report.html", "picture.png"}
+    assert "150 held back for the test" in printed
+    assert (folder / "demo-output" / "picture.png").read_bytes().startswith(b"\x89PNG")
+    assert "Loan applications for review" in (folder / "demo-output" / "report.html").read_text(encoding="utf-8")
+
+
+def test_with_the_core_libraries_alone_it_prints_the_same_table(whole, tmp_path):
+    run = run_demo(tmp_path, missing=EXTRAS)
+    assert run.returncode == 0, run.stderr
+    table, _, last = run.stdout.rstrip().rpartition("\n\n")
+    assert whole[0].startswith(table)
+    assert last.endswith('pip install "aucross[demo]"')
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_the_libraries_of_the_report_it_says_what_brings_them(whole, tmp_path):
+    run = run_demo(tmp_path, "--rows", "600", missing=("jinja2", "matplotlib"))
+    assert run.returncode == 0, run.stderr
+    table, _, last = run.stdout.rstrip().rpartition("\n\n")
+    assert whole[0].startswith(table)
+    assert last.endswith('pip install "aucross[demo]"')
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_document_has_the_numbers_of_the_table(whole, tmp_path):
+    run = run_demo(tmp_path, "--rows", "600", "--json")
+    document = json.loads(run.stdout)
+    assert document["test_loans"] == 150
+    for rule in ("aucross", "max_probability"):
+        assert f"{document[rule][5]['auc']:.4f} [{document[rule][5]['auc_low']:.4f}" in whole[0]
+    assert Path(document["report"]).name == "report.html"
+
+
+def test_the_readme_shows_the_figures_of_the_demo():
+    pattern = r"^\| (\d+) % \| ([\d.]+) % \| (\.\d+) \[.*\] \| ([\d.]+) % \| (\.\d+) \["
+    shown = {int(row[0]): row[1:] for row in re.findall(pattern, README.read_text(encoding="utf-8"), re.MULTILINE)}
+    assert shown.keys() == {100, 90, 80}
+    compared = compare_on_loans(N_LOANS)
+    evaluations = compared.of_aucross.rows(), compared.of_max_probability.rows()
+    for rows in zip(*evaluations, strict=True):
+        if (asked := round(100 * rows[0]["target_coverage"])) in shown:
+            found = [value for row in rows for value in (100 * row["achieved_coverage"], row["selective_auc"])]
+            # Another version of scikit-learn may grow other trees: the last digit is its affair.
+            for (value, text), tolerance in zip(zip(found, shown[asked], strict=True), 2 * [0.25, 0.0025], strict=True):
+                assert value == pytest.approx(float(text), abs=tolerance), asked
