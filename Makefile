@@ -10,7 +10,7 @@ TEST_ENVIRONMENT := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 .PHONY: demo test check attacks lint docs benchmarks paper suite networks clean
 
 demo: .venv/installed-demo
-	$(BIN)/python examples/demo.py
+	$(BIN)/python -m aucross demo
 
 test: lint .venv/installed-test
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile

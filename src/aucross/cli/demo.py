@@ -105,12 +105,15 @@ def _conclusion(compared: LoanComparison) -> tuple[str, str]:
     everyone, shown = lines[1.0], lines[SHOWN_COVERAGE]
     band = compared.aucross.band()
     answer = compared.aucross.coverage_for(auc=_WANTED_AUC)
-    return (
-        f"Sending the {1 - shown['automatic']:.0%} of loans that score between {band.lower:.3f} and {band.upper:.3f} to "
-        f"a person moves the AUC on the others from {everyone['auc']:.3f} to {shown['auc']:.3f}.",
-        f"For an AUC of {answer.auc:.2f}, {answer.coverage:.0%} of loans can be decided automatically "
-        f"(between {answer.low:.0%} and {answer.high:.0%} with 95 % confidence).",
+    sent = (
+        f"Sending the {1 - shown['automatic']:.0%} of loans that score between {band.lower:.3f} and {band.upper:.3f} "
+        f"to a person moves the AUC on the others from {everyone['auc']:.3f} to {shown['auc']:.3f}."
     )
+    wanted = (
+        f"For an AUC of {answer.auc:.2f}, {answer.coverage:.0%} of loans can be decided automatically "
+        f"(between {answer.low:.0%} and {answer.high:.0%} with 95 % confidence)."
+    )
+    return sent, wanted
 
 
 def run_demo(folder: Path, n_loans: int, screen: Screen) -> dict[str, Any]:
