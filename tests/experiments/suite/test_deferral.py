@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 pytest.importorskip("lightgbm", reason='needs `pip install "aucross[experiments]"`')
 
 from experiments.suite import deferral
-from experiments.suite.deferral import Part, deferral_page, groups_of, judged, policies
+from experiments.suite.deferral import Part, deferral_page, groups_of, judged, policies, with_shared
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def test_groups_are_read_from_one_hot_columns():
 
 def test_every_policy_accepts_four_fifths(parts):
     found = policies(*parts)
-    assert len(found) == 6
+    assert len(found) == 10
     assert {name: accepted.sum() for name, accepted in found.items()} == dict.fromkeys(found, 800)
 
 
@@ -45,8 +45,10 @@ def test_band_groups_close_the_gap_that_confidence_leaves(parts):
     model, _, test = parts
     gaps = {name: judged(model, test, accepted)["deferral_gap"] for name, accepted in policies(*parts).items()}
     assert gaps["confidence"] > 0.1
-    assert gaps["SCross, band groups and capacity"] < 0.01
-    assert gaps["AUCross, band groups and capacity"] < 0.01
+    for method in ("SCross", "AUCross"):
+        assert gaps[f"{method}, bands of 20 rows and capacity"] < 0.01
+        assert gaps[f"{method}, bands of 100 rows and capacity"] < 0.01
+        assert gaps[f"{method}, capacity shared by group"] < 0.01
     assert gaps["group thresholds"] < gaps["confidence"]
 
 
@@ -72,3 +74,30 @@ def test_the_page_shows_the_published_figures(parts):
     assert "published are 1,238 test errors" in text
     assert "Means over 2 splits of Adult, 1,000 test rows, of which 80% are accepted" in text
     assert deferral.deferral_works(3)[2].key["split"] == 2
+
+
+def test_groups_with_few_rows_share_a_name_until_they_are_enough():
+    held = np.array(["a"] * 60 + ["b"] * 25 + ["c"] * 12 + ["d"] * 4)
+    assert set(with_shared(held, held, 20)) == {"a", "small groups"}  # c and d have 16, so b joins them
+    assert set(with_shared(held, held, 10)) == {"a", "b", "small groups"}  # d has 4, so c joins it
+    assert set(with_shared(held, held, 3)) == {"a", "b", "c", "d"}
+    # A group that no calibration row has seen is judged by the shared band.
+    assert with_shared(np.array(["a", "e"]), held, 10).tolist() == ["a", "small groups"]
+
+
+def test_small_groups_that_share_a_band_share_the_reviews_as_well(parts):
+    """One band for two groups: the gap between them stays; a band each closes it."""
+    model, held, test = parts
+    split = [
+        part._replace(groups=np.where((np.arange(len(part.y)) % 8 == 0) & (part.groups == "b"), "c", part.groups))
+        for part in (held, test)
+    ]
+    split = [
+        part._replace(groups=np.where((part.groups == "a") & (np.abs(part.X["x"]) > 5.5), "d", part.groups))
+        for part in split
+    ]
+    gaps = {
+        name: judged(model, split[1], accepted)["deferral_gap"] for name, accepted in policies(model, *split).items()
+    }
+    assert gaps["SCross, bands of 100 rows and capacity"] > 0.2
+    assert gaps["SCross, bands of 20 rows and capacity"] < 0.1
