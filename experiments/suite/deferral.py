@@ -27,7 +27,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from aucross import AUCross, SCross
-from aucross.core.capacity import share_of_groups
+from aucross.core import share_of_groups
 from experiments import markdown
 from experiments.datasets import load_adult
 from experiments.markdown import figure

@@ -3,6 +3,7 @@
 from aucross.core.average_precision import AveragePrecision
 from aucross.core.band_rule import Axis, BandRule, GroupBands, RankedRule, WrappedRule
 from aucross.core.bands import RejectionBand
+from aucross.core.capacity import share_of_groups
 from aucross.core.cautious import CautiousBands, rejections_that_keep, smallest_size_that_keeps
 from aucross.core.correction import CorrectedBands
 from aucross.core.cost import ExpectedCost
@@ -63,5 +64,6 @@ __all__ = [
     "estimate_auc_bands",
     "oracle_band",
     "rejections_that_keep",
+    "share_of_groups",
     "smallest_size_that_keeps",
 ]

@@ -143,7 +143,7 @@ def share_of_groups(sizes: Sequence[int], capacity: int) -> list[int]:
 
     Examples
     --------
-    >>> from aucross.core.capacity import share_of_groups
+    >>> from aucross.core import share_of_groups
     >>> share_of_groups([600, 300, 100], 25)
     [15, 8, 2]
     """
