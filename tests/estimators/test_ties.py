@@ -314,3 +314,25 @@ def test_a_rule_that_counts_nothing_expects_what_was_asked():
             raise NotImplementedError
 
     assert Nothing().expected_coverage(0.8) == 0.8
+
+
+# Eight rows in ten have the lowest score, and a fifth of the positives are among them: a band that rejects two rows in
+# ten takes every other score, and nothing is left to rank by.
+score_of_most = np.where(np.arange(2000) % 10 < 8, 0.0, np.linspace(0.01, 1.0, 2000))
+positive_of_most = (np.random.default_rng(0).random(2000) < 0.02 + 0.4 * score_of_most).astype(int)
+
+
+def test_a_band_that_lowers_the_auc_says_so():
+    rows = pd.DataFrame({"pd": score_of_most, "amount": np.arange(2000)})
+    with pytest.warns(UserWarning, match=r'coverage of 0.8 lowers the AUC by 0.\d+ .* pass ties="split"'):
+        clf = AUCross(ScoreColumn("pd"), coverage=0.8, random_state=0).fit(rows, positive_of_most)
+    assert clf.band_rule_.auc_gain(0.8) < -0.1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        split = AUCross(ScoreColumn("pd"), coverage=0.8, ties="split", random_state=0).fit(rows, positive_of_most)
+    assert split.band_rule_.auc_gain(0.8) > 0
+
+
+def test_a_rule_with_another_aim_says_nothing_of_the_auc():
+    rows = pd.DataFrame({"pd": score_of_most, "amount": np.arange(2000)})
+    assert SCross(ScoreColumn("pd"), coverage=0.9).fit(rows, positive_of_most).band_rule_.auc_gain(0.9) is None

@@ -137,6 +137,10 @@ class BandRule(ABC):
         """Probability of being positive, as the rows that placed the bands bear it out; None if they do not tell."""
         return None
 
+    def auc_gain(self, coverage: float) -> float | None:  # noqa: ARG002
+        """AUC of the rows that the band selects minus that of all, on those that placed it; None if it aims elsewhere."""
+        return None
+
     def coverage_reached(self, coverage: float) -> float:
         """Share of the rows that placed the bands that are selected: more than was asked for where ties are in the way.
 
@@ -253,6 +257,15 @@ class RankedRule(BandRule):
 
 
 @dataclass(frozen=True)
+class AucRule(RankedRule):
+    """A ranked rule whose bands are searched for the highest AUC of the ranked score."""
+
+    def auc_gain(self, coverage: float) -> float:
+        """AUC of the ranked rows that the band selects minus that of all."""
+        return self.ranked.auc(self.band(coverage)) - self.ranked.auc()
+
+
+@dataclass(frozen=True)
 class WrappedRule(BandRule):
     """A rule that asks another one for another coverage, and is like it in everything else.
 
@@ -321,6 +334,10 @@ class WrappedRule(BandRule):
     def innermost(self) -> BandRule:
         """The rule that was placed on rows."""
         return self.rule.innermost
+
+    def auc_gain(self, coverage: float) -> float | None:
+        """Return the gain of the rule within, for the coverage that is asked of it."""
+        return self.rule.auc_gain(self.coverage_to_ask(coverage))
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
         """Probability of being positive, as the rule within tells it."""

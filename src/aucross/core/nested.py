@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucross.core.band_rule import Axis, BandRule, RankedRule
+from aucross.core.band_rule import AucRule, Axis, BandRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import lowest_rows
 from aucross.core.influence import (
@@ -55,7 +55,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
-class NestedBands(RankedRule):
+class NestedBands(AucRule):
     """Nested bands through the best band of one coverage.
 
     Parameters

@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from aucross.core.band_rule import Axis, RankedRule
+from aucross.core.band_rule import AucRule, Axis, RankedRule
 from aucross.core.bands import RejectionBand
 from aucross.core.capacity import best_rows, lowest_rows
 from aucross.core.label_shift import expected_ranking
@@ -37,7 +37,7 @@ WHOLE_SAMPLE_SHARE = 1 / sqrt(2)
 
 
 @dataclass(frozen=True)
-class OptimalBands(RankedRule):
+class OptimalBands(AucRule):
     """The best band for each coverage, searched exactly on a ranking.
 
     Placed on true labels this is the paper's Oracle. Placed on isotonic labels, as :func:`estimate_auc_bands` does,

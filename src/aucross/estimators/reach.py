@@ -21,6 +21,8 @@ from aucross.estimators.warn import warn_user
 
 # A coverage that is missed by less is not worth a sentence.
 _LEAST_GAP = 0.02
+# An AUC that falls by less is not worth one either.
+_LEAST_LOSS = 0.002
 # Fewer scores than this share of the rows are few; the models of folds that have many differ by less than a tie.
 _FEW_SCORES = 0.1
 # A variance of shares this much above that of chance is rare: one in a hundred for five folds.
@@ -122,6 +124,12 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
             )
         elif _is_out_of_reach(part, coverage, expected, n_rows):
             warn_user(_sentence(part, coverage, expected, of_group, ties_are_split=ties_are_split))
+        if not ties_are_split and (gain := part.auc_gain(coverage)) is not None and gain < -_LEAST_LOSS:
+            warn_user(
+                f"a coverage of {coverage:g} lowers the AUC{of_group} by {_shown(-gain)} on the rows that place the "
+                f"band: it takes all rows of a score or none{_clump(part.innermost.ranking)}; pass "
+                'ties="split" to cut through ties by a hash of the row, or coverage=1.0'
+            )
 
 
 def _is_out_of_reach(rule: BandRule, coverage: float, expected: float, n_rows: float) -> bool:
