@@ -138,7 +138,7 @@ class BandRule(ABC):
         return None
 
     def auc_gain(self, coverage: float) -> float | None:  # noqa: ARG002
-        """AUC of the rows that the band selects minus that of all, on those that placed it; None if it aims elsewhere."""
+        """AUC of the rows that the band selects minus that of all rows that placed it; None if it aims elsewhere."""
         return None
 
     def coverage_reached(self, coverage: float) -> float:
