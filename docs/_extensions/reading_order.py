@@ -1,6 +1,15 @@
 """The order of the pages of a gallery: the tutorials as one reads them, everything else by its name."""
 
-TUTORIALS = ("ten_minutes",)
+TUTORIALS = (
+    "ten_minutes",
+    "mandated_scorecard",
+    "vendor_score",
+    "weekly_capacity",
+    "drift_two_years",
+    "groups",
+    "several_classes",
+    "laptop_to_cluster",
+)
 
 
 class ReadingOrder:

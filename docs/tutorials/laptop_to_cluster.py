@@ -1,0 +1,163 @@
+"""
+From a laptop to a cluster
+==========================
+
+The table fits into memory today. Next year it may lie in files, in a warehouse or on many machines. This tutorial takes
+one set of loans along that way, and compares the band and the decisions at each stop.
+"""
+
+# %%
+# On the laptop
+# -------------
+# All numbers, so that every engine reads the same table. :class:`~aucross.HashedFolds` decides the fold of a loan by a
+# hash of the loan: wherever it lies and however the table is cut, it is in the same fold.
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from aucross import AUCross, HashedFolds, evaluate_selective
+from aucross.datasets import make_credit
+
+loans = make_credit(12_000).frame
+loans = loans.select_dtypes("number").sample(frac=1, random_state=0, ignore_index=True)
+features = [name for name in loans if name != "default"]
+train, test = loans[:8_000], loans[8_000:]
+
+model = HistGradientBoostingClassifier(max_iter=30, random_state=0)
+clf = AUCross(model, cv=HashedFolds(3), coverage=0.8)
+clf.fit(train[features], train["default"])
+clf.band()
+
+# %%
+
+evaluation = evaluate_selective(clf, test[features], test["default"], (1.0, 0.9, 0.8), random_state=0)
+evaluation
+
+# %%
+# Scores in files, larger than memory
+# -----------------------------------
+# Say that a model has scored the loans, and the scores lie in Parquet files. A band needs only how many loans of each
+# class have each score. :func:`~aucross.deploy.rank_parquet` counts them batch by batch, in the memory of a few
+# batches.
+
+import tempfile
+from pathlib import Path
+
+from aucross import ScoreColumn
+from aucross.deploy import rank_parquet
+
+folder = tempfile.TemporaryDirectory()
+probabilities = clf.predict_proba(test[features])[:, 1].astype("float32")
+scores = pd.DataFrame({"score": probabilities, "default": test["default"]})
+for number, part in enumerate(np.array_split(np.arange(len(scores)), 4)):
+    scores.iloc[part].to_parquet(Path(folder.name) / f"part-{number}.parquet")
+
+counts = rank_parquet(folder.name, score="score", label="default", bits=32)
+counts
+
+# %%
+# From the counts the band is placed, and it is that of the same scores in memory. Its ends differ in the eighth digit:
+# a counted score stands for all numbers that are rounded to it, so the band is widened to the middle between it and its
+# neighbour. No loan is decided otherwise for that.
+
+on_counts = AUCross(ScoreColumn("score"), coverage=0.8).fit_ranking(counts)
+in_memory = AUCross(ScoreColumn("score"), coverage=0.8).fit(scores, scores["default"])
+for name, fitted in (("from the files", on_counts), ("in memory", in_memory)):
+    print(f"{name:15s} {fitted.band().lower:.10f} to {fitted.band().upper:.10f}")
+
+# %%
+# By default, with ``bits=20``, scores are rounded while they are counted, and the counts take at most 1.6 MB, however
+# many loans there are. The band then ends where the rounding puts it:
+
+rounded = rank_parquet(folder.name, score="score", label="default")
+on_rounded = AUCross(ScoreColumn("score"), coverage=0.8).fit_ranking(rounded)
+print(f"20 bits         {on_rounded.band().lower:.10f} to {on_rounded.band().upper:.10f}")
+share = on_rounded.select(scores).mean()
+print(f"loans selected: {share:.4f} with 20 bits, {in_memory.select(scores).mean():.4f} in memory")
+
+# %%
+# In a warehouse
+# --------------
+# The same counts are one query, which rounds the scores and ends in a ``GROUP BY``. No loan leaves the warehouse. These
+# are its last lines:
+
+from aucross.deploy import ranking_query, rule_to_sql
+
+query = ranking_query("loans_2025", "score", "defaulted", dialect="postgres")
+print("...", *query.splitlines()[-7:], sep="\n")
+
+# %%
+# And the rule goes back as SQL:
+
+print(rule_to_sql(on_counts, "score"))
+
+# %%
+# On many machines
+# ----------------
+# ``aucross.dask`` trains, scores and counts where the partitions lie. Here the cluster is two threads of this process;
+# in life ``Client`` gets the address of yours.
+
+import dask.dataframe as dd
+from distributed import Client
+
+from aucross.dask import DaskAUCross
+from aucross.dask import evaluate_selective as evaluate_on_dask
+
+client = Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None, set_as_default=True)
+many = dd.from_pandas(train, npartitions=4)
+on_dask = DaskAUCross(model, cv=HashedFolds(3), coverage=0.8)
+on_dask.fit(many[features], many["default"])
+on_dask.band()
+
+# %%
+# That is the band of the laptop, again up to the rounding of the counts. The decisions are a lazy frame, which is
+# computed where its partitions are, or written to files by ``write_decisions``:
+
+new = dd.from_pandas(test, npartitions=4)
+decisions = on_dask.decide(new[features]).compute()
+decisions.head()
+
+# %%
+
+same_decisions = (decisions["decision"].to_numpy() == "automatic") == clf.select(test[features])
+print(f"decided as on the laptop: {same_decisions.all()}")
+
+judged = evaluate_on_dask(on_dask, new[features], new["default"], (1.0, 0.9, 0.8), random_state=0)
+judged
+
+# %%
+# The estimates are those of the laptop. ``to_local`` is the classifier in memory, which ``save`` writes to a file and
+# every page of this documentation can use:
+
+local = on_dask.to_local()
+client.close()
+folder.cleanup()
+local
+
+# %%
+# With a base model that is itself distributed, such as LightGBM's or XGBoost's Dask classifier, the training rows stay
+# on the workers, too.
+#
+# On Spark
+# --------
+# The estimators of ``aucross.spark`` belong to ``pyspark.ml``. This block is not run here, since it needs Java; a test
+# of the library runs it and compares bands, scores and decisions with those in memory.
+#
+# .. code-block:: python
+#
+#    from pyspark.sql import SparkSession
+#    from xgboost.spark import SparkXGBClassifier
+#
+#    from aucross.spark import SparkAUCross
+#
+#    spark = SparkSession.builder.master("local[2,4]").getOrCreate()  # or your cluster
+#    base = SparkXGBClassifier(n_estimators=50, max_depth=4, num_workers=2)
+#    estimator = SparkAUCross(
+#        base, featuresCol=features, labelCol="default", numFolds=3, coverage=0.8
+#    )
+#    fitted = estimator.fit(spark.read.parquet("loans"))
+#    decided = fitted.transform(spark.read.parquet("new"))  # score, prediction, decision
+#
+# :doc:`/howto/cluster` has the command line for clusters, what happens when a worker is lost, and what all of it costs
+# on millions of rows. :doc:`/howto/warehouse` has the whole way through SQL.
