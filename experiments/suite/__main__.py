@@ -11,7 +11,7 @@ from experiments.suite.deferral import N_SPLITS as DEFERRAL_SPLITS
 from experiments.suite.deferral import deferral_works, write_deferral
 from experiments.suite.plan import full_plan, quick_plan, told
 from experiments.suite.protocol import N_SPLITS
-from experiments.suite.results import write_results
+from experiments.suite.results import take_over, write_results
 from experiments.work import finish_all
 
 HERE = Path(__file__).parents[1]
@@ -22,13 +22,15 @@ def main(arguments: list[str] | None = None) -> None:
     options = _options(arguments)
     datasets = sets_at_hand()
     works = quick_plan(datasets) if options.quick else full_plan(datasets, options.splits)
+    output = options.output or HERE / ("results-quick" if options.quick else "results") / "suite"
+    if taken := take_over(works, output):
+        print(f"{taken} cells are taken from {output}, which ran under the same settings")
     print(told(works, options.jobs))
     if options.plan:
         return
     deferral = deferral_works(2 if options.quick else DEFERRAL_SPLITS) if "Adult" in datasets else []
     if not options.write_only:
         finish_all([*deferral, *works], n_jobs=options.jobs)
-    output = options.output or HERE / ("results-quick" if options.quick else "results") / "suite"
     done = [work for work in works if work.stored() is not None]
     write_results(done, {name: sets.described(name) for name in datasets}, len(works), output)
     if deferral := [work for work in deferral if work.stored() is not None]:

@@ -14,11 +14,12 @@ pytest.importorskip("lightgbm", reason='needs `pip install "aucross[experiments]
 from experiments import store
 from experiments.peers import MaxProbability, RejectPolicy, WindowPriority
 from experiments.peers.probabilities import frozen_probabilities
-from experiments.suite import plan, protocol, sets
+from experiments.suite import plan, protocol, results, sets
 from experiments.suite.methods import OURS, PEERS, SLOW_PEERS
 from experiments.suite.protocol import FAMILIES, Cell, split_rows
 from experiments.suite.runs import run_cell
 from experiments.suite.sets import Columns, SuiteSet, as_features, read_set
+from experiments.work import Work
 
 
 def synthetic(name="made", n_rows=900, **others):
@@ -232,3 +233,36 @@ def test_the_plan_tells_what_is_left(monkeypatch, tmp_path):
     assert "Logistic: 0 of 1 done, not timed yet" in plan.told(works, 2)
     store.write(plan.KIND, works[0].key, store.Stored([], 60.0))
     assert "MLP: 1 of 1 done, 60.0 s each in the middle" in plan.told(works, 2)
+
+
+def a_work(settings, split=1):
+    def measured(of):
+        return [{**of.key, "method": method, "auc": auc} for method, auc in (("AUCross", 0.8), ("PlugIn", None))]
+
+    return Work("suite", Cell(split, "made", "LightGBM"), measured, settings)
+
+
+def test_a_run_goes_on_from_the_table_that_is_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "CACHE", tmp_path / "first")
+    done, other = a_work("as it is"), a_work("as it is", split=2)
+    done.finish()
+    monkeypatch.setattr(results, "write_analysis", lambda *_: None)
+    results.write_results([done], {}, 2, tmp_path)
+    monkeypatch.setattr(store, "CACHE", tmp_path / "second")
+    assert results.take_over([done, other], tmp_path) == 1
+    assert other.stored() is None
+    again = done.stored()
+    assert [row["auc"] for row in again.rows] == [0.8, pytest.approx(np.nan, nan_ok=True)]
+    assert again.rows[0] == {"split": 1, "dataset": "made", "family": "LightGBM", "method": "AUCross", "auc": 0.8}
+    assert results.take_over([done, other], tmp_path) == 0, "what is stored is not taken twice"
+
+
+def test_a_table_of_other_settings_or_none_is_not_taken_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "CACHE", tmp_path / "first")
+    assert results.take_over([a_work("as it is")], tmp_path) == 0
+    done = a_work("as it is")
+    done.finish()
+    monkeypatch.setattr(results, "write_analysis", lambda *_: None)
+    results.write_results([done], {}, 1, tmp_path)
+    monkeypatch.setattr(store, "CACHE", tmp_path / "second")
+    assert results.take_over([a_work("another version of a library")], tmp_path) == 0
