@@ -30,6 +30,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 # conftest.py is for pytest; the sources of the galleries become pages of docs/auto_examples and docs/auto_tutorials.
@@ -69,13 +70,15 @@ html_theme = "pydata_sphinx_theme"
 html_title = "aucross"
 html_static_path = ["_static"]
 html_css_files = ["aucross.css"]
+html_favicon = "_static/logo-light.svg"
 html_show_sourcelink = False
 html_math_renderer = "mathml"
 # Pages without pages below them would show an empty list beside the text.
-html_sidebars = {page: [] for page in ("index", "mathematics", "architecture", "glossary")}
+html_sidebars = {page: [] for page in ("index", "limits", "glossary")}
 html_theme_options = {
+    "logo": {"text": "aucross", "image_light": "_static/logo-light.svg", "image_dark": "_static/logo-dark.svg"},
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 4,  # more would wrap on a screen of 1,440 pixels
+    "header_links_before_dropdown": 5,  # more would wrap on a screen of 1,100 pixels
     "show_prev_next": True,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
