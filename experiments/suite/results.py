@@ -12,6 +12,7 @@ import pandas as pd
 from experiments import store
 from experiments.figures import write_figure
 from experiments.suite import figures, page, tables
+from experiments.suite.choosing.write import FEWEST_SETS, write_choosing
 from experiments.suite.protocol import FAMILIES
 from experiments.work import Work
 
@@ -26,7 +27,10 @@ def write_results(works: Sequence[Work], kinds: Mapping[str, tuple[str, int]], n
     cells = in_order(pd.DataFrame(row for work in works for row in _lines(work)))
     # No date in the file: the same cells give the same bytes.
     cells.to_csv(output / TABLE, index=False, float_format="%.5g", compression={"method": "gzip", "mtime": 0})
-    write_analysis(pd.read_csv(output / TABLE), kinds, n_planned, output)
+    cells = pd.read_csv(output / TABLE)
+    write_analysis(cells, kinds, n_planned, output)
+    if cells["dataset"].nunique() >= FEWEST_SETS:
+        write_choosing(tables.with_differences(cells), kinds, n_planned, output)
 
 
 def take_over(works: Sequence[Work], output: Path) -> int:

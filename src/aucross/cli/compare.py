@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from aucross.cli.choosing import Family, Situation, sentence
 from aucross.cli.errors import UsageError
 from aucross.cli.models import check_installed, is_installed
 from aucross.cli.names import Answer, Base, Method
@@ -53,6 +54,11 @@ class Contestant:
         """What it is called in a sentence."""
         return f"{self.method} with {self.answer}"
 
+    @property
+    def auc_of_all(self) -> float:
+        """AUC of the base model on all test rows."""
+        return float(self.evaluation.rows()[0]["selective_auc"])
+
 
 def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
     """Fit and judge every method with every base model; return what the JSON document says."""
@@ -69,8 +75,10 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
         contestants.append(Contestant(method, answer, evaluation, _gap_to_oracle(clf, seen), seconds))
     rows = _rows(contestants)
     _show(screen, rows, options, len(test))
-    sentence = _conclusion(contestants, rows)
-    screen.say(sentence)
+    conclusion = _conclusion(contestants, rows)
+    rule = sentence(_situation(options, contestants, fitted_on))
+    screen.say(conclusion)
+    screen.say(rule)
     return {
         "command": "compare",
         "data": str(options.data),
@@ -80,7 +88,8 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
         "split": options.split,
         "reference": contestants[0].name,
         "comparison": rows,
-        "conclusion": sentence,
+        "conclusion": conclusion,
+        "rule": rule,
     }
 
 
@@ -94,6 +103,29 @@ def _bases(asked: Sequence[Base], screen: Screen) -> list[Base]:
     if missing:
         screen.note(f"not compared, because not installed: {', '.join(missing)}")
     return [base for base in Base if base not in missing]
+
+
+_FAMILIES = {
+    Base.HGB: Family.BOOSTED_TREES,
+    Base.LIGHTGBM: Family.BOOSTED_TREES,
+    Base.XGBOOST: Family.BOOSTED_TREES,
+    Base.LOGISTIC: Family.LINEAR,
+    Base.FOREST: Family.FOREST,
+}
+
+
+def _situation(options: CompareOptions, contestants: Sequence[Contestant], rows: LabelledRows) -> Situation:
+    """What the rule of the page "Choosing a method" asks for; of several models that which ranks all rows best."""
+    best = max(contestants, key=lambda contestant: contestant.auc_of_all)
+    return Situation(
+        n_rows=len(rows),
+        n_positives=int(rows.y.sum()),
+        family=_FAMILIES[best.answer] if isinstance(best.answer, Base) else None,
+        in_time=options.roles.time is not None,
+        has_groups=options.roles.group is not None,
+        is_given_score=options.score is not None,
+        has_second_model=Method.GATE in (options.methods or Method),
+    )
 
 
 def _gap_to_oracle(clf: Any, rows: LabelledRows) -> float:
@@ -114,7 +146,7 @@ def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
             {
                 "base": str(contestant.answer),
                 "method": str(contestant.method),
-                "auc_of_all": evaluated[0]["selective_auc"],
+                "auc_of_all": contestant.auc_of_all,
                 **evaluated[-1],
                 "difference": paired["difference"],
                 "difference_low": paired["difference_low"],

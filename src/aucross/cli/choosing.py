@@ -1,0 +1,203 @@
+"""Which method to use where: the rule of the page "Choosing a method".
+
+The rule stands here and nowhere else. `aucross compare` prints the line that applies, the suite of data sets checks
+every line, and the page shows what the suite writes about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["ADVICE", "RULE", "Advice", "Choice", "Family", "Line", "Situation", "advice_for", "line_for", "sentence"]
+
+PAGE = "docs/choosing.md"
+# With fewer training rows the coverage of new rows is off by a percentage point and more.
+FEW_ROWS = 3_000
+# With fewer positive training rows the AUC of a test is too uncertain to tell methods apart.
+FEW_POSITIVES = 300
+
+
+class Family(StrEnum):
+    """Kinds of models that the rule may tell apart."""
+
+    BOOSTED_TREES = "boosted trees"
+    FOREST = "a forest"
+    LINEAR = "a linear model"
+    NETWORK = "a network"
+
+
+class Choice(StrEnum):
+    """What the rule can name, as it is written in Python."""
+
+    AUCROSS = "AUCross(model)"
+    JUDGED = 'AUCross(model, ensemble="judge")'
+    SCORE_COLUMN = "AUCross(ScoreColumn(name))"
+    PLUG_IN_AUC = "PlugInAUC(model)"
+    GATE = "AUCGate(model)"
+    SCROSS = "SCross(model)"
+    PLUG_IN = "PlugIn(model)"
+    MAX_PROBABILITY = "no method: reject the lowest max(p, 1 - p) of each batch"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """What is known before a method is chosen: the table, the model, and what is allowed.
+
+    Attributes
+    ----------
+    n_rows, n_positives : int
+        Training rows, and how many of them are positive.
+    family : Family, optional
+        The kind of model that answers, if it is known.
+    in_time : bool
+        Whether the rows to come are later than those of the training.
+    has_groups : bool
+        Whether several rows belong together, say to one customer.
+    is_given_score : bool
+        Whether the score is a column of the table, and no model is trained.
+    wants_accuracy : bool
+        Whether errors at the cut-off count, and not the ranking.
+    trains_once : bool
+        Whether the model may be trained once only.
+    has_second_model : bool
+        Whether another model may decide when the answers are used.
+    keeps_fold_models : bool
+        Whether the models of the folds may stay in production, so that the rule need not leave as SQL or JSON.
+    ranks_batches : bool
+        Whether rows come in whole batches that can be ranked before one of them is decided.
+    """
+
+    n_rows: int
+    n_positives: int
+    family: Family | None = None
+    in_time: bool = False
+    has_groups: bool = False
+    is_given_score: bool = False
+    wants_accuracy: bool = False
+    trains_once: bool = False
+    has_second_model: bool = False
+    keeps_fold_models: bool = False
+    ranks_batches: bool = False
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the rule: the first whose condition holds names the method."""
+
+    when: str
+    use: Choice
+    because: str
+    applies: Callable[[Situation], bool]
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do beside the choice of a method; any number of them can apply."""
+
+    when: str
+    do: str
+    applies: Callable[[Situation], bool]
+
+
+RULE: Sequence[Line] = (
+    Line(
+        "errors at the cut-off count and not the ranking, and rows come in whole batches",
+        Choice.MAX_PROBABILITY,
+        "it meets the coverage of every batch exactly, and no fitted threshold has a higher accuracy",
+        lambda now: now.wants_accuracy and now.ranks_batches,
+    ),
+    Line(
+        "errors at the cut-off count and not the ranking, and the model may be trained once only",
+        Choice.PLUG_IN,
+        "it rejects the rows nearest to the cut-off, and one training is all that it takes",
+        lambda now: now.wants_accuracy and now.trains_once,
+    ),
+    Line(
+        "errors at the cut-off count and not the ranking",
+        Choice.SCROSS,
+        "it rejects the rows nearest to the cut-off",
+        lambda now: now.wants_accuracy,
+    ),
+    Line(
+        "the score is a column of the table, and no model is trained",
+        Choice.SCORE_COLUMN,
+        "every row places the band, and nothing is trained",
+        lambda now: now.is_given_score,
+    ),
+    Line(
+        "the model may be trained once only",
+        Choice.PLUG_IN_AUC,
+        "it trains once and places the band on a tenth of the rows",
+        lambda now: now.trains_once,
+    ),
+    Line(
+        "a linear model must give the answers, and another model may decide when they are used",
+        Choice.GATE,
+        "the other model sees where the score is wrong, and stays out where it sees nothing more",
+        lambda now: now.family is Family.LINEAR and now.has_second_model,
+    ),
+    Line(
+        "the models of the folds may stay in production, and the rule need not leave as SQL or JSON",
+        Choice.JUDGED,
+        "its coverage is closer, and its AUC is the same",
+        lambda now: now.keeps_fold_models,
+    ),
+    Line(
+        "in all other cases",
+        Choice.AUCROSS,
+        "no rule by rows, positives, model or time was better than this one",
+        lambda _: True,
+    ),
+)
+
+ADVICE: Sequence[Advice] = (
+    Advice(
+        "new rows are later than those of the training",
+        "place the band again on the newest scores (recalibrate), because scores drift",
+        lambda now: now.in_time,
+    ),
+    Advice(
+        "rows come in whole batches",
+        "place the band on each batch (recalibrate), and its coverage is exact",
+        lambda now: now.ranks_batches and not now.wants_accuracy,
+    ),
+    Advice(
+        "several rows belong to one customer",
+        "pass groups, so that no customer is on both sides of a fold",
+        lambda now: now.has_groups,
+    ),
+    Advice(
+        f"there are fewer than {FEW_ROWS:,} training rows",
+        "expect the coverage to be off by a percentage point or two",
+        lambda now: now.n_rows < FEW_ROWS,
+    ),
+    Advice(
+        f"there are fewer than {FEW_POSITIVES:,} positive training rows",
+        "test by folds, because the intervals of one test part are wide",
+        lambda now: now.n_positives < FEW_POSITIVES,
+    ),
+)
+
+
+def line_for(situation: Situation) -> Line:
+    """The line of the rule that applies."""
+    return next(line for line in RULE if line.applies(situation))
+
+
+def advice_for(situation: Situation) -> list[Advice]:
+    """What to do beside it."""
+    return [advice for advice in ADVICE if advice.applies(situation)]
+
+
+def sentence(situation: Situation) -> str:
+    """What the rule says about a situation, in one sentence, and where the rule is."""
+    line = line_for(situation)
+    number = RULE.index(line) + 1
+    model = f", and {situation.family}" if situation.family is not None else ""
+    told = "; ".join([f"{line.use}, because {line.because}", *(advice.do for advice in advice_for(situation))])
+    return (
+        f"For {situation.n_rows:,} training rows, {situation.n_positives:,} of them positive{model}, line {number} of "
+        f'the rule says {told} (see "Choosing a method", {PAGE}).'
+    )

@@ -1,0 +1,106 @@
+"""The rule of the page "Choosing a method", and the sentence that `aucross compare` prints of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aucross.cli.choosing import ADVICE, PAGE, RULE, Choice, Family, Situation, advice_for, line_for, sentence
+from cli.commands import ROLES, aucross
+
+LARGE = Situation(n_rows=20_000, n_positives=4_000)
+ALLOWED = [
+    ({}, Choice.AUCROSS),
+    ({"keeps_fold_models": True}, Choice.JUDGED),
+    ({"trains_once": True}, Choice.PLUG_IN_AUC),
+    ({"trains_once": True, "keeps_fold_models": True}, Choice.PLUG_IN_AUC),
+    ({"has_second_model": True}, Choice.AUCROSS),
+    ({"has_second_model": True, "family": Family.LINEAR}, Choice.GATE),
+    ({"has_second_model": True, "family": Family.LINEAR, "keeps_fold_models": True}, Choice.GATE),
+    ({"has_second_model": True, "family": Family.BOOSTED_TREES}, Choice.AUCROSS),
+    ({"family": Family.LINEAR}, Choice.AUCROSS),
+    ({"is_given_score": True, "has_second_model": True}, Choice.SCORE_COLUMN),
+    ({"wants_accuracy": True}, Choice.SCROSS),
+    ({"wants_accuracy": True, "trains_once": True}, Choice.PLUG_IN),
+    ({"wants_accuracy": True, "ranks_batches": True}, Choice.MAX_PROBABILITY),
+    ({"ranks_batches": True}, Choice.AUCROSS),
+]
+
+
+@pytest.mark.parametrize(("allowed", "choice"), ALLOWED)
+def test_the_rule_names_one_method_for_what_is_allowed(allowed, choice):
+    assert line_for(replace(LARGE, **allowed)).use is choice
+
+
+def test_every_line_is_reached_by_some_situation():
+    assert {line_for(replace(LARGE, **allowed)).when for allowed, _ in ALLOWED} == {line.when for line in RULE}
+
+
+def test_the_last_line_applies_to_every_situation():
+    assert RULE[-1].applies(LARGE)
+    assert RULE[-1].use is Choice.AUCROSS
+
+
+def test_advice_applies_beside_the_method():
+    assert advice_for(LARGE) == []
+    small = replace(LARGE, n_rows=2_999, n_positives=299, in_time=True, has_groups=True, ranks_batches=True)
+    assert advice_for(small) == list(ADVICE)
+    assert len(advice_for(replace(LARGE, n_rows=3_000, n_positives=300))) == 0
+
+
+def test_the_sentence_says_the_line_the_reason_and_the_page():
+    assert sentence(replace(LARGE, family=Family.LINEAR, has_second_model=True, in_time=True)) == (
+        "For 20,000 training rows, 4,000 of them positive, and a linear model, line 6 of the rule says AUCGate(model), "
+        "because the other model sees where the score is wrong, and stays out where it sees nothing more; place the "
+        "band again on the newest scores (recalibrate), because scores drift "
+        '(see "Choosing a method", docs/choosing.md).'
+    )
+
+
+def test_the_page_that_the_sentence_names_exists():
+    page = Path(__file__).parents[2] / PAGE
+    assert page.read_text(encoding="utf-8").startswith("# Choosing a method\n")
+
+
+# ---- the command ----
+
+
+def rule_of(folder, *options: str) -> str:
+    result = aucross("compare", folder / "loans.csv", "--target", "default", "--id", "loan", *options)
+    assert result.exit_code == 0, result.stderr
+    (said,) = (line for line in result.stdout.splitlines() if " of the rule says " in line)
+    return said
+
+
+DROPPED = ("--drop", "customer", "--drop", "issue_date")
+
+
+def test_compare_prints_the_line_that_applies(folder):
+    said = rule_of(folder, *DROPPED, "--base", "hgb", "--method", "plugin")
+    assert said.startswith("For 900 training rows, ")
+    assert f" says {Choice.AUCROSS}, because " in said
+    assert " of them positive, and boosted trees, line " in said
+    assert "recalibrate" not in said
+
+
+def test_compare_names_the_gate_where_it_competes_and_a_linear_model_answers(folder):
+    linear = (*DROPPED, "--base", "logistic", "--method", "plugin")
+    assert f" says {Choice.AUCROSS}," in rule_of(folder, *linear)
+    assert f" says {Choice.GATE}," in rule_of(folder, *linear, "--method", "gate")
+
+
+def test_compare_advises_on_time_and_groups(folder):
+    said = rule_of(
+        folder, "--time-column", "issue_date", "--group", "customer", "--base", "logistic", "--method", "plugin"
+    )
+    assert "recalibrate" in said
+    assert "pass groups" in said
+
+
+def test_the_family_is_that_of_the_model_that_ranks_best(document, folder):
+    pairs = ("--base", "logistic", "--base", "forest", "--method", "plugin")
+    found = document("compare", folder / "loans.csv", *ROLES, *pairs, "--quiet")
+    best = max(found["comparison"], key=lambda row: row["auc_of_all"])["base"]
+    assert {"logistic": "and a linear model, ", "forest": "and a forest, "}[best] in found["rule"]
