@@ -1,0 +1,112 @@
+"""Links of the README, of other pages at the root and of the documentation lead somewhere, down to the heading."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+BUILT = ("_build", "auto_examples", "auto_tutorials", "generated")
+PAGES = sorted(
+    path for path in (*ROOT.glob("*.md"), *DOCS.rglob("*.md")) if not set(BUILT) & set(path.relative_to(ROOT).parts)
+)
+# Sphinx-gallery makes a page of every script of these folders.
+GALLERIES = {"auto_examples": DOCS / "examples", "auto_tutorials": DOCS / "tutorials"}
+# Extras for those who work on the library.
+EXTRAS_OF_DEVELOPERS = {"benchmarks", "experiments", "test", "test-without-torch", "lint", "docs"}
+
+CODE_BLOCK = re.compile(r"^(`{3,}|~{3,})(?!\{).*?^\1", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`[^`\n]*`")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+DOC = re.compile(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`")
+FILE = re.compile(r"^`{3,}\{(?:image|figure|include|literalinclude)\} (\S+)", re.MULTILINE)
+
+
+def links_of(text: str) -> set[str]:
+    """Targets of Markdown links within the project."""
+    prose = CODE.sub("", CODE_BLOCK.sub("", text))
+    return {link for link in LINK.findall(prose) if not re.match(r"[a-z]+:", link)}
+
+
+def anchors_of(text: str) -> set[str]:
+    """Names of the headings as GitHub and MyST make them, and explicit ones."""
+    headings = re.findall(r"^#+ (.+)$", CODE_BLOCK.sub("", text), re.MULTILINE)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return slugs | set(re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE))
+
+
+def is_of_a_gallery(path: Path) -> bool:
+    """Whether a page or a picture is made by a script that is there."""
+    parts = path.relative_to(DOCS).parts
+    if parts[0] not in GALLERIES:
+        return False
+    name = re.sub(r"^sphx_glr_|(_thumb|_\d+)$", "", path.stem)
+    return name == "index" or any(GALLERIES[parts[0]].rglob(f"{name}.py"))
+
+
+def leads_nowhere(page: Path, link: str) -> bool:
+    target, _, anchor = link.partition("#")
+    path = (page.parent / target).resolve() if target else page
+    if path.is_relative_to(DOCS) and is_of_a_gallery(path):
+        return False
+    if not path.exists():
+        return True
+    return bool(anchor) and anchor not in anchors_of(path.read_text(encoding="utf-8"))
+
+
+def document_is_missing(page: Path, name: str) -> bool:
+    path = DOCS / name[1:] if name.startswith("/") else (page.parent / name).resolve()
+    return not (path.with_name(path.name + ".md").exists() or is_of_a_gallery(path))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    broken = {link for link in links_of(text) if leads_nowhere(page, link)}
+    broken |= {name for name in DOC.findall(text) if document_is_missing(page, name)}
+    broken |= {name for name in FILE.findall(text) if leads_nowhere(page, name)}
+    assert not broken
+
+
+def test_a_broken_link_is_found():
+    page = ROOT / "README.md"
+    assert links_of("[a](docs/a.md) ![b](b.png) `[c](c.md)` [d](https://d.org)\n```python\n[e](e.md)\n```") == {
+        "docs/a.md",
+        "b.png",
+    }
+    assert leads_nowhere(page, "docs/no-such-page.md")
+    assert leads_nowhere(page, "docs/limits.md#no-such-heading")
+    assert not leads_nowhere(page, "docs/limits.md#sizes")
+    assert leads_nowhere(page, "docs/auto_tutorials/no_such_tutorial.html")
+    assert document_is_missing(DOCS / "index.md", "howto/no-such-page")
+    assert not document_is_missing(DOCS / "index.md", "auto_tutorials/ten_minutes")
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_is_read_in_five_minutes():
+    assert len(README.splitlines()) < 150
+
+
+def test_the_readme_names_every_extra_of_users():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    rows = "".join(line for line in README.splitlines() if line.startswith("| `"))
+    assert {extra for extra in extras if f"`{extra}`" not in rows} <= EXTRAS_OF_DEVELOPERS
+
+
+@pytest.mark.parametrize("name", ["pos_label", "review_queue", "team_score"])
+def test_the_readme_answers_the_first_questions(name):
+    assert name in README
+
+
+def test_the_logo_is_drawn_by_its_script():
+    drawn = runpy.run_path(str(DOCS / "draw_logo.py"))
+    for name, colours in drawn["COLOURS"].items():
+        written = (DOCS / "_static" / f"logo-{name}.svg").read_text(encoding="utf-8")
+        assert written == drawn["drawing"](*colours), "run python docs/draw_logo.py"
