@@ -14,6 +14,7 @@ FAMILIES = ("LightGBM", "XGBoost", "forest", "logistic", "MLP")
 COVERAGES = (0.95, 0.90, 0.80, 0.70)
 PROMISED = (0.95, 0.90, 0.80)
 NEARLY_PERFECT = "lending_2007_2011"
+AIM, AIM_ROWS = 6.0, 4_000  # RMSE of coverage in 1e-3, from so many training rows on
 JUDGES = {
     "none": "refit, no correction",
     "corrected": "refit (default)",
@@ -185,23 +186,32 @@ class Tables:
 
     def _aims_of_coverage(self) -> list[Sequence[str]]:
         rows: list[Sequence[str]] = []
-        of_4000 = self.lines[self.lines["n_rows"] == 4_000]
         for method in ("AUCross", "SCross"):
-            means = _by_set(of_4000[of_4000["method"] == method], ["square"])["square"].groupby(["candidate", "family"])
+            roots = self.roots(method)
             for candidate, name in JUDGES.items():
-                cells = [f"{_root(means.mean()[candidate, family]):.1f}" for family in FAMILIES]
-                rows.append((f"{method}: RMSE", "6.0", name, *cells))
+                cells = [f"{roots[candidate, family]:.1f}" for family in FAMILIES]
+                rows.append((f"{method}: RMSE", f"{AIM:.1f}", name, *cells))
         return rows
+
+    def roots(self, method: str, n_rows: int = AIM_ROWS) -> pd.Series:
+        """RMSE of coverage in 1e-3 by candidate and family, every set counted the same."""
+        part = self.lines[(self.lines["n_rows"] == n_rows) & (self.lines["method"] == method)]
+        return _by_set(part, ["square"])["square"].groupby(["candidate", "family"]).mean().map(_root)
 
     def _aims_of_promise(self) -> list[Sequence[str]]:
         rows: list[Sequence[str]] = []
-        lowest: dict[tuple[str, str], float] = {}
-        for method, family, target, shares in self._promises():
-            lowest[method, family] = min(lowest.get((method, family), 1.0), _kept(shares, target))
+        lowest = self.lowest_kept()
         for method in ("SCross", "AUCross"):
             cells = [figure(lowest[method, family]) for family in FAMILIES]
             rows.append((f"{method}: kept", ".93", JUDGES["judge"], *cells))
         return rows
+
+    def lowest_kept(self) -> dict[tuple[str, str], float]:
+        """Share of data sets in which the promise was kept by method and family, the lowest of three targets."""
+        lowest: dict[tuple[str, str], float] = {}
+        for method, family, target, shares in self._promises():
+            lowest[method, family] = min(lowest.get((method, family), 1.0), _kept(shares, target))
+        return lowest
 
     def fits(self) -> str:
         """Number of data sets, and of fits in brackets."""

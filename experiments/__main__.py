@@ -1,4 +1,7 @@
-"""Regenerate the evidence: ``python -m experiments [--quick] [--jobs 2] [--output FOLDER]``, or ``make paper``."""
+"""Regenerate the evidence: ``python -m experiments [--quick] [--jobs 2] [--output FOLDER]``, or ``make paper``.
+
+``--figures`` trains nothing: it draws the figures anew from the tables that are there.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments import figures, pages, protocol, robustness, tables
+from experiments import claims, figures, pages, protocol, robustness, tables
 from experiments.networks.budgets import NETWORK_DATASETS
 from experiments.networks.results import BEST_FIRST, finished_studies, network_evidence
 from experiments.networks.studies import Study
@@ -18,17 +21,26 @@ from experiments.table1 import data_table
 from experiments.work import finish_all, results, seconds
 
 HERE = Path(__file__).parent
+DRAWN_TABLES = (
+    *("data", "cells", "random_splits", "oracle_distance", "coverage_errors", "learning_curve", "oracle_optimism"),
+    *("peers", "network_runs", "network_budgets"),
+)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Do what is missing, then write tables, pages and figures."""
     options = _options(arguments)
-    plan = (quick_plan if options.quick else full_plan)(datasets_at_hand())
     output = options.output or HERE / ("results-quick" if options.quick else "results")
+    if options.figures:
+        draw_again(output)
+        return
+    plan = (quick_plan if options.quick else full_plan)(datasets_at_hand())
     finish_all([work for kind, works in plan.items() if kind not in ALONE for work in works], n_jobs=options.jobs)
     finish_all([work for kind in ALONE for work in plan[kind]], n_jobs=1)
     studies = finished_studies(("quick",) if options.quick else BEST_FIRST)
     write_results(plan, studies, output)
+    if output == claims.RESULTS:
+        claims.main()
     if missing := [name for name in NETWORK_DATASETS if name not in {study.dataset for study in studies}]:
         print(f"without the networks of {', '.join(missing)}: `make networks` trains them")
     minutes = seconds([work for works in plan.values() for work in works]) / 60
@@ -63,6 +75,12 @@ def write_results(plan: Plan, studies: Iterable[Study], output: Path) -> None:
     figures.write_figures(evidence, output)
 
 
+def draw_again(output: Path) -> None:
+    """Figures from the tables in a folder; those that need rows of data stay as they are."""
+    evidence = {name: pd.read_csv(path) for name in DRAWN_TABLES if (path := output / f"{name}.csv").exists()}
+    figures.write_figures(evidence, output, with_rows=False)
+
+
 def gather(plan: Plan, studies: Iterable[Study]) -> dict[str, pd.DataFrame]:
     """Every table of the evidence by the name of its file."""
     data, runs = data_table(), pd.DataFrame(results(plan["runs"]))
@@ -90,6 +108,7 @@ def gather(plan: Plan, studies: Iterable[Study]) -> dict[str, pd.DataFrame]:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="two data sets and few splits, in less than five minutes")
+    parser.add_argument("--figures", action="store_true", help="draw the figures again from the tables; train nothing")
     parser.add_argument("--jobs", type=int, default=2, help="runs side by side (default 2)")
     parser.add_argument("--output", type=Path, help="where to write (default experiments/results)")
     return parser.parse_args(arguments)

@@ -14,6 +14,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in lines) + "\n"
 
 
+def title(text: str) -> str:
+    """The title of a table: no heading, because tables are folded away and a heading cannot be inside of a fold."""
+    return f"**{text}**\n"
+
+
 def frame(data: pd.DataFrame) -> str:
     """A data frame whose cells are ready to print."""
     return table(list(data.columns), data.itertuples(index=False))

@@ -50,9 +50,12 @@ def in_order(cells: pd.DataFrame) -> list[str]:
     return [name for name in (*DATASETS, *IMAGE_LOADERS) if name in present]
 
 
-def budget_note(evidence: Evidence, dataset: str) -> list[str]:
-    """How the networks of a data set were trained, to stand beside their figures; nothing where there are none."""
+def budget_note(evidence: Evidence, dataset: str, column: str = "short") -> list[str]:
+    """How the networks of a data set were trained, to stand beside their figures; nothing where there are none.
+
+    The page of the networks has the whole sentence, which is in the column "trained".
+    """
     if "network_budgets" not in evidence:
         return []
     budgets = evidence["network_budgets"]
-    return [f"Networks: {text}.\n" for text in budgets.loc[budgets["dataset"] == dataset, "trained"]]
+    return [f"Networks: {text}.\n" for text in budgets.loc[budgets["dataset"] == dataset, column]]

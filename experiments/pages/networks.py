@@ -31,8 +31,8 @@ def networks_page(evidence: Evidence) -> Iterator[str]:
     yield from _counts(compared)
     yield from _full_coverage(evidence)
     for dataset in in_order(compared):
-        yield f"### {dataset}\n"
-        yield from budget_note(evidence, dataset)
+        yield markdown.title(f"{dataset}")
+        yield from budget_note(evidence, dataset, "trained")
         yield from _differences(compared[compared["dataset"] == dataset])
     yield from _violations(evidence, runs)
     yield from _agreement(evidence, tables.network_cells(runs))
@@ -44,7 +44,7 @@ def _counts(compared: pd.DataFrame) -> Iterator[str]:
     for (dataset, peer), group in compared.groupby(["dataset", "peer"], sort=False):
         cells = [_verdict(part) for _, part in group.groupby("ours", sort=False)]
         rows.append([dataset, peer, *cells])
-    yield "### Coverages at which ours is clearly better / clearly worse / neither\n"
+    yield markdown.title("Coverages at which ours is clearly better / clearly worse / neither")
     yield (
         "With the mean difference in AUC and, in brackets, in accuracy. Clearly: the interval of the AUC does not hold "
         "0; the six coverages share test rows and networks, so they are no independent confirmations. Coverages that "
@@ -76,7 +76,7 @@ MODELS = {
 def _full_coverage(evidence: Evidence) -> Iterator[str]:
     models = evidence["network_models"]
     means = models.groupby(["dataset", "role"])["auc"].mean()
-    yield "### AUC at full coverage\n"
+    yield markdown.title("AUC at full coverage")
     yield markdown.table(
         ["data", *MODELS.values()],
         ([dataset, *(figure(means.get((dataset, role), nan), 4) for role in MODELS)] for dataset in in_order(models)),
@@ -110,7 +110,7 @@ def _difference(row: pd.Series) -> str:
 
 
 def _violations(evidence: Evidence, runs: pd.DataFrame) -> Iterator[str]:
-    yield "### V: mean distance of coverage from its target\n"
+    yield markdown.title("V: mean distance of coverage from its target")
     methods = [method for method in (*METHODS, *LEARNT) if method in set(runs["method"])]
     distance = (runs["coverage"] - runs["target_coverage"]).abs()
     means = distance.groupby([runs["dataset"], runs["method"]]).mean()
@@ -123,7 +123,7 @@ def _violations(evidence: Evidence, runs: pd.DataFrame) -> Iterator[str]:
 
 def _agreement(evidence: Evidence, cells: pd.DataFrame) -> Iterator[str]:
     """Where the paper's coverage is another one, its AUC, accuracy and positive rate are of other rows."""
-    yield "### Against the paper's figures, which come from 300 epochs at full width\n"
+    yield markdown.title("Against the paper's figures, which come from 300 epochs at full width")
     yield (
         "By method; AUC, accuracy and positive rate only in cells whose coverage is within .01 of the paper's. The "
         "paper's SAT and SelNet often miss their targets by far more (SAT accepts .919 of Adult for .75): thresholds "

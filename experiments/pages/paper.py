@@ -51,7 +51,7 @@ def oracle_page(evidence: Evidence) -> Iterator[str]:
     cells = cells[cells["table"] == 2]
     published = ["AUCross", "PlugInAUC", "AUCross optimal", "PlugInAUC optimal"]
     for metric in tables.TABLE_METRICS[2]:
-        yield f"### {TITLES[metric]}\n"
+        yield markdown.title(f"{TITLES[metric]}")
         # Without a sign a gate beyond the Oracle would look like one far below it.
         methods = [*published, RECALIBRATED, "AUCGate"] if metric == "oracle_distance" else published
         chosen = cells[cells["metric"] == metric]
@@ -84,7 +84,7 @@ def metrics_page(number: int) -> Callable[[Evidence], Iterator[str]]:
         chosen = cells[cells["table"] == number]
         yield LEGEND
         for metric in tables.TABLE_METRICS[number]:
-            yield f"### {TITLES[metric]}\n"
+            yield markdown.title(f"{TITLES[metric]}")
             for dataset in in_order(chosen):
                 yield f"{dataset}\n"
                 found = chosen[(chosen["metric"] == metric) & (chosen["dataset"] == dataset)]
@@ -105,13 +105,13 @@ def _wins(evidence: Evidence, number: int, competitors: str, values: Sequence[An
     cells = evidence["cells"]
     counts = tables.wins(cells[cells["table"] == number], evidence["data"].set_index("dataset"), competitors, values)
     rows = [[TITLES[metric], kind, *counts.loc[(metric, kind)]] for metric, kind in counts.index]
-    yield f"### Wins (row #){title}\n"
+    yield markdown.title(f"Wins (row #){title}")
     yield "Cells in which each is best, ties at three decimals counted for all.\n"
     yield markdown.table(["metric", "figures", *map(str, values), "cells"], rows)
 
 
 def _violations(cells: pd.DataFrame) -> Iterator[str]:
-    yield "### V: mean distance of coverage from its target\n"
+    yield markdown.title("V: mean distance of coverage from its target")
     chosen = {
         "Adult, GiveMe, UCICredit": cells[cells["dataset"].isin(RANDOM_SPLIT_DATASETS)],
         "with Lending": cells[cells["dataset"] != "Lending (application)"],
@@ -152,7 +152,7 @@ def times_page(evidence: Evidence) -> Iterator[str]:
 
 
 def _network_times(evidence: Evidence, cells: pd.DataFrame) -> Iterator[str]:
-    yield "### Networks\n"
+    yield markdown.title("Networks")
     yield (
         "Seconds of the trainings that a method needs if it is alone, one core each (with two threads a second counts "
         f"twice), on a machine that did other work too; of SelNet for coverage {figure(COVERAGES[0], 2)} alone. In "
@@ -178,7 +178,7 @@ def classifiers_page(number: int) -> Callable[[Evidence], Iterator[str]]:
         chosen = cells[(cells["table"] == number) & cells["method"].isin(("AUCross", "PlugInAUC", *OURS, RECALIBRATED))]
         yield LEGEND
         for classifier in chosen["classifier"].unique():
-            yield f"### {TITLES[tables.TABLE_METRICS[number][0]]}, {classifier}\n"
+            yield markdown.title(f"{TITLES[tables.TABLE_METRICS[number][0]]}, {classifier}")
             for dataset in in_order(chosen):
                 found = chosen[(chosen["classifier"] == classifier) & (chosen["dataset"] == dataset)]
                 if len(found):
@@ -206,7 +206,7 @@ def folds_page(evidence: Evidence) -> Iterator[str]:
     yield LEGEND
     for method in ("AUCross", "AUCross optimal"):
         for metric in tables.TABLE_METRICS[10]:
-            yield f"### {TITLES[metric]} of {method} by number of folds\n"
+            yield markdown.title(f"{TITLES[metric]} of {method} by number of folds")
             for dataset in in_order(chosen):
                 found = chosen[
                     (chosen["method"] == method) & (chosen["metric"] == metric) & (chosen["dataset"] == dataset)

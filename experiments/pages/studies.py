@@ -16,7 +16,7 @@ from experiments.protocol import COVERAGES
 
 def robustness_page(evidence: Evidence) -> Iterator[str]:
     """Random splits."""
-    yield "### Mean distance to the Oracle at the coverage reached, 1e-4 of AUC\n"
+    yield markdown.title("Mean distance to the Oracle at the coverage reached, 1e-4 of AUC")
     distances = evidence["oracle_distance"]
     names = ["AUCross", "PlugInAUC", "AUCross optimal", "PlugInAUC optimal"]
     rows = [
@@ -35,7 +35,7 @@ def robustness_page(evidence: Evidence) -> Iterator[str]:
         f"Closer than both in {int(distances['closer'].sum())} of {len(distances)} cells; without the Lending variant "
         f"that keeps payments, {int(four['closer'].sum())} of {len(four)}.\n"
     )
-    yield "### Mean over random splits, with a 95 % interval that allows for the rows that splits share\n"
+    yield markdown.title("Mean over random splits, with a 95 % interval that allows for the rows that splits share")
     splits = evidence["random_splits"]
     for metric in ("selective_auc", "coverage"):
         found = splits[splits["metric"] == metric].set_index(["dataset", "target_coverage", "method"])
@@ -47,7 +47,7 @@ def robustness_page(evidence: Evidence) -> Iterator[str]:
             for c in COVERAGES
         ]
         yield markdown.table(["data", "coverage", *SPLIT_METHODS], rows)
-    yield "### Wins over (data set, coverage, split) cells, ties counted for all\n"
+    yield markdown.title("Wins over (data set, coverage, split) cells, ties counted for all")
     yield markdown.frame(evidence["win_counts"])
 
 
@@ -82,7 +82,7 @@ def coverage_page(evidence: Evidence) -> Iterator[str]:
         ("Number of folds (LightGBM)", "cv", errors[errors["classifier"] == "LightGBM"]),
         ("Base classifier (five folds)", "classifier", errors[errors["cv"] == 5]),
     ):
-        yield f"### {title}\n"
+        yield markdown.title(f"{title}")
         methods = ["AUCross", "SCross", "AUCross optimal, uncorrected", "AUCross optimal"]
         if column == "classifier":
             methods += ["PlugInAUC", "PlugInAUC optimal", "PlugIn"]
@@ -98,14 +98,14 @@ def learning_page(evidence: Evidence) -> Iterator[str]:
     """Distance to the Oracle against the number of rows."""
     curve = evidence["learning_curve"]
     names = ["AUCross", "PlugInAUC", "AUCross optimal", "PlugInAUC optimal"]
-    yield "### Distance to the Oracle by training rows, 1e-4 of AUC, mean over coverages (± standard error)\n"
+    yield markdown.title("Distance to the Oracle by training rows, 1e-4 of AUC, mean over coverages (± standard error)")
     rows = []
     for (dataset, n_train), group in curve.groupby(["dataset", "n_train"]):
         size = "all" if n_train == float("inf") else f"{int(n_train):,}"
         scaled = 1e4 * group.set_index("method")[["oracle_distance", "oracle_distance_standard_error"]]
         rows.append([dataset, size, *("{:.1f} ± {:.1f}".format(*scaled.loc[name]) for name in names)])
     yield markdown.table(["data", "training rows", *names], rows)
-    yield "### Distance by test rows, and the part of it that is the Oracle's own optimism, 1e-4 of AUC\n"
+    yield markdown.title("Distance by test rows, and the part of it that is the Oracle's own optimism, 1e-4 of AUC")
     yield (
         "On few test rows the Oracle fits their noise. Its optimism is its lead over the band that optimal placement "
         "finds on the labels of the *other* test rows; a rule that has not seen the labels can hardly do better.\n"
@@ -131,7 +131,7 @@ def peers_page(evidence: Evidence) -> Iterator[str]:
         "replicates). Peers marked * cannot be asked for a coverage and go to an operating point of their own.\n"
     )
     for (dataset, classifier), group in peers.groupby(["dataset", "classifier"], sort=False):
-        yield f"### {dataset}, {classifier}\n"
+        yield markdown.title(f"{dataset}, {classifier}")
         rows = [_peer_row(row) for row in group[group["target_coverage"].isin([0.95, 0.9, 0.75])].itertuples()]
         header = ["method", "asked", "coverage", "AUC", "accuracy", "below the Oracle", "aucross minus it"]
         yield markdown.table(header, rows)

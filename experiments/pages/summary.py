@@ -21,7 +21,7 @@ def summary_page(evidence: Evidence) -> Iterator[str]:
     yield from _oracle(evidence["oracle_distance"])
     yield from _violations(cells, evidence["coverage_over_splits"])
     total = evidence["speed"].set_index("step").loc["all"]
-    yield "### Speed\n"
+    yield markdown.title("Speed")
     yield (
         f"One experiment on {total['dataset']} (four methods, their bootstrap at six coverages, the Oracle at one): "
         f"{total['ratio']:.0f} times as fast as a plain version, in one process after each other.\n"
@@ -29,7 +29,7 @@ def summary_page(evidence: Evidence) -> Iterator[str]:
 
 
 def _agreement(both: pd.DataFrame) -> Iterator[str]:
-    yield "### The published methods against the paper's figures: Adult, GiveMe and UCICredit\n"
+    yield markdown.title("The published methods against the paper's figures: Adult, GiveMe and UCICredit")
     both = both[both["dataset"].isin(RANDOM_SPLIT_DATASETS) & both["method"].isin(PUBLISHED)]
     rows = []
     for name, numbers in {"3 and 4": (3, 4), "6 to 9, not LightGBM": (6, 7, 8, 9), "10": (10,)}.items():
@@ -44,7 +44,7 @@ def _agreement(both: pd.DataFrame) -> Iterator[str]:
 
 
 def _oracle(distances: pd.DataFrame) -> Iterator[str]:
-    yield "### Distance to the Oracle, 1e-4 of AUC, mean over coverages and random splits\n"
+    yield markdown.title("Distance to the Oracle, 1e-4 of AUC, mean over coverages and random splits")
     names = ["AUCross", "PlugInAUC", "AUCross optimal", "PlugInAUC optimal"]
     rows = [
         [
@@ -59,7 +59,7 @@ def _oracle(distances: pd.DataFrame) -> Iterator[str]:
 
 
 def _violations(cells: pd.DataFrame, splits: pd.DataFrame) -> Iterator[str]:
-    yield "### V, the mean distance of coverage from its target: Adult, GiveMe and UCICredit\n"
+    yield markdown.title("V, the mean distance of coverage from its target: Adult, GiveMe and UCICredit")
     found = tables.violations(cells[cells["dataset"].isin(RANDOM_SPLIT_DATASETS)])
     chosen = splits[splits["dataset"].isin(RANDOM_SPLIT_DATASETS)]
     means = chosen.groupby("method")[["violation", "bias"]].mean()

@@ -6,6 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
+from experiments import claims
 from experiments.suite import sets
 from experiments.suite.deferral import N_SPLITS as DEFERRAL_SPLITS
 from experiments.suite.deferral import deferral_works, write_deferral
@@ -35,6 +36,8 @@ def main(arguments: list[str] | None = None) -> None:
     write_results(done, {name: sets.described(name) for name in datasets}, len(works), output)
     if deferral := [work for work in deferral if work.stored() is not None]:
         write_deferral(deferral, output)
+    if output == claims.RESULTS / "suite":
+        claims.main()  # the summary of all evidence counts these sets, too
     print(f"written to {output}")
 
 
