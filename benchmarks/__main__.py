@@ -33,6 +33,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "coverage_promise": ("rules", "weights"),
     "operations": (),
     "crossfit_coverage": (),
+    "figures": (),
     "out_of_core": (),
     "serve_load": (),
     "onnx_suite": (),

@@ -97,8 +97,8 @@ def _of_the_paper(evidence: Evidence) -> Iterator[Claim]:
         within, size = found.mean(), found.size()
         for name, metric in (("AUC", "selective_auc"), ("coverage", "coverage")):
             yield Claim(
-                f"The published methods have the paper's {name}: cells within two deviations ({words})",
-                f"{share(BY_CHANCE)}, as by chance",
+                f"The paper's {name} again, published methods, {words}: cells within two deviations",
+                share(BY_CHANCE),
                 f"{share(within[metric])} of {size[metric]}",
                 bool(within[metric] >= BY_CHANCE),
                 "tables",
