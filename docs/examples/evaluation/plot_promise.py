@@ -82,9 +82,10 @@ plt.show()
 for name, (estimated, promised) in drawn.items():
     for place in (0, 2, 5):
         too_high = [(values[place] > truth[name]).mean() for values in (promised, estimated)]
+        typical = np.median(promised[place])
         print(
-            f"{name} positives, {sizes[place]:,d} rows: {np.median(promised[place]):.3f} of {truth[name]:.3f}, "
-            f"too high in {too_high[0]:.0%} of samples; the estimate is in {too_high[1]:.0%}"
+            f"{name} positives, {sizes[place]:,d} rows: promised {typical:.3f}, true {truth[name]:.3f}; "
+            f"promise too high in {too_high[0]:.0%} of samples, estimate in {too_high[1]:.0%}"
         )
 
 # %%
