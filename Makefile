@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # The last switch lets scikit-learn run its array API checks instead of skipping them.
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
 
-.PHONY: demo test check attacks lint docs benchmarks paper suite networks clean
+.PHONY: demo test check attacks test-oldest test-all lint docs release-check benchmarks paper suite networks clean
 
 demo: .venv/installed-demo
 	$(BIN)/python -m aucross demo
@@ -29,10 +29,26 @@ check: lint
 attacks: .venv/installed-test
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q -m attack --attack-table tests
 
+# The oldest versions that pyproject.toml declares, on the oldest Python: the tests of the package itself.
+OLDEST := core datasets deploy estimators evaluation report system cli \
+  test_architecture.py test_new_rule.py test_notebook.py test_one_pass.py test_public_names.py test_release.py
+test-oldest: .venv-oldest/installed
+	$(TEST_ENVIRONMENT) .venv-oldest/bin/python -m pytest -n auto --dist loadfile $(OLDEST:%=tests/%)
+
+# The newest libraries on the newer Pythons, which must be on the path as python3.12 and python3.13; without torch, and
+# tests that need it are skipped and say so. `make test-3.13` runs one of them.
+test-all: test-3.12 test-3.13
+test-3.%: .venv-3.%/installed
+	$(TEST_ENVIRONMENT) .venv-3.$*/bin/python -m pytest -n auto --dist loadfile
+
 lint: .venv/installed-lint .venv/installed-test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Wheel and sdist, checked, and tried in empty environments outside of this folder.
+release-check: .venv/installed-release
+	.ci/check-release $(BIN)/python
 
 docs: .venv/installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
@@ -60,5 +76,17 @@ networks: .venv/installed-experiments .venv/installed-torch
 	$(PIP) -e ".[$*]"
 	touch $@
 
+.venv-oldest/installed: pyproject.toml constraints-oldest.txt
+	python3.11 -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e ".[test-core]"
+	touch $@
+
+.PRECIOUS: .venv-3.%/installed
+.venv-3.%/installed: pyproject.toml
+	python3.$* -m venv .venv-3.$*
+	.venv-3.$*/bin/python -m pip install --quiet --disable-pip-version-check --upgrade -e ".[test-without-torch]"
+	touch $@
+
 clean:
-	rm -rf .venv docs/_build docs/auto_examples docs/auto_tutorials .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .venv-* dist demo-output docs/_build docs/auto_examples docs/auto_tutorials docs/reference/generated
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -96,14 +96,17 @@ three_classes = np.digitize(X[:, 0] + y, [-0.5, 1.0])
 logistic = LogisticRegression()
 boosted = {"n_estimators": 4, "n_jobs": 1}
 
+# Before 1.8, scikit-learn chose the norm by a name.
+BY_RATIO = "use_legacy_attributes" in LogisticRegressionCV().get_params()
+FIRST_NORM = {"l1_ratio": 1} if BY_RATIO else {"penalty": "l1"}
+SEARCHED = {"l1_ratios": (0.0,), "use_legacy_attributes": False} if BY_RATIO else {}
+
 CLASSIFIERS = {
     "logistic regression": logistic,
     "logistic regression, L1, weights of classes": LogisticRegression(
-        l1_ratio=1, solver="liblinear", class_weight={0: 1, 1: 2.5}
+        **FIRST_NORM, solver="liblinear", class_weight={0: 1, 1: 2.5}
     ),
-    "logistic regression, searched": LogisticRegressionCV(
-        cv=3, l1_ratios=(0.0,), use_legacy_attributes=False, scoring="neg_log_loss"
-    ),
+    "logistic regression, searched": LogisticRegressionCV(cv=3, **SEARCHED, scoring="neg_log_loss"),
     "ridge": RidgeClassifier(),
     "ridge, searched": RidgeClassifierCV(),
     "perceptron": Perceptron(random_state=0),

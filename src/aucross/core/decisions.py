@@ -35,6 +35,18 @@ class Decisions:
         With a capacity, the place of each rejected row in the order of review, from 0; -1 for selected rows.
     reason : tuple of str or None
         With a capacity, why each row was rejected; empty for selected rows.
+    decided_by : object, optional
+        The rule that decided, so that no log takes the decisions of another classifier for its own; it is not pickled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross import Decisions
+    >>> decisions = Decisions(np.array([True, False, True]), np.array([0.1, 0.4, 0.8]), coverage=0.7)
+    >>> decisions
+    Decisions(coverage=0.7: 2 of 3 selected)
+    >>> decisions.selected
+    array([ True, False,  True])
     """
 
     selected: NDArray[np.bool_]
@@ -45,7 +57,6 @@ class Decisions:
     capacity: int | None = None
     rank: IndexArray | None = None
     reason: tuple[str, ...] | None = None
-    # The rule, so that no log takes decisions of another classifier for its own.
     decided_by: object = field(default=None, repr=False)
 
     def __post_init__(self) -> None:

@@ -98,6 +98,8 @@ class ScoredRows:
         Whether the scores are probabilities; otherwise they are decision values.
     rule_input : RuleInput
         What the rule reads.
+    scored_by : str
+        Names what scored and read the rows, so that no other classifier takes them for its own.
 
     Examples
     --------
@@ -116,7 +118,6 @@ class ScoredRows:
     classes: NDArray[Any]
     is_probability: bool
     rule_input: RuleInput
-    # Names what scored and read the rows, so that no other classifier takes them for its own.
     scored_by: str = field(default="", repr=False)
 
     def __len__(self) -> int:

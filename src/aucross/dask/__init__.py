@@ -1,10 +1,10 @@
 """Selective classifiers on a Dask cluster: the same contract over partitions; needs the extra "dask"."""
 
 # ruff: noqa: E402 - all that follows imports dask
-from aucross.system.libraries import import_library
+from aucross.system.libraries import import_library as _import_library
 
 for _library in ("dask.dataframe", "distributed"):
-    import_library(_library, purpose="aucross.dask", extra="dask")
+    _import_library(_library, purpose="aucross.dask", extra="dask")
 
 from aucross.dask.estimators import DaskAUCross, DaskPlugInAUC, DaskSCross
 from aucross.dask.evaluation import evaluate_selective, promise_selective

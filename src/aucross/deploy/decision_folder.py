@@ -45,7 +45,17 @@ RunParts = Callable[[Callable[[int], "PartCounts"], Sequence[int]], Iterable["Pa
 
 @dataclass(frozen=True)
 class PartCounts:
-    """How many rows a part has, and how many of them are decided automatically."""
+    """How many rows a part has, and how many of them are decided automatically.
+
+    Attributes
+    ----------
+    part : int
+        Number of the part, from 0.
+    rows : int
+        Its rows.
+    automatic : int
+        Those decided automatically.
+    """
 
     part: int
     rows: int

@@ -51,6 +51,13 @@ class Damage(NamedTuple):
 class LogDamageWarning(UserWarning):
     """A decision log is damaged: what is whole was read, what is not is named.
 
+    Parameters
+    ----------
+    path : path-like
+        The log.
+    damages : sequence
+        What is wrong, and where.
+
     Attributes
     ----------
     places : tuple of str

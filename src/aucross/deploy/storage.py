@@ -243,6 +243,22 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), ke
     -----
     The checksum finds damage and careless edits. It is no signature: whoever can write the file can write a fitting
     checksum, and only a key tells who wrote it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross, load, save
+    >>> X, y = make_classification(400, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.aucross"
+    ...     save(clf, path)
+    ...     same = load(path)
+    >>> bool((same.select(X) == clf.select(X)).all())
+    True
     """
     name, trust, key = os.fspath(path), _trusted(trusted), checked_key(key)
     with _naming(name):

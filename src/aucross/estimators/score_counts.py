@@ -281,10 +281,12 @@ class CountedRows(ScoredRows):
     ----------
     effective_rows : float
         Number of rows that were counted; with weights Kish's effective number.
+    squared_weights : float
+        Sum of the squared weights of the rows that were counted.
     """
 
     effective_rows: float = 0.0
-    squared_weights: float = 0.0  # their sum
+    squared_weights: float = 0.0
 
     @property
     def n_effective(self) -> float:

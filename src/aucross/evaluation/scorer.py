@@ -25,6 +25,11 @@ class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     """Callable ``scorer(clf, X, y, sample_weight=None)``; made by :func:`selective_scorer`.
 
     With metadata routing on, ``scorer.set_score_request(sample_weight=True)`` asks for the weights of the test rows.
+
+    Parameters
+    ----------
+    metric, coverage
+        As for :func:`selective_scorer`.
     """
 
     def __init__(self, metric: MetricLike = "selective_auc", coverage: float | None = None) -> None:

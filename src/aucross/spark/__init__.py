@@ -4,10 +4,10 @@ Estimators and models for pipelines of ``pyspark.ml``, and functions that apply 
 """
 
 # ruff: noqa: E402 - all that follows imports pyspark
-from aucross.system.libraries import import_library
+from aucross.system.libraries import import_library as _import_library
 
 for _library in ("pyarrow", "pyspark.ml"):
-    import_library(_library, purpose="aucross.spark", extra="spark")
+    _import_library(_library, purpose="aucross.spark", extra="spark")
 
 from aucross.spark.deciding import spark_decide, spark_recalibrate
 from aucross.spark.estimators import SparkAUCross, SparkPlugInAUC, SparkSCross, SparkSelectiveModel

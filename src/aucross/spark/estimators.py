@@ -338,6 +338,13 @@ class SparkSelectiveModel(Model, SelectiveParams, MLReadable[Any], MLWritable):
     """A fitted selective classifier on Spark; made by ``fit`` of :class:`SparkAUCross` and its like.
 
     ``transform`` adds the columns ``score``, ``prediction`` and ``decision``, which is ``"automatic"`` or ``"review"``.
+
+    Parameters
+    ----------
+    classifier : SelectiveClassifier
+        The classifier in memory whose bands decide.
+    base : Model of pyspark.ml, optional
+        Gives the scores; by default the classifier does, in the Python workers.
     """
 
     def __init__(self, classifier: Any = None, base: Any = None) -> None:

@@ -1,9 +1,9 @@
 """Methods that train a network to select, and networks as base models; needs the extra "torch"."""
 
 # ruff: noqa: E402 - all that follows imports torch
-from aucross.system.libraries import import_library
+from aucross.system.libraries import import_library as _import_library
 
-import_library("torch", purpose="aucross.torch", extra="torch")
+_import_library("torch", purpose="aucross.torch", extra="torch")
 
 from aucross.torch.classifiers import ResNetClassifier, VGGClassifier
 from aucross.torch.estimators import DeepGamblers, SelectiveNet, SelfAdaptiveTraining
