@@ -7,7 +7,9 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from catboost import CatBoostClassifier
+
+CatBoostClassifier = pytest.importorskip("catboost", reason='needs `pip install "aucross[test]"`').CatBoostClassifier
+pytest.importorskip("imblearn", reason='needs `pip install "aucross[test]"`')
 from imblearn.combine import SMOTEENN
 from imblearn.over_sampling import SMOTE
 from imblearn.pipeline import make_pipeline as make_sampling_pipeline
