@@ -78,7 +78,7 @@ html_sidebars = {page: [] for page in ("index", "choosing", "limits", "glossary"
 html_theme_options = {
     "logo": {"text": "aucross", "image_light": "_static/logo-light.svg", "image_dark": "_static/logo-dark.svg"},
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 5,  # more would wrap on a screen of 1,100 pixels
+    "header_links_before_dropdown": 6,  # more would wrap on a screen of 1,100 pixels
     "show_prev_next": True,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

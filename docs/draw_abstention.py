@@ -169,7 +169,7 @@ def draw_influence(both, portfolio: Portfolio, theme: Theme) -> None:
     draw_scores(top, portfolio, theme)
     mark_band(top, *portfolio.band["AUCross"], theme.text, "rejected for the AUC")
     mark_band(top, *portfolio.band["max probability"], theme.orange, "rejected by max probability")
-    top.legend(frameon=False, loc="upper right")
+    top.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     at, effect = effect_of_a_loan(portfolio)
     bottom.axhline(0, color=theme.muted, linewidth=1)
     bottom.plot(at, effect, color=theme.text, linewidth=1.5)

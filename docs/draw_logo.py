@@ -8,7 +8,7 @@ import numpy as np
 
 FOLDER = Path(__file__).parent / "_static"
 # Low scores, the band, high scores; the band is grey because nobody has decided it yet.
-COLOURS = {"light": ("#0072b2", "#9aa4b2", "#d55e00"), "dark": ("#56b4e9", "#7d8794", "#f0a05a")}
+THEMES = {"light": ("#0072b2", "#9aa4b2", "#d55e00"), "dark": ("#56b4e9", "#7d8794", "#f0a05a")}
 BAND = (20.5, 29.5)
 BOTTOM, HEIGHT = 43.0, 37.0
 
@@ -24,7 +24,8 @@ def part(left: float, right: float, fill: str, extra: str = "") -> str:
     return f'<path d="M{left} {BOTTOM} {top} L{right} {BOTTOM}Z" fill="{fill}" {extra}/>'
 
 
-def drawing(low: str, band: str, high: str) -> str:
+def drawing(colours: tuple[str, str, str]) -> str:
+    low, band, high = colours
     gap = 1.6
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48" role="img"><title>aucross</title>'
@@ -36,5 +37,5 @@ def drawing(low: str, band: str, high: str) -> str:
 
 
 if __name__ == "__main__":
-    for name, colours in COLOURS.items():
-        (FOLDER / f"logo-{name}.svg").write_text(drawing(*colours), encoding="utf-8")
+    for name, colours in THEMES.items():
+        (FOLDER / f"logo-{name}.svg").write_text(drawing(colours), encoding="utf-8")

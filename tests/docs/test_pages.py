@@ -105,8 +105,9 @@ def test_the_readme_answers_the_first_questions(name):
     assert name in README
 
 
-def test_the_logo_is_drawn_by_its_script():
-    drawn = runpy.run_path(str(DOCS / "draw_logo.py"))
-    for name, colours in drawn["COLOURS"].items():
-        written = (DOCS / "_static" / f"logo-{name}.svg").read_text(encoding="utf-8")
-        assert written == drawn["drawing"](*colours), "run python docs/draw_logo.py"
+@pytest.mark.parametrize(("script", "picture"), [("draw_logo", "_static/logo"), ("draw_flow", "images/flow")])
+def test_pictures_are_drawn_by_their_script(script, picture):
+    drawn = runpy.run_path(str(DOCS / f"{script}.py"))
+    for name, colours in drawn["THEMES"].items():
+        written = (DOCS / f"{picture}-{name}.svg").read_text(encoding="utf-8")
+        assert written == drawn["drawing"](colours), f"run python docs/{script}.py"
