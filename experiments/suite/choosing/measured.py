@@ -63,7 +63,7 @@ def values_of(cells: pd.DataFrame, kinds: Mapping[str, tuple[str, int]]) -> pd.D
         accuracy_gain=cells["accuracy"] - cells["accuracy_all"],
         accuracy_lead=cells["accuracy"] - cells["accuracy_of_default"],
     )
-    figures = ["gain", "lead", "miss", "oracle_distance", "accuracy_gain", "accuracy_lead"]
+    figures = ["auc", "gain", "lead", "miss", "oracle_distance", "accuracy_gain", "accuracy_lead"]
     values = cells.groupby([*WHERE, "method"], sort=False)[figures].mean().reset_index()
     about = cells.groupby(WHERE).agg(n_train=("n_train", "mean"), prevalence=("prevalence", "mean")).reset_index()
     values = values.merge(about, on=WHERE)

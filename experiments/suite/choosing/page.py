@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from aucross.cli.choosing import ADVICE
 from experiments import markdown
-from experiments.markdown import figure, interval, share, signed
+from experiments.markdown import figure
 from experiments.suite.choosing.measured import METHODS
 from experiments.suite.choosing.rules import CONDITIONS, STANDARD_ERRORS
 from experiments.suite.choosing.tables import CLEARLY_BEHIND
@@ -28,7 +28,7 @@ class Done(NamedTuple):
     n_situations: int
 
 
-IN_FULL = (DEFAULT, "AUCross judged", PLUG_IN_AUC, "AUCGate", MAX_PROBABILITY)
+SHOWN = (DEFAULT, "AUCross judged", PLUG_IN_AUC, "AUCGate", MAX_PROBABILITY)
 
 
 def parts(evidence: Evidence, finding: list[str], checking: list[str], done: Done) -> dict[str, list[str]]:
@@ -36,9 +36,9 @@ def parts(evidence: Evidence, finding: list[str], checking: list[str], done: Don
     return {
         "choosing_done": list(_done(done)),
         "choosing_rule": list(_rule(evidence["choosing_lines"])),
-        "choosing_methods": list(_methods(evidence["choosing_methods"])),
+        "choosing_methods": list(_methods(evidence["choosing_methods"], evidence["choosing_gate"])),
         "choosing_table": list(_table(evidence["choosing_situations"])),
-        "choosing_every": list(_every(evidence["choosing_every"])),
+        "choosing_every": list(_every(evidence["choosing_situations"], evidence["choosing_every"])),
         "choosing_halves": list(_halves(finding, checking)),
         "choosing_check": list(_check(evidence["choosing_check"])),
         "choosing_again": list(_again(evidence["choosing_again"])),
@@ -59,43 +59,50 @@ def _done(done: Done) -> Iterator[str]:
 
 
 def _rule(lines: pd.DataFrame) -> Iterator[str]:
-    rows = [
-        [
-            row.line,
-            _capital(row.when),
-            _capital(row.use) if " of " in row.use else f"`{row.use}`",
-            "not measured here" if pd.isna(row.gained) else f"{signed(row.gained)} {row.of}",
-            figure(row.miss),
-            f"{row.trainings}, {row.kept}",
-        ]
-        for row in lines.itertuples()
-    ]
-    yield markdown.table(["", "if", "use", "gained", "coverage off by", "trainings, models kept"], rows)
-    yield "Whatever the line:\n"
+    for for_accuracy, aim in ((False, "The ranking counts (AUC)"), (True, "Errors at the cut-off count (accuracy)")):
+        yield f"**{aim}**\n"
+        yield from (_line(row) for row in lines[lines["for_accuracy"] == for_accuracy].itertuples())
+        yield ""
+    yield "**Whatever the line**\n"
     yield "".join(f"- If {advice.when}: {advice.do}.\n" for advice in ADVICE)
+
+
+def _line(row: Any) -> str:
+    use = row.use if " of " in row.use else f"`{row.use}`"
+    if pd.isna(row.gained):
+        return f"{row.line}. {_capital(row.when)}: {use}. Nothing is trained."
+    cost = "one training" if row.trainings == 1 else f"{row.trainings} trainings"
+    kept = "one model kept" if row.kept == 1 else f"{row.kept} models kept"
+    return (
+        f"{row.line}. {_capital(row.when)}: {use}. {signed(row.gained)} of {row.of}, coverage off by "
+        f"{figure(row.miss)}, {cost}, {kept}."
+    )
+
+
+def signed(value: float, digits: int = 3) -> str:
+    """A difference with its sign; one that rounds to zero has none."""
+    return figure(0.0, digits) if round(value, digits) == 0 else markdown.signed(value, digits)
 
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _methods(methods: pd.DataFrame) -> Iterator[str]:
+def _methods(methods: pd.DataFrame, gate: pd.DataFrame) -> Iterator[str]:
     rows = [
         [
             row.method,
-            signed(row.gain, 4),
-            "0" if row.method == DEFAULT else signed(row.lead, 4),
-            figure(row.miss, 4),
-            figure(row.oracle_distance, 4),
-            signed(row.accuracy_gain, 4),
-            row.trainings,
-            row.kept,
-            f"{row.seconds:.1f}",
+            signed(row.gain),
+            "0" if row.method == DEFAULT else signed(row.lead),
+            figure(row.miss),
+            figure(row.oracle_distance),
+            signed(row.accuracy_gain),
+            f"{row.trainings}, {row.kept}, {row.seconds:.1f}",
         ]
         for row in methods.itertuples()
     ]
-    header = ["method", "AUC gained", "AUC against AUCross", "coverage off by", "below the Oracle", "accuracy gained"]
-    yield markdown.table([*header, "trainings", "models kept", "time"], rows)
+    header = ["method", "AUC gained", "against AUCross", "coverage off by", "below the Oracle", "accuracy gained"]
+    yield markdown.table([*header, "trainings, models kept, time"], rows)
     gated = methods.set_index("method").loc["AUCGate"]
     yield (
         "Means over sets, families, splits and coverages. *AUC gained* is over answering every row, at the coverage "
@@ -105,41 +112,54 @@ def _methods(methods: pd.DataFrame) -> Iterator[str]:
         f"{_capital(MAX_PROBABILITY)} ranks the rows that it decides on, so its coverage is exact and it cannot decide "
         "on one row.\n"
     )
+    told = ", ".join(f"{figure(row.auc)} for {row.who}" for row in gate.itertuples())
+    yield (
+        "If the better model may answer, let it answer. AUC of the automatic rows, mean over "
+        f"{gate['n_sets'].max()} sets and all coverages: {told}.\n"
+    )
 
 
 def _table(situations: pd.DataFrame) -> Iterator[str]:
+    """AUC gained and coverage error of the methods between which one chooses."""
+    rows = []
+    for (name, n_sets), found in situations.groupby(["situation", "n_sets"], sort=False):
+        by_method = found.set_index("method")
+        rows.append([name, n_sets, *(_gain_and_miss(by_method, method) for method in SHOWN)])
+    yield markdown.table(["", "sets", *SHOWN], rows)
+
+
+def _gain_and_miss(by_method: pd.DataFrame, method: str) -> str:
+    if method not in by_method.index or pd.isna(by_method.loc[method, "gain"]):
+        return "-"
+    return f"{signed(by_method.loc[method, 'gain'])} / {figure(by_method.loc[method, 'miss'])}"
+
+
+def _every(situations: pd.DataFrame, every: pd.DataFrame) -> Iterator[str]:
+    """All methods by situation, measure by measure, and the choice between methods in every situation."""
     for column, title, show in (
         ("gain", "AUC gained, at the coverage reached", signed),
         ("miss", "Distance of the coverage reached from the one asked for", figure),
         ("oracle_distance", "AUC below the Oracle", figure),
+        ("accuracy_gain", "Accuracy gained, at the coverage reached", signed),
     ):
         yield f"**{title}**\n"
-        wide = situations.pivot_table(column, ["situation", "n_sets"], "method", sort=False, dropna=False)
+        wide = situations.pivot_table(column, ["situation", "n_sets"], "method", sort=False)
         rows = [
             [name, n_sets, *(_or_dash(values.get(method), show) for method in METHODS)]
             for (name, n_sets), values in wide.iterrows()
-            if values.notna().any()
         ]
         yield markdown.table(["", "sets", *METHODS], rows)
+    yield "**AUC gained / coverage off by, for each family of models**\n"
+    rows = []
+    for where, found in every.groupby(["family", "rows", "positive", "n_sets"], sort=False):
+        by_method = found.set_index("method")
+        shown = (_gain_and_miss(by_method, method) for method in SHOWN)
+        rows.append([*(str(part).removesuffix(" positive") for part in where), *shown])
+    yield markdown.table(["family", "training rows", "positive", "sets", *SHOWN], rows)
 
 
 def _or_dash(value: float | None, show: Callable[[float], str]) -> str:
     return "-" if value is None or pd.isna(value) else show(value)
-
-
-def _every(every: pd.DataFrame) -> Iterator[str]:
-    at = ["family", "rows", "positive", "n_sets"]
-    rows = []
-    for where, found in every.groupby(at, sort=False):
-        by_method = found.set_index("method")
-        shown = [
-            f"{signed(by_method.loc[name, 'gain'])} / {figure(by_method.loc[name, 'miss'])}"
-            if name in by_method.index
-            else "-"
-            for name in IN_FULL
-        ]
-        rows.append([*(str(part).removesuffix(" positive") for part in where), *shown])
-    yield markdown.table(["family", "training rows", "positive", "sets", *IN_FULL], rows)
 
 
 def _halves(finding: list[str], checking: list[str]) -> Iterator[str]:
@@ -153,15 +173,14 @@ def _check(checks: pd.DataFrame) -> Iterator[str]:
         [
             row.allowed,
             row.rule,
-            {0: "no", 1: "yes"}.get(row.same_as_library, f"in {share(row.same_as_library)}"),
             _signed_interval(row, "over_aucross"),
-            interval(-row.below_best, -row.below_best_high, -row.below_best_low),
+            f"{signed(-row.below_best)} [{signed(-row.below_best_high)}, {signed(-row.below_best_low)}]",
             _signed_interval(row, "over_max_probability"),
             f"{figure(row.miss)} ({figure(row.miss_of_aucross)}, {figure(row.miss_of_best)})",
         ]
         for row in checks.itertuples()
     ]
-    header = ["allowed", "rule found on the first half", "the library says the same", "against always AUCross"]
+    header = ["allowed", "rule found on the first half", "against always AUCross"]
     yield markdown.table(
         [*header, "against the best in hindsight", f"against {MAX_PROBABILITY}", "coverage off by"], rows
     )

@@ -18,6 +18,8 @@ from experiments.suite.choosing.measured import (
     seconds_per_training,
 )
 from experiments.suite.choosing.rules import by_set, named_by
+from experiments.suite.methods import DEFAULT
+from experiments.suite.protocol import GATE, GATED
 
 ROWS = (("under 3,000 rows", 0, 3_000), ("3,000 to 7,999 rows", 3_000, 8_000), ("8,000 rows", 8_000, np.inf))
 POSITIVE = (("under 10 % positive", 0, 0.1), ("10 to 25 % positive", 0.1, 0.25), ("over 25 % positive", 0.25, 1.01))
@@ -44,6 +46,21 @@ def overview(values: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def gate_or_better_model(values: pd.DataFrame) -> pd.DataFrame:
+    """AUC of the automatic rows: a linear model alone, with a gate, and the model of the gate if it may answer."""
+    who = (
+        ("logistic regression with AUCross", GATED, DEFAULT),
+        ("logistic regression with AUCGate", GATED, "AUCGate"),
+        (f"{GATE} with AUCross", GATE, DEFAULT),
+    )
+    found = {
+        name: values[(values["family"] == family) & (values["method"] == method)].set_index("dataset")["auc"]
+        for name, family, method in who
+    }
+    together = pd.DataFrame(found).dropna()
+    return pd.DataFrame({"who": list(together), "n_sets": len(together), "auc": together.mean().to_numpy()})
 
 
 def by_situation(values: pd.DataFrame) -> pd.DataFrame:
@@ -105,7 +122,12 @@ def lines(study: Study) -> pd.DataFrame:
     rows = []
     for number, line in enumerate(RULE, start=1):
         allowed = next((allowed for allowed in ALLOWED if allowed.line is line), None)
-        row: dict[str, object] = {"line": number, "when": line.when, "use": str(line.use), "because": line.because}
+        row: dict[str, object] = {
+            "line": number,
+            "when": line.when,
+            "use": str(line.use),
+            "for_accuracy": line.for_accuracy,
+        }
         if allowed is not None:
             named = named_by(study.library(allowed), *study.situations(allowed, list(study.kinds)))
             gained = "gain" if allowed.measure == AUC else "accuracy_gain"

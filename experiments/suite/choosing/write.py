@@ -23,6 +23,7 @@ def write_choosing(cells: pd.DataFrame, kinds: Mapping[str, tuple[str, int]], n_
     evidence = {
         "choosing_lines": tables.lines(study),
         "choosing_methods": tables.overview(study.values, cells),
+        "choosing_gate": tables.gate_or_better_model(study.values),
         "choosing_situations": tables.by_situation(study.values),
         "choosing_every": tables.every_situation(study.values),
         "choosing_check": checks(study),

@@ -38,7 +38,7 @@ class Choice(StrEnum):
     GATE = "AUCGate(model)"
     SCROSS = "SCross(model)"
     PLUG_IN = "PlugIn(model)"
-    MAX_PROBABILITY = "no method: reject the lowest max(p, 1 - p) of each batch"
+    MAX_PROBABILITY = "no method; reject the lowest max(p, 1 - p) of each batch"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,12 +84,27 @@ class Situation:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the rule: the first whose condition holds names the method."""
+    """One line of the rule: the first whose condition holds names the method.
+
+    Attributes
+    ----------
+    when : str
+        The condition in words.
+    use : Choice
+        What it names.
+    because : str
+        The reason in words.
+    applies : callable
+        The condition.
+    for_accuracy : bool
+        Whether it is for those who count errors at the cut-off; all others are for the ranking.
+    """
 
     when: str
     use: Choice
     because: str
     applies: Callable[[Situation], bool]
+    for_accuracy: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,24 +117,6 @@ class Advice:
 
 
 RULE: Sequence[Line] = (
-    Line(
-        "errors at the cut-off count and not the ranking, and rows come in whole batches",
-        Choice.MAX_PROBABILITY,
-        "it meets the coverage of every batch exactly, and no fitted threshold has a higher accuracy",
-        lambda now: now.wants_accuracy and now.ranks_batches,
-    ),
-    Line(
-        "errors at the cut-off count and not the ranking, and the model may be trained once only",
-        Choice.PLUG_IN,
-        "it rejects the rows nearest to the cut-off, and one training is all that it takes",
-        lambda now: now.wants_accuracy and now.trains_once,
-    ),
-    Line(
-        "errors at the cut-off count and not the ranking",
-        Choice.SCROSS,
-        "it rejects the rows nearest to the cut-off",
-        lambda now: now.wants_accuracy,
-    ),
     Line(
         "the score is a column of the table, and no model is trained",
         Choice.SCORE_COLUMN,
@@ -147,8 +144,29 @@ RULE: Sequence[Line] = (
     Line(
         "in all other cases",
         Choice.AUCROSS,
-        "no rule by rows, positives, model or time was better than this one",
+        "no exception by rows, positives, model or time was better",
         lambda _: True,
+    ),
+    Line(
+        "rows come in whole batches",
+        Choice.MAX_PROBABILITY,
+        "it meets the coverage of every batch exactly, and no fitted threshold is clearly more accurate",
+        lambda now: now.ranks_batches,
+        for_accuracy=True,
+    ),
+    Line(
+        "the model may be trained once only",
+        Choice.PLUG_IN,
+        "it rejects the rows nearest to the cut-off, and trains once",
+        lambda now: now.trains_once,
+        for_accuracy=True,
+    ),
+    Line(
+        "in all other cases",
+        Choice.SCROSS,
+        "it rejects the rows nearest to the cut-off",
+        lambda _: True,
+        for_accuracy=True,
     ),
 )
 
@@ -170,7 +188,7 @@ ADVICE: Sequence[Advice] = (
     ),
     Advice(
         f"there are fewer than {FEW_ROWS:,} training rows",
-        "expect the coverage to be off by a percentage point or two",
+        "expect the coverage to be off by one to three percentage points",
         lambda now: now.n_rows < FEW_ROWS,
     ),
     Advice(
@@ -183,7 +201,8 @@ ADVICE: Sequence[Advice] = (
 
 def line_for(situation: Situation) -> Line:
     """The line of the rule that applies."""
-    return next(line for line in RULE if line.applies(situation))
+    for_aim = [line for line in RULE if line.for_accuracy == situation.wants_accuracy]
+    return next(line for line in for_aim if line.applies(situation))
 
 
 def advice_for(situation: Situation) -> list[Advice]:
