@@ -19,11 +19,13 @@ from aucross import (
     CoverageMonitor,
     SCross,
     compare_selective,
+    evaluate_groups,
     evaluate_selective,
     promise_selective,
 )
 from aucross.core import RejectionBand
-from aucross.evaluation import BaseRateGuard, BaseRateWarning
+from aucross.estimators import CoverageForAUC
+from aucross.evaluation import BaseRateGuard, BaseRateWarning, SelectiveEvaluation
 
 HOSTILE = "<script>alert(1)</script>\u202e"
 X, numbers = make_classification(900, weights=[0.7], flip_y=0.2, random_state=0)
@@ -35,28 +37,46 @@ scored = clf.scored(X_test)
 
 
 class Shown(HTMLParser):
-    """The sentence and the table of a result, as a browser reads them."""
+    """The sentence, the table and what stands below it, as a browser reads them."""
 
     def __init__(self, result):
         super().__init__()
-        self.tags, self.cells, self.sentence, self._open = set(), [], "", ""
+        self.tags, self.cells, self.paragraphs, self.pictures = set(), [], [], []
+        self._in_cell, self._in_picture = False, False
         self.feed(result._repr_html_())
         self.close()
 
+    @property
+    def sentence(self):
+        return self.paragraphs[0]
+
     def handle_starttag(self, tag, attributes):
         self.tags.add(tag)
-        self._open = tag
+        if tag == "p":
+            self.paragraphs.append("")
         if tag == "tr":
             self.cells.append([])
         if tag in ("td", "th"):
             self.cells[-1].append("")
+            self._in_cell = True
+        if tag == "br":
+            self.cells[-1][-1] += " "
+        if tag == "svg":
+            self._in_picture = True
+            self.pictures.append([])
+        if tag in ("circle", "line", "rect"):
+            self.pictures[-1].append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        self._in_cell = self._in_cell and tag not in ("td", "th")
+        self._in_picture = self._in_picture and tag != "svg"
 
     def handle_data(self, data):
         data = data.replace("\N{NO-BREAK SPACE}", " ")
-        if self._open in ("td", "th"):
+        if self._in_cell:
             self.cells[-1][-1] += data
-        else:
-            self.sentence += data
+        elif not self._in_picture:
+            self.paragraphs[-1] += data
 
 
 def evaluation():
@@ -78,8 +98,9 @@ def test_an_evaluation_says_what_is_reached_at_each_coverage():
         f"AUC of the selected rows: {rows[1]['selective_auc']:.4f} at a coverage of 80 %, "
         f"{rows[0]['selective_auc']:.4f} at 100 %."
     )
-    assert shown.cells[0] == ["coverage asked", *result.estimates]
-    at = shown.cells[0].index("selective_auc")
+    heads = ["coverage asked", "reached", "AUC", "AUC gain", "accuracy", "positive rate", "AUC "]
+    assert shown.cells[0] == heads
+    at = heads.index("AUC")
     low, high = rows[1]["selective_auc_low"], rows[1]["selective_auc_high"]
     assert shown.cells[2][0] == "80 %"
     assert shown.cells[2][at] == f"{rows[1]['selective_auc']:.4f} [{low:.4f}, {high:.4f}]"
@@ -89,6 +110,26 @@ def test_an_evaluation_without_a_bootstrap_shows_no_intervals():
     shown = Shown(evaluate_selective(clf, scored, y_test, [0.8], n_bootstrap=0))
     assert re.fullmatch(r"AUC of the selected rows: 0\.\d{4} at a coverage of 80 %\.", shown.sentence)
     assert not any("[" in cell for cell in shown.cells[1])
+    assert shown.pictures == []
+
+
+def test_pictures_place_estimates_and_intervals_on_one_scale():
+    result = evaluation()
+    rows, pictures = result.rows(), Shown(result).pictures
+    places, values = [], []
+    for row, picture in zip(rows, pictures, strict=True):
+        (_, mark), (_, interval), (_, dot) = picture
+        places += [float(interval["x1"]), float(interval["x2"]), float(dot["cx"]), float(mark["x1"])]
+        values += [row["selective_auc_low"], row["selective_auc_high"], row["selective_auc"], rows[0]["selective_auc"]]
+    start, end = min(values), max(values)
+    expected = 5 + 110 * (np.array(values) - start) / (end - start)
+    np.testing.assert_allclose(places, expected, atol=0.06)
+
+
+def test_an_own_metric_that_is_infinite_is_shown_without_an_interval():
+    shown = Shown(SelectiveEvaluation(np.array([0.8]), {"odds": np.array([np.inf])}, {"odds": np.full((5, 1), np.inf)}))
+    assert shown.cells[1] == ["80 %", "inf"]
+    assert shown.pictures == []
 
 
 def test_a_comparison_names_metric_classifiers_and_coverages_reached():
@@ -132,9 +173,64 @@ def test_reports_of_the_monitor_show_batch_and_run():
     monitor.update(X_test[:200])
     report = monitor.update(X_test[200:])
     shown = Shown(report)
-    assert shown.sentence == report.message
+    assert shown.sentence == f"No alarm: evidence {report.evidence:.3g} of 40."
+    assert shown.sentence in report.message
     assert [row[0] for row in shown.cells[1:]] == ["batch", "run"]
     assert shown.cells[2][1:3] == ["400", str(report.run_selected)]
+    assert shown.paragraphs[1].startswith(f"Batch 2: {report.selected} of 200 rows automatic")
+
+
+def test_a_report_on_labels_has_a_line_for_each_test():
+    report = CoverageMonitor(clf).update_labels(X_test, y_test)
+    shown = Shown(report)
+    assert shown.sentence.startswith("No alarm: evidence")
+    assert [row[0] for row in shown.cells[1:]] == [
+        "the AUC of the selected rows",
+        report.base_rate.what,
+        report.calibration.what,
+    ]
+    assert shown.cells[1][1:4] == [f"{report.auc:.4f}", f"{report.run_auc:.4f}", f"{report.expected:.4f}"]
+    verdicts = ["ALARM" if test.alarm else "no alarm" for test in (report, report.base_rate, report.calibration)]
+    assert [row[-1] for row in shown.cells[1:]] == verdicts
+
+
+def groups():
+    by = np.where(np.arange(400) % 4 == 0, f"young {HOSTILE}", "old")
+    return evaluate_groups(clf, scored, y_test, by, [1.0, 0.8], n_bootstrap=50, random_state=0)
+
+
+def gaps():
+    return groups().gaps()
+
+
+def test_groups_are_shown_with_the_share_selected_of_each():
+    result = groups()
+    shown = Shown(result)
+    at_80 = {row["group"]: row["achieved_coverage"] for row in result.rows() if row["target_coverage"] == 0.8}
+    assert shown.sentence.startswith(f"At a coverage of 80 % {100 * at_80['(all rows)']:.1f}".removesuffix(".0"))
+    assert "young <script>alert(1)</script>[U+202E]" in shown.sentence
+    assert [row[1] for row in shown.cells[4:]] == ["old", "young <script>alert(1)</script>[U+202E]", "(all rows)"]
+    assert "script" not in shown.tags
+
+
+def test_gaps_say_how_many_are_more_than_chance():
+    result = gaps()
+    n_larger = sum(row["gap"] > row["gap_by_chance"] for row in result.rows())
+    shown = Shown(result)
+    assert (
+        shown.sentence
+        == f"{n_larger} of {len(result.rows())} gaps between groups are larger than what chance explains."
+    )
+    assert shown.cells[0][:2] == ["coverage asked", "metric"]
+    assert Shown(groups().differences("old")).sentence == "Each group minus old."
+
+
+def test_a_coverage_for_an_auc_is_a_sentence():
+    answer = CoverageForAUC(0.77, 0.825, 0.6, 1.0, 0.95)
+    assert Shown(answer).sentence == (
+        "An AUC of 0.77 is reached up to a coverage of 82.5 % (95 % interval 60 % to 100 %)."
+    )
+    assert str(CoverageForAUC(0.99, 0.0, 0.0, 0.1, 0.95)).startswith("No coverage reaches an AUC of 0.99")
 
 
 def test_a_queue_shows_its_first_rows_and_runs_nothing():
@@ -145,7 +241,7 @@ def test_a_queue_shows_its_first_rows_and_runs_nothing():
     assert shown.cells[1][0] == f"<script>alert(1)</script>[U+202E] {result.row[0]}"
     assert shown.cells[1][1] == f"{result.worth[0]:.3g}"
     assert "belong to 'late <script>" in shown.cells[1][3]
-    assert shown.tags <= {"div", "p", "table", "thead", "tbody", "tr", "th", "td"}
+    assert shown.tags <= {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
 
 
 def test_an_empty_queue_is_a_sentence():
@@ -157,13 +253,23 @@ def test_a_band_is_a_sentence():
     assert Shown(RejectionBand()).sentence == "No score is rejected: the band is empty."
 
 
-@pytest.mark.parametrize("make", [evaluation, comparison, queue], ids=["evaluation", "comparison", "queue"])
+def test_a_band_of_probabilities_has_a_picture():
+    _, (name, drawn) = Shown(RejectionBand(0.25, 0.5)).pictures[0]
+    assert (name, drawn["x"], drawn["width"]) == ("rect", "90.0", "75.0")
+    assert Shown(RejectionBand(-2.0, 0.5)).pictures == []
+
+
+@pytest.mark.parametrize("make", [evaluation, comparison, queue, groups, gaps])
 def test_tables_can_be_read_through_arrow(make):
-    arrow, polars = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    arrow, polars, duckdb = (pytest.importorskip(name) for name in ("pyarrow", "polars", "duckdb"))
     result = make()
-    expected = result.to_frame()
-    pd.testing.assert_frame_equal(arrow.table(result).to_pandas(), expected, check_dtype=False)
-    assert polars.DataFrame(result).to_dicts() == arrow.table(result).to_pylist()
+    with duckdb.connect() as database:
+        by_duckdb = database.sql("SELECT * FROM result").df()
+    read = [arrow.table(result).to_pandas(), polars.DataFrame(result).to_arrow().to_pandas(), by_duckdb]
+    if hasattr(pd.DataFrame, "from_arrow"):  # from pandas 3 on
+        read.append(pd.DataFrame.from_arrow(result))
+    for frame in read:
+        pd.testing.assert_frame_equal(frame, result.to_frame(), check_dtype=False)
 
 
 def test_an_empty_queue_can_be_read_through_arrow():

@@ -43,12 +43,12 @@ report
 # %%
 # The youngest go to a person most often. Their credit files are thin, so their scores crowd in the middle, where the
 # band is. Whether that is bad depends on what it means to go to a person: a careful look, or three days without an
-# answer. ``positives_for_review`` is the share of a group's defaults that somebody looks at.
+# answer. *Positives for review* is the share of a group's defaults that somebody looks at.
 #
 # Is a gap more than chance?
 # --------------------------
 # The highest of four noisy numbers is too high and the lowest too low, so there is a gap even between equal groups.
-# ``gap_by_chance`` says how large: equal groups of these sizes stay under it with probability 0.95.
+# *Gap by chance* says how large: equal groups of these sizes stay under it with probability 0.95.
 
 gaps = report.gaps()
 gaps

@@ -99,14 +99,14 @@ evaluation = evaluate_selective(clf, X_test, y_test, coverages=(1.0, 0.9, 0.8, 0
 evaluation
 
 # %%
-# Read three columns before you quote the AUC:
+# The pictures at the right show the intervals of the AUC, the dotted line the AUC of all loans. Read three columns
+# before you quote the AUC:
 #
-# * ``achieved_coverage`` is the share that was really selected. A rule that rejects more than it was allowed to has an
-#   easier task.
-# * ``auc_gain`` is the AUC of the selected loans minus that of all, with an interval of its own. If that lies above 0,
+# * *reached* is the share that was really selected. A rule that rejects more than it was allowed to has an easier task.
+# * *AUC gain* is the AUC of the selected loans minus that of all, with an interval of its own. If that lies above 0,
 #   abstention helps, even where the intervals of the two AUCs overlap.
-# * ``positive_rate`` is the share of defaults among the selected loans. If it moves, rejecting changes the mix of what
-#   is decided automatically.
+# * *positive rate* is the share of defaults among the selected loans. If it moves, rejecting changes the mix of what is
+#   decided automatically.
 #
 # The same as a curve. The wide grey line is the Oracle: the best band that the labels of these very loans would have
 # shown, and so the most that any band of this score can reach.
@@ -140,7 +140,7 @@ comparison
 # loans:
 
 answer = clf.coverage_for(auc=0.77)
-print(f"AUC {answer.auc} at a coverage of {answer.coverage:.2f}, between {answer.low:.2f} and {answer.high:.2f}")
+answer
 
 # %%
 # The interval is that of the AUC, turned around. It is wide: a few hundred defaults do not say much more. A coverage of

@@ -45,7 +45,19 @@ class _Verdict(ABC):
         return self.message
 
     def _repr_html_(self) -> str:
-        return result_html(self.message, self._shown())
+        return result_html(self._verdict_sentence(), self._shown(), self._details())
+
+    def _details(self) -> str:
+        """What the table does not show."""
+        return ""
+
+    def _verdict_sentence(self) -> str:
+        """The verdict alone."""
+        return self._judged(self._what())
+
+    @abstractmethod
+    def _what(self) -> str:
+        """What an alarm says is wrong."""
 
     @abstractmethod
     def _shown(self) -> list[dict[str, Any]]:
@@ -146,14 +158,19 @@ class CoverageReport(_Verdict):
     @property
     def message(self) -> str:
         """The report in plain language."""
+        return " ".join([self._shares(), self._verdict_sentence(), *map(_stability_sentence, self.stability.items())])
+
+    def _shares(self) -> str:
         if not self.n:
-            return f"No rows: nothing changed. {self._judged(self._what())}"
-        shares = (
+            return "No rows: nothing changed."
+        return (
             f"Batch {self.batch}: {self.selected} of {self.n} rows automatic ({percent(self.share)}), in the run "
             f"{percent(self.run_share)} of {self.run_n}; target {percent(self.target)}, without drift "
             f"{percent(self.low)} to {percent(self.high)}."
         )
-        return " ".join([shares, self._judged(self._what()), *map(_stability_sentence, self.stability.items())])
+
+    def _details(self) -> str:
+        return " ".join([self._shares(), *map(_stability_sentence, self.stability.items())])
 
     def _shown(self) -> list[dict[str, Any]]:
         kinds = {"batch": (self.n, self.selected, self.share), "run": (self.run_n, self.run_selected, self.run_share)}
@@ -207,10 +224,13 @@ class RateReport(_Verdict):
         verdict = {**_verdict(test), "low": 2 * test.low - 1, "high": 2 * test.high - 1}
         return cls(**verdict, n=len(differences), what=what, value=value, run_value=2 * test.mean - 1, expected=0.0)
 
+    def _what(self) -> str:
+        return f"{self.what} is {self.direction} what it should be"
+
     @property
     def message(self) -> str:
         """The report in plain language."""
-        judged = self._judged(f"{self.what} is {self.direction} what it should be")
+        judged = self._verdict_sentence()
         value = "not defined" if not isfinite(self.value) else f"{self.value:.4f}"
         return (
             f"{self.what[0].upper()}{self.what[1:]}: {value}, in the run {self.run_value:.4f}; expected "
@@ -255,11 +275,32 @@ class AUCReport(_Verdict):
     base_rate: RateReport | None = None
     calibration: RateReport | None = None
 
+    def _repr_html_(self) -> str:
+        tests = [self, *(report for report in (self.base_rate, self.calibration) if report is not None)]
+        return result_html(" ".join(test._verdict_sentence() for test in tests), self._shown())
+
+    def _what(self) -> str:
+        return "the AUC of the selected rows is lower than it should be"
+
     def _shown(self) -> list[dict[str, Any]]:
-        kinds = {"batch": (self.n_outcomes, self.auc), "run": (self.run_outcomes, self.run_auc)}
+        watched: list[tuple[str, float, float, AUCReport | RateReport]]
+        watched = [("the AUC of the selected rows", self.auc, self.run_auc, self)]
+        watched += [
+            (report.what, report.value, report.run_value, report)
+            for report in (self.base_rate, self.calibration)
+            if report is not None
+        ]
         return [
-            {"": name, "outcomes of pairs": n, "AUC": auc, "expected": self.expected, "at least": self.low}
-            for name, (n, auc) in kinds.items()
+            {
+                "": what,
+                "batch": value,
+                "run": run_value,
+                "expected": report.expected,
+                "at least": report.low,
+                "at most": report.high,
+                "verdict": "ALARM" if report.alarm else "no alarm",
+            }
+            for what, value, run_value, report in watched
         ]
 
     @classmethod
@@ -281,7 +322,7 @@ class AUCReport(_Verdict):
         }
 
     def _auc_message(self) -> str:
-        judged = self._judged("the AUC of the selected rows is lower than it should be")
+        judged = self._verdict_sentence()
         if not self.n_outcomes:
             return (
                 f"{self.n} labels with {self.n_positive} selected positives and {self.n_negative} selected negatives: "

@@ -14,6 +14,8 @@ from scipy.special import ndtri
 from aucross.core.bands import check_coverage
 from aucross.core.influence import ExpectedAUC, PairwiseMetric
 from aucross.estimators.held_out import HeldOutScores
+from aucross.system.notebook import result_html
+from aucross.system.text import exact_percent, percent
 
 # Held-out AUC of the rows selected at a coverage, with a lower and an upper bound.
 HeldOutCurve = Callable[[float], tuple[float, float, float]]
@@ -51,6 +53,15 @@ class CoverageForAUC:
     low: float
     high: float
     confidence: float
+
+    def __str__(self) -> str:
+        interval = f"{exact_percent(self.confidence)} interval {percent(self.low)} to {percent(self.high)}"
+        if not self.coverage:
+            return f"No coverage reaches an AUC of {self.auc:g} on the held-out rows ({interval})."
+        return f"An AUC of {self.auc:g} is reached up to a coverage of {percent(self.coverage)} ({interval})."
+
+    def _repr_html_(self) -> str:
+        return result_html(str(self), [])
 
 
 def tail_probability(confidence: float) -> float:

@@ -13,7 +13,18 @@ from scipy.special import ndtri
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.group_column import ALL_ROWS
-from aucross.evaluation.results import SelectiveEvaluation, as_frame, bootstrap_spread, text_table
+from aucross.evaluation.results import (
+    SelectiveEvaluation,
+    as_columns,
+    as_frame,
+    bootstrap_spread,
+    estimate_of,
+    shown_metrics,
+    text_table,
+    with_pictures,
+)
+from aucross.system.notebook import arrow_stream, result_html, strips
+from aucross.system.text import exact_percent, percent
 
 # Groups of fewer rows stay unnamed where results leave Python: their numbers are those of single people.
 LEAST_ROWS_SHOWN = 5
@@ -54,11 +65,14 @@ class GroupComparison:
         One per row of the table.
     label_columns, number_columns : tuple of str
         Columns that the text of the table shows.
+    sentence : str
+        What the table says.
     """
 
     records: tuple[Mapping[str, Any], ...]
     label_columns: tuple[str, ...]
     number_columns: tuple[str, ...]
+    sentence: str = ""
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows as dictionaries."""
@@ -68,8 +82,24 @@ class GroupComparison:
         """The rows as a pandas DataFrame."""
         return as_frame(self.rows())
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a stream of Arrow's C interface."""
+        return arrow_stream(as_columns(self.rows()), requested_schema)
+
     def __repr__(self) -> str:
         return _labelled_table(self.rows(), self.label_columns, self.number_columns)
+
+    def _repr_html_(self) -> str:
+        table = [
+            {
+                "coverage asked": exact_percent(row["target_coverage"]),
+                **{_in_words(name): _in_words(str(row[name])) for name in self.label_columns[:1]},
+                **{_in_words(name): str(row[name]) for name in self.label_columns[1:]},
+                **{_in_words(name): estimate_of(row, name) for name in self.number_columns},
+            }
+            for row in self.rows()
+        ]
+        return result_html(self.sentence, table)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,8 +199,33 @@ class GroupEvaluation:
         """The rows as a pandas DataFrame."""
         return as_frame(self.rows())
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a stream of Arrow's C interface."""
+        return arrow_stream(as_columns(self.rows()), requested_schema)
+
     def __repr__(self) -> str:
         return _labelled_table(self.rows(), ("group", "n"), GROUP_METRICS)
+
+    def _repr_html_(self) -> str:
+        rows = self.rows()
+        lowest = min(rows, key=lambda row: row["target_coverage"])["target_coverage"]
+        reached = {row["group"]: row["achieved_coverage"] for row in rows if row["target_coverage"] == lowest}
+        of_all = reached.pop(ALL_ROWS)
+        sentence = f"At a coverage of {exact_percent(lowest)} {percent(of_all)} of all rows are selected"
+        if reached:
+            least, most = (choose(reached, key=lambda group: reached[group]) for choose in (min, max))
+            sentence += f": from {percent(reached[least])} of {least} to {percent(reached[most])} of {most}"
+        table = [
+            {
+                "coverage asked": exact_percent(row["target_coverage"]),
+                "group": str(row["group"]),
+                "rows": row["n"],
+                **shown_metrics(row, GROUP_METRICS),
+            }
+            for row in rows
+        ]
+        pictures = strips([estimate_of(row, "achieved_coverage") for row in rows], of_all)
+        return result_html(f"{sentence}.", with_pictures(table, "reached ", pictures))
 
     def band_advice(self, coverage: float) -> str:
         """Say in a sentence whether a band for each group is worth it at a coverage: ``fit(..., band_groups=...)``.
@@ -234,7 +289,9 @@ class GroupEvaluation:
             for name in GROUP_METRICS
         ]
         labels = ("metric", "highest_group", "lowest_group")
-        return GroupComparison(tuple(records), labels, ("highest", "lowest", "gap", "gap_by_chance", "ratio"))
+        n_larger = sum(row["gap"] > row["gap_by_chance"] for row in records)
+        sentence = f"{n_larger} of {len(records)} gaps between groups are larger than what chance explains."
+        return GroupComparison(tuple(records), labels, ("highest", "lowest", "gap", "gap_by_chance", "ratio"), sentence)
 
     def _gap(self, name: str, index: int, taking_part: IndexArray) -> dict[str, Any]:
         chosen = [self.evaluations[group] for group in taking_part]
@@ -330,13 +387,20 @@ class GroupEvaluation:
                     }
                 )
         return GroupComparison(
-            tuple(records), ("metric", "group", "reference"), ("value", "reference_value", "difference", "ratio")
+            tuple(records),
+            ("metric", "group", "reference"),
+            ("value", "reference_value", "difference", "ratio"),
+            f"Each group minus {_plain(reference)}.",
         )
 
 
 def _plain(label: Any) -> Any:
     """A label that JSON can write: intervals, dates and the like as text."""
     return label if isinstance(label, str | int | float) else str(label)
+
+
+def _in_words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _with_spread(name: str, estimate: Any, replicates: FloatArray, confidence_level: float) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.intervals import Ends, difference_ends
-from aucross.system.notebook import arrow_stream, result_html, with_interval
+from aucross.system.notebook import Estimate, Strip, arrow_stream, result_html, strips
 from aucross.system.text import exact_percent
 
 _COUNTS = ("n_positive", "n_negative", "n_selected", "n_rarest")
@@ -97,7 +98,7 @@ class SelectiveEvaluation:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as a stream of Arrow's C interface."""
-        return arrow_stream(_as_columns(self.rows()), requested_schema)
+        return arrow_stream(as_columns(self.rows()), requested_schema)
 
     def __repr__(self) -> str:
         return text_table(self.rows(), list(self.estimates))
@@ -109,7 +110,14 @@ class SelectiveEvaluation:
         sentence = f"{name} of the selected rows: {least[metric]:.4f} at a coverage of {_asked(least)}"
         if most is not least:
             sentence += f", {most[metric]:.4f} at {_asked(most)}"
-        return result_html(f"{sentence}.", [_shown(row, self.estimates) for row in rows])
+        table = [{"coverage asked": _asked(row), **shown_metrics(row, self.estimates)} for row in rows]
+        pictures = strips([estimate_of(row, metric) for row in rows], most[metric])
+        return result_html(f"{sentence}.", with_pictures(table, f"{name} ", pictures), self._further())
+
+    def _further(self) -> str:
+        intervals = f"In brackets: {exact_percent(self.confidence_level)} intervals. "
+        has_replicates = any(len(replicates) > 1 for replicates in self.replicates.values())
+        return f"{intervals if has_replicates else ''}to_frame() has all columns."
 
     def minus(self, other: SelectiveEvaluation) -> SelectiveComparison:
         """Compare with another evaluation of the same rows, coverages and bootstrap seed, replicate by replicate."""
@@ -218,7 +226,7 @@ class SelectiveComparison:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as a stream of Arrow's C interface."""
-        return arrow_stream(_as_columns(self.rows()), requested_schema)
+        return arrow_stream(as_columns(self.rows()), requested_schema)
 
     def __repr__(self) -> str:
         metric = _ranking_metric(self.estimates)
@@ -235,6 +243,7 @@ class SelectiveComparison:
             f"{_METRIC_NAMES.get(metric, metric)} of {first} minus that of {second}: {least['difference']:+.4f} at a "
             f"coverage of {_asked(least)}, with {exact_percent(self.confidence_level)} intervals below."
         )
+        differences = [estimate_of(row, "difference") for row in rows]
         table = [
             {
                 "coverage asked": _asked(row),
@@ -242,14 +251,25 @@ class SelectiveComparison:
                 f"reached by {second}": float(by_second),
                 first: row["first"],
                 second: row["second"],
-                "difference": with_interval(row["difference"], row["difference_low"], row["difference_high"]),
+                "difference": difference,
             }
-            for row, by_first, by_second in zip(rows, *reached, strict=True)
+            for row, by_first, by_second, difference in zip(rows, *reached, differences, strict=True)
         ]
-        return result_html(sentence, table)
+        return result_html(sentence, with_pictures(table, "difference ", strips(differences, 0.0)))
 
 
 _METRIC_NAMES = {"selective_auc": "AUC", "hand_till_m": "Hand and Till's M"}
+# Short heads for narrow tables; other metrics keep their name.
+_HEADS = {
+    "achieved_coverage": "reached",
+    "selective_auc": "AUC",
+    "auc_gain": "AUC gain",
+    "selective_accuracy": "accuracy",
+    "positive_rate": "positive rate",
+    "positives_for_review": "positives for review",
+    "hand_till_m": "Hand and Till's M",
+    "auc_mu": "AUC-mu",
+}
 
 
 def _ranking_metric(estimates: Mapping[str, Any]) -> str:
@@ -260,12 +280,25 @@ def _asked(row: Mapping[str, Any]) -> str:
     return exact_percent(row["target_coverage"])
 
 
-def _shown(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    cells = {name: with_interval(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in names}
-    return {"coverage asked": _asked(row), **cells}
+def estimate_of(row: Mapping[str, Any], name: str) -> Estimate:
+    """A number of a row with its interval."""
+    return Estimate(row[name], *(row.get(f"{name}_{end}", nan) for end in ("low", "high")))
 
 
-def _as_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+def shown_metrics(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Estimate]:
+    """The metrics of a row as cells, without the difference of the coverages asked and reached, which both show."""
+    return {_HEADS.get(name, name): estimate_of(row, name) for name in names if name != "coverage_error"}
+
+
+def with_pictures(table: list[dict[str, Any]], head: str, pictures: Sequence[Strip]) -> list[dict[str, Any]]:
+    """The table with a column of pictures at its end, if there are intervals to draw."""
+    if not any(picture.estimate.has_interval for picture in pictures):
+        return table
+    return [{**row, head: picture} for row, picture in zip(table, pictures, strict=True)]
+
+
+def as_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The rows by column."""
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 

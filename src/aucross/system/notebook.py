@@ -1,11 +1,14 @@
-"""Results for notebooks and for other libraries: a sentence with a small table, and columns in Arrow's memory."""
+"""Results for notebooks and for other libraries: a sentence with a small table, and columns in Arrow's memory.
+
+Nothing sets the colour of text or background, so that light and dark pages show it in theirs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import isnan
-from typing import Any
+from math import isfinite, isnan
+from typing import Any, NamedTuple
 
 from aucross.system.libraries import import_library
 from aucross.system.text import marked
@@ -14,16 +17,83 @@ from aucross.system.text import marked
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
-def result_html(sentence: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """A sentence and a table, as a notebook shows them.
+# Size of a picture of an interval, in pixels, and the colour of what it shows.
+_WIDTH, _HEIGHT, _MARGIN = 120, 14, 5
+_COLOUR = "#2f86c8"  # between the blue of the figures and white: seen on both
+
+
+class Estimate(NamedTuple):
+    """An estimate with its interval; NaN where there is none."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether both ends are known."""
+        return isfinite(self.low) and isfinite(self.high)
+
+
+class Strip(NamedTuple):
+    """An interval as a picture, on a scale that the rows of a table share, with a line at a value to compare with."""
+
+    estimate: Estimate
+    scale: tuple[float, float]
+    mark: float
+
+    def svg(self) -> str:
+        """The picture; nothing where there is no interval."""
+        if not (self.estimate.has_interval and isfinite(self.estimate.value)):
+            return ""
+        value, low, high = (self._place(number) for number in self.estimate)
+        mark = self._place(self.mark)
+        middle = _HEIGHT / 2
+        return (
+            f'<svg width="{_WIDTH}" height="{_HEIGHT}" role="img" aria-label="{_number(self.estimate.value)}">'
+            f'<line x1="{mark}" y1="0" x2="{mark}" y2="{_HEIGHT}" stroke="currentColor" stroke-dasharray="2 2"/>'
+            f'<line x1="{low}" y1="{middle}" x2="{high}" y2="{middle}" stroke="{_COLOUR}" stroke-width="3"/>'
+            f'<circle cx="{value}" cy="{middle}" r="4" fill="{_COLOUR}"/></svg>'
+        )
+
+    def _place(self, number: float) -> float:
+        start, end = self.scale
+        share = (number - start) / (end - start) if end > start else 0.5
+        return round(_MARGIN + (_WIDTH - 2 * _MARGIN) * share, 1)
+
+
+def strips(estimates: Sequence[Estimate], mark: float) -> list[Strip]:
+    """Pictures of the intervals of a column, one a row, on one scale.
+
+    Parameters
+    ----------
+    estimates : sequence of Estimate
+        The column.
+    mark : float
+        Value to compare with, drawn as a dotted line.
+
+    Returns
+    -------
+    list of Strip
+    """
+    known = [number for estimate in estimates for number in estimate if isfinite(number)]
+    known += [mark] if isfinite(mark) else []
+    scale = (min(known, default=0.0), max(known, default=0.0))
+    return [Strip(estimate, scale, mark) for estimate in estimates]
+
+
+def result_html(sentence: str, rows: Sequence[Mapping[str, Any]], further: str = "") -> str:
+    """A sentence, a table and what else there is to say, as a notebook shows them.
 
     Parameters
     ----------
     sentence : str
         What the result says.
     rows : sequence of mappings
-        Rows of the table by name of the column; numbers are rounded to four decimals, and texts are shown as they are,
-        whatever they contain.
+        Rows of the table by name of the column; numbers are rounded to four decimals, intervals stand below their
+        estimate, and texts are shown as they are, whatever they contain.
+    further : str, default=""
+        Sentences below the table.
 
     Returns
     -------
@@ -33,19 +103,17 @@ def result_html(sentence: str, rows: Sequence[Mapping[str, Any]]) -> str:
     Examples
     --------
     >>> result_html("Two <b>rows</b>.", [])
-    '<div><p>Two &lt;b&gt;rows&lt;/b&gt;.</p></div>'
+    '<div><p><strong>Two &lt;b&gt;rows&lt;/b&gt;.</strong></p></div>'
     """
-    parts = [f"<p>{_safe(sentence)}</p>"]
+    parts = [f"<p><strong>{_safe(sentence)}</strong></p>"]
     if rows:
         head = "".join(_cell("th", name, like=value) for name, value in rows[0].items())
         body = "".join(f"<tr>{''.join(_cell('td', value, like=value) for value in row.values())}</tr>" for row in rows)
-        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        parts.append(f'<div style="overflow-x:auto">{table}</div>')
+    if further:
+        parts.append(f"<p>{_safe(further)}</p>")
     return f"<div>{''.join(parts)}</div>"
-
-
-def with_interval(value: float, low: float, high: float) -> str:
-    """An estimate with its interval, if it has one: ``0.8123 [0.8010, 0.8231]``."""
-    return _number(value) if isnan(low) else f"{_number(value)}{_SPACE}[{_number(low)},{_SPACE}{_number(high)}]"
 
 
 def arrow_stream(columns: Mapping[str, Any], requested_schema: object | None) -> object:
@@ -67,9 +135,18 @@ def arrow_stream(columns: Mapping[str, Any], requested_schema: object | None) ->
 
 
 def _cell(tag: str, value: Any, *, like: Any) -> str:
-    """A cell of a table; texts are at the left, numbers at the right."""
-    side = "left" if isinstance(like, str) else "right"
-    return f'<{tag} style="text-align:{side};padding:.2em .8em">{_safe(_text(value))}</{tag}>'
+    """A cell of a table; texts and pictures are at the left, numbers at the right."""
+    side = "left" if isinstance(like, str | Strip) else "right"
+    return f'<{tag} style="text-align:{side};vertical-align:top;padding:.2em .7em">{_content(value)}</{tag}>'
+
+
+def _content(value: Any) -> str:
+    if isinstance(value, Strip):
+        return value.svg()
+    if isinstance(value, Estimate):
+        interval = f"[{_number(value.low)},{_SPACE}{_number(value.high)}]"
+        return _number(value.value) + (f"<br><small>{interval}</small>" if value.has_interval else "")
+    return _safe(_text(value))
 
 
 def _safe(text: str) -> str:
