@@ -2,16 +2,17 @@
 Drift over two years
 ====================
 
-A band was placed on the loans of four years. In the fifth it fits; in the sixth the customers change, and reviewers are
-the first to notice. This tutorial watches the share that is decided automatically week by week, gets an alarm that can
-be trusted, places the band anew without a single label, and looks at the AUC when the labels arrive at last.
+A band was placed on the loans of four years. In the fifth it fits; in the sixth the
+customers change, and reviewers are the first to notice. This tutorial watches the share
+that is decided automatically week by week, gets an alarm that can be trusted, places the
+band anew without a single label, and looks at the AUC when the labels arrive at last.
 """
 
 # %%
 # Four years to fit, two to watch
 # -------------------------------
-# The loans of :func:`~aucross.datasets.make_credit` have a date. Their population drifts slowly and changes abruptly in
-# the last year.
+# The loans of :func:`~aucross.datasets.make_credit` have a date. Their population drifts
+# slowly and changes abruptly in the last year.
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -38,7 +39,12 @@ weekly = selected.groupby(week).mean()
 quarterly = selected.groupby(day[later].dt.to_period("Q")).mean()
 figure, axes = plt.subplots(figsize=(7, 3.8), layout="constrained")
 axes.plot(weekly, ".", color="#cccccc", label="a week")
-axes.plot(weekly.rolling(13, center=True).mean(), color="#1b6ca8", linewidth=2, label="mean of 13 weeks")
+axes.plot(
+    weekly.rolling(13, center=True).mean(),
+    color="#1b6ca8",
+    linewidth=2,
+    label="mean of 13 weeks",
+)
 axes.axhline(0.8, color="black", linewidth=0.8, linestyle=":", label="asked for")
 axes.set(ylabel="share decided automatically", ylim=(0.5, 1.0))
 axes.legend(frameon=False, loc="upper right", ncols=3)
@@ -46,13 +52,14 @@ plt.show()
 print(quarterly.round(3).to_string())
 
 # %%
-# A week has some seventy loans, so its share jumps up and down without any drift. Whoever looks at every dot will raise
-# an alarm every month, and whoever waits for a clear picture comes late.
+# A week has fewer than a hundred loans, so its share jumps up and down without any drift.
+# Whoever looks at every dot will raise an alarm every month, and whoever waits for a clear
+# picture comes late.
 #
 # An alarm that one may look at every week
 # ----------------------------------------
-# :class:`~aucross.CoverageMonitor` adds up the evidence. Without drift the probability that it *ever* gives an alarm is
-# at most ``false_alarm``, however often one looks.
+# :class:`~aucross.CoverageMonitor` adds up the evidence. Without drift the probability that
+# it *ever* gives an alarm is at most ``false_alarm``, however often one looks.
 
 from aucross import CoverageMonitor
 
@@ -68,31 +75,35 @@ print("it shows from the week of", weeks[report.drift_since - 1].date())
 report
 
 # %%
-# The drift is small and the weeks are too, so the alarm comes months after the change; it then names the week in which
-# the change began. The first thing to do is not statistics: ask what happened then. A new channel, a changed form, a
-# feature that is no longer filled? An error in the data is repaired in the data. ``run_stability`` shows where the
-# scores went, in the deciles of the scores of the fit:
+# The drift is small and the weeks are too, so the alarm comes months after the change; it
+# then names the week in which the change began. The first thing to do is not statistics:
+# ask what happened then. A new channel, a changed form, a feature that is no longer filled?
+# An error in the data is repaired in the data. ``run_stability`` shows where the scores
+# went, in the deciles of the scores of the fit:
 
 print(report.run_stability["score"])
 
 # %%
 # Place the band anew, without labels
 # -----------------------------------
-# The customers are others now, so the band has to move. Nobody knows yet how these loans end, and nobody needs to:
-# coverage depends on the scores alone, and the best band on the labels only through the probability at each score,
-# which the fit has. Loans of the half year before the alarm do:
+# The customers are others now, so the band has to move. Nobody knows yet how these loans
+# end, and nobody needs to: coverage depends on the scores alone, and the best band on the
+# labels only through the probability at each score, which the fit has. Loans of the half
+# year before the alarm do:
 
 recent = (day >= alarm_week - pd.Timedelta(weeks=26)) & (day < alarm_week)
 moved = clf.recalibrate(X[recent])
 after = day >= alarm_week
 print(f"band before: {clf.band().lower:.3f} to {clf.band().upper:.3f}")
 print(f"band now:    {moved.band().lower:.3f} to {moved.band().upper:.3f}")
-print(f"loans after the alarm, old band: {clf.select(X[after]).mean():.1%} decided automatically")
-print(f"loans after the alarm, new band: {moved.select(X[after]).mean():.1%} decided automatically")
+print(f"after the alarm, old band: {clf.select(X[after]).mean():.1%} decided automatically")
+print(
+    f"after the alarm, new band: {moved.select(X[after]).mean():.1%} decided automatically"
+)
 
 # %%
-# ``recalibrate`` returns a copy; the model is the same and the old band is still there. The monitor of the new band
-# compares with the loans that placed it:
+# ``recalibrate`` returns a copy; the model is the same and the old band is still there. The
+# monitor of the new band compares with the loans that placed it:
 
 watch = CoverageMonitor(moved, reference=X[recent])
 for _, batch in X[after].groupby(week[week.index.isin(X.index[after])]):
@@ -102,9 +113,9 @@ again
 # %%
 # When the labels come
 # --------------------
-# Coverage is not quality. Whether the ranking is as good as it was, only labels can tell, and they come a year late.
-# ``update_labels`` tests the AUC of the selected loans against that of the held-out loans of the fit, in the same way:
-# one may look after every cohort.
+# Coverage is not quality. Whether the ranking is as good as it was, only labels can tell,
+# and they come a year late. ``update_labels`` tests the AUC of the selected loans against
+# that of the held-out loans of the fit, in the same way: one may look after every cohort.
 
 cohorts = day[later].dt.to_period("Q")
 with_labels = CoverageMonitor(clf)
@@ -113,9 +124,10 @@ for _, batch in X[later].groupby(cohorts):
 labels
 
 # %%
-# Three tests, three answers. The *AUC* gives no alarm: the model ranks the loans as well as it did. The *share of
-# positives* gives one: more loans default. And they default more often than their scores say, which is the third test.
-# So the order of the customers still holds, and everything that reads the score as a probability does not.
+# Three tests, three answers. The *AUC* gives no alarm: the model ranks the loans as well as
+# it did. The *share of positives* gives one: more loans default. And they default more
+# often than their scores say, which is the third test. So the order of the customers still
+# holds, and everything that reads the score as a probability does not.
 #
 # With intervals, the old band and the new:
 
@@ -127,15 +139,25 @@ for name, rule, rows in (
     ("after the alarm, old band", clf, after),
     ("after the alarm, new band", moved, after),
 ):
-    lines[name] = evaluate_selective(rule, X[rows], y[rows], (0.8,), random_state=0).rows()[0]
-shown = ["achieved_coverage", "selective_auc", "selective_auc_low", "selective_auc_high", "auc_gain"]
+    lines[name] = evaluate_selective(rule, X[rows], y[rows], (0.8,), random_state=0).rows()[
+        0
+    ]
+shown = [
+    "achieved_coverage",
+    "selective_auc",
+    "selective_auc_low",
+    "selective_auc_high",
+    "auc_gain",
+]
 judged = pd.DataFrame(lines).T[shown]
 judged.round(3)
 
 # %%
-# The new band brings the coverage nearer to what was asked for: the reviewers get fewer cases than with the old one,
-# and the AUC is a little lower for it, since more is decided automatically. What it cannot mend is the level of the
-# scores: for that the model has to be trained, or at least calibrated, on loans of the new customers that have ended.
+# The new band brings the coverage nearer to what was asked for: the reviewers get fewer
+# cases than with the old one, and the AUC is a little lower for it, since more is decided
+# automatically. What it cannot mend is the level of the scores: for that the model has to
+# be trained, or at least calibrated, on loans of the new customers that have ended.
 #
-# A job that runs each week keeps the monitor as JSON; :doc:`/howto/drift-alarm` shows it, and how many false alarms and
-# how much delay were measured. :doc:`/howto/recalibrate` says when placing anew goes wrong.
+# A job that runs each week keeps the monitor as JSON; :doc:`/howto/drift-alarm` shows it,
+# and how many false alarms and how much delay were measured. :doc:`/howto/recalibrate` says
+# when placing anew goes wrong.

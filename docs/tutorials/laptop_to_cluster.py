@@ -2,15 +2,17 @@
 From a laptop to a cluster
 ==========================
 
-The table fits into memory today. Next year it may lie in files, in a warehouse or on many machines. This tutorial takes
-one set of loans along that way, and compares the band and the decisions at each stop.
+The table fits into memory today. Next year it may lie in files, in a warehouse or on many
+machines. This tutorial takes one set of loans along that way, and compares the band and the
+decisions at each stop.
 """
 
 # %%
 # On the laptop
 # -------------
-# All numbers, so that every engine reads the same table. :class:`~aucross.HashedFolds` decides the fold of a loan by a
-# hash of the loan: wherever it lies and however the table is cut, it is in the same fold.
+# All numbers, so that every engine reads the same table. :class:`~aucross.HashedFolds`
+# decides the fold of a loan by a hash of the loan: wherever it lies and however the table
+# is cut, it is in the same fold.
 
 import numpy as np
 import pandas as pd
@@ -31,15 +33,17 @@ clf.band()
 
 # %%
 
-evaluation = evaluate_selective(clf, test[features], test["default"], (1.0, 0.9, 0.8), random_state=0)
+evaluation = evaluate_selective(
+    clf, test[features], test["default"], (1.0, 0.9, 0.8), random_state=0
+)
 evaluation
 
 # %%
 # Scores in files, larger than memory
 # -----------------------------------
-# Say that a model has scored the loans, and the scores lie in Parquet files. A band needs only how many loans of each
-# class have each score. :func:`~aucross.deploy.rank_parquet` counts them batch by batch, in the memory of a few
-# batches.
+# Say that a model has scored the loans, and the scores lie in Parquet files. A band needs
+# only how many loans of each class have each score. :func:`~aucross.deploy.rank_parquet`
+# counts them batch by batch, in the memory of a few batches.
 
 import tempfile
 from pathlib import Path
@@ -57,9 +61,10 @@ counts = rank_parquet(folder.name, score="score", label="default", bits=32)
 counts
 
 # %%
-# From the counts the band is placed, and it is that of the same scores in memory. Its ends differ in the eighth digit:
-# a counted score stands for all numbers that are rounded to it, so the band is widened to the middle between it and its
-# neighbour. No loan is decided otherwise for that.
+# From the counts the band is placed, and it is that of the same scores in memory. Its ends
+# differ in the eighth digit: a counted score stands for all numbers that are rounded to it,
+# so the band is widened to the middle between it and its neighbour. No loan is decided
+# otherwise for that.
 
 on_counts = AUCross(ScoreColumn("score"), coverage=0.8).fit_ranking(counts)
 in_memory = AUCross(ScoreColumn("score"), coverage=0.8).fit(scores, scores["default"])
@@ -67,20 +72,23 @@ for name, fitted in (("from the files", on_counts), ("in memory", in_memory)):
     print(f"{name:15s} {fitted.band().lower:.10f} to {fitted.band().upper:.10f}")
 
 # %%
-# By default, with ``bits=20``, scores are rounded while they are counted, and the counts take at most 1.6 MB, however
-# many loans there are. The band then ends where the rounding puts it:
+# By default, with ``bits=20``, scores are rounded while they are counted, and the counts
+# take at most 1.6 MB, however many loans there are. The band then ends where the rounding
+# puts it:
 
 rounded = rank_parquet(folder.name, score="score", label="default")
 on_rounded = AUCross(ScoreColumn("score"), coverage=0.8).fit_ranking(rounded)
 print(f"20 bits         {on_rounded.band().lower:.10f} to {on_rounded.band().upper:.10f}")
 share = on_rounded.select(scores).mean()
-print(f"loans selected: {share:.4f} with 20 bits, {in_memory.select(scores).mean():.4f} in memory")
+print(
+    f"selected: {share:.4f} with 20 bits, {in_memory.select(scores).mean():.4f} in memory"
+)
 
 # %%
 # In a warehouse
 # --------------
-# The same counts are one query, which rounds the scores and ends in a ``GROUP BY``. No loan leaves the warehouse. These
-# are its last lines:
+# The same counts are one query, which rounds the scores and ends in a ``GROUP BY``. No loan
+# leaves the warehouse. These are its last lines:
 
 from aucross.deploy import ranking_query, rule_to_sql
 
@@ -95,8 +103,8 @@ print(rule_to_sql(on_counts, "score"))
 # %%
 # On many machines
 # ----------------
-# ``aucross.dask`` trains, scores and counts where the partitions lie. Here the cluster is two threads of this process;
-# in life ``Client`` gets the address of yours.
+# ``aucross.dask`` trains, scores and counts where the partitions lie. Here the cluster is
+# two threads of this process; in life ``Client`` gets the address of yours.
 
 import dask.dataframe as dd
 from distributed import Client
@@ -104,15 +112,22 @@ from distributed import Client
 from aucross.dask import DaskAUCross
 from aucross.dask import evaluate_selective as evaluate_on_dask
 
-client = Client(processes=False, n_workers=1, threads_per_worker=2, dashboard_address=None, set_as_default=True)
+client = Client(
+    processes=False,
+    n_workers=1,
+    threads_per_worker=2,
+    dashboard_address=None,
+    set_as_default=True,
+)
 many = dd.from_pandas(train, npartitions=4)
 on_dask = DaskAUCross(model, cv=HashedFolds(3), coverage=0.8)
 on_dask.fit(many[features], many["default"])
 on_dask.band()
 
 # %%
-# That is the band of the laptop, again up to the rounding of the counts. The decisions are a lazy frame, which is
-# computed where its partitions are, or written to files by ``write_decisions``:
+# That is the band of the laptop, again up to the rounding of the counts. The decisions are
+# a lazy frame, which is computed where its partitions are, or written to files by
+# ``write_decisions``:
 
 new = dd.from_pandas(test, npartitions=4)
 decisions = on_dask.decide(new[features]).compute()
@@ -120,15 +135,19 @@ decisions.head()
 
 # %%
 
-same_decisions = (decisions["decision"].to_numpy() == "automatic") == clf.select(test[features])
+same_decisions = (decisions["decision"].to_numpy() == "automatic") == clf.select(
+    test[features]
+)
 print(f"decided as on the laptop: {same_decisions.all()}")
 
-judged = evaluate_on_dask(on_dask, new[features], new["default"], (1.0, 0.9, 0.8), random_state=0)
+judged = evaluate_on_dask(
+    on_dask, new[features], new["default"], (1.0, 0.9, 0.8), random_state=0
+)
 judged
 
 # %%
-# The estimates are those of the laptop. ``to_local`` is the classifier in memory, which ``save`` writes to a file and
-# every page of this documentation can use:
+# The estimates are those of the laptop. ``to_local`` is the classifier in memory, which
+# ``save`` writes to a file and every page of this documentation can use:
 
 local = on_dask.to_local()
 client.close()
@@ -136,13 +155,14 @@ folder.cleanup()
 local
 
 # %%
-# With a base model that is itself distributed, such as LightGBM's or XGBoost's Dask classifier, the training rows stay
-# on the workers, too.
+# With a base model that is itself distributed, such as LightGBM's or XGBoost's Dask
+# classifier, the training rows stay on the workers, too.
 #
 # On Spark
 # --------
-# The estimators of ``aucross.spark`` belong to ``pyspark.ml``. This block is not run here, since it needs Java; a test
-# of the library runs it and compares bands, scores and decisions with those in memory.
+# The estimators of ``aucross.spark`` belong to ``pyspark.ml``. This block is not run here,
+# since it needs Java; a test of the library runs it and compares bands, scores and
+# decisions with those in memory.
 #
 # .. code-block:: python
 #
@@ -159,5 +179,6 @@ local
 #    fitted = estimator.fit(spark.read.parquet("loans"))
 #    decided = fitted.transform(spark.read.parquet("new"))  # score, prediction, decision
 #
-# :doc:`/howto/cluster` has the command line for clusters, what happens when a worker is lost, and what all of it costs
-# on millions of rows. :doc:`/howto/warehouse` has the whole way through SQL.
+# :doc:`/howto/cluster` has the command line for clusters, what happens when a worker is
+# lost, and what all of it costs on millions of rows. :doc:`/howto/warehouse` has the whole
+# way through SQL.

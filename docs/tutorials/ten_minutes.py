@@ -2,17 +2,17 @@
 Ten minutes: from a classifier to a coverage
 ============================================
 
-You have a classifier that ranks loan applications by their risk. Some it ranks well, some it cannot tell apart. This
-tutorial wraps it so that it passes on the second kind, measures what that brings, and ends with a coverage that you can
-defend.
+You have a classifier that ranks loan applications by their risk. Some it ranks well, some
+it cannot tell apart. This tutorial wraps it so that it passes on the second kind, measures
+what that brings, and ends with a coverage that you can defend.
 """
 
 # %%
 # A classifier and its AUC
 # ------------------------
-# :func:`~aucross.datasets.make_credit` draws a synthetic loan portfolio: numbers, categories, missing values. The label
-# is 1 for a loan that was not repaid, and that is the positive class. We train on one half and keep the other for the
-# end.
+# :func:`~aucross.datasets.make_credit` draws a synthetic loan portfolio: numbers,
+# categories, missing values. The label is 1 for a loan that was not repaid, and that is the
+# positive class. We train on one half and keep the other for the end.
 
 import matplotlib.pyplot as plt
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -33,13 +33,13 @@ print(f"{len(y_test):,} test loans, {y_test.mean():.1%} of them defaulted")
 print(f"AUC of all test loans: {auc_of_all:.3f}")
 
 # %%
-# Take a loan that defaulted and one that did not: the AUC is the probability that the model gives the first the higher
-# score. 0.5 is a coin, 1 is perfect.
+# Take a loan that defaulted and one that did not: the AUC is the probability that the model
+# gives the first the higher score. 0.5 is a coin, 1 is perfect.
 #
 # Wrap it
 # -------
-# :class:`~aucross.AUCross` takes any classifier with ``predict_proba`` or ``decision_function``. ``coverage`` is the
-# share of loans that it should answer.
+# :class:`~aucross.AUCross` takes any classifier with ``predict_proba`` or
+# ``decision_function``. ``coverage`` is the share of loans that it should answer.
 
 from aucross import AUCross
 
@@ -52,10 +52,11 @@ print(f"selected: {selected.mean():.1%} of the test loans")
 print(f"AUC of the selected loans: {auc_of_selected:.3f}, of all: {auc_of_all:.3f}")
 
 # %%
-# ``fit`` trained six models: one for each of five folds, to score the training loans without having seen them, and one
-# on all loans, which answers from now on. ``predict`` and ``predict_proba`` behave as before and answer every loan, so
-# that pipelines and metrics of scikit-learn continue to work. The new method is ``select``: True where the answer
-# should be used, False where the loan goes to a person.
+# ``fit`` trained six models: one for each of five folds, to score the training loans
+# without having seen them, and one on all loans, which answers from now on. ``predict`` and
+# ``predict_proba`` behave as before and answer every loan, so that pipelines and metrics of
+# scikit-learn continue to work. The new method is ``select``: True where the answer should
+# be used, False where the loan goes to a person.
 #
 # Look at the band
 # ----------------
@@ -72,98 +73,122 @@ BandDisplay.from_estimator(clf, X_test, y_test, class_names=("repaid", "default"
 plt.show()
 
 # %%
-# The band lies well below 0.5, where loans that default and loans that do not are mixed most. Rejecting the scores
-# around 0.5, as one does for accuracy, would give up loans that the model ranks well.
+# The band lies well below 0.5, where loans that default and loans that do not are mixed
+# most. Rejecting the scores around 0.5, as one does for accuracy, would give up loans that
+# the model ranks well.
 #
 # Other coverages cost nothing
 # ----------------------------
-# The fitted object holds the rule, not one band. Ask for any coverage without another fit, or for several while the
-# loans are scored once:
+# The fitted object holds the rule, not one band. Ask for any coverage without another fit,
+# or for several while the loans are scored once:
 
 coverages = (0.95, 0.9, 0.8, 0.6)
 for coverage, answered in zip(coverages, clf.select_each(X_test, coverages), strict=True):
     band = clf.band(coverage)
-    print(f"asked for {coverage:.0%}: {answered.mean():.1%} selected, band {band.lower:.3f} to {band.upper:.3f}")
+    ends = f"{band.lower:.3f} to {band.upper:.3f}"
+    print(f"asked for {coverage:.0%}: {answered.mean():.1%} selected, band {ends}")
 
 # %%
-# The share on new loans differs a little from what was asked for, by chance: the band was placed on other loans.
+# The share on new loans differs a little from what was asked for, by chance: the band was
+# placed on other loans.
 #
 # Measure, with intervals
 # -----------------------
-# :func:`~aucross.evaluate_selective` judges loans that took no part in ``fit``. One line for each coverage, each number
-# with a 95 % interval:
+# :func:`~aucross.evaluate_selective` judges loans that took no part in ``fit``. One line
+# for each coverage, each number with a 95 % interval:
 
 from aucross import evaluate_selective
 
-evaluation = evaluate_selective(clf, X_test, y_test, coverages=(1.0, 0.9, 0.8, 0.7), random_state=0)
+evaluation = evaluate_selective(
+    clf, X_test, y_test, coverages=(1.0, 0.9, 0.8, 0.7), random_state=0
+)
 evaluation
 
 # %%
-# The pictures at the right show the intervals of the AUC, the dotted line the AUC of all loans. Read three columns
-# before you quote the AUC:
+# The pictures at the right show the intervals of the AUC, the dotted line the AUC of all
+# loans. Read three columns before you quote the AUC:
 #
-# * *reached* is the share that was really selected. A rule that rejects more than it was allowed to has an easier task.
-# * *AUC gain* is the AUC of the selected loans minus that of all, with an interval of its own. If that lies above 0,
-#   abstention helps, even where the intervals of the two AUCs overlap.
-# * *positive rate* is the share of defaults among the selected loans. If it moves, rejecting changes the mix of what is
-#   decided automatically.
+# * *reached* is the share that was really selected. A rule that rejects more than it was
+#   allowed to has an easier task.
+# * *AUC gain* is the AUC of the selected loans minus that of all, with an interval of its
+#   own. If that lies above 0, abstention helps, even where the intervals of the two AUCs
+#   overlap.
+# * *positive rate* is the share of defaults among the selected loans. If it moves,
+#   rejecting changes the mix of what is decided automatically.
 #
-# The same as a curve. The wide grey line is the Oracle: the best band that the labels of these very loans would have
-# shown, and so the most that any band of this score can reach.
+# The same as a curve. The wide grey line is the Oracle: the best band that the labels of
+# these very loans would have shown, and so the most that any band of this score can reach.
 
 from aucross.evaluation.plots import CoverageCurveDisplay
 
-CoverageCurveDisplay.from_estimator(clf, X_test, y_test, oracle=True, n_bootstrap=300, random_state=0)
+CoverageCurveDisplay.from_estimator(
+    clf, X_test, y_test, oracle=True, n_bootstrap=300, random_state=0
+)
 plt.show()
 
 # %%
 # Compare two rules
 # -----------------
-# The usual way to reject is by low confidence. :class:`~aucross.SCross` does that with the same folds.
-# :func:`~aucross.compare_selective` compares both on the same resampled loans, so that the interval is one of the
-# difference.
+# The usual way to reject is by low confidence. :class:`~aucross.SCross` does that with the
+# same folds. :func:`~aucross.compare_selective` compares both on the same resampled loans,
+# so that the interval is one of the difference.
 
 from aucross import SCross, compare_selective
 
 by_confidence = SCross(base, random_state=0).fit(X_train, y_train)
-comparison = compare_selective(clf, by_confidence, X_test, y_test, coverages=(0.9, 0.8), random_state=0)
+comparison = compare_selective(
+    clf, by_confidence, X_test, y_test, coverages=(0.9, 0.8), random_state=0
+)
 comparison
 
 # %%
-# Rejecting by low confidence leaves a lower AUC than answering everything, which was the first line of the evaluation.
-# For accuracy at a cut-off of 0.5 the comparison goes the other way. Choose by what the scores are used for: ranking,
-# pricing and cut-offs that are set later need the AUC; a fixed yes or no needs accuracy.
+# Rejecting by low confidence leaves a lower AUC than answering everything, which was the
+# first line of the evaluation. For accuracy at a cut-off of 0.5 the comparison goes the
+# other way. Choose by what the scores are used for: ranking, pricing and cut-offs that are
+# set later need the AUC; a fixed yes or no needs accuracy.
 #
 # Which coverage do I need?
 # -------------------------
-# Often the target is a quality, not a coverage. ``coverage_for`` answers from the held-out scores of the training
-# loans:
+# Often the target is a quality, not a coverage. ``coverage_for`` answers from the held-out
+# scores of the training loans:
 
 answer = clf.coverage_for(auc=0.77)
 answer
 
 # %%
-# The interval is that of the AUC, turned around. It is wide: a few hundred defaults do not say much more. A coverage of
-# 0 would mean that no coverage reaches the target.
+# The interval is that of the AUC, turned around. It is wide: a few hundred defaults do not
+# say much more. A coverage of 0 would mean that no coverage reaches the target.
 #
 # What the reviewers can do is the other half of the question. With 500 applications a week:
 
 table = evaluation.to_frame()
 table["reviews a week"] = ((1 - table["achieved_coverage"]) * 500).round().astype(int)
-table = table[["target_coverage", "achieved_coverage", "reviews a week", "selective_auc", "auc_gain", "positive_rate"]]
+table = table[
+    [
+        "target_coverage",
+        "achieved_coverage",
+        "reviews a week",
+        "selective_auc",
+        "auc_gain",
+        "positive_rate",
+    ]
+]
 table.round(3)
 
 # %%
-# That is the table to take to a meeting: what each coverage costs in reviews, and what it brings.
+# That is the table to take to a meeting: what each coverage costs in reviews, and what it
+# brings.
 #
 # A model that is already trained
 # -------------------------------
-# Wrap it in scikit-learn's ``FrozenEstimator`` and call ``fit`` with loans that it has not seen. Nothing is trained
-# again; the loans only place the band.
+# Wrap it in scikit-learn's ``FrozenEstimator`` and call ``fit`` with loans that it has not
+# seen. Nothing is trained again; the loans only place the band.
 
 from sklearn.frozen import FrozenEstimator
 
-X_place, X_rest, y_place, y_rest = train_test_split(X_test, y_test, test_size=0.5, stratify=y_test, random_state=0)
+X_place, X_rest, y_place, y_rest = train_test_split(
+    X_test, y_test, test_size=0.5, stratify=y_test, random_state=0
+)
 frozen = AUCross(FrozenEstimator(base), coverage=0.8).fit(X_place, y_place)
 print(f"answers as before: {(frozen.predict(X_rest) == base.predict(X_rest)).all()}")
 print(f"selected: {frozen.select(X_rest).mean():.1%}")
@@ -172,7 +197,8 @@ print(f"selected: {frozen.select(X_rest).mean():.1%}")
 # Where to go from here
 # ---------------------
 # * :doc:`/auto_tutorials/index`: longer tasks, from a mandated scorecard to a cluster.
-# * :doc:`/howto/index`: single questions, such as data frames, weights and metadata routing in :doc:`/howto/frames`.
-# * :func:`~aucross.selective_scorer`: a scorer for a grid search that chooses the model which is best on the rows that
-#   it answers.
+# * :doc:`/howto/index`: single questions, such as data frames, weights and metadata routing
+#   in :doc:`/howto/frames`.
+# * :func:`~aucross.selective_scorer`: a scorer for a grid search that chooses the model
+#   which is best on the rows that it answers.
 # * :doc:`/mathematics`: why the band is the best one, and which coverage is guaranteed.

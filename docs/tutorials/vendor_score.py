@@ -2,16 +2,18 @@
 A vendor's score in a column
 ============================
 
-The bureau delivers points, one number per loan. There is no model to train and none to look into: only a column, and
-what became of the loans. This tutorial places a band on that column, says it in points, runs it as SQL where the loans
-are, and does the same once more from the command line.
+The bureau delivers points, one number per loan. There is no model to train and none to look
+into: only a column, and what became of the loans. This tutorial places a band on that
+column, says it in points, runs it as SQL where the loans are, and does the same once more
+from the command line.
 """
 
 # %%
 # What the vendor delivers
 # ------------------------
-# A logistic regression on five columns stands for the vendor. It was trained on loans that we do not have; we get its
-# points, 300 for a poor risk to 850 for a good one, and nothing else.
+# A logistic regression on five columns stands for the vendor. It was trained on loans that
+# we do not have; we get its points, 300 for a poor risk to 850 for a good one, and nothing
+# else.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,25 +25,34 @@ from sklearn.preprocessing import StandardScaler
 from aucross.datasets import make_credit
 
 loans = make_credit(20_000).frame
-known_to_vendor = ["credit_history_years", "delinquencies_2y", "inquiries_6m", "income", "debt_to_income"]
+known_to_vendor = [
+    "credit_history_years",
+    "delinquencies_2y",
+    "inquiries_6m",
+    "income",
+    "debt_to_income",
+]
 vendor = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression())
 vendor.fit(loans[:4_000][known_to_vendor], loans[:4_000]["default"])
 
 log_odds = vendor.decision_function(loans[known_to_vendor])
-table = loans[["default"]].assign(points=np.clip(np.round(560 - 60 * log_odds), 300, 850))[4_000:]
+table = loans[["default"]].assign(points=np.clip(np.round(560 - 60 * log_odds), 300, 850))[
+    4_000:
+]
 table.insert(0, "loan", [f"L-{number:05d}" for number in range(len(table))])
 placing, test = table[:10_000], table[10_000:]
 placing.head()
 
 # %%
-# ``placing`` are older loans with known outcomes, which will place the band. ``test`` are the later ones, which will
-# judge it. The vendor's model must not have been trained on either: points of loans that it has learnt by heart look
-# better than points of new ones.
+# ``placing`` are older loans with known outcomes, which will place the band. ``test`` are
+# the later ones, which will judge it. The vendor's model must not have been trained on
+# either: points of loans that it has learnt by heart look better than points of new ones.
 #
 # A column as a classifier
 # ------------------------
-# :class:`~aucross.ScoreColumn` makes a classifier of the column. It trains nothing. Points need two facts: where the
-# two predicted classes part, and that *low* points speak for a default.
+# :class:`~aucross.ScoreColumn` makes a classifier of the column. It trains nothing. Points
+# need two facts: where the two predicted classes part, and that *low* points speak for a
+# default.
 
 from aucross import AUCross, ScoreColumn
 
@@ -50,18 +61,24 @@ clf = AUCross(points, coverage=0.85).fit(placing, placing["default"])
 band = clf.band()
 highest, lowest = clf.estimator_.column_value([band.lower, band.upper])
 print(f"to a person: {lowest:.0f} to {highest:.0f} points, both included")
-print(f"decided automatically: {clf.select(placing).mean():.1%} of the loans that placed the band")
+print(
+    f"decided automatically: {clf.select(placing).mean():.1%} of the loans that placed it"
+)
 
 # %%
-# The band itself lies on the distance from the threshold, positive on the side of a default; ``column_value`` says it
-# in points again. The picture shows the loans in points, the band in grey.
+# The band itself lies on the distance from the threshold, positive on the side of a
+# default; ``column_value`` says it in points again. The picture shows the loans in points,
+# the band in grey.
 
 figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 edges = np.arange(300, 860, 10)
 for value, color, label in ((0, "#1b6ca8", "repaid"), (1, "#e08e0b", "default")):
-    axes.hist(test["points"][test["default"] == value], edges, density=True, histtype="step", color=color, linewidth=2,
-              label=label)  # fmt: skip
-axes.axvspan(lowest, highest, color="#cccccc", alpha=0.6, linewidth=0, label="goes to a person")
+    shown = test["points"][test["default"] == value]
+    options = {"density": True, "histtype": "step", "linewidth": 2}
+    axes.hist(shown, edges, color=color, label=label, **options)
+axes.axvspan(
+    lowest, highest, color="#cccccc", alpha=0.6, linewidth=0, label="goes to a person"
+)
 axes.set(xlabel="points of the vendor", ylabel="density within the class", yticks=[])
 axes.legend(frameon=False, loc="upper left")
 plt.show()
@@ -73,16 +90,20 @@ plt.show()
 
 from aucross import evaluate_selective
 
-evaluation = evaluate_selective(clf, test, test["default"], (1.0, 0.9, 0.85, 0.8), random_state=0)
+evaluation = evaluate_selective(
+    clf, test, test["default"], (1.0, 0.9, 0.85, 0.8), random_state=0
+)
 evaluation
 
 # %%
-# The gain has an interval above 0 at every coverage. The coverage is a little lower than asked for: these loans are
-# later ones, and more of them have points in the band. :doc:`drift_two_years` shows how to notice that and what to do.
-# Points are whole numbers, so many loans share a score, and a band takes all of them or none; :doc:`/howto/ties` shows
-# what to do where that leaves too few coverages to choose from.
+# The gain has an interval above 0 at every coverage. The coverage is a little lower than
+# asked for: these loans are later ones, and more of them have points in the band.
+# :doc:`drift_two_years` shows how to notice that and what to do. Points are whole numbers,
+# so many loans share a score, and a band takes all of them or none; :doc:`/howto/ties`
+# shows what to do where that leaves too few coverages to choose from.
 #
-# What can be *promised* for further loans of this kind is lower than what was measured, and comes with a confidence:
+# What can be *promised* for further loans of this kind is lower than what was measured, and
+# comes with a confidence:
 
 from aucross import promise_selective
 
@@ -92,7 +113,8 @@ promise
 # %%
 # The rule where the loans are
 # ----------------------------
-# The core system speaks SQL and knows nothing of Python. The band in points is one expression:
+# The core system speaks SQL and knows nothing of Python. The band in points is one
+# expression:
 
 from aucross.core import RejectionBand
 from aucross.deploy import band_to_sql
@@ -112,7 +134,9 @@ with closing(sqlite3.connect(":memory:")) as database:
     counted = database.execute(
         f"SELECT {rule} AS decision, COUNT(*), AVG(points) FROM loans GROUP BY decision"
     ).fetchall()
-    decided = [row[0] for row in database.execute(f"SELECT {rule} FROM loans ORDER BY loan")]
+    decided = [
+        row[0] for row in database.execute(f"SELECT {rule} FROM loans ORDER BY loan")
+    ]
 for decision, number, mean in counted:
     print(f"{decision:10s} {number:6,} loans, {mean:.0f} points on average")
 agree = (np.array(decided) == "automatic") == clf.select(test)
@@ -138,7 +162,9 @@ def aucross(arguments):
     """Run a command in the folder and print what it prints."""
     command = [sys.executable, "-m", "aucross", *arguments.split()]
     environment = {**os.environ, "COLUMNS": "96", "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
     print(f"$ aucross {arguments}\n{done.stdout.strip()}")
     return done.stdout
 
@@ -149,18 +175,20 @@ fitted = aucross(
 )
 
 # %%
-# The table shows the loans that the command has kept apart, a quarter drawn at random: older loans, not the later ones
-# of the evaluation above. The last lines say which points go to review. They differ a little from the band above, which
-# was placed on all older loans. Now the new ones:
+# The table shows the loans that the command has kept apart, a quarter drawn at random:
+# older loans, not the later ones of the evaluation above. The last lines say which points
+# go to review. They differ a little from the band above, which was placed on all older
+# loans. Now the new ones:
 
 predicted = aucross("predict vendor.aucross new.csv --id loan --out decisions.csv")
 print()
 print("\n".join((folder / "decisions.csv").read_text().splitlines()[:5]))
 
 # %%
-# What is left to do is not for a library: who may send loans back for review, and what the reviewers see.
-# :doc:`/howto/score-column` has probabilities instead of points, and a gate that reads all other columns to decide
-# which scores to trust; :doc:`/howto/warehouse` places the band without moving a single row out of the warehouse.
+# What is left to do is not for a library: who may send loans back for review, and what the
+# reviewers see. :doc:`/howto/score-column` has probabilities instead of points, and a gate
+# that reads all other columns to decide which scores to trust; :doc:`/howto/warehouse`
+# places the band without moving a single row out of the warehouse.
 
 import shutil
 

@@ -2,9 +2,9 @@
 A weekly capacity with reviews
 ==============================
 
-A team can look at 25 applications a week, however many come in. This tutorial fills exactly these places, hands out a
-queue with reasons, writes every decision to a log, and puts what the reviewers decided back into the result: was
-the work worth it?
+A team can look at 25 applications a week, however many come in. This tutorial fills exactly
+these places, hands out a queue with reasons, writes every decision to a log, and puts what
+the reviewers decided back into the result: was the work worth it?
 """
 
 # %%
@@ -27,14 +27,16 @@ boosting = HistGradientBoostingClassifier(max_iter=40, random_state=0)
 clf = AUCross(boosting, coverage=0.6, random_state=0).fit(X[past], y[past])
 X_new, y_new = X[quarter], y[quarter]
 week = day[quarter].dt.to_period("W")
-print(f"{past.sum():,} loans of the past, {quarter.sum():,} applications in {week.nunique()} weeks")
+print(
+    f"{past.sum():,} past loans, {quarter.sum():,} applications in {week.nunique()} weeks"
+)
 
 # %%
 # A share is not a number
 # -----------------------
-# A coverage holds on average. What lands on the reviewers' desks then goes up and down with what comes in. With
-# ``capacity`` the number is fixed, and the band of each week is placed on the applications of that week; their outcomes
-# are not needed.
+# A coverage holds on average. What lands on the reviewers' desks then goes up and down with
+# what comes in. With ``capacity`` the number is fixed, and the band of each week is placed
+# on the applications of that week; their outcomes are not needed.
 
 capacity = 25
 rows = []
@@ -42,15 +44,25 @@ for name, batch in X_new.groupby(week):
     by_coverage = clf.select(batch)
     by_capacity = clf.select(batch, capacity=capacity)
     rows.append((name.start_time, len(batch), (~by_coverage).sum(), (~by_capacity).sum()))
-weeks = pd.DataFrame(rows, columns=["week of", "applications", "by coverage", "by capacity"])
+weeks = pd.DataFrame(
+    rows, columns=["week of", "applications", "by coverage", "by capacity"]
+)
 weeks.set_index("week of")
 
 # %%
 # The picture shows what the two columns mean for the people who do the work.
 
 figure, axes = plt.subplots(figsize=(6.8, 3.6), layout="constrained")
-axes.bar(weeks["week of"], weeks["by coverage"], width=5, color="#cccccc", label="coverage=0.6")
-axes.plot(weeks["week of"], weeks["by capacity"], "o-", color="#1b6ca8", label=f"capacity={capacity}")
+axes.bar(
+    weeks["week of"], weeks["by coverage"], width=5, color="#cccccc", label="coverage=0.6"
+)
+axes.plot(
+    weeks["week of"],
+    weeks["by capacity"],
+    "o-",
+    color="#1b6ca8",
+    label=f"capacity={capacity}",
+)
 axes.set(ylabel="applications to review", xlabel="week of")
 axes.set_ylim(bottom=0, top=weeks["by coverage"].max() * 1.35)
 axes.legend(frameon=False, loc="upper left", ncols=2)
@@ -60,9 +72,10 @@ plt.show()
 # %%
 # Monday: the queue
 # -----------------
-# ``review_queue`` lists the cases of a batch, the one whose review is worth most first. *Worth* is by how much the AUC
-# of the batch is expected to rise if this case alone is taken out of it. If the reviewers do not get to the end of the
-# list, they have done the better part of it.
+# ``review_queue`` lists the cases of a batch, the one whose review is worth most first.
+# *Worth* is by how much the AUC of the batch is expected to rise if this case alone is
+# taken out of it. If the reviewers do not get to the end of the list, they have done the
+# better part of it.
 
 names = [f"A-{number:04d}" for number in range(len(X_new))]
 ids = pd.Series(names, index=X_new.index)
@@ -71,12 +84,14 @@ queue = clf.review_queue(X_new[monday], capacity, ids=ids[monday].tolist())
 queue
 
 # %%
-# The ids also break ties: the same cases come out however the batch is sorted. ``queue.to_frame()`` is the table, and
-# pandas, polars and DuckDB read the queue itself, for a case management system.
+# The ids also break ties: the same cases come out however the batch is sorted.
+# ``queue.to_frame()`` is the table, and pandas, polars and DuckDB read the queue itself,
+# for a case management system.
 #
 # Every week: decide and log
 # --------------------------
-# :class:`~aucross.DecisionLog` decides and writes one row for each case before the decision is handed out.
+# :class:`~aucross.DecisionLog` decides and writes one row for each case before the decision
+# is handed out.
 
 import tempfile
 
@@ -93,16 +108,17 @@ decisions = read_decisions(path)
 decisions[["id", "score", "decision", "time"]].head()
 
 # %%
-# Each row also carries the fingerprints of the model and of the rule, which lead to the file that decided it
-# (:doc:`/howto/decision-log`).
+# Each row also carries the fingerprints of the model and of the rule, which lead to the
+# file that decided it (:doc:`/howto/decision-log`).
 
 print(decisions["decision"].value_counts().to_string())
 
 # %%
 # What the reviewers decide
 # -------------------------
-# A year later the outcomes are known. Say that our reviewers see papers that the model does not, and are right in four
-# cases of five. Their answers are drawn here; in life they come from the case management system.
+# A year later the outcomes are known. Say that our reviewers see papers that the model does
+# not, and are right in four cases of five. Their answers are drawn here; in life they come
+# from the case management system.
 
 rng = np.random.default_rng(0)
 outcome = y_new.to_numpy()
@@ -111,9 +127,9 @@ is_right = rng.random(len(outcome)) < 0.8
 reviewer_labels = np.where(is_right, outcome, 1 - outcome)
 
 # %%
-# The model says who defaults, at a cut-off that refuses about a fifth of all applications. ``team_score`` takes the
-# model's answer where it was used and the reviewer's where not, and then any metric of scikit-learn. Three metrics, for
-# the model alone and for the team:
+# The model says who defaults, at a cut-off that refuses about a fifth of all applications.
+# ``team_score`` takes the model's answer where it was used and the reviewer's where not,
+# and then any metric of scikit-learn. Three metrics, for the model alone and for the team:
 
 from sklearn.metrics import balanced_accuracy_score, precision_score, recall_score
 
@@ -130,7 +146,9 @@ result = pd.DataFrame(
     {
         "model alone": {name: metric(outcome, answers) for name, metric in metrics.items()},
         "model and reviewers": {
-            name: team_score(metric, outcome, answers, selected, reviewer_labels=reviewer_labels)
+            name: team_score(
+                metric, outcome, answers, selected, reviewer_labels=reviewer_labels
+            )
             for name, metric in metrics.items()
         },
     }
@@ -138,17 +156,21 @@ result = pd.DataFrame(
 result.round(3)
 
 # %%
-# The team finds more of the defaults. It also refuses more loans that would have been repaid: most cases of the queue
-# are good ones, and the reviewers get one in five of them wrong. The last line weighs both.
+# The team finds more of the defaults. It also refuses more loans that would have been
+# repaid: most cases of the queue are good ones, and the reviewers get one in five of them
+# wrong. The last line weighs both.
 #
 # How good do reviewers have to be?
 # ---------------------------------
-# Before the outcomes are known, the same function takes an assumption in place of the answers. The line crosses that of
-# the model alone where reviews begin to pay.
+# Before the outcomes are known, the same function takes an assumption in place of the
+# answers. The line crosses that of the model alone where reviews begin to pay.
 
 assumed = np.linspace(0.5, 1.0, 11)
 expected = [
-    team_score(balanced_accuracy_score, outcome, answers, selected, reviewer_accuracy=accuracy) for accuracy in assumed
+    team_score(
+        balanced_accuracy_score, outcome, answers, selected, reviewer_accuracy=accuracy
+    )
+    for accuracy in assumed
 ]
 alone = result.loc["balanced accuracy", "model alone"]
 needed = np.interp(alone, expected, assumed)
@@ -156,18 +178,20 @@ needed = np.interp(alone, expected, assumed)
 figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 axes.plot(assumed, expected, "o-", color="#1b6ca8", label="model and reviewers")
 axes.axhline(alone, color="#e08e0b", linestyle="--", label="model alone")
-axes.set(xlabel="share of cases that reviewers decide rightly", ylabel="balanced accuracy of all")
+axes.set(
+    xlabel="share of cases that reviewers decide rightly", ylabel="balanced accuracy of all"
+)
 axes.legend(frameon=False, loc="upper left")
 axes.grid(alpha=0.3)
 plt.show()
 print(f"reviews pay if reviewers are right in at least {needed:.0%} of cases")
 
 # %%
-# That is the number to settle before hiring. It lies below what the model achieves on all applications, because the
-# cases in the queue are those that the model can hardly tell apart. Reviewers who do not reach it make the result
-# worse.
+# That is the number to settle before hiring. It lies below what the model achieves on all
+# applications, because the cases in the queue are those that the model can hardly tell
+# apart. Reviewers who do not reach it make the result worse.
 #
-# One warning: outcomes of refused loans are never seen. What is measured on loans that reviewers let pass looks better
-# than it is; :doc:`/howto/groups` says what helps.
+# One warning: outcomes of refused loans are never seen. What is measured on loans that
+# reviewers let pass looks better than it is; :doc:`/howto/groups` says what helps.
 
 folder.cleanup()

@@ -148,7 +148,10 @@ def test_groups():
     assert names["now"]["gap"] < 0.5 * names["before"]["gap"]
     assert names["check"].ok
     assert not names["starved"].ok
-    assert names["starved"].rarer_for_review > 0.3
+    assert 1.8 < names["starved"].review_ratio < 2.3
+    youngest = [names[report].of("to 25").rows()[0]["selective_auc"] for report in ("report", "fair")]
+    assert youngest[1] < youngest[0]
+    assert names["now"]["gap"] > names["now"]["gap_by_chance"]
     assert (names["clf"].predict(names["X_test"]) == names["equal"].predict(names["X_test"])).all()
 
 

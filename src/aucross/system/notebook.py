@@ -17,6 +17,8 @@ from aucross.system.text import marked
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
+# Texts of more characters may be broken into lines.
+_LONG = 30
 # Size of a picture of an interval, in pixels, and the colour of what it shows.
 _WIDTH, _HEIGHT, _MARGIN = 120, 14, 5
 _COLOUR = "#2f86c8"  # between the blue of the figures and white: seen on both
@@ -137,7 +139,10 @@ def arrow_stream(columns: Mapping[str, Any], requested_schema: object | None) ->
 def _cell(tag: str, value: Any, *, like: Any) -> str:
     """A cell of a table; texts and pictures are at the left, numbers at the right."""
     side = "left" if isinstance(like, str | Strip) else "right"
-    return f'<{tag} style="text-align:{side};vertical-align:top;padding:.2em .7em">{_content(value)}</{tag}>'
+    style = f"text-align:{side};vertical-align:top;padding:.2em .7em"
+    if tag == "td" and not (isinstance(value, str) and len(value) > _LONG):
+        style += ";white-space:nowrap"
+    return f'<{tag} style="{style}">{_content(value)}</{tag}>'
 
 
 def _content(value: Any) -> str:
