@@ -139,9 +139,8 @@ for name, rule, rows in (
     ("after the alarm, old band", clf, after),
     ("after the alarm, new band", moved, after),
 ):
-    lines[name] = evaluate_selective(rule, X[rows], y[rows], (0.8,), random_state=0).rows()[
-        0
-    ]
+    result = evaluate_selective(rule, X[rows], y[rows], (0.8,), random_state=0)
+    lines[name] = result.rows()[0]
 shown = [
     "achieved_coverage",
     "selective_auc",

@@ -276,8 +276,13 @@ class AUCReport(_Verdict):
     calibration: RateReport | None = None
 
     def _repr_html_(self) -> str:
-        tests = [self, *(report for report in (self.base_rate, self.calibration) if report is not None)]
-        return result_html(" ".join(test._verdict_sentence() for test in tests), self._shown())
+        rows = self._shown()
+        verdicts = {
+            verdict: ", ".join(row[""] for row in rows if row["verdict"] == verdict)
+            for verdict in ("ALARM", "no alarm")
+        }
+        sentence = "; ".join(f"{verdict}: {names}" for verdict, names in verdicts.items() if names)
+        return result_html(f"{sentence[0].upper()}{sentence[1:]}.", rows, self.message)
 
     def _what(self) -> str:
         return "the AUC of the selected rows is lower than it should be"

@@ -19,6 +19,7 @@ from aucross.evaluation.results import (
     as_frame,
     bootstrap_spread,
     estimate_of,
+    head_of,
     shown_metrics,
     text_table,
     with_pictures,
@@ -93,8 +94,7 @@ class GroupComparison:
         table = [
             {
                 "coverage asked": exact_percent(row["target_coverage"]),
-                **{_in_words(name): _in_words(str(row[name])) for name in self.label_columns[:1]},
-                **{_in_words(name): str(row[name]) for name in self.label_columns[1:]},
+                **{_in_words(name): str(row[name]) for name in self.label_columns} | {"metric": head_of(row["metric"])},
                 **{_in_words(name): estimate_of(row, name) for name in self.number_columns},
             }
             for row in self.rows()
@@ -214,7 +214,7 @@ class GroupEvaluation:
         sentence = f"At a coverage of {exact_percent(lowest)} {percent(of_all)} of all rows are selected"
         if reached:
             least, most = (choose(reached, key=lambda group: reached[group]) for choose in (min, max))
-            sentence += f": from {percent(reached[least])} of {least} to {percent(reached[most])} of {most}"
+            sentence += f", from {percent(reached[least])} of '{least}' to {percent(reached[most])} of '{most}'"
         table = [
             {
                 "coverage asked": exact_percent(row["target_coverage"]),

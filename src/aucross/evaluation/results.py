@@ -287,7 +287,12 @@ def estimate_of(row: Mapping[str, Any], name: str) -> Estimate:
 
 def shown_metrics(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Estimate]:
     """The metrics of a row as cells, without the difference of the coverages asked and reached, which both show."""
-    return {_HEADS.get(name, name): estimate_of(row, name) for name in names if name != "coverage_error"}
+    return {head_of(name): estimate_of(row, name) for name in names if name != "coverage_error"}
+
+
+def head_of(name: str) -> str:
+    """A metric in the head of a narrow table."""
+    return _HEADS.get(name, name)
 
 
 def with_pictures(table: list[dict[str, Any]], head: str, pictures: Sequence[Strip]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ _SPACE = "\N{NO-BREAK SPACE}"
 # Texts of more characters may be broken into lines.
 _LONG = 30
 # Size of a picture of an interval, in pixels, and the colour of what it shows.
-_WIDTH, _HEIGHT, _MARGIN = 120, 14, 5
+_WIDTH, _HEIGHT, _MARGIN = 90, 14, 5
 _COLOUR = "#2f86c8"  # between the blue of the figures and white: seen on both
 
 
@@ -139,7 +139,7 @@ def arrow_stream(columns: Mapping[str, Any], requested_schema: object | None) ->
 def _cell(tag: str, value: Any, *, like: Any) -> str:
     """A cell of a table; texts and pictures are at the left, numbers at the right."""
     side = "left" if isinstance(like, str | Strip) else "right"
-    style = f"text-align:{side};vertical-align:top;padding:.2em .7em"
+    style = f"text-align:{side};vertical-align:top;padding:.2em .4em"
     if tag == "td" and not (isinstance(value, str) and len(value) > _LONG):
         style += ";white-space:nowrap"
     return f'<{tag} style="{style}">{_content(value)}</{tag}>'
@@ -150,7 +150,9 @@ def _content(value: Any) -> str:
         return value.svg()
     if isinstance(value, Estimate):
         interval = f"[{_number(value.low)},{_SPACE}{_number(value.high)}]"
-        return _number(value.value) + (f"<br><small>{interval}</small>" if value.has_interval else "")
+        return _number(value.value) + (
+            f'<br><span style="font-size:.8em">{interval}</span>' if value.has_interval else ""
+        )
     return _safe(_text(value))
 
 
