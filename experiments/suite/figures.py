@@ -7,25 +7,24 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.drawing import GREY, LOSS_COLOUR, OTHER_COLOUR, OURS_COLOUR, WIDTH, legend_below
 from experiments.suite.statistics import Ranking
 from experiments.suite.tables import MAX_PROBABILITY, SHOWN_COVERAGE
 
-WIDTH = 8.0  # inches; the page shows them at this width
-OURS_COLOUR, PEER_COLOUR, LOSS_COLOUR = "#1b4f72", "#e59866", "#b03a2e"
 # Colour and marker of the methods that share a panel.
 STYLES = {
     "AUCross": (OURS_COLOUR, "o"),
     "AUCross judged": ("#117a65", "D"),
-    "AUCross published": ("#7fb3d5", "v"),
+    "AUCross published": ("#85b8dc", "v"),
     "PlugInAUC": ("#a04000", "s"),
-    "SCross": ("#888888", "x"),
-    MAX_PROBABILITY: (PEER_COLOUR, "^"),
+    "SCross": (GREY, "x"),
+    MAX_PROBABILITY: (OTHER_COLOUR, "^"),
 }
 
 
 def gains(sets: pd.DataFrame) -> Figure:
     """What abstaining does to the AUC, set by set, from rare to frequent positives."""
-    figure = Figure(figsize=(WIDTH, 0.23 * len(sets) + 1.4), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 0.27 * len(sets) + 1.6), layout="constrained")
     axes = figure.subplots()
     places = np.arange(len(sets))[::-1]
     for column, name, label in (
@@ -37,12 +36,12 @@ def gains(sets: pd.DataFrame) -> Figure:
     axes.hlines(places, sets["max_probability_gain"], sets["gain"], color="#cccccc", zorder=0)
     axes.axvline(0, color="black", linewidth=0.8)
     labels = [f"{name} ({share:.1%})" for name, share in zip(sets["dataset"], sets["prevalence"], strict=True)]
-    axes.set_yticks(places, labels, fontsize=8)
+    axes.set_yticks(places, labels)
     axes.set(
-        xlabel=f"AUC of the rows decided automatically at coverage {SHOWN_COVERAGE:g}, minus AUC of all rows",
+        xlabel=f"change of the AUC, coverage {SHOWN_COVERAGE:g}",
         ylim=(-1, len(sets)),
     )
-    axes.grid(axis="x", color="#eeeeee")
+    axes.grid(visible=False, axis="y")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
     return figure
 
@@ -57,23 +56,23 @@ def wins(comparisons: pd.DataFrame) -> Figure:
         (1, "higher", "wins", OURS_COLOUR, "ahead"),
         (-1, "lower", "losses", LOSS_COLOUR, "behind"),
     ):
-        axes.barh(places, side * rows[means], color=colour, alpha=0.35, label=f"AUCross is {word} on average")
-        axes.barh(places, side * rows[tested], color=colour, label=f"{word}, and the test of its splits says so")
+        axes.barh(places, side * rows[means], color=colour, alpha=0.35, label=f"AUCross {word} on average")
+        axes.barh(places, side * rows[tested], color=colour, label=f"{word}, and the test says so")
         for place, number in zip(places, rows[means], strict=True):
             axes.annotate(
                 f" {number} ",
                 (side * number, place),
                 ha="left" if side > 0 else "right",
                 va="center",
-                fontsize=8,
+                fontsize=10,
             )
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_yticks(places, rows["method"], fontsize=9)
+    axes.set_yticks(places, rows["method"])
     most = rows["n_sets"].max() * 1.12
     axes.set(xlim=(-most, most), xlabel="number of sets")
     axes.set_xticks(axes.get_xticks(), [f"{abs(tick):.0f}" for tick in axes.get_xticks()])
     axes.set_xlim(-most, most)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False, fontsize=8)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     return figure
 
 
@@ -88,17 +87,16 @@ def ranks(ranking: Ranking) -> Figure:
     axes.plot(values, places, "o", color=OURS_COLOUR)
     for place, value in zip(places, values, strict=True):
         axes.annotate(
-            f"{value:.1f}", (value, place), xytext=(6, 0), textcoords="offset points", va="center", fontsize=8
+            f"{value:.1f}", (value, place), xytext=(6, 0), textcoords="offset points", va="center", fontsize=10
         )
     for level, (first, last) in enumerate(ranking.cliques):
         x = n_names + 0.3 + 0.35 * level
         axes.plot([x, x], [places[first] + 0.2, places[last] - 0.2], color=LOSS_COLOUR, linewidth=3, clip_on=False)
-    axes.set_yticks(places, names, fontsize=9)
+    axes.set_yticks(places, names)
     axes.set(
         xlim=(1, n_names + 0.8 + 0.35 * max(1, len(ranking.cliques))),
-        xlabel="average rank over sets (1 is best); a red bar joins methods that the test cannot tell apart",
+        xlabel="average rank, 1 is best\n(a red bar joins methods that\nthe test cannot tell apart)",
     )
-    axes.xaxis.label.set_fontsize(8)
     return figure
 
 
@@ -134,17 +132,16 @@ def oracle_by_rows(cells: pd.DataFrame) -> Figure:
 
 
 def _two_panels(label: str) -> tuple[Figure, list[Axes]]:
-    figure = Figure(figsize=(WIDTH, 3.8), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 4.2), layout="constrained")
     panels = list(figure.subplots(1, 2, sharey=True))
     panels[0].set(xlabel="training rows", xscale="log", ylabel=label)
     panels[1].set(xlabel="share of positives", xscale="log")
-    sizes = (750, 1_500, 3_000, 6_000)
+    sizes = (750, 2_000, 6_000)
     panels[0].set_xticks(sizes, [f"{size:,}" for size in sizes])
-    shares = (0.01, 0.03, 0.1, 0.3, 0.9)
+    shares = (0.01, 0.1, 0.9)
     panels[1].set_xticks(shares, [f"{share:.0%}" for share in shares])
     for axes in panels:
         axes.xaxis.minorticks_off()
-        axes.grid(color="#eeeeee")
     return figure, panels
 
 
@@ -159,5 +156,5 @@ def _scatter(panels: list[Axes], cells: pd.DataFrame, column: str, methods: tupl
 
 
 def _with_legend(figure: Figure, axes: Axes) -> Figure:
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    legend_below(figure, axes, columns=2)
     return figure

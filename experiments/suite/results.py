@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from experiments import store
-from experiments.figures import write_figure
+from experiments.drawing import page_style, write_figure
 from experiments.suite import figures, page, tables
 from experiments.suite.choosing.write import FEWEST_SETS, write_choosing
 from experiments.suite.protocol import FAMILIES
@@ -79,16 +79,17 @@ def write_analysis(cells: pd.DataFrame, kinds: Mapping[str, tuple[str, int]], n_
     for name, frame in evidence.items():
         frame.to_csv(output / f"{name}.csv", index=False, float_format="%.5g")
     in_time = {name for name, (kind, _) in kinds.items() if kind == "time"}
-    drawn = {
-        "gains": figures.gains(evidence["sets"]),
-        "wins": figures.wins(evidence["comparisons"]),
-        "ranks": figures.ranks(tables.ranking(measured)),
-        "coverage_by_rows": figures.coverage_by_rows(measured, in_time),
-        "gain_by_rows": figures.gain_by_rows(measured),
-        "oracle_by_rows": figures.oracle_by_rows(measured),
-    }
-    for name, figure in drawn.items():
-        write_figure(figure, output / f"{name}.png")
+    with page_style():
+        drawn = {
+            "gains": figures.gains(evidence["sets"]),
+            "wins": figures.wins(evidence["comparisons"]),
+            "ranks": figures.ranks(tables.ranking(measured)),
+            "coverage_by_rows": figures.coverage_by_rows(measured, in_time),
+            "gain_by_rows": figures.gain_by_rows(measured),
+            "oracle_by_rows": figures.oracle_by_rows(measured),
+        }
+        for name, figure in drawn.items():
+            write_figure(figure, output / f"{name}.png")
     for name, text in page.parts(evidence, measured, n_planned).items():
         (output / f"{name}.md").write_text("\n".join(text), encoding="utf-8")
 

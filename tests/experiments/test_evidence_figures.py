@@ -1,5 +1,6 @@
 """Figures and claims of the evidence pages, on small made-up tables and on the tables that the repository holds."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ pytest.importorskip("xgboost", reason='needs `pip install "aucross[experiments]"
 
 from benchmarks import figures as benchmark_figures
 from benchmarks.crossfit_tables import FAMILIES, Tables
+from experiments import __main__ as command
 from experiments import claims, figures
 from experiments.drawing import STYLE, WIDTH, page_style, write_figure
 from experiments.figures import FIGURES
@@ -165,3 +167,13 @@ def test_letters_of_figures_are_readable():
     sizes = [size for name, size in STYLE.items() if name.endswith("size")]
     assert len(sizes) == 6
     assert min(sizes) >= 10
+
+
+def test_figures_are_drawn_again_from_the_tables_of_a_folder(monkeypatch, tmp_path):
+    shutil.copy(RESULTS / "oracle_distance.csv", tmp_path)
+    drawn = {"oracle_summary": FIGURES["oracle_summary"], "bounds": FIGURES["bounds"]}
+    monkeypatch.setattr(figures, "FIGURES", drawn)
+    command.main(["--figures", "--output", str(tmp_path)])
+    # The bounds need rows of a data set, which are not read here.
+    assert {path.name for path in tmp_path.iterdir()} == {"oracle_distance.csv", "oracle_summary.png"}
+    assert np.ptp(imread(tmp_path / "oracle_summary.png")[..., :3]) > 0.5
