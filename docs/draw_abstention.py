@@ -65,7 +65,7 @@ def main() -> None:
             draw_curves(axes, portfolio, theme)
         with drawn(FOLDER / f"band-{name}.svg", theme) as axes:
             draw_band(axes, portfolio, theme)
-        with drawn(FOLDER / f"influence-{name}.svg", theme, rows=2, size=(6.2, 5.2)) as both:
+        with drawn(FOLDER / f"influence-{name}.svg", theme, rows=2, size=(5.2, 5.0)) as both:
             draw_influence(both, portfolio, theme)
 
 
