@@ -134,6 +134,7 @@ class Study:
             "miss_of_aucross": by_set(always, "miss").mean(),
             "miss_of_best": by_set(best, "miss").mean(),
             **_with_interval("further_off", missed - by_set(always, "miss")),
+            **_with_interval("further_off_than_best", missed - by_set(best, "miss")),
         }
 
     def best(self, allowed: Allowed, datasets: Sequence[str]) -> pd.DataFrame:

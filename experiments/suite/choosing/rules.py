@@ -73,7 +73,8 @@ class Rule:
 def halves(rows: Mapping[str, int], in_time: set[str], seed: int) -> tuple[list[str], list[str]]:
     """Two halves of the sets: of each two neighbours in size one is drawn; sets in time and others apart."""
     rng, found, checked = np.random.default_rng(seed), [], []
-    for of_kind in (sorted(set(rows) - in_time, key=rows.__getitem__), sorted(in_time, key=rows.__getitem__)):
+    by_size = sorted(rows, key=lambda name: (rows[name], name))  # by name where sets have as many rows
+    for of_kind in ([name for name in by_size if name not in in_time], [name for name in by_size if name in in_time]):
         for first in range(0, len(of_kind), 2):
             pair = of_kind[first : first + 2]
             drawn = pair if rng.random() < 0.5 else pair[::-1]
