@@ -63,6 +63,7 @@ paper: .venv/installed-experiments
 # The suite of further data sets, three hours of two cores; `make suite ARGS=--quick` takes five minutes, `ARGS=--plan` tells.
 suite: .venv/installed-experiments
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.suite $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments.columns $(filter --quick --plan --write-only,$(ARGS))
 
 # The networks of the same tables, hours of training; `make paper` then shows them too. `make networks ARGS=--plan` says how long.
 networks: .venv/installed-experiments .venv/installed-torch

@@ -14,6 +14,7 @@ from experiments.__main__ import HERE, datasets_at_hand
 from experiments.networks.budgets import NETWORK_DATASETS, Name
 from experiments.networks.estimate import minutes_expected, seconds_expected
 from experiments.networks.results import BEST_FIRST, finished_studies, network_evidence
+from experiments.networks.seeds import seeds_from, tables_at_hand, train_seeds, trainings_of_seed, write_seeds
 from experiments.networks.studies import Study
 from experiments.networks.trainings import Training
 from experiments.pages.networks import networks_page
@@ -24,11 +25,14 @@ def main(arguments: list[str] | None = None) -> None:
     """Train what is missing, then write the page and the figure of the networks."""
     options = _options(arguments)
     name: Name = "full" if options.full else "quick" if options.quick else "budget"
+    output = options.output or HERE / ("results-quick" if options.quick else "results")
+    if options.seeds:
+        finish_seeds(tables_at_hand(datasets_at_hand(options.only)), name, seeds_from(options.seeds), options, output)
+        return
     studies = [Study(dataset, name) for dataset in datasets_at_hand(options.only)]
     _say(plan_text(studies))
     if options.plan:
         return
-    output = options.output or HERE / ("results-quick" if options.quick else "results")
     failures = []
     for study in studies:
         failures += finish(study, n_jobs=options.jobs)
@@ -38,6 +42,19 @@ def main(arguments: list[str] | None = None) -> None:
         _say(f"written to {output}: {', '.join(study.dataset for study in finished) or 'nothing'}")
     if failures:
         raise SystemExit("\n".join(failures))
+
+
+def finish_seeds(
+    datasets: Sequence[str], name: Name, seeds: Sequence[int], options: argparse.Namespace, output: Path
+) -> None:
+    """The tables with several seeds, instead of all studies with one."""
+    trainings = [each for data in datasets for seed in seeds for each in trainings_of_seed(data, name, seed)]
+    _say(f"{len(trainings)} trainings, {minutes_expected(trainings):.0f} minutes on two idle cores")
+    if options.plan:
+        return
+    train_seeds(datasets, name, seeds, n_jobs=options.jobs)
+    write_seeds(datasets, name, seeds, output)
+    _say(f"written to {output}: {', '.join(datasets)}")
 
 
 def finish(study: Study, *, n_jobs: int) -> list[str]:
@@ -109,6 +126,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         help="data sets",
     )
     parser.add_argument("--plan", action="store_true", help="print trainings and minutes, and do nothing")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        metavar="N",
+        help="instead: the tables with N seeds, at one coverage, into network_seeds.md",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="trainings of tables side by side (default 2)")
     parser.add_argument("--output", type=Path, help="where to write (default experiments/results)")
     return parser.parse_args(arguments)

@@ -51,6 +51,8 @@ class Training:
         The fold that it has not seen.
     coverage : float, optional
         The coverage that a SelectiveNet is trained for.
+    seed : int, optional
+        Of the weights, the order of the rows and the rows that are held out.
     """
 
     dataset: str
@@ -58,6 +60,7 @@ class Training:
     role: Role
     fold: int | None = None
     coverage: float | None = None
+    seed: int = PAPER_SEED
 
     @property
     def key(self) -> dict[str, Any]:
@@ -78,13 +81,14 @@ class Training:
         parts = [self.dataset, self.role]
         parts += [] if self.fold is None else [str(self.fold + 1)]
         parts += [] if self.coverage is None else [f"{self.coverage:.2f}"]
+        parts += [] if self.seed == PAPER_SEED else [f"(seed {self.seed})"]
         return " ".join(parts)
 
     @property
     def start(self) -> Training | None:
         """The training that this one goes on from."""
         if self.role == "SelNet" and self.budget.warm_up_epochs:
-            return Training(self.dataset, self.budget, "SelNet warm-up")
+            return Training(self.dataset, self.budget, "SelNet warm-up", seed=self.seed)
         return None
 
     @property
@@ -109,7 +113,7 @@ class Training:
             "lr": budget.lr,
             "schedule": budget.schedule,
             "weight_decay": budget.weight_decay,
-            "random_state": PAPER_SEED,
+            "random_state": self.seed,
         }
         if budget.classifier == "VGG16":
             common |= {"augment": budget.augment, "half_size_epochs": budget.half_size_epochs}
@@ -120,7 +124,7 @@ class Training:
         match self.role:
             case "gate fold" | "gate refit":
                 # Another seed: a gate that is the same network knows nothing more.
-                return {"max_epochs": budget.gate_epochs, "half_size_epochs": 0, "random_state": PAPER_SEED + 1}
+                return {"max_epochs": budget.gate_epochs, "half_size_epochs": 0, "random_state": self.seed + 1}
             case "SelNet warm-up":
                 half_size = min(budget.half_size_epochs, budget.warm_up_epochs - 1)
                 return {"max_epochs": budget.warm_up_epochs, "coverage": WARM_UP_COVERAGE, "warm_start": True} | (
@@ -154,7 +158,7 @@ class Training:
         elif self.role in ("refit", "gate refit"):
             rows, held = np.arange(len(y)), np.arange(0)
         else:
-            return held_out_parts(y)
+            return held_out_parts(y, self.seed)
         return rows, np.arange(len(y)) if self.scores_rows_seen else held
 
     @property
@@ -201,10 +205,10 @@ def fold_parts(y: np.ndarray, n_folds: int) -> Parts:
     return list(folds.split(np.zeros(len(y)), y))
 
 
-def held_out_parts(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The hold-out that `PlugIn`, `PlugInAUC` and the networks draw with the seed of the paper's split."""
+def held_out_parts(y: np.ndarray, seed: int = PAPER_SEED) -> tuple[np.ndarray, np.ndarray]:
+    """The hold-out that `PlugIn`, `PlugInAUC` and the networks draw, by default with the seed of the paper's split."""
     n_held = ceil(HELD_OUT_SHARE * len(y))
-    train, held = train_test_split(np.arange(len(y)), test_size=n_held, stratify=y, random_state=PAPER_SEED)
+    train, held = train_test_split(np.arange(len(y)), test_size=n_held, stratify=y, random_state=seed)
     return train, held
 
 

@@ -26,6 +26,7 @@ from experiments.networks.estimate import minutes_expected, seconds_expected
 from experiments.networks.outputs import Attempt, read_scores
 from experiments.networks.replay import Recordings, Replay, numbered, values_at
 from experiments.networks.results import finished_studies, network_evidence
+from experiments.networks.seeds import seeds_page, trainings_of_seed
 from experiments.networks.studies import COMPARED, OWN_SCORE, Study
 from experiments.networks.trainings import Training, half_size, rows_of, trainings_of
 from experiments.protocol import CLASSIFIERS, COVERAGES
@@ -452,3 +453,54 @@ def test_pages_of_the_papers_tables_show_networks_where_there_are_any(evidence):
     titles = [axes.get_title() for axes in figures.auc_by_coverage(with_networks).axes]
     assert titles == ["Adult", f"CIFAR-10-cat\n{TINY_IMAGES.short()}"]
     assert "Coverage, ResNet" in "\n".join(pages.PAGES["table6"](with_networks))
+
+
+# ---- several seeds ----
+
+
+@pytest.fixture(scope="module")
+def seeds(cache, tmp_path_factory):
+    """Two seeds of the smaller networks, through the command."""
+    output = tmp_path_factory.mktemp("seeds")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "datasets_at_hand", list)
+        command.main(["--seeds", "2", "--only", "UCICredit", "CIFAR-10-cat", "--jobs", "1", "--output", str(output)])
+    return output
+
+
+def test_each_seed_trains_networks_of_its_own_on_tables_alone(seeds):
+    rows = pd.read_csv(seeds / "network_seeds.csv")
+    assert rows["dataset"].unique().tolist() == ["UCICredit"]
+    assert rows.groupby("seed")["selection"].agg(list).tolist() == [["PlugIn", "SAT", "SelNet"]] * 2
+    first, second = (rows[rows["seed"] == seed].set_index("selection") for seed in (42, 43))
+    assert (first["auc_all"] != second["auc_all"]).all()
+    # The band never selects fewer rows than the network that it stands beside.
+    assert (rows["band_coverage"] >= rows["coverage"]).all()
+    np.testing.assert_allclose(rows["difference"], rows["band_auc"] - rows["auc"], atol=1e-5)
+
+
+def test_the_first_seed_is_the_training_of_the_study(cache):
+    for training in trainings_of_seed("UCICredit", "budget", 42):
+        assert training in trainings_of("UCICredit", TINY_TABLE)
+    other = trainings_of_seed("UCICredit", "budget", 43)
+    assert all(training.parameters()["random_state"] == 43 for training in other)
+    assert other[-1].start == other[-2]
+
+
+def test_the_page_of_seeds_shows_the_mean_difference_and_its_interval():
+    rows = pd.DataFrame(
+        {
+            "dataset": "Adult",
+            "seed": [42, 43, 44],
+            "selection": "SAT",
+            "auc_all": 0.9,
+            "coverage": 0.8,
+            "auc": [0.92, 0.93, 0.94],
+            "band_auc": [0.93, 0.95, 0.97],
+            "difference": [0.01, 0.02, 0.03],
+        }
+    )
+    text = seeds_page(rows)
+    # Student's t with two degrees of freedom: 4.303 * .01 / sqrt(3) = .0248.
+    assert "| +.0200 [-.0048, +.0448] | 3 of 3 |" in text
+    assert ".9300 ± .0100" in text
