@@ -147,7 +147,7 @@ def draw_picture(rows: pd.DataFrame) -> Figure:
 TOPIC = Topic(
     name="weights",
     datasets=("nass_cds_crash",),
-    n_draws=10,
+    n_draws=20,
     measure=measure,
     draw=draw_picture,
     page=page,
