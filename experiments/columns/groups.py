@@ -143,7 +143,8 @@ def page(rows: pd.DataFrame) -> str:
         ["set", "group", "rows", "share to a person: one band", EACH, "AUC of all", "AUC: one band", EACH],
         _group_lines(of_groups),
     )
-    return "\n".join([markdown.table(header, lines), told, shares, *_costs(of_groups)])
+    folded = f"<details>\n<summary>Every group</summary>\n\n{shares}\n</details>\n"
+    return "\n".join([markdown.table(header, lines), told, *_costs(of_groups), folded])
 
 
 def _gap(found: pd.DataFrame, name: str) -> str:
