@@ -136,6 +136,8 @@ def test_only_public_names_of_scikit_learn_are_used():
 
 
 def test_experiments_use_public_names_only():
+    pytest.importorskip("torch", reason='needs torch: pip install "aucross[torch]"')
+
     def not_public(source):
         for name in imported_names(source):
             module, _, imported = name.rpartition(".")

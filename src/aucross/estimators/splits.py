@@ -77,8 +77,19 @@ def _stratified_folds(training: TrainingRows, n_folds: Any, rng: Generator) -> S
         reason=f"{n_folds} folds need one of each class in every fold",
         remedy=f"pass fewer than {n_folds} folds or more rows of this class",
     )
-    kind = StratifiedKFold if training.groups is None else StratifiedGroupKFold
-    return kind(int(n_folds), shuffle=True, random_state=rng)
+    if training.groups is None:
+        return StratifiedKFold(int(n_folds), shuffle=True, random_state=rng)
+    # scikit-learn refuses this from 1.9 on only, and before gives folds without rows.
+    if (n_groups := _n_groups(training)) < n_folds:
+        raise ValueError(
+            f"cv must not be greater than the number of groups: {n_groups}, got {n_folds}; "
+            "pass fewer folds or more groups"
+        )
+    return StratifiedGroupKFold(int(n_folds), shuffle=True, random_state=rng)
+
+
+def _n_groups(training: TrainingRows) -> int:
+    return len(np.unique(np.asarray(training.groups)))
 
 
 def _as_positions(part: Any) -> IndexArray:
@@ -99,7 +110,7 @@ def hold_out_split(training: TrainingRows, cv: Folds, holdout_size: float, rng: 
     )
     if training.groups is not None:
         # Folds of about the size asked for keep each group on one side; there are no more folds than groups.
-        n_folds = max(2, min(round(1 / holdout_size), len(np.unique(np.asarray(training.groups)))))
+        n_folds = max(2, min(round(1 / holdout_size), _n_groups(training)))
         return next(fold_splits(training, n_folds, rng))
     n_rows = len(training.y)
     # The paper's share, but never fewer rows than classes on either side, on which a stratified split insists.
