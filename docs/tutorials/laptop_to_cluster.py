@@ -155,7 +155,8 @@ folder.cleanup()
 local
 
 # %%
-# All the bands of this page, those of the fit above and those of the scores in files below:
+# All the bands of this page, in blue those of the fit, in amber those of the scores in
+# files:
 
 import matplotlib.pyplot as plt
 
@@ -177,9 +178,8 @@ axes.grid(axis="x", alpha=0.3)
 plt.show()
 
 # %%
-# Two pairs of answers, each the same at every stop: the scores of the fit were those of
-# held-out training loans, the scores in the files those of the test loans, so that their
-# bands differ.
+# Each colour has one band. The two differ because the fit placed its band on the held-out
+# scores of the training loans, and the files hold the scores of the test loans.
 #
 # With a base model that is itself distributed, such as LightGBM's or XGBoost's Dask
 # classifier, the training rows stay on the workers, too.

@@ -282,7 +282,7 @@ class AUCReport(_Verdict):
             for verdict in ("ALARM", "no alarm")
         }
         sentence = "; ".join(f"{verdict}: {names}" for verdict, names in verdicts.items() if names)
-        return result_html(f"{sentence[0].upper()}{sentence[1:]}.", rows, self.message)
+        return result_html(f"{sentence[0].upper()}{sentence[1:]}.", rows)
 
     def _what(self) -> str:
         return "the AUC of the selected rows is lower than it should be"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from aucross.system.libraries import import_library
 from aucross.system.text import marked
 
-# No line break within an interval.
+# No line break within an interval, nor before a per cent sign.
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
@@ -157,7 +157,7 @@ def _content(value: Any) -> str:
 
 
 def _safe(text: str) -> str:
-    return escape(marked(text))
+    return escape(marked(text)).replace(" %", f"{_SPACE}%")
 
 
 def _text(value: Any) -> str:
