@@ -41,33 +41,48 @@ shares = np.array([0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02])
 of_band, of_confidence, band_starts, confidence_starts = np.array([gains(share) for share in shares]).T
 
 # %%
-# Both rules reject a fifth of the rows. On the left is what this does to the AUC, on the right which fifth it is: each
-# stripe shows the ranks that are rejected, from the lowest score at the bottom to the highest at the top.
+# Both rules reject a fifth of the rows. This is what it does to the AUC:
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
-left.axhline(0, color="black", linewidth=0.8, linestyle=":")
-left.plot(shares, of_band, "o-", color="#1b6ca8", linewidth=2, label="best band")
-left.plot(shares, of_confidence, "s--", color="#e08e0b", linewidth=2, label="maximum probability")
-left.set(ylabel="gain in AUC by rejecting a fifth of the rows")
-for starts, color in ((confidence_starts, "#e08e0b"), (band_starts, "#1b6ca8")):
-    right.fill_between(shares, starts, starts + 1 - coverage, color=color, alpha=0.45, linewidth=0)
-right.set(ylabel="rank of the rejected scores", ylim=(0, 1))
-for axes in (left, right):
+
+def finish(axes):
+    """The share of positives on the horizontal axis, falling to the right."""
     axes.set_xscale("log")
     axes.set_xticks([0.5, 0.2, 0.1, 0.05, 0.02], ["50 %", "20 %", "10 %", "5 %", "2 %"])
     axes.minorticks_off()
-    axes.set(xlabel="share of positives")
-    axes.set_xlim(0.53, 0.019)
+    axes.set(xlabel="share of positives", xlim=(0.53, 0.019))
     axes.grid(alpha=0.3)
-figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+
+
+figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
+axes.axhline(0, color="black", linewidth=0.8, linestyle=":")
+axes.plot(shares, of_band, "o-", color="#1b6ca8", linewidth=2, label="best band")
+axes.plot(shares, of_confidence, "s--", color="#e08e0b", linewidth=2, label="maximum probability")
+axes.set(ylabel="gain in AUC by rejecting a fifth of the rows")
+axes.legend(frameon=False, loc="lower left")
+finish(axes)
 plt.show()
 
 # %%
-# With half of the rows positive both rules reject the same rows. The gain of maximum probability is gone with about one
-# positive in four, and below that the rule does harm.
+# With half of the rows positive both rules reject the same rows. The gain of maximum probability is gone
+# between one positive in four and one in five, and with fewer the rule does harm.
 
 for share, band_gain, confidence_gain in zip(shares[::2], of_band[::2], of_confidence[::2], strict=True):
     print(f"{share:4.0%} positives: best band {band_gain:+.3f}, maximum probability {confidence_gain:+.3f}")
+
+# %%
+# Which fifth is it? Each stripe shows the ranks that are rejected, from the lowest score at the bottom to the highest
+# at the top. Maximum probability runs into the top and stays there, where the positives are.
+
+figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+for starts, color, label in (
+    (band_starts, "#1b6ca8", "best band"),
+    (confidence_starts, "#e08e0b", "maximum probability"),
+):
+    axes.fill_between(shares, starts, starts + 1 - coverage, color=color, alpha=0.45, linewidth=0, label=label)
+axes.set(ylabel="rank of the rejected scores", ylim=(0, 1.02))
+axes.legend(frameon=False, loc="lower right")
+finish(axes)
+plt.show()
 
 # %%
 # The AUC is not the only aim. If what counts is how many predicted labels are right, maximum probability is the rule to

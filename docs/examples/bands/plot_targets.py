@@ -85,6 +85,6 @@ for name, selected in selections.items():
 
 # %%
 # The bands for the AUC, for KS and for average precision are nearly the same one, and on new rows none of the three is
-# reliably the best at its own metric: a few thousandths are noise. The AUC is a good target for all of them. The other
-# two are worth their own band: the partial AUC is clearly highest with the band that was placed for it, and the cost
-# is lowest. :doc:`/howto/targets` has the costs in detail.
+# reliably the best at its own metric: a few thousandths are noise. The AUC is a good target for all of them. The
+# partial AUC is worth a band of its own, with which it is clearly highest. The cost is lowest with its own band, and
+# here the band for KS is as good. :doc:`/howto/targets` has the costs in detail.

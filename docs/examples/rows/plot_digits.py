@@ -24,7 +24,7 @@ tasks = {
     "8 (10 %), 3 or 9 (20 %), others (70 %)": np.where(digit == 8, 2, np.where(np.isin(digit, (3, 9)), 1, 0)),
 }
 base = LinearDiscriminantAnalysis()
-coverages = np.linspace(1.0, 0.6, 11)
+coverages = np.linspace(1.0, 0.6, 9)
 
 
 def curves(y):
