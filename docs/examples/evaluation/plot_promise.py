@@ -75,9 +75,9 @@ figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center"
 plt.show()
 
 # %%
-# The estimate lies to both sides of the dotted line, the truth: half of the samples say too much. The promise is made
-# to say too much in at most five samples of a hundred, and comes nearer slowly: half the distance takes about four
-# times the rows. With few positives it takes many more.
+# The estimate lies to both sides of the dotted line, the truth: half of the samples say too much. The promise may say
+# too much in five samples of a hundred at most, and here it does in none. It comes nearer slowly: half the distance
+# takes about four times the rows. With few positives it takes many more.
 
 for name, (estimated, promised) in drawn.items():
     for place in (0, 2, 5):
