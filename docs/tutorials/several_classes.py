@@ -38,7 +38,7 @@ print(f"digits read rightly: {reader.score(X_test, y_test):.1%}")
 #
 # * *Hand and Till's M*: for each pair of classes, how well the probability of the one ranks
 #   its members above those of the other;
-# * *AUC-mu*: the same, with the score that best tells the two classes of the pair apart.
+# * *AUC-mu*: the same, with the difference of the two probabilities in place of the one.
 #
 # :class:`~aucross.AUCross` takes either as its target: ``"auc"``, the default, is M, and
 # ``"auc_mu"`` the other. With two classes both are the AUC.

@@ -36,9 +36,8 @@ vendor = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression())
 vendor.fit(loans[:4_000][known_to_vendor], loans[:4_000]["default"])
 
 log_odds = vendor.decision_function(loans[known_to_vendor])
-table = loans[["default"]].assign(points=np.clip(np.round(560 - 60 * log_odds), 300, 850))[
-    4_000:
-]
+delivered = np.clip(np.round(560 - 60 * log_odds), 300, 850)
+table = loans[["default"]].assign(points=delivered)[4_000:]
 table.insert(0, "loan", [f"L-{number:05d}" for number in range(len(table))])
 placing, test = table[:10_000], table[10_000:]
 placing.head()
