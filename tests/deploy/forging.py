@@ -13,7 +13,6 @@ from hashlib import sha256
 
 import numpy as np
 import pandas as pd
-import pytest
 import scipy.sparse
 from joblib import cpu_count
 from lightgbm import LGBMClassifier
@@ -336,10 +335,10 @@ SOURCES = (*MODELS, "gate", "three classes", "groups")
 
 
 def import_all_that_is_listed():
-    """Import every module of the list, so that any further import is seen."""
-    pytest.importorskip("catboost", reason='needs `pip install "aucross[test]"`')
+    """Import every module of the list that is installed, so that any further import is seen."""
     for listed in listed_classes().values():
-        assert listed.cls
+        with suppress(ModuleNotFoundError):
+            assert listed.cls
 
 
 def warm_up(folder, names=SOURCES):

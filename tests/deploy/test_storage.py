@@ -331,7 +331,8 @@ def test_a_parameter_that_the_file_does_not_know_takes_its_default(tmp_path):
 
 
 def test_every_listed_class_is_found():
-    pytest.importorskip("catboost", reason='needs `pip install "aucross[test]"`')
+    for library in ("catboost", "torch"):
+        pytest.importorskip(library, reason='needs `pip install "aucross[test]"`')
     for name, listed in listed_classes().items():
         assert isinstance(listed.cls, type), name
     assert listed_classes()["aucross.AUCross"].cls is AUCross

@@ -101,6 +101,10 @@ BY_RATIO = "use_legacy_attributes" in LogisticRegressionCV().get_params()
 FIRST_NORM = {"l1_ratio": 1} if BY_RATIO else {"penalty": "l1"}
 SEARCHED = {"l1_ratios": (0.0,), "use_legacy_attributes": False} if BY_RATIO else {}
 
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", FutureWarning)  # newer versions of XGBoost advise against its forests
+    boosted_forest = XGBRFClassifier(**boosted)
+
 CLASSIFIERS = {
     "logistic regression": logistic,
     "logistic regression, L1, weights of classes": LogisticRegression(
@@ -163,7 +167,7 @@ CLASSIFIERS = {
     "LightGBM, no split": LGBMClassifier(**boosted, verbose=-1, min_child_samples=110, num_leaves=2),
     "XGBoost": XGBClassifier(**boosted),
     "XGBoost, dart": XGBClassifier(**boosted, booster="dart", gamma=1.0),
-    "XGBoost, forest": XGBRFClassifier(**boosted),
+    "XGBoost, forest": boosted_forest,
 }
 
 
