@@ -25,9 +25,8 @@ def test_fit_prints_the_table_and_one_conclusion_and_saves_model_and_report(run,
     assert asked == ["1", "0.99", "0.95", "0.9", "0.85", "0.8", "0.75"]
     assert_the_conclusion_says_what_was_measured(result.stdout, tmp_path / "model.aucross", 0.8)
     assert "By home_ownership, coverage 0.8" in result.stdout
-    assert (
-        "fitting aucross with logistic on 900 rows: step 1 of 7, fold 1 of 5, training on 720 rows\n" in result.stderr
-    )
+    step = "fitting aucross with logistic on 900 rows: step 1 of 7, fold 1 of 5, training on 720 rows\n"
+    assert (step in result.stderr) == hasattr(AUCross, "set_callbacks")  # since scikit-learn 1.9
     assert isinstance(load(tmp_path / "model.aucross"), AUCross)
     assert (tmp_path / "model.html").read_text().startswith("<!doctype html>")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.aucross", "model.html"]

@@ -308,7 +308,8 @@ class IdNames:
         repeated = np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
         if not len(repeated):
             return 0
-        found = [ids.filter(pa.array(np.isin(_hashed(ids), repeated))) for ids in ids_again()]
+        # By sorting: the table that numpy 2.0 would make instead overflows with numbers of 64 bits.
+        found = [ids.filter(pa.array(np.isin(_hashed(ids), repeated, kind="sort"))) for ids in ids_again()]
         return sum(map(len, found)) - int(pc.count_distinct(pa.chunked_array(found), mode="all").as_py())
 
 
