@@ -117,7 +117,7 @@ def intervals(lines: pd.DataFrame) -> Figure:
     axes.set(
         xlim=(0, most),
         ylim=(0, 1.02),
-        xlabel="width, in widths of an interval that knows the law",
+        xlabel="width, in widths of an informed interval (knows the distribution)",
         ylabel="share of samples in which it holds",
     )
     legend_below(figure, axes, columns=2)

@@ -280,7 +280,7 @@ def _of_intervals(evidence: Evidence) -> Iterator[Claim]:
         command,
     )
     yield Claim(
-        "They are at most twice as wide as an interval that knows the law",
+        "They are at most twice as wide as an interval that knows the distribution of the samples",
         f"all {len(lines)} lines",
         f"{int(narrow.sum())}; widest {lines['width'].max():.2f}",
         bool(narrow.all()),
