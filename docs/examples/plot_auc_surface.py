@@ -3,8 +3,8 @@ The AUC over both ends of the band
 ==================================
 
 Every band is a point: where it begins and where it ends. The AUC of the kept rows is a surface over these points, and
-placing a band means to find the top of the part that keeps the coverage. Prefix sums make every point cost a handful of
-look-ups, so the whole surface can be drawn.
+placing a band means finding the highest of the points that keep the coverage. Prefix sums make every point cost a
+handful of look-ups, so the whole surface can be drawn.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ from aucross.core import OptimalBands, RankedScores, ThresholdBands, estimate_au
 rng = np.random.default_rng(0)
 positive = rng.random(4000) < 0.2
 evidence = rng.normal(1.2 * positive, 1.0)
-# The true probability of the positive class as the score, so that 0.5 is where the predicted label changes.
+# The score is the true probability of the positive class, so that the predicted label changes at 0.5.
 score = 1 / (1 + np.exp(-(np.log(0.2 / 0.8) + 1.2 * evidence - 0.72)))
 ranked = RankedScores.from_labels(positive, score)
 
@@ -36,8 +36,8 @@ ends = {name: np.array(ranked.block(band)) / len(ranked) for name, band in bands
 ends["maximum probability"] = np.searchsorted(ranked.scores, (1 - threshold, threshold)) / len(ranked)
 
 # %%
-# The surface on isotonic labels, which is the one that is searched. Both axes are in shares of rows. Points under the
-# diagonal are no bands; points above the line of full width reject too much.
+# The surface is drawn on isotonic labels, which are what the search uses. Both axes are in shares of rows. Points under
+# the diagonal are no bands; points above the line of full width reject too much.
 
 smooth = ranked.isotonic()
 ticks = np.linspace(0, len(smooth), 201).astype(int)

@@ -37,7 +37,7 @@ bootstrap = {"n_bootstrap": 300, "random_state": 0}
 # %%
 # AUC against coverage
 # --------------------
-# The wide grey line is the Oracle, the best band that the labels of these rows would have shown.
+# The wide grey line is the Oracle, the best band for the known labels of these rows.
 
 CoverageCurveDisplay.from_estimator(clf, X_test, y_test, oracle=True, maximum_probability=True, **bootstrap)
 plt.show()
@@ -58,7 +58,7 @@ CAPDisplay.from_estimator(clf, X_test, y_test)
 plt.show()
 
 # %%
-# Why it works shows on twenty rows, seven of them positive. The Gini coefficient is A / (A + B).
+# Twenty rows, seven of them positive, show why it works. The Gini coefficient is A / (A + B).
 
 labels = np.array([1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0])
 scores = -np.arange(20)

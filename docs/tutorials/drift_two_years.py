@@ -59,7 +59,7 @@ print(quarterly.round(3).to_string())
 # An alarm that one may look at every week
 # ----------------------------------------
 # :class:`~aucross.CoverageMonitor` adds up the evidence. Without drift the probability that
-# it *ever* gives an alarm is at most ``false_alarm``, however often one looks.
+# it *ever* gives an alarm is at most ``false_alarm``, however often you look.
 
 from aucross import CoverageMonitor
 
@@ -75,7 +75,7 @@ print("it shows from the week of", weeks[report.drift_since - 1].date())
 report
 
 # %%
-# The drift is small and the weeks are too, so the alarm comes months after the change; it
+# The drift is small and so are the weeks, so the alarm comes months after the change; it
 # then names the week in which the change began. The first thing to do is not statistics:
 # ask what happened then. A new channel, a changed form, a feature that is no longer filled?
 # An error in the data is repaired in the data. ``run_stability`` shows where the scores
@@ -86,10 +86,10 @@ print(report.run_stability["score"])
 # %%
 # Place the band anew, without labels
 # -----------------------------------
-# The customers are others now, so the band has to move. Nobody knows yet how these loans
-# end, and nobody needs to: coverage depends on the scores alone, and the best band on the
-# labels only through the probability at each score, which the fit has. Loans of the half
-# year before the alarm do:
+# The customers have changed, so the band has to move. Nobody knows yet how these loans end,
+# and nobody needs to: the coverage depends on the scores alone. The best band depends on
+# the labels only through the probability of default at each score, which is known from the
+# fit. The loans of the half year before the alarm are enough:
 
 recent = (day >= alarm_week - pd.Timedelta(weeks=26)) & (day < alarm_week)
 moved = clf.recalibrate(X[recent])
@@ -113,9 +113,9 @@ again
 # %%
 # When the labels come
 # --------------------
-# Coverage is not quality. Whether the ranking is as good as it was, only labels can tell,
+# Coverage is not quality. Only labels can tell whether the ranking is as good as it was,
 # and they come a year late. ``update_labels`` tests the AUC of the selected loans against
-# that of the held-out loans of the fit, in the same way: one may look after every cohort.
+# that of the held-out loans of the fit, in the same way: you may look after every cohort.
 
 cohorts = day[later].dt.to_period("Q")
 with_labels = CoverageMonitor(clf)
@@ -127,9 +127,9 @@ labels
 # Three tests, three answers. The *AUC* gives no alarm: the model ranks the loans as well as
 # it did. The *share of positives* gives one: more loans default. And they default more
 # often than their scores say, which is the third test. So the order of the customers still
-# holds, and everything that reads the score as a probability does not.
+# holds, but the score can no longer be read as a probability.
 #
-# With intervals, the old band and the new:
+# The table compares the old band with the new one, with intervals:
 
 from aucross import evaluate_selective
 
@@ -155,7 +155,7 @@ judged.round(3)
 # The new band brings the coverage nearer to what was asked for: the reviewers get fewer
 # cases than with the old one, and the AUC is a little lower for it, since more is decided
 # automatically. What it cannot mend is the level of the scores: for that the model has to
-# be trained, or at least calibrated, on loans of the new customers that have ended.
+# be trained, or at least calibrated, on loans of the new customers whose outcome is known.
 #
 # A job that runs each week keeps the monitor as JSON; :doc:`/howto/drift-alarm` shows it,
 # and how many false alarms and how much delay were measured. :doc:`/howto/recalibrate` says

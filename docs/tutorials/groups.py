@@ -2,9 +2,9 @@
 Groups: who goes to a person, and how good is the rest
 ======================================================
 
-A band is placed for the AUC of all loans. Nothing makes it fall equally on young and old.
-This tutorial looks at age groups: who is deferred, whether a gap is more than chance, what
-a band for each group changes, and what that costs.
+A band is placed for the AUC of all loans. Nothing makes it send equal shares of young and
+old customers to a person. This tutorial looks at age groups: who is deferred, whether a gap
+is more than chance, what a band for each group changes, and what that costs.
 """
 
 # %%
@@ -64,9 +64,9 @@ gaps = report.gaps()
 gaps
 
 # %%
-# Read the column by chance first. A gap below it says nothing. A gap above it is there; how
-# large it is, its interval says. Here the coverage differs between the groups by more than
-# chance, and the report gives advice on it:
+# Read the column *gap by chance* first. A gap below it says nothing. A gap above it is more
+# than chance, and its interval says how large it is. Here the coverage differs between the
+# groups by more than chance, and the report gives advice on it:
 
 print(textwrap.fill(report.band_advice(0.8), 90))
 
@@ -84,7 +84,8 @@ for group in ("to 25", "26 to 35", "36 to 50", "over 50"):
     print(f"{group:>9s}: scores from {band.lower:.3f} to {band.upper:.3f} go to a person")
 
 # %%
-# Both side by side, in the same resamples. Each panel names its gap and the one by chance.
+# The picture shows both side by side, on the same resamples. Each panel names its gap and
+# the gap by chance.
 
 from aucross.evaluation.plots import GroupGapDisplay
 
@@ -105,7 +106,7 @@ plt.show()
 # %%
 # More of the youngest are decided automatically now, and the AUC among those is lower than
 # it was: the loans that one band sent to a person are hard to rank. What does it cost over
-# all loans? A band each (first) minus one band (second):
+# all loans? The table has a band for each group (first) minus one band (second):
 
 cost = fair.overall.minus(report.overall)
 cost
@@ -126,12 +127,12 @@ for name, row in (("one band", before), ("a band each", now)):
 # is one goal among several: it does not make the AUC equal, nor the share of defaults that
 # somebody looks at. And the group becomes part of the decision who goes to a person. In
 # some fields the law restricts such a use of a protected attribute, whatever the intent.
-# Ask before.
+# Ask before you use one.
 #
 # Do the selected loans still look like all loans?
 # ------------------------------------------------
-# A rule that takes mostly defaults out leaves loans that look safer than they are.
-# :class:`~aucross.evaluation.BaseRateGuard` compares:
+# A rule that rejects mostly defaults leaves loans that look safer than all loans are.
+# :class:`~aucross.evaluation.BaseRateGuard` compares the two:
 
 from aucross.evaluation import BaseRateGuard
 
@@ -154,8 +155,8 @@ with warnings.catch_warnings(record=True):
 starved
 
 # %%
-# Defaults go to a person twice as often as any loan, because with few defaults the model is
-# seldom sure of one. What is decided automatically looks safer than all loans are.
+# Defaults go to a person twice as often as loans in general, because with few defaults the
+# model is seldom sure of one. What is decided automatically looks safer than all loans are.
 #
 # :doc:`/howto/groups` says more: small groups, a reference group chosen beforehand, and
 # what happens to the labels once deferral is in use.

@@ -10,9 +10,9 @@ decisions at each stop.
 # %%
 # On the laptop
 # -------------
-# All numbers, so that every engine reads the same table. :class:`~aucross.HashedFolds`
-# decides the fold of a loan by a hash of the loan: wherever it lies and however the table
-# is cut, it is in the same fold.
+# The table has numeric columns only, so that every engine reads the same.
+# :class:`~aucross.HashedFolds` decides the fold of a loan by a hash of the loan: wherever
+# it lies and however the table is cut, it is in the same fold.
 
 import numpy as np
 import pandas as pd
@@ -61,10 +61,10 @@ counts = rank_parquet(folder.name, score="score", label="default", bits=32)
 counts
 
 # %%
-# From the counts the band is placed, and it is that of the same scores in memory. Its ends
+# The band is placed on the counts, and it is that of the same scores in memory. Its ends
 # differ in the eighth digit: a counted score stands for all numbers that are rounded to it,
-# so the band is widened to the middle between it and its neighbour. No loan is decided
-# otherwise for that.
+# so the band is widened to the middle between it and its neighbour. That changes the
+# decision on no loan.
 
 on_counts = AUCross(ScoreColumn("score"), coverage=0.8).fit_ranking(counts)
 in_memory = AUCross(ScoreColumn("score"), coverage=0.8).fit(scores, scores["default"])
@@ -104,7 +104,7 @@ print(rule_to_sql(on_counts, "score"))
 # On many machines
 # ----------------
 # ``aucross.dask`` trains, scores and counts where the partitions lie. Here the cluster is
-# two threads of this process; in life ``Client`` gets the address of yours.
+# two threads of this process; in practice ``Client`` gets the address of yours.
 
 import dask.dataframe as dd
 from distributed import Client
@@ -146,8 +146,9 @@ judged = evaluate_on_dask(
 judged
 
 # %%
-# The estimates are those of the laptop. ``to_local`` is the classifier in memory, which
-# ``save`` writes to a file and every page of this documentation can use:
+# The estimates are those of the laptop.
+# ``to_local`` returns the classifier in memory. ``save`` writes it to a file, and it works
+# as on every other page of this documentation:
 
 local = on_dask.to_local()
 client.close()
@@ -155,8 +156,8 @@ folder.cleanup()
 local
 
 # %%
-# All the bands of this page, in blue those of the fit, in amber those of the scores in
-# files:
+# The picture shows all bands of this page: in blue those of the fit, in amber those of the
+# scores in files.
 
 import matplotlib.pyplot as plt
 
@@ -178,8 +179,9 @@ axes.grid(axis="x", alpha=0.3)
 plt.show()
 
 # %%
-# Each colour has one band. The two differ because the fit placed its band on the held-out
-# scores of the training loans, and the files hold the scores of the test loans.
+# The bands of one colour are the same up to rounding. The two colours differ because the
+# fit placed its band on the held-out scores of the training loans, and the files hold the
+# scores of the test loans.
 #
 # With a base model that is itself distributed, such as LightGBM's or XGBoost's Dask
 # classifier, the training rows stay on the workers, too.

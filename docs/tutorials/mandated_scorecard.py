@@ -3,10 +3,10 @@ A mandated scorecard with a gate
 ================================
 
 The regulator has approved a logistic scorecard, and it has to answer. Nobody said that it
-has to answer *every* application: some may go to a credit officer. Which ones may be
-decided by any model, also by one that could never be approved as a scorecard. That model is
-the gate. This tutorial fits one, shows what it brings and what it cannot do, and ends with
-a file and with the answers that a validator will ask for.
+has to answer *every* application: some may go to a credit officer. Any model may decide
+which ones, even one that could never be approved as a scorecard. That model is the gate.
+This tutorial fits one, shows what it gains and what it cannot do, and ends with a file and
+with the answers that a validator will ask for.
 """
 
 # %%
@@ -47,7 +47,7 @@ scorecard = make_pipeline(columns, LogisticRegression(max_iter=1000))
 # %%
 # Two ways to abstain
 # -------------------
-# :class:`~aucross.AUCross` looks at the scorecard's own score and rejects the best band of
+# :class:`~aucross.AUCross` looks at the scorecard's own score and rejects the best band on
 # it. :class:`~aucross.AUCGate` also looks at a second model, here gradient boosting. Both
 # answer with the same scorecard.
 
@@ -78,7 +78,7 @@ evaluation = evaluate_selective(by_gate, X_test, y_test, coverages, random_state
 evaluation
 
 # %%
-# What does the gate bring over the band of the score alone? Both are judged on the same
+# What does the gate add to the band on the score alone? Both are judged on the same
 # resampled loans:
 
 from aucross import compare_selective
@@ -90,11 +90,11 @@ comparison
 
 # %%
 # Read the two columns of coverage first: the difference is worth something only if neither
-# rule rejects more than the other. Then the interval of the difference: it lies above 0, so
-# the gate pays here.
+# rule rejects more than the other. Then read the interval of the difference: it lies above
+# 0, so the gate pays here.
 #
-# The picture adds the Oracle of the score, the best band that the labels of the test loans
-# would have shown. No rule on the score alone can pass it. The gate does, because it knows
+# The picture adds the Oracle of the score, the best band for the known labels of the test
+# loans. No band on the score alone can do better. The gate does better, because it knows
 # more than the score.
 
 from aucross.evaluation.plots import CoverageCurveDisplay
@@ -142,9 +142,9 @@ figure.legend(
 plt.show()
 
 # %%
-# The officer who opens a case needs one line. ``review_queue`` lists the cases of a batch,
-# the one whose review is worth most first, each with its reason. Here, forty places for the
-# first five hundred applications:
+# The officer who opens a case needs one line. ``review_queue`` lists the cases of a batch
+# and starts with the one whose review is worth most; each has its reason. Here there are
+# forty places for the first five hundred applications:
 
 ids = [f"A-{number:04d}" for number in range(500)]
 queue = by_gate.review_queue(X_test[:500], 40, ids=ids)
@@ -154,9 +154,9 @@ queue
 # The file
 # --------
 # :func:`~aucross.save` writes both models and the rule to one file, without pickle. The
-# header can be read without loading the classifier. Its two fingerprints stand for what
-# scores a loan and for what places the band; the log of decisions repeats them in every
-# row.
+# header can be read without loading the classifier. Its two fingerprints identify what
+# scores a loan and what decides about it: the model and the rule. The log of decisions
+# repeats them in every row.
 
 import tempfile
 from pathlib import Path
@@ -179,8 +179,8 @@ print("decides as before:", same)
 # %%
 # Can the rule be SQL?
 # --------------------
-# A band on one score can. The rule of a gate needs both models to compute, and the export
-# says so:
+# A band on one score can. The rule of a gate cannot, because it needs both models, and the
+# export says so:
 
 import textwrap
 
@@ -197,8 +197,8 @@ except (TypeError, ValueError) as error:
 print(rule_to_sql(by_score, "score"))
 
 # %%
-# So the choice has a price on both sides: SQL in the core system with the smaller gain, or
-# a service that runs Python (or the file in a nightly batch) with the larger one.
+# So either choice has a price: SQL in the core system with the smaller gain, or a service
+# that runs Python (or the file in a nightly batch) with the larger one.
 #
 # What a validator will ask
 # -------------------------
@@ -222,8 +222,8 @@ check = BaseRateGuard().check(y_test, by_gate.select(X_test))
 check
 
 # %%
-# **What if the gate is of no use?** Then nothing changes but the training time. A gate that
-# knows no more than the scorecard leaves the bands of ``AUCross``:
+# **What if the gate is of no use?** Then only the training takes longer. A gate that knows
+# no more than the scorecard leaves the bands of ``AUCross``:
 
 useless = AUCGate(scorecard, gate=scorecard, coverage=0.8, random_state=0).fit(
     X_train, y_train
@@ -232,9 +232,9 @@ print("scores in use:", useless.probability_model_.columns)
 print("same decisions:", (useless.select(X_test) == by_score.select(X_test)).all())
 
 # %%
-# **And on few loans?** With fewer than some thousand training loans compare it with
+# **And on few loans?** With fewer than a few thousand training loans, compare the gate with
 # ``AUCross`` on loans of your own before you use it; :doc:`/howto/gate` has the
-# measurements, those that it lost included. A scorecard that may not be trained again goes
-# into a ``FrozenEstimator``, as the same page shows.
+# measurements, including those in which the gate lost. A scorecard that may not be trained
+# again goes into a ``FrozenEstimator``, as the same page shows.
 
 folder.cleanup()

@@ -11,9 +11,9 @@ classes, and what the abstaining machine leaves to people.
 # %%
 # A reader of digits
 # ------------------
-# Scikit-learn brings images of digits along, of 8 by 8 pixels. We take the five that
-# machines confuse most, add the noise of a poor scanner, and let a strongly regularised
-# logistic regression stand for an old reader.
+# Scikit-learn comes with images of digits, of 8 by 8 pixels. We take the five that machines
+# confuse most, add the noise of a poor scanner, and let a strongly regularised logistic
+# regression stand for an old reader.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -72,7 +72,8 @@ other = evaluate_selective(by_mu, X_test, y_test, (1.0, 0.9, 0.8), **options)
 other
 
 # %%
-# The usual rule rejects the digits whose most probable class is least probable. As curves:
+# The usual rule rejects the digits whose most probable class has the lowest probability.
+# The picture shows both rules as curves:
 
 from aucross import SCross, compare_selective
 from aucross.evaluation.plots import CoverageCurveDisplay
@@ -85,8 +86,8 @@ CoverageCurveDisplay.from_estimator(
 plt.show()
 
 # %%
-# The intervals of the two curves overlap, which does not say that the rules are alike. The
-# interval of the difference does:
+# The intervals of the two curves overlap, but that does not show that the rules are alike.
+# The interval of the difference tells more:
 
 comparison = compare_selective(by_m, by_confidence, X_test, y_test, (0.9, 0.8), **options)
 comparison
@@ -117,7 +118,7 @@ queue = by_m.review_queue(X_test, 12)
 queue
 
 # %%
-# And the images. Above each stands what the machine reads and what it is.
+# These are the images. The title of each says what the machine reads and what the digit is.
 
 figure, panels = plt.subplots(2, 6, figsize=(7, 3.2), layout="constrained")
 read = by_m.predict(X_test)
@@ -131,8 +132,9 @@ plt.show()
 # %%
 # Machine and people together
 # ---------------------------
-# People who type what they see are right in, say, 99 of 100. Digits read rightly, by the
-# machine alone, by the machine on what it selects, and by both together:
+# People who type what they see are right in, say, 99 of 100. The share of digits that are
+# read correctly by the machine alone, by the machine on what it selects, and by both
+# together:
 
 from sklearn.metrics import accuracy_score
 
@@ -160,10 +162,10 @@ for name, answered, right in (
     )
 
 # %%
-# Neither number alone says which rule is better: one of them leaves more to people. The
-# measures answer different questions. M and AUC-mu ask whether the probabilities rank
-# digits rightly, for each pair of classes; accuracy asks whether the first guess is right.
-# Choose the one that the use needs.
+# Neither number alone says which rule is better, because one of the rules leaves more to
+# people. The measures answer different questions. M and AUC-mu ask whether the
+# probabilities rank digits correctly, for each pair of classes; accuracy asks whether the
+# first guess is right. Choose the one that the use needs.
 #
 # Not everything is there for several classes: SQL and ONNX exports need a band on one
 # score, and the Dask and Spark estimators take two classes. :doc:`/mathematics` has the

@@ -2,9 +2,10 @@
 Ten minutes: from a classifier to a coverage
 ============================================
 
-You have a classifier that ranks loan applications by their risk. Some it ranks well, some
-it cannot tell apart. This tutorial wraps it so that it passes on the second kind, measures
-what that brings, and ends with a coverage that you can defend.
+You have a classifier that ranks loan applications by their risk. Some of them it ranks
+well, others it cannot tell apart. This tutorial wraps the classifier so that the second
+kind goes to a person, measures what that gains, and ends with a coverage that you can
+defend.
 """
 
 # %%
@@ -34,7 +35,7 @@ print(f"AUC of all test loans: {auc_of_all:.3f}")
 
 # %%
 # Take a loan that defaulted and one that did not: the AUC is the probability that the model
-# gives the first the higher score. 0.5 is a coin, 1 is perfect.
+# gives the first the higher score. 0.5 is no better than tossing a coin, 1 is perfect.
 #
 # Wrap it
 # -------
@@ -60,7 +61,7 @@ print(f"AUC of the selected loans: {auc_of_selected:.3f}, of all: {auc_of_all:.3
 #
 # Look at the band
 # ----------------
-# What is rejected is an interval of scores, both ends included.
+# The rejected loans are those with a score in one interval, the band, both ends included.
 
 clf.band()
 
@@ -94,8 +95,8 @@ for coverage, answered in zip(coverages, clf.select_each(X_test, coverages), str
 #
 # Measure, with intervals
 # -----------------------
-# :func:`~aucross.evaluate_selective` judges loans that took no part in ``fit``. One line
-# for each coverage, each number with a 95 % interval:
+# :func:`~aucross.evaluate_selective` judges loans that took no part in ``fit``. It gives
+# one line for each coverage, and each number has a 95 % interval:
 
 from aucross import evaluate_selective
 
@@ -105,8 +106,8 @@ evaluation = evaluate_selective(
 evaluation
 
 # %%
-# The pictures at the right show the intervals of the AUC, the dotted line the AUC of all
-# loans. Read three columns before you quote the AUC:
+# The pictures at the right show the intervals of the AUC, and the dotted line shows the AUC
+# of all loans. Read three columns before you quote the AUC:
 #
 # * *reached* is the share that was really selected. A rule that rejects more than it was
 #   allowed to has an easier task.
@@ -116,8 +117,9 @@ evaluation
 # * *positive rate* is the share of defaults among the selected loans. If it moves,
 #   rejecting changes the mix of what is decided automatically.
 #
-# The same as a curve. The wide grey line is the Oracle: the best band that the labels of
-# these very loans would have shown, and so the most that any band of this score can reach.
+# The next picture shows the same as a curve. The wide grey line is the Oracle: the best
+# band for the known labels of these very loans. No band on this score can have a higher
+# AUC.
 
 from aucross.evaluation.plots import CoverageCurveDisplay
 
@@ -131,7 +133,7 @@ plt.show()
 # -----------------
 # The usual way to reject is by low confidence. :class:`~aucross.SCross` does that with the
 # same folds. :func:`~aucross.compare_selective` compares both on the same resampled loans,
-# so that the interval is one of the difference.
+# so the interval is that of the difference.
 
 from aucross import SCross, compare_selective
 
@@ -142,10 +144,10 @@ comparison = compare_selective(
 comparison
 
 # %%
-# Rejecting by low confidence leaves a lower AUC than answering everything, which was the
-# first line of the evaluation. For accuracy at a cut-off of 0.5 the comparison goes the
-# other way. Choose by what the scores are used for: ranking, pricing and cut-offs that are
-# set later need the AUC; a fixed yes or no needs accuracy.
+# Rejecting by low confidence leaves a lower AUC than answering every loan, which is the
+# first line of the evaluation above. For accuracy at a cut-off of 0.5 the comparison goes
+# the other way. Choose by what the scores are used for: ranking, pricing and cut-offs that
+# are set later need the AUC; a fixed yes or no needs accuracy.
 #
 # Which coverage do I need?
 # -------------------------
@@ -156,10 +158,12 @@ answer = clf.coverage_for(auc=0.77)
 answer
 
 # %%
-# The interval is that of the AUC, turned around. It is wide: a few hundred defaults do not
-# say much more. A coverage of 0 would mean that no coverage reaches the target.
+# The interval of the coverage follows from that of the AUC. It is wide, because a few
+# hundred defaults cannot say more. A coverage of 0 would mean that no coverage reaches the
+# target.
 #
-# What the reviewers can do is the other half of the question. With 500 applications a week:
+# The other half of the question is how many loans the reviewers can look at. With 500
+# applications a week:
 
 table = evaluation.to_frame()
 table["reviews a week"] = ((1 - table["achieved_coverage"]) * 500).round().astype(int)

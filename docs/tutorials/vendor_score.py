@@ -3,9 +3,9 @@ A vendor's score in a column
 ============================
 
 The bureau delivers points, one number per loan. There is no model to train and none to look
-into: only a column, and what became of the loans. This tutorial places a band on that
-column, says it in points, runs it as SQL where the loans are, and does the same once more
-from the command line.
+into: only a column, and the outcome of each loan. This tutorial places a band on that
+column, expresses it in points, runs it as SQL where the loans are, and does the same once
+more from the command line.
 """
 
 # %%
@@ -49,9 +49,9 @@ placing.head()
 #
 # A column as a classifier
 # ------------------------
-# :class:`~aucross.ScoreColumn` makes a classifier of the column. It trains nothing. Points
-# need two facts: where the two predicted classes part, and that *low* points speak for a
-# default.
+# :class:`~aucross.ScoreColumn` makes a classifier of the column. It trains nothing. For
+# points it needs two facts: at which number of points the predicted class changes, and that
+# *low* points speak for a default.
 
 from aucross import AUCross, ScoreColumn
 
@@ -65,9 +65,9 @@ print(
 )
 
 # %%
-# The band itself lies on the distance from the threshold, positive on the side of a
-# default; ``column_value`` says it in points again. The picture shows the loans in points,
-# the band in grey.
+# The band itself lies on the distance from the threshold, which is positive on the side of
+# a default; ``column_value`` turns it back into points. The picture shows the points of the
+# loans, and the band in grey.
 
 figure, axes = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 edges = np.arange(300, 860, 10)
@@ -85,7 +85,7 @@ plt.show()
 # %%
 # Does it pay?
 # ------------
-# On the later loans:
+# The evaluation uses the later loans:
 
 from aucross import evaluate_selective
 
@@ -144,7 +144,7 @@ print(f"decided as in Python: {agree.all()}")
 # %%
 # From the command line
 # ---------------------
-# The same without a line of Python: a table in, a model and decisions out.
+# The same works without a line of Python: a table goes in, a model and decisions come out.
 
 import os
 import subprocess
@@ -177,17 +177,17 @@ fitted = aucross(
 # The table shows the loans that the command has kept apart, a quarter drawn at random:
 # older loans, not the later ones of the evaluation above. The last lines say which points
 # go to review. They differ a little from the band above, which was placed on all older
-# loans. Now the new ones:
+# loans. Now the command decides the new ones:
 
 predicted = aucross("predict vendor.aucross new.csv --id loan --out decisions.csv")
 print()
 print("\n".join((folder / "decisions.csv").read_text().splitlines()[:5]))
 
 # %%
-# What is left to do is not for a library: who may send loans back for review, and what the
-# reviewers see. :doc:`/howto/score-column` has probabilities instead of points, and a gate
-# that reads all other columns to decide which scores to trust; :doc:`/howto/warehouse`
-# places the band without moving a single row out of the warehouse.
+# Two questions are left that no library can answer: who may send loans back for review, and
+# what the reviewers see. :doc:`/howto/score-column` shows probabilities instead of points,
+# and a gate that reads all other columns to decide which scores to trust;
+# :doc:`/howto/warehouse` places the band without moving a single row out of the warehouse.
 
 import shutil
 

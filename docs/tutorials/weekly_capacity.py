@@ -3,8 +3,8 @@ A weekly capacity with reviews
 ==============================
 
 A team can look at 25 applications a week, however many come in. This tutorial fills exactly
-these places, hands out a queue with reasons, writes every decision to a log, and puts what
-the reviewers decided back into the result: was the work worth it?
+these places, hands out a queue with reasons, writes every decision to a log, and counts the
+decisions of the reviewers into the result, to see whether the work was worth it.
 """
 
 # %%
@@ -72,10 +72,10 @@ plt.show()
 # %%
 # Monday: the queue
 # -----------------
-# ``review_queue`` lists the cases of a batch, the one whose review is worth most first.
-# *Worth* is by how much the AUC of the batch is expected to rise if this case alone is
-# taken out of it. If the reviewers do not get to the end of the list, they have done the
-# better part of it.
+# ``review_queue`` lists the cases of a batch and starts with the one whose review is worth
+# most. The *worth* of a case is the amount by which the AUC of the batch is expected to
+# rise if this case alone is taken out. Reviewers who do not get to the end of the list have
+# then done the most valuable part of it.
 
 names = [f"A-{number:04d}" for number in range(len(X_new))]
 ids = pd.Series(names, index=X_new.index)
@@ -117,8 +117,8 @@ print(decisions["decision"].value_counts().to_string())
 # What the reviewers decide
 # -------------------------
 # A year later the outcomes are known. Say that our reviewers see papers that the model does
-# not, and are right in four cases of five. Their answers are drawn here; in life they come
-# from the case management system.
+# not, and are right in four cases of five. Their answers are drawn here; in practice they
+# come from the case management system.
 
 rng = np.random.default_rng(0)
 outcome = y_new.to_numpy()
@@ -128,8 +128,9 @@ reviewer_labels = np.where(is_right, outcome, 1 - outcome)
 
 # %%
 # The model says who defaults, at a cut-off that refuses about a fifth of all applications.
-# ``team_score`` takes the model's answer where it was used and the reviewer's where not,
-# and then any metric of scikit-learn. Three metrics, for the model alone and for the team:
+# ``team_score`` takes the model's answer where it was used and the reviewer's elsewhere,
+# and computes any metric of scikit-learn from these. Here are three metrics, for the model
+# alone and for the team:
 
 from sklearn.metrics import balanced_accuracy_score, precision_score, recall_score
 
@@ -162,8 +163,9 @@ result.round(3)
 #
 # How good do reviewers have to be?
 # ---------------------------------
-# Before the outcomes are known, the same function takes an assumption in place of the
-# answers. The line crosses that of the model alone where reviews begin to pay.
+# Before the outcomes are known, the same function takes an assumed accuracy of the
+# reviewers in place of their answers. The line crosses that of the model alone where
+# reviews begin to pay.
 
 assumed = np.linspace(0.5, 1.0, 11)
 expected = [

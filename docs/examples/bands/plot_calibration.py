@@ -2,7 +2,7 @@
 Must probabilities be calibrated first?
 =======================================
 
-Naive Bayes is known for probabilities that are too near to 0 and 1. A calibration by a logistic curve mends that and
+Naive Bayes is known for probabilities that are too near to 0 and 1. A calibration by a logistic curve repairs that and
 leaves the order of the rows as it is. What does it change about who is rejected? For the band of
 :class:`~aucross.AUCross` nothing, because it depends on the order alone. For maximum probability a lot.
 """
@@ -29,8 +29,8 @@ models = {
 }
 
 # %%
-# On the left the given probabilities against the true shares. On the right the rows that are rejected, by the rank of
-# their score. Both models rank alike, so that stripes can be compared.
+# The left panel shows the given probabilities against the true shares, the right panel the rejected rows by the rank of
+# their score. Both models rank alike, so the stripes can be compared.
 
 score = {name: model.predict_proba(X_test)[:, 1] for name, model in models.items()}
 rank = score["as it is"].argsort().argsort() / len(y_test)
@@ -61,8 +61,8 @@ plt.show()
 
 # %%
 # The upper two stripes are the same rows. The lower two are not: calibration moves the scores around 0.5, and maximum
-# probability rejects other rows. One in five of these loans defaults, so that it lowers the AUC either way, here even
-# more with the better probabilities.
+# probability rejects other rows. Only one in five of these loans defaults, so rejecting by maximum probability lowers
+# the AUC either way, here even more with the better probabilities.
 
 print(f"AUC of all rows: {selective_auc(y_test, score['as it is']):.3f}")
 first, second, third, fourth = selections.values()
@@ -70,5 +70,5 @@ print(f"rows on which the two models differ: AUCross {(first != second).sum()}, 
 
 # %%
 # That holds for calibrations that keep the order. An isotonic one makes ties, and one that differs between groups
-# changes the order: then the band is another. Where costs decide, probabilities have to be right, see
+# changes the order: then the band is a different one. Where costs decide, probabilities have to be right, see
 # :doc:`/auto_examples/bands/plot_targets`.

@@ -48,7 +48,7 @@ plt.show()
 
 # %%
 # Near coverage 0.86 the lower end of the free band jumps up: a band elsewhere has become the better one, and rows that
-# were rejected are selected again. On the test rows one can count them.
+# were rejected are selected again. They can be counted on the test rows.
 
 steps = np.array([0.95, 0.9, 0.85, 0.8, 0.7, 0.6])
 for name, rule in rules.items():

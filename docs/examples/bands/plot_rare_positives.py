@@ -41,7 +41,7 @@ shares = np.array([0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02])
 of_band, of_confidence, band_starts, confidence_starts = np.array([gains(share) for share in shares]).T
 
 # %%
-# Both rules reject a fifth of the rows. This is what it does to the AUC:
+# Both rules reject a fifth of the rows. This is what they do to the AUC:
 
 
 def finish(axes):
@@ -63,15 +63,16 @@ finish(axes)
 plt.show()
 
 # %%
-# With half of the rows positive both rules reject the same rows. The gain of maximum probability is gone
-# between one positive in four and one in five, and with fewer the rule does harm.
+# With half of the rows positive both rules reject the same rows. The gain of maximum probability disappears between one
+# positive in four and one in five, and with fewer positives the rule does harm.
 
 for share, band_gain, confidence_gain in zip(shares[::2], of_band[::2], of_confidence[::2], strict=True):
     print(f"{share:4.0%} positives: best band {band_gain:+.3f}, maximum probability {confidence_gain:+.3f}")
 
 # %%
 # Which fifth is it? Each stripe shows the ranks that are rejected, from the lowest score at the bottom to the highest
-# at the top. Maximum probability runs into the top and stays there, where the positives are.
+# at the top. The fewer positives there are, the higher are the scores that maximum probability rejects, until they are
+# the highest, where the positives are.
 
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 for starts, color, label in (

@@ -43,9 +43,9 @@ rules = {
 }
 
 # %%
-# Where each band lies, and what it rejects. For the partial AUC only the order among the highest scores counts, so its
-# band lies highest. A missed default costs five times as much as a refused good loan, so the decisions that are hard
-# are those at low scores, and the band for the cost lies there.
+# The picture shows where each band lies and what it rejects. For the partial AUC only the order among the highest
+# scores counts, so its band lies highest. A missed default costs five times as much as a refused good loan, so the hard
+# decisions are those at low scores, and the band for the cost lies there.
 
 score = boosting.predict_proba(X_test)[:, 1]
 figure, (top, bottom) = plt.subplots(
@@ -67,8 +67,8 @@ bottom.grid(axis="x", alpha=0.3)
 plt.show()
 
 # %%
-# What each band does to each metric on new rows. A column is a metric, a line is what the band was placed for. The cost
-# is that of deciding where it is cheapest, with the reviews paid.
+# The table shows what each band does to each metric on new rows. A column is a metric, a line is what the band was
+# placed for. The cost is that of deciding where it is cheapest, with the reviews paid.
 
 decision = score > cost.cheapest_threshold
 metrics = {

@@ -3,7 +3,8 @@ Ten grades: which coverages can be reached
 ==========================================
 
 A rating with ten grades gives every row one of ten scores, and a band takes all rows of a score or none. So only a few
-coverages can be reached. ``ties="split"`` cuts through a grade by a hash of the row, and any coverage can be.
+coverages can be reached. ``ties="split"`` cuts through a grade by a hash of the row, so that any coverage can be
+reached.
 """
 
 import warnings
@@ -30,8 +31,8 @@ rules = {
 }
 
 # %%
-# What new rows get, for every coverage asked for. Whoever asks for one that is out of reach is warned; the warning is
-# silenced here, because the picture asks for many.
+# The picture shows the coverage of new rows for every coverage asked for. A coverage that is out of reach gives a
+# warning, which is silenced here because the picture asks for many.
 
 asked = np.linspace(1.0, 0.4, 121)
 with warnings.catch_warnings():
@@ -65,8 +66,8 @@ plt.show()
 #
 # The right picture shows the AUC at the coverage reached. The squares are all that whole grades can do. The line is not
 # below them: cutting grades costs no AUC, and at 0.6 it gains some, because the best band there holds a part of two
-# grades. The price is another one. Two loans of the same grade are treated differently, by a number that says nothing
-# about them. Whether that is allowed is not a question of statistics.
+# grades. The price is a different one: two loans of the same grade are treated differently, by a number that says
+# nothing about them. Whether that is allowed is not a question of statistics.
 
 for coverage in (0.95, 0.8, 0.6):
     with warnings.catch_warnings():

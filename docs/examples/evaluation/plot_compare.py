@@ -34,9 +34,9 @@ for name, rule in others.items():
     tables[name] = comparison.to_frame()
 
 # %%
-# Points are differences, ours less the other, bars their 95 % intervals. Above zero, ours is higher. The upper line has
-# the AUC of the selected rows. The lower line has the coverage reached, and belongs to it: a rule that selects fewer
-# rows has the easier task.
+# Points are differences, ours minus the other, and bars are their 95 % intervals. Above zero, ours is higher. The upper
+# panels have the AUC of the selected rows. The lower panels have the coverage reached, and have to be read with the
+# upper ones: a rule that selects fewer rows has the easier task.
 
 metrics = {"selective_auc": "AUC", "achieved_coverage": "coverage reached"}
 figure, panels = plt.subplots(2, 3, figsize=(9.5, 5.2), sharex=True, layout="constrained")
@@ -63,12 +63,12 @@ plt.show()
 
 # %%
 # * Maximum probability is far behind in AUC, by more the more is rejected (mind the scale of the first panel).
-# * Between the best band and the centred band of the paper these rows show no difference in AUC.
+# * These rows show no difference in AUC between the best band and the centred band of the paper.
 # * The mean of the fold models is ahead of ours everywhere, by about a hundredth: as for most boosted trees, it ranks
 #   better than one of them. It costs five models to keep and to run.
 #
-# Grey points have an interval that holds zero: no difference was shown. And the AUC is one aim of several. With right
-# labels as the aim, the winner of the first comparison is the other one:
+# Grey points have an interval that holds zero: no difference was shown. The AUC is one aim of several. If the aim is
+# correct labels, maximum probability wins the first comparison:
 
 rows = tables["maximum probability"]
 for row in rows[(rows["metric"] == "selective_accuracy") & rows["target_coverage"].isin([0.9, 0.8])].itertuples():

@@ -25,7 +25,7 @@ clf = AUCross(base, random_state=0).fit(X_train, y_train)
 print(clf.coverage_for(auc=0.82))
 
 # %%
-# For a range of requirements: the answer with its interval, and the AUC that new rows really have.
+# The picture shows, for a range of requirements, the answer with its interval and the AUC that new rows really have.
 
 asked = np.linspace(0.77, 0.86, 19)
 answers = [clf.coverage_for(auc=auc) for auc in asked]
@@ -66,11 +66,10 @@ plt.show()
 #
 # The diamonds lie far to the right of the line, which means fewer rows decided automatically. That is what it costs to
 # be sure: with 95 % confidence the coverage is at least so high *and* the AUC at least as asked, although the coverage
-# was chosen on the same rows. If it is a plan, use the line. If somebody signs it, use the diamonds.
+# was chosen on the same rows. For a plan, use the line. For a figure that somebody signs, use the diamonds.
 
 for promise in signed.values():
     print(promise)
 
 # %%
-# :doc:`/howto/auc-promise` explains the walk from one coverage to the next, and why it does not have to pay for the
-# choice.
+# :doc:`/howto/auc-promise` explains the walk from one coverage to the next, and why the choice costs no confidence.

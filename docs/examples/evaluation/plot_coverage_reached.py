@@ -39,8 +39,8 @@ for sample in range(n_samples):
         reached[name].append(clf.select(X[new]).mean())
 
 # %%
-# Each point is one sample, measured on 3,000 new rows. The grey stripe is two standard errors wide to either side, of a
-# share that is read off 600 rows and checked on 3,000: what nobody can do better than without more rows.
+# Each point is one sample, measured on 3,000 new rows. The grey stripe reaches two standard errors to either side,
+# those of a share that is estimated on 600 rows and checked on 3,000. Without more rows no method can do better.
 
 chance = np.sqrt(coverage * (1 - coverage) * (1 / n_train + 1 / n_new))
 colors = ("#c8402f", "#e08e0b", "#1b6ca8")
@@ -57,7 +57,7 @@ axes.grid(axis="x", alpha=0.3)
 plt.show()
 
 # %%
-# The root of the mean square error, sampling of the new rows included:
+# The root mean square error, which includes the sampling of the new rows:
 
 for name, values in reached.items():
     print(f"{name:22s} mean {np.mean(values):.3f}   error {np.sqrt(np.mean((np.array(values) - coverage) ** 2)):.3f}")

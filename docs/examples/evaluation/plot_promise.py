@@ -28,8 +28,9 @@ scored, labels = clf.scored(X.iloc[test]), y[test]
 print(promise_selective(clf, scored, labels))
 
 # %%
-# Now forty times the promise of a smaller sample of these rows, for several sizes. The AUC on all of them, 30,000 rows,
-# stands for the truth. A second portfolio has lost four of five defaults, so that about 5 % of its rows are positive.
+# Now promises are made on smaller samples of these rows, forty samples for each of several sizes. The AUC on all 30,000
+# rows stands for the truth. In a second portfolio four of five defaults are left out, so that about 5 % of its rows are
+# positive.
 
 sizes = np.array([300, 600, 1_200, 2_500, 5_000, 10_000])
 n_draws = 40
@@ -55,7 +56,7 @@ truth = {
 }
 
 # %%
-# Lines are medians, shaded is where four of five samples lie.
+# Lines are medians; four of five samples lie in the shaded areas.
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True, layout="constrained")
 for axes, (name, rows) in zip(panels, portfolios.items(), strict=True):
@@ -75,9 +76,9 @@ figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center"
 plt.show()
 
 # %%
-# The estimate lies to both sides of the dotted line, the truth: half of the samples say too much. The promise may say
-# too much in five samples of a hundred at most. It comes nearer slowly: half the distance takes about four times the
-# rows. With few positives it takes many more.
+# Estimates lie on both sides of the dotted line, the truth: about half of them are too high. Of the promises at most
+# five in a hundred may be too high. They approach the truth slowly: to halve the distance takes about four times the
+# rows. With few positives it takes many more rows.
 
 for name, (estimated, promised) in drawn.items():
     for place in (0, 2, 5):

@@ -31,7 +31,7 @@ alone = accuracy_score(y_test, predicted)
 
 # %%
 # Reviewers are right with some probability, the same for all rows that they see. The accuracy of the team is then
-# exact, nothing is drawn.
+# computed exactly, without random draws.
 
 quality = np.linspace(0.5, 1.0, 26)
 teams, break_even = {}, {}
@@ -63,9 +63,8 @@ plt.show()
 # %%
 # If the aim is right decisions, maximum probability hands over the rows that are worth most: they are those on which
 # the classifier is hardly better than a coin, and even mediocre reviewers help. The rows of the AUC band are easier to
-# decide, since most of them are repaid, and reviewers must be better to help there. What the band buys is another
-# thing: the ranking of the rest, which :doc:`/auto_examples/plot_coverage_curve` shows, and which maximum probability
-# harms.
+# decide, since most of them are repaid, and reviewers must be better to help there. What the band improves is the
+# ranking of the rest, which :doc:`/auto_examples/plot_coverage_curve` shows, and which maximum probability harms.
 #
-# An accuracy of reviewers that was measured on all kinds of rows flatters the team. :doc:`/howto/targets` shows the
-# score with real decisions of reviewers and with costs.
+# An accuracy of reviewers that was measured on all kinds of rows, easy ones included, makes the team look better than
+# it is. :doc:`/howto/targets` shows the score with real decisions of reviewers and with costs.

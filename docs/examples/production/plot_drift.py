@@ -40,8 +40,9 @@ alarm = next(place for place, report in enumerate(reports) if report.alarm)
 print(f"alarm after {months[alarm]}; the drift shows since {months[reports[alarm].drift_since - 1]}")
 
 # %%
-# Above is the coverage, below the evidence of the monitor, on a logarithmic scale. At the dashed line there is an
-# alarm: a stream without drift ever reaches it with a probability of at most 5 %, however long it runs.
+# The upper panel shows the coverage, the lower one the evidence of the monitor, on a logarithmic scale. At the dashed
+# line there is an alarm: a stream without drift ever reaches it with a probability of at most 5 %, however long it
+# runs.
 
 dates = [name.to_timestamp() for name in months]
 figure, (top, bottom) = plt.subplots(2, 1, figsize=(8, 5.6), sharex=True, layout="constrained")

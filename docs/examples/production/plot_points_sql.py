@@ -3,7 +3,7 @@ A scorecard in points, decided in a database
 ============================================
 
 The score is a column of points that a vendor delivers: no model to call, high points are good. The band is placed on
-that column, and the rule goes to the database as one expression of SQL. SQLite plays the database; the question is
+that column, and the rule goes to the database as one expression of SQL. SQLite stands for the database; the question is
 whether it decides as Python does.
 """
 
@@ -69,7 +69,7 @@ figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center"
 plt.show()
 
 # %%
-# Whole points are ties, so the coverage can miss the one asked for by the loans of one point: see
-# :doc:`/auto_examples/bands/plot_ties`. Loans without points are sent to review by the same expression.
-# :doc:`/howto/score-column` has more on columns of scores, :doc:`/howto/warehouse` on bands that are placed in a
-# database.
+# Many loans have the same whole number of points, and a band takes all of them or none, so the coverage is not exactly
+# the one asked for: see :doc:`/auto_examples/bands/plot_ties`. Loans without points are sent to review by the same
+# expression. :doc:`/howto/score-column` has more on columns of scores, :doc:`/howto/warehouse` on bands that are placed
+# in a database.

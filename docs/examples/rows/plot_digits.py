@@ -56,6 +56,6 @@ figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center"
 plt.show()
 
 # %%
-# With ten classes of equal size maximum probability is the better rule: AUCross gains too, and less. With classes of
-# unequal size it is the other way about, for the reason that :doc:`/auto_examples/bands/plot_rare_positives` shows for
+# With ten classes of equal size maximum probability is the better rule: AUCross gains too, but less. With classes of
+# unequal size it is the other way round, for the reason that :doc:`/auto_examples/bands/plot_rare_positives` shows for
 # two. So look at the sizes of the classes first, and compare both on your own rows.

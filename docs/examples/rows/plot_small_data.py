@@ -38,7 +38,7 @@ pooled = {
 }
 
 # %%
-# Beside it the usual way: one split, and a quarter of the rows for the test.
+# For comparison, the usual way: one split, and a quarter of the rows for the test.
 
 X_train, X_test, y_train, y_test = train_test_split(X, malignant, test_size=0.25, stratify=malignant, random_state=0)
 once = AUCross(base, random_state=0).fit(X_train, y_train)
@@ -48,7 +48,7 @@ tests = {
 }
 
 # %%
-# Lines are estimates, shaded are their 95 % intervals.
+# Lines are estimates, and shaded areas are their 95 % intervals.
 
 figure, panels = plt.subplots(1, 2, figsize=(9, 4), sharex=True, sharey=True, layout="constrained")
 for axes, (name, evaluation) in zip(panels, tests.items(), strict=True):
@@ -69,8 +69,8 @@ plt.show()
 # Intervals from folds are about half as wide. They also show what these rows cannot decide: with 37 % of the tumours
 # malignant, maximum probability is as good a rule as the band.
 #
-# Models of different folds share training rows, which no interval from one
-# data set can show, so take them as approximate: see :doc:`/howto/small-data`.
+# Models of different folds share training rows. No interval from one data set can allow for that, so take these
+# intervals as approximate: see :doc:`/howto/small-data`.
 
 for name, evaluation in tests.items():
     table = evaluation.to_frame()
