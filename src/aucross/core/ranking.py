@@ -248,7 +248,9 @@ class RankedScores:
     @cached_property
     def weight_below(self) -> FloatArray:
         """Weight of both classes in the first i entries, for i = 0 ... m."""
-        return _read_only(self.positives_below + self.negatives_below)
+        # Entry by entry and not from the sums of the classes: rows of weight 1 then add up to whole numbers, whatever
+        # shares of them are positive, and a position that is a whole number falls on the same row in every batch.
+        return _read_only(np.concatenate(([0.0], np.cumsum(self.positives + self.negatives))))
 
     @property
     def total_positives(self) -> float:
@@ -263,7 +265,7 @@ class RankedScores:
     @property
     def total(self) -> float:
         """Weight of all rows."""
-        return self.total_positives + self.total_negatives
+        return float(self.weight_below[-1])
 
     @property
     def prevalence(self) -> float:
