@@ -60,6 +60,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "plot_gallery": True,
     "backreferences_dir": None,
+    "image_scrapers": ("described_figures.scraper",),
     "image_srcset": ["2x"],
 }
 
