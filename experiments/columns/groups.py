@@ -178,8 +178,8 @@ def _costs(rows: pd.DataFrame) -> Iterator[str]:
         warned = of_set[of_set["warned"]].groupby(["rule", "name"]).size()
         told = "; ".join(f"{name} in {number} draws with {rule}" for (rule, name), number in warned.items())
         yield (
-            f"- `{dataset}`: a band each changes the AUC of all selected rows by "
-            f"{with_deviation(difference, 4, sign=True)}. The guard of the base rate "
+            f"- `{dataset}`: a band for each group changes the AUC of all selected rows by "
+            f"{with_deviation(difference, 4, sign=True)}. The base-rate guard "
             f"warns of {told or 'no group'}.\n"
         )
 

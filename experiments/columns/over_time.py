@@ -124,16 +124,17 @@ def page(rows: pd.DataFrame) -> str:
     told = (
         f"First columns: mean distance of a batch's coverage from {COVERAGE:g}, and in brackets the coverage of all "
         f"batches together. Means over {n_draws} draws of training rows from the first {EARLIER:.0%} of the rows in "
-        f"time; the rest comes in {N_BATCHES} batches. Alarm: draws in which it rings (false alarms at most 5 % in "
-        "all), and after how many rows, in the middle.\n"
+        f"time; the rest comes in {N_BATCHES} batches. Alarm: number of draws in which it rings (false alarms "
+        "in at most 5 % of streams), and the median number of rows until then.\n"
     )
     quality = ["set", "AUC of all", *(f"AUC, {rule}" for rule in (PLACED, MOVED, SHIFTED)), "below the Oracle"]
     estimate = ["positives: fit, stream", "estimate off by", "interval holds it", "warned"]
     of_sets = list(in_time.groupby("dataset", sort=False))
     without_drift = (
-        "The AUC of batches, its distance to the Oracle in the same order, and the share of positives that "
-        "`label_shift=True` estimates. On shuffled rows, where its assumption is true, the estimate is off by "
-        f"{figure(_error(quiet).mean())} and its interval holds the share in {_held(quiet):.0%} of the batches.\n"
+        "The first of these tables has the AUC of batches and its distance to the Oracle in the same order, the second "
+        "the share of positives that `label_shift=True` estimates. On shuffled rows, where its assumption is true, the "
+        f"estimate is off by {figure(_error(quiet).mean())} and its interval holds the share in "
+        f"{_held(quiet):.0%} of the batches.\n"
     )
     return "\n".join(
         [

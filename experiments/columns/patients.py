@@ -164,13 +164,16 @@ def page(rows: pd.DataFrame) -> str:
     n_intervals = n_draws * int(intervals["n_samples"].iloc[0])
     error = 2 * np.sqrt(0.95 * 0.05 / n_intervals)
     told = (
-        f"Share of 95 % intervals, {n_intervals} a line, each from whole patients with about {SAMPLED:,} rows, that "
-        f"hold the value of all new patients; two standard errors are at least {figure(error)}.\n"
+        f"Share of 95 % intervals that hold the value of all new patients, {n_intervals} intervals a line, each from "
+        f"whole patients with about {SAMPLED:,} rows; two standard errors are at least {figure(error)}.\n"
+    )
+    means = (
+        f"Means over {n_draws} draws of patients ± their deviation; new patients are all those without training rows.\n"
     )
     return "\n".join(
         [
             markdown.table([*header, "AUC of all: held-out rows say", "new patients", "too high by"], lines),
-            f"Means over {n_draws} draws of patients ± their deviation; new patients are all that did not train.\n",
+            means,
             markdown.table(["patients", "interval of", "with `groups=`", "without"], held),
             told,
         ]

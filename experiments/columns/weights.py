@@ -112,9 +112,9 @@ def page(rows: pd.DataFrame) -> str:
     return (
         markdown.table([*header, "weighted AUC gained", "draws with a gain"], lines)
         + f"\nMeans over {at_one['draw'].nunique()} draws of {at_one['n_train'].iloc[0]:,.0f} training rows ± their "
-        f"deviation; the other {at_one['n_test'].iloc[0]:,.0f} rows test and count like "
-        f"{at_one['n_effective'].mean():,.0f} rows of equal weight. A report that counts rows would show for the fit "
-        f"without weights: {with_deviation(as_rows['coverage'])} selected, an AUC of "
+        f"deviation; the other {at_one['n_test'].iloc[0]:,.0f} rows are test rows, worth as "
+        f"much as {at_one['n_effective'].mean():,.0f} rows of equal weight. For the fit without weights a report that "
+        f"counts rows would show: {with_deviation(as_rows['coverage'])} selected, an AUC of "
         f"{figure(as_rows['auc_all'].mean())} and {with_deviation(as_rows['gain'], sign=True)} "
         f"gained. The 95 % interval of the share in one draw is {figure(at_one['coverage_width'].mean())} wide with "
         f"weights and {figure(as_rows['coverage_width'].mean())} without.\n"

@@ -19,14 +19,14 @@ def networks_page(evidence: Evidence) -> Iterator[str]:
     """Ours minus theirs at equal coverage, how often it is which, V, and the paper's figures."""
     compared, runs = evidence["networks"], evidence["network_runs"]
     yield (
-        "SelNet, SAT and DeepGamblers learn which rows to leave out. Against each stand our optimal band *on its own "
-        "score*, placed on the same held-out rows, and four methods on plain networks of the same size: PlugIn, a "
-        "threshold on the confidence, which learns nothing; PlugInAUC with optimal placement (one training, as SAT); "
-        "AUCross with optimal placement (a training per fold and one on all rows); and AUCGate, which asks a second "
-        "model. Each difference is the AUC of that method minus theirs *at the coverage that they reached*, or at most "
+        "SelNet, SAT and DeepGamblers learn which rows to leave out. Each is compared with our optimal band *on its "
+        "own score*, placed on the same held-out rows, and with four methods on plain networks of the same size: "
+        "PlugIn, a threshold on the confidence, which learns nothing; PlugInAUC with optimal placement (one training, as "
+        "SAT); AUCross with optimal placement (a training per fold and one on all rows); and AUCGate, which asks a "
+        "second model. Each difference is the AUC of that method minus theirs *at the coverage that they reached*, or at most "
         f"{figure(TOLERANCE)} above it, with the 95 % interval of a paired bootstrap over the test rows. It does not "
-        "hold the chance of a training: every network was trained once, with settings that were chosen for none of "
-        "them.\n"
+        "allow for the chance of a training: every network of these tables was trained once. The settings were not "
+        "tuned for any method.\n"
     )
     yield from _counts(compared)
     yield from _full_coverage(evidence)
@@ -47,8 +47,8 @@ def _counts(compared: pd.DataFrame) -> Iterator[str]:
     yield markdown.title("Coverages at which ours is clearly better / clearly worse / neither")
     yield (
         "With the mean difference in AUC and, in brackets, in accuracy. Clearly: the interval of the AUC does not hold "
-        "0; the six coverages share test rows and networks, so they are no independent confirmations. Coverages that "
-        f"are not reached within {figure(TOLERANCE)} are left out.\n"
+        "0. The six coverages share test rows and networks, so they do not confirm each other independently. Coverages "
+        f"that are not reached within {figure(TOLERANCE)} are left out.\n"
     )
     yield markdown.table(["data", "against", *compared["ours"].unique()], rows)
 
@@ -126,7 +126,7 @@ def _agreement(evidence: Evidence, cells: pd.DataFrame) -> Iterator[str]:
     yield markdown.title("Against the paper's figures, which come from 300 epochs at full width")
     yield (
         "By method; AUC, accuracy and positive rate only in cells whose coverage is within .01 of the paper's. The "
-        "paper's SAT and SelNet often miss their targets by far more (SAT accepts .919 of Adult for .75): thresholds "
+        "paper's SAT and SelNet often miss their targets by far more (SAT selects .919 of Adult for .75): thresholds "
         "here are placed on held-out rows.\n"
     )
     both = tables.agreement(cells)

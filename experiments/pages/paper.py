@@ -139,7 +139,10 @@ def times_page(evidence: Evidence) -> Iterator[str]:
     cells = cells[(cells["table"] == 5) & (cells["target_coverage"] == COVERAGES[0])]
     by_network = cells[tables.of_networks(cells)]
     cells = cells[~tables.of_networks(cells)]
-    yield "Seconds of one fit on one core, for all coverages; in brackets times PlugIn's, here and in the paper.\n"
+    yield (
+        "Seconds of one fit on one core, for all coverages; in brackets the multiple of PlugIn's, here and in the "
+        "paper.\n"
+    )
     rows = []
     for dataset in in_order(cells):
         found = cells[cells["dataset"] == dataset].set_index("method")
@@ -154,9 +157,9 @@ def times_page(evidence: Evidence) -> Iterator[str]:
 def _network_times(evidence: Evidence, cells: pd.DataFrame) -> Iterator[str]:
     yield markdown.title("Networks")
     yield (
-        "Seconds of the trainings that a method needs if it is alone, one core each (with two threads a second counts "
-        f"twice), on a machine that did other work too; of SelNet for coverage {figure(COVERAGES[0], 2)} alone. In "
-        "brackets the paper's on its own machine.\n"
+        "Seconds of all trainings that a method would need by itself, one core each (with two threads a second counts "
+        f"twice), on a machine that did other work too; for SelNet, those of coverage {figure(COVERAGES[0], 2)} alone. "
+        "The paper's seconds, on its own machine, are in brackets.\n"
     )
     methods = [method for method in (*METHODS, *LEARNT) if method in set(cells["method"])]
     rows = []

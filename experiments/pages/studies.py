@@ -55,7 +55,7 @@ def gate_page(evidence: Evidence) -> Iterator[str]:
     """What a stronger model that decides when to defer is worth."""
     yield (
         "Coverage and AUC of AUCGate (LightGBM decides, the classifier named answers), and its AUC minus that of the "
-        "score-bounded Oracle at the same coverage and minus that of optimal placement; mean over random splits.\n"
+        "Oracle on the score at the same coverage and minus that of optimal placement; mean over random splits.\n"
     )
     rows = [
         [
@@ -128,7 +128,7 @@ def peers_page(evidence: Evidence) -> Iterator[str]:
     yield (
         "Same fitted model, same held-out tenth, same test rows. Last column: the AUC of aucross' PlugInAUC minus the "
         "peer's *at the coverage that the peer reached*, with the 95 % interval of a paired bootstrap (1,000 "
-        "replicates). Peers marked * cannot be asked for a coverage and go to an operating point of their own.\n"
+        "replicates). Peers marked * cannot be asked for a coverage and have an operating point of their own.\n"
     )
     for (dataset, classifier), group in peers.groupby(["dataset", "classifier"], sort=False):
         yield markdown.title(f"{dataset}, {classifier}")
@@ -153,5 +153,5 @@ def speed_page(evidence: Evidence) -> Iterator[str]:
     """The pipeline against a plain version."""
     speed = evidence["speed"]
     rows = [[row.step, f"{row.ours:.2f}", f"{row.plain:.1f}", f"{row.ratio:.0f}"] for row in speed.itertuples()]
-    yield f"Seconds on {speed['dataset'].iloc[0]}, in one process after each other.\n"
+    yield f"Seconds on {speed['dataset'].iloc[0]}, measured one after the other in one process.\n"
     yield markdown.table(["step", "ours", "plain", "times faster"], rows)

@@ -24,7 +24,7 @@ def summary_page(evidence: Evidence) -> Iterator[str]:
     yield markdown.title("Speed")
     yield (
         f"One experiment on {total['dataset']} (four methods, their bootstrap at six coverages, the Oracle at one): "
-        f"{total['ratio']:.0f} times as fast as a plain version, in one process after each other.\n"
+        f"{total['ratio']:.0f} times as fast as a plain version, measured one after the other in one process.\n"
     )
 
 

@@ -96,7 +96,7 @@ def test_the_page_of_groups_has_gaps_shares_and_costs(grouped):
     assert "| dutch_census by sex | one band |" in text
     assert "; 2 of 2)" in text
     assert "| dutch_census | (all rows) | 2,000 |" in text
-    assert "a band each changes the AUC of all selected rows by" in text
+    assert "a band for each group changes the AUC of all selected rows by" in text
     assert isinstance(groups.draw_picture(grouped), Figure)
 
 
