@@ -21,12 +21,12 @@ def networks_page(evidence: Evidence) -> Iterator[str]:
     yield (
         "SelNet, SAT and DeepGamblers learn which rows to leave out. Each is compared with our optimal band *on its "
         "own score*, placed on the same held-out rows, and with four methods on plain networks of the same size: "
-        "PlugIn, a threshold on the confidence, which learns nothing; PlugInAUC with optimal placement (one training, as "
-        "SAT); AUCross with optimal placement (a training per fold and one on all rows); and AUCGate, which asks a "
-        "second model. Each difference is the AUC of that method minus theirs *at the coverage that they reached*, or at most "
-        f"{figure(TOLERANCE)} above it, with the 95 % interval of a paired bootstrap over the test rows. It does not "
-        "allow for the chance of a training: every network of these tables was trained once. The settings were not "
-        "tuned for any method.\n"
+        "PlugIn, a threshold on the confidence, which learns nothing; PlugInAUC with optimal placement (one training, "
+        "as SAT); AUCross with optimal placement (a training per fold and one on all rows); and AUCGate, which asks a "
+        "second model. Each difference is the AUC of that method minus theirs *at the coverage that they reached*, or "
+        f"at most {figure(TOLERANCE)} above it, with the 95 % interval of a paired bootstrap over the test rows. It "
+        "does not allow for the chance of a training: every network of these tables was trained once. The settings "
+        "were not tuned for any method.\n"
     )
     yield from _counts(compared)
     yield from _full_coverage(evidence)

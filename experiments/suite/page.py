@@ -41,8 +41,8 @@ def _done(sets: pd.DataFrame, n_cells: int, n_planned: int) -> Iterator[str]:
         return
     yield (
         f"**Not complete:** {n_cells:,} of {n_planned:,} cells are done, {len(sets)} sets with {splits} of "
-        f"{N_SPLITS} splits. `make suite` goes on from there. With so few splits the tests over the splits of one set "
-        "find little; the counts of means are what to read.\n"
+        f"{N_SPLITS} splits. `make suite` goes on from there. With so few splits, tests within one set find little; "
+        "read the counts of means instead.\n"
     )
 
 
@@ -52,10 +52,10 @@ def _answer(evidence: Evidence, cells: pd.DataFrame) -> Iterator[str]:
     lowered = int((sets["max_probability_gain"] < 0).sum())
     yield (
         f"At coverage {SHOWN_COVERAGE:g}, over all families, AUCross raises the AUC on {raised} of {n_sets} sets, by "
-        f"{figure(sets['gain'].median())} on the median set; rejecting the lowest max probability lowers it on "
-        f"{lowered}.\n"
+        f"{figure(sets['gain'].median())} on the median set; rejecting the rows with the lowest max probability (that "
+        f"of the predicted class) lowers it on {lowered}.\n"
     )
-    yield "What was expected of the comparison with max probability, at equal coverage, and what came out:\n"
+    yield "Compared with max probability at equal coverage (the aims are listed on the page {doc}`index`):\n"
     rows = [
         [
             row.sets,
@@ -70,12 +70,12 @@ def _answer(evidence: Evidence, cells: pd.DataFrame) -> Iterator[str]:
     nearest = against[~against["is_ours"]].sort_values("median").iloc[0]
     yield (
         f"The peer that comes nearest is {nearest.name}: AUCross is ahead on {nearest['higher']} sets and behind on "
-        f"{nearest['lower']}, by {signed(nearest['median'], 4)} on the median set.\n"
+        f"{nearest['lower']}; on the median set its AUC differs by {signed(nearest['median'], 4)}.\n"
     )
     ours = cells[cells["method"] == DEFAULT]
     yield (
-        f"The coverage reached is {figure(ours['coverage_error'].abs().mean(), 4)} away from the one asked on average "
-        f"({signed(ours['coverage_error'].mean(), 4)} with its sign).\n"
+        f"On average the coverage reached is {figure(ours['coverage_error'].abs().mean(), 4)} away from the one asked "
+        f"for; the mean difference with its sign is {signed(ours['coverage_error'].mean(), 4)}.\n"
     )
 
 
@@ -104,7 +104,8 @@ def _wins(evidence: Evidence) -> Iterator[str]:
         "Bengio 2003) says so at 5 %. The last column is Wilcoxon's test over sets, adjusted by Holm for the number of "
         "methods. "
         "A positive difference is a lead of AUCross, or of PlugInAUC in the second table. The policy of "
-        f"calibrated-explanations ran in the first {N_SPLITS_OF_SLOW_PEERS} splits, AUCGate with logistic regression.\n"
+        f"calibrated-explanations ran in the first {N_SPLITS_OF_SLOW_PEERS} splits only, and AUCGate with logistic "
+        "regression only.\n"
     )
 
 
@@ -139,7 +140,8 @@ def _losses(evidence: Evidence) -> Iterator[str]:
     yield (
         f"Of all combinations of a set, a family and one of {len(COVERAGES)} coverages, AUCross has a lower AUC than "
         f"answering all rows in {n_lowered}. Sets on which its mean at coverage {SHOWN_COVERAGE:g} is lower: "
-        f"{', '.join(sets.loc[sets['gain'] < 0, 'dataset']) or 'none'}. The largest losses, each method once per set:\n"
+        f"{', '.join(sets.loc[sets['gain'] < 0, 'dataset']) or 'none'}. The largest losses, each method once per "
+        "set:\n"
     )
     largest = losses.drop_duplicates(["dataset", "than"]).head(N_LOSSES)
     rows = [
