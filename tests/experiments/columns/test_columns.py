@@ -224,7 +224,7 @@ def test_no_patient_trains_and_tests():
 def test_the_page_of_patients_has_both_tables(stays):
     text = patients.page(stays)
     assert "| all | groups | 2,000 / 100 |" in text
-    assert "Share of 95 % intervals, 40 a line" in text
+    assert "new patients, 40 intervals a line" in text
     assert isinstance(patients.draw_picture(stays), Figure)
 
 
