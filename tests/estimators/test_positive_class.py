@@ -207,6 +207,7 @@ def test_weights_of_the_training_and_of_the_coverage_can_be_given_apart():
     assert np.array_equal(clf.held_out_.sample_weight, counted.held_out_.sample_weight)
 
 
+@pytest.mark.few_scores
 def test_weights_of_the_coverage_reach_models_that_take_none_and_exclude_a_promise():
     from sklearn.neighbors import KNeighborsClassifier  # noqa: PLC0415
 

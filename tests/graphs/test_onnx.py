@@ -315,6 +315,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.few_scores
 def test_what_has_no_graph_is_refused_with_the_reason(name):
     make, reason = REFUSED[name]
     with pytest.raises(ValueError, match=reason):
