@@ -167,6 +167,12 @@ class BandRule(ABC):
             self._reached[coverage] = reached = min(max(self.coverage_reached(coverage), 0.0), 1.0)
         return reached
 
+    def expected_auc_gain(self, coverage: float) -> float | None:
+        """Return :meth:`auc_gain`, found once for each coverage: every decision at a coverage asks for it."""
+        if coverage not in self._gains:
+            self._gains[coverage] = self.auc_gain(coverage)
+        return self._gains[coverage]
+
     def band(self, coverage: float, group: Any = None) -> RejectionBand:
         """Return the band for a target coverage in (0, 1], of one group if the bands were fitted per group."""
         coverage = check_coverage(coverage)
@@ -215,6 +221,10 @@ class BandRule(ABC):
 
     @cached_property
     def _reached(self) -> dict[float, float]:
+        return {}
+
+    @cached_property
+    def _gains(self) -> dict[float, float | None]:
         return {}
 
     def __getstate__(self) -> dict[str, Any]:

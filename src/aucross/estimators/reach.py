@@ -124,7 +124,7 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
             )
         elif _is_out_of_reach(part, coverage, expected, n_rows):
             warn_user(_sentence(part, coverage, expected, of_group, ties_are_split=ties_are_split))
-        if not ties_are_split and (gain := part.auc_gain(coverage)) is not None and gain < -_LEAST_LOSS:
+        if not ties_are_split and (gain := part.expected_auc_gain(coverage)) is not None and gain < -_LEAST_LOSS:
             warn_user(
                 f"a coverage of {coverage:g} lowers the AUC{of_group} by {_shown(-gain)} on the rows that place the "
                 f"band: it takes all rows of a score or none{_clump(part.innermost.ranking)}; pass "
