@@ -9,7 +9,7 @@ from 0 to 1 into n + 1 spacings::
                             └─ a band from row to row ──┘
                                k rows, k - 1 spacings
 
-The share of new rows in the band is the length of its spacings: whatever the scores are, the law is the same.
+The share of new rows in the band is the length of its spacings: whatever the scores are, the distribution is the same.
 
 ==========================================  ===============================  ======================================
 the band                                    holds at most                    law
