@@ -2,7 +2,7 @@
 The six displays
 ================
 
-Every picture that :mod:`aucross.evaluation.plots` draws, on the synthetic loan portfolio. Each takes a call or two.
+Every picture that ``aucross.evaluation.plots`` draws, on the synthetic loan portfolio. Each takes a call or two.
 """
 
 import matplotlib.pyplot as plt

@@ -47,3 +47,10 @@ def test_the_commands_of_the_page_work(tables, monkeypatch):
         expected = 2 if "--coverage 90" in command else 0
         result = aucross(*shlex.split(command)[1:], *quick, *report, "--quiet")
         assert result.exit_code == expected, f"{command}: {result.stderr}"
+
+
+def test_the_table_that_the_page_shows_has_the_columns_of_the_command(tables):
+    shown = next(line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(" coverage "))
+    model = ("--base", "logistic", "--method", "plugin-auc", "--no-report", "--out", tables / "columns.aucross")
+    result = aucross("fit", tables / "loans.csv", "--target", "default", "--id", "loan", "--drop", "issue_date", *model)
+    assert shown.split() == next(line for line in result.stdout.splitlines() if line.startswith(" coverage ")).split()

@@ -265,7 +265,7 @@ def worth_of_review(columns: FloatArray, probabilities: FloatArray, contests: Se
     Returns
     -------
     ndarray of shape (n,)
-        Minus the influence of each row (see :mod:`aucross.core.influence`) on the AUC of all rows; 0 where the batch
+        Minus the influence of each row (see ``aucross.core.influence``) on the AUC of all rows; 0 where the batch
         lacks a class.
 
     Notes

@@ -49,7 +49,7 @@ class DecisionLog:
     format : str
         Its format.
     rule_fingerprint, model_fingerprint : str
-        Name the rule and the model in every row; a file of :func:`aucross.deploy.save` names the same.
+        Name the rule and the model in every row; a file of :func:`~aucross.save` names the same.
 
     See Also
     --------

@@ -68,7 +68,7 @@ class CoverageMonitor:
         AUC of the selected rows without drift; by default that of the held-out rows.
     auc_tolerance : "auto" or float in [0, 1), default="auto"
         How far the AUC may lie below that. ``"auto"`` takes the lower bound that the held-out rows promise (as
-        :func:`aucross.promise_selective` does), and 0 where `auc` is given.
+        :func:`~aucross.evaluation.promise_selective` does), and 0 where `auc` is given.
     base_rate : float in (0, 1), optional
         Share of positives among selected rows without drift; by default that of the held-out rows.
     base_rate_tolerance : "auto" or float in [0, 1), default="auto"

@@ -161,7 +161,7 @@ class AUCGate(CrossFitted):
 
     The AUC to report is that of the given classifier on the rows it answers; the gate's own AUC plays no part.
 
-    The selection score is the expected influence of each row on the AUC (see :mod:`aucross.core.influence`), with a
+    The selection score is the expected influence of each row on the AUC (see ``aucross.core.influence``), with a
     different table for every coverage; the band on it is one-sided. Bands need not be nested. A placement is searched
     when a coverage is first asked for and then kept; :meth:`coverage_for` asks for about a hundred.
 

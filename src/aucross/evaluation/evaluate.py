@@ -63,7 +63,7 @@ def evaluate_selective(
         Target coverages; 1.0 is the classifier that answers every row.
     metrics : iterable of str or callable, default=()
         Metrics beyond coverage, AUC, its gain over all rows, accuracy and positive rate: names of metrics in
-        :mod:`aucross.evaluation` such as ``"selective_gini"``, functions of your own
+        ``aucross.evaluation`` such as ``"selective_gini"``, functions of your own
         ``metric(y_true, y_score, selected, sample_weight=...)``, or a :class:`~aucross.evaluation.Metric` that reads
         something else. The names of the functions name the columns, so they must differ.
     sample_weight : array-like of shape (n_samples,), optional

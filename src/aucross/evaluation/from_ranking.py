@@ -145,12 +145,12 @@ def promise_ranking(
     coverage : float in (0, 1], optional
         Target coverage; that of the classifier by default.
     promised_coverage, confidence
-        As in :func:`aucross.promise_selective`.
+        As in :func:`~aucross.evaluation.promise_selective`.
 
     Returns
     -------
     SelectivePromise
-        The same as :func:`aucross.promise_selective` gives on the same rows.
+        The same as :func:`~aucross.evaluation.promise_selective` gives on the same rows.
 
     Examples
     --------

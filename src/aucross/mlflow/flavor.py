@@ -62,7 +62,7 @@ def save_model(
 
     Notes
     -----
-    The model is the file of :func:`aucross.deploy.save`, without pickle. With a key in ``AUCROSS_KEY_FILE`` it is
+    The model is the file of :func:`~aucross.save`, without pickle. With a key in ``AUCROSS_KEY_FILE`` it is
     signed.
     """
     check_classifier(clf)
@@ -147,7 +147,7 @@ def load_model(
     dst_path : str, optional
         An existing folder to download to.
     trusted : iterable of str or type, default=()
-        As in :func:`aucross.deploy.load`, beside those that ``AUCROSS_TRUSTED_TYPES`` names.
+        As in :func:`~aucross.load`, beside those that ``AUCROSS_TRUSTED_TYPES`` names.
     key : bytes, optional
         Load only a file that was signed with this key; by default the key in ``AUCROSS_KEY_FILE``.
 

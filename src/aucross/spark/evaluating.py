@@ -158,12 +158,12 @@ def spark_promise(
     features, weight, band_groups
         As for :func:`spark_evaluate`.
     promised_coverage, confidence
-        As for :func:`aucross.promise_selective`.
+        As for :func:`~aucross.evaluation.promise_selective`.
 
     Returns
     -------
     SelectivePromise
-        The same as :func:`aucross.promise_selective` gives on the same rows.
+        The same as :func:`~aucross.evaluation.promise_selective` gives on the same rows.
     """
     asked = check_coverage(clf.coverage if coverage is None else coverage)
     counted = rank_selections(
