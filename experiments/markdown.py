@@ -37,9 +37,9 @@ def signed(value: float, digits: int = 3) -> str:
     return figure(value, digits) if value < 0 else f"+{figure(value, digits)}"
 
 
-def share(part: float) -> str:
+def share(part: float, digits: int = 0) -> str:
     """A share in per cent."""
-    return f"{100 * part:.0f} %"
+    return f"{100 * part:.{digits}f} %"
 
 
 def interval(mean: float, low: float, high: float, digits: int = 3) -> str:

@@ -140,8 +140,8 @@ def expected_lead(sets: pd.DataFrame) -> pd.DataFrame:
     """Whether AUCross is ahead of max probability: on sets with rare positives, and on the others."""
     rows = []
     for name, found in (
-        (f"under {RARE:.0%} positive", sets[sets["prevalence"] < RARE]),
-        (f"{RARE:.0%} positive or more", sets[sets["prevalence"] >= RARE]),
+        (f"under {share(RARE)} positive", sets[sets["prevalence"] < RARE]),
+        (f"{share(RARE)} positive or more", sets[sets["prevalence"] >= RARE]),
     ):
         ahead = found["ahead_of_max_probability"]
         rows.append(

@@ -9,7 +9,7 @@ import pandas as pd
 
 from aucross.cli.choosing import ADVICE
 from experiments import markdown
-from experiments.markdown import figure
+from experiments.markdown import figure, share
 from experiments.suite.choosing.measured import METHODS
 from experiments.suite.choosing.rules import CONDITIONS, STANDARD_ERRORS
 from experiments.suite.choosing.tables import CLEARLY_BEHIND
@@ -70,7 +70,7 @@ def _rule(lines: pd.DataFrame) -> Iterator[str]:
 def _line(row: Any) -> str:
     use = row.use if " of " in row.use else f"`{row.use}`"
     if pd.isna(row.gained):
-        return f"{row.line}. {_capital(row.when)}: {use}. Nothing is trained."
+        return f"{row.line}. {_capital(row.when)}: {use}."
     cost = "one training" if row.trainings == 1 else f"{row.trainings} trainings"
     kept = "one model kept" if row.kept == 1 else f"{row.kept} models kept"
     return (
@@ -268,10 +268,10 @@ def _wrong(wrong: pd.DataFrame, allowed: str, n_all: int) -> Iterator[str]:
             row.dataset,
             row.family,
             f"{row.n_train:,.0f}",
-            f"{row.prevalence:.1%}",
+            share(row.prevalence, 1),
             row.kind,
             row.method_best,
-            signed(-row.behind),
+            figure(row.behind),
         ]
         for row in here.head(N_WRONG).itertuples()
     ]

@@ -61,7 +61,7 @@ def promise_selective(
     band_groups: Any = None,
     **options: Any,
 ) -> Any:
-    """Say how much of the coverage and of the AUC can be promised, as :func:`~aucross.evaluation.promise_selective` in memory.
+    """Promise a coverage and an AUC, as :func:`~aucross.evaluation.promise_selective` does in memory.
 
     Parameters
     ----------
