@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from experiments import markdown
 from experiments.suite.methods import DEFAULT, OURS, PLUG_IN_AUC
 from experiments.suite.statistics import (
     LEVEL,
@@ -140,8 +141,8 @@ def expected_lead(sets: pd.DataFrame) -> pd.DataFrame:
     """Whether AUCross is ahead of max probability: on sets with rare positives, and on the others."""
     rows = []
     for name, found in (
-        (f"under {share(RARE)} positive", sets[sets["prevalence"] < RARE]),
-        (f"{share(RARE)} positive or more", sets[sets["prevalence"] >= RARE]),
+        (f"under {markdown.share(RARE)} positive", sets[sets["prevalence"] < RARE]),
+        (f"{markdown.share(RARE)} positive or more", sets[sets["prevalence"] >= RARE]),
     ):
         ahead = found["ahead_of_max_probability"]
         rows.append(

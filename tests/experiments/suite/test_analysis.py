@@ -162,9 +162,9 @@ def test_the_page_says_that_the_run_is_not_complete():
 
 
 def test_the_page_holds_the_expectation_and_the_losses():
-    assert "| under 20% positive | 1 | 1 (100 %) | 1 | none |" in parts(made_cells())["answer"]
+    assert "| under 20 % positive | 1 | 1 (100 %) | 1 | none |" in parts(made_cells())["answer"]
     behind = parts(made_cells(lead=-0.02))
-    assert "| 20% positive or more | 1 | 0 (0 %) | 0 | magic |" in behind["answer"]
+    assert "| 20 % positive or more | 1 | 0 (0 %) | 0 | magic |" in behind["answer"]
     assert "| max probability | -.0200 | 3,000 | 5 % |" in behind["losses"]
 
 
