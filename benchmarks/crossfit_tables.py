@@ -18,7 +18,7 @@ AIM, AIM_ROWS = 6.0, 4_000  # RMSE of coverage in 1e-3, from so many training ro
 JUDGES = {
     "none": "refit, no correction",
     "corrected": "refit (default)",
-    "judge": "fold models (`ensemble`)",
+    "judge": 'fold models (`ensemble="judge"`)',
 }
 BAGS = {
     "corrected": ("five folds (default)", 6),

@@ -35,7 +35,7 @@ extensions = [
 exclude_patterns = ["_build", "examples", "tutorials", "auto_examples/*.ipynb", "auto_tutorials/*.ipynb"]
 templates_path = ["_templates"]
 
-myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True

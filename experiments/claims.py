@@ -99,7 +99,7 @@ def _of_the_paper(evidence: Evidence) -> Iterator[Claim]:
         within, size = found.mean(), found.size()
         for name, metric in (("AUC", "selective_auc"), ("coverage", "coverage")):
             yield Claim(
-                f"The paper's {name} again, published methods, {words}: cells within two deviations",
+                f"The paper's {name} is reproduced, published methods, {words}: cells within two deviations",
                 share(BY_CHANCE),
                 f"{share(within[metric])} of {size[metric]}",
                 bool(within[metric] >= BY_CHANCE),

@@ -245,7 +245,7 @@ def peers(evidence: Evidence) -> Figure:
         text = (
             f"{1e4 * row.ours_minus_peer:+.0f}"
             if abs(row.ours_minus_peer) > 1e-4
-            else f"{1e4 * row.ours_minus_peer:+.1f}"
+            else f"{1e4 * row.ours_minus_peer:+.2f}"
         )
         axes.annotate(text, place, ha="center", va="center", color="white")
     axes.set_xticks(

@@ -207,7 +207,7 @@ def test_groups_are_shown_with_the_share_selected_of_each():
     result = groups()
     shown = Shown(result)
     at_80 = {row["group"]: row["achieved_coverage"] for row in result.rows() if row["target_coverage"] == 0.8}
-    assert shown.sentence.startswith(f"At a coverage of 80 % {100 * at_80['(all rows)']:.1f}".removesuffix(".0"))
+    assert shown.sentence.startswith(f"At a coverage of 80 %, {100 * at_80['(all rows)']:.1f}".removesuffix(".0"))
     assert "young <script>alert(1)</script>[U+202E]" in shown.sentence
     assert [row[1] for row in shown.cells[4:]] == ["old", "young <script>alert(1)</script>[U+202E]", "(all rows)"]
     assert "script" not in shown.tags

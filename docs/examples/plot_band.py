@@ -35,9 +35,9 @@ intervals = {
 }
 
 # %%
-# Both reject a fifth of the rows. The band of AUCross lies far below 0.5, where the classes overlap most *relative to
-# what is left on either side*: many defaults below most of the good loans that remain, many good loans above most of
-# the defaults. SCross spends the same budget on most of the range in which defaults are frequent.
+# Both reject a fifth of the rows. The band of AUCross lies far below 0.5, where defaults and good loans are mixed:
+# below the band most loans are good, above it defaults are frequent. SCross spends the same budget on most of the
+# range in which defaults are frequent.
 
 score = by_auc.predict_proba(X_test)[:, 1]
 bins = np.linspace(0, 1, 51)

@@ -39,8 +39,8 @@ reports["one band for all"].to_frame()[["group", "n", "n_positive", "achieved_co
 
 # %%
 # Points are estimates on the test rows, bars their 95 % bootstrap intervals. With one band about a third of the
-# youngest and an eighth of the oldest are deferred. With a band for each group coverage is the same for all, up to
-# sampling error. The AUC within the groups hardly moves: deferring more of the young had not made their ranking much
+# youngest and an eighth of the oldest are deferred. With a band for each group coverage is nearly the same for
+# all. The AUC within the groups hardly moves: deferring more of the young had not made their ranking much
 # better.
 
 metrics = {
@@ -68,7 +68,7 @@ plt.show()
 # %%
 # Is a gap more than noise? With five groups, some of them small, the highest and the lowest always lie apart.
 # ``gap_by_chance`` is what equal groups of these sizes would stay under 19 times out of 20. The gap in coverage is well
-# beyond it with one band and under it with a band for each group; the gap in the AUC is beyond it either way.
+# beyond it with one band and at its edge with a band for each group; the gap in the AUC is beyond it either way.
 
 for label, report in reports.items():
     for gap in report.gaps().rows():
@@ -79,7 +79,8 @@ for label, report in reports.items():
             )
 
 # %%
-# What equal coverage costs, on all selected rows: a difference of two AUCs with a paired interval.
+# What equal coverage costs, on all selected rows: a difference of two AUCs with a paired interval. *First* is a band
+# for each group, *second* one band for all.
 
-first, second = reports.values()
-second.overall.minus(first.overall)
+one_band, band_each = reports.values()
+band_each.overall.minus(one_band.overall)

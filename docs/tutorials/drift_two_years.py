@@ -52,7 +52,7 @@ plt.show()
 print(quarterly.round(3).to_string())
 
 # %%
-# A week has fewer than a hundred loans, so its share jumps up and down without any drift.
+# A week has about ninety loans, so its share jumps up and down without any drift.
 # Whoever looks at every dot will raise an alarm every month, and whoever waits for a clear
 # picture comes late.
 #

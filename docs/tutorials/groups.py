@@ -141,8 +141,8 @@ check = guard.check(y_test, clf.select(X_test))
 check
 
 # %%
-# The usual rule, rejecting by low confidence, does not pass. The guard warns, and we show
-# the warning:
+# The usual rule, rejecting by low confidence, does not pass. The guard warns, and this
+# is its result:
 
 import warnings
 

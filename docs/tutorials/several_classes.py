@@ -111,8 +111,9 @@ print(f"lowest {influence.min():.3g}, highest {influence.max():.3g}")
 # %%
 # What a person gets to see
 # -------------------------
-# The queue of the twelve digits whose review is worth most, with the two classes between
-# which the machine wavers:
+# The queue of the twelve digits whose review is worth most. Its two classes are the most
+# probable ones by the rule's own probabilities, which were estimated on held-out digits.
+# They can differ from what the machine reads:
 
 queue = by_m.review_queue(X_test, 12)
 queue

@@ -14,6 +14,7 @@ more from the command line.
 # A logistic regression on five columns stands for the vendor. It was trained on loans that
 # we do not have; we get its points, 300 for a poor risk to 850 for a good one, and nothing
 # else.
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -164,7 +165,9 @@ def aucross(arguments):
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
-    print(f"$ aucross {arguments}\n{done.stdout.strip()}")
+    print(f"$ aucross {arguments}")
+    for line in done.stdout.strip().splitlines():
+        print(line if len(line) <= 96 else fill(line, 96))
     return done.stdout
 
 

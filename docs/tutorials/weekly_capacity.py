@@ -64,6 +64,7 @@ axes.plot(
     label=f"capacity={capacity}",
 )
 axes.set(ylabel="applications to review", xlabel="week of")
+axes.set_xticks(weeks["week of"][::2])
 axes.set_ylim(bottom=0, top=weeks["by coverage"].max() * 1.35)
 axes.legend(frameon=False, loc="upper left", ncols=2)
 figure.autofmt_xdate(rotation=30)
@@ -189,9 +190,9 @@ plt.show()
 print(f"reviews pay if reviewers are right in at least {needed:.0%} of cases")
 
 # %%
-# That is the number to settle before hiring. It lies below what the model achieves on all
-# applications, because the cases in the queue are those that the model can hardly tell
-# apart. Reviewers who do not reach it make the result worse.
+# That is the number to settle before hiring: the share of right answers on the cases in the
+# queue, which are those that the model can hardly tell apart. Reviewers who do not reach it
+# make the result worse.
 #
 # One warning: outcomes of refused loans are never seen. What is measured on loans that
 # reviewers let pass looks better than it is; :doc:`/howto/groups` says what helps.

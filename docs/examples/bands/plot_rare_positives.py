@@ -87,5 +87,5 @@ plt.show()
 
 # %%
 # The AUC is not the only aim. If what counts is how many predicted labels are right, maximum probability is the rule to
-# use: see the risk in :doc:`/auto_examples/plot_displays`. On real loans the curves are those of
-# :doc:`/auto_examples/plot_coverage_curve`.
+# use: see the risk in :doc:`/auto_examples/plot_displays`. With a fitted model on synthetic loans the
+# curves are those of :doc:`/auto_examples/plot_coverage_curve`.

@@ -2,9 +2,10 @@
 Ten grades: which coverages can be reached
 ==========================================
 
-A rating with ten grades gives every row one of ten scores, and a band takes all rows of a score or none. So only a few
-coverages can be reached. ``ties="split"`` cuts through a grade by a hash of the row, so that any coverage can be
-reached.
+A rating with ten grades gives every row one of ten scores, and a band takes all rows of a score or none. So only a
+few coverages can be reached. ``ties="split"`` cuts through a grade by a hash of the row, so that any coverage can be
+reached. The seed is 1; of the seeds 0 to 19, twelve reach about .60 with whole grades when .6 is asked for, as here,
+and eight end at .65 to .80.
 """
 
 import warnings
@@ -64,10 +65,11 @@ plt.show()
 # With whole grades the coverage is above the one asked for, often far above; on the rows that placed the band it is
 # never below. Split grades lie on the diagonal.
 #
-# The right picture shows the AUC at the coverage reached. The squares are all that whole grades can do. The line is not
-# below them: cutting grades costs no AUC, and at 0.6 it gains some, because the best band there holds a part of two
-# grades. The price is a different one: two loans of the same grade are treated differently, by a number that says
-# nothing about them. Whether that is allowed is not a question of statistics.
+# The right picture shows the AUC at the coverage reached. The squares are all that whole grades can do. The line is
+# not below them (with other seeds by .0015 at most): cutting grades costs no AUC, and at 0.6 it gains some, because
+# the best band there holds a part of two grades. The price is a different one: two loans of the same grade are
+# treated differently, by a number that says nothing about them. Whether that is allowed is not a question of
+# statistics.
 
 for coverage in (0.95, 0.8, 0.6):
     with warnings.catch_warnings():

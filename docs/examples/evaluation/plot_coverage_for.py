@@ -7,6 +7,8 @@ Often the AUC is the requirement, and the coverage is what one has to pay. After
 :func:`~aucross.evaluation.promise_coverage` gives the answer that can be signed, from labelled test rows.
 """
 
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -69,7 +71,7 @@ plt.show()
 # was chosen on the same rows. For a plan, use the line. For a figure that somebody signs, use the diamonds.
 
 for promise in signed.values():
-    print(promise)
+    print(fill(str(promise), 96))
 
 # %%
 # :doc:`/howto/auc-promise` explains the walk from one coverage to the next, and why the choice costs no confidence.

@@ -40,7 +40,8 @@ for sample in range(n_samples):
 
 # %%
 # Each point is one sample, measured on 3,000 new rows. The grey stripe reaches two standard errors to either side,
-# those of a share that is estimated on 600 rows and checked on 3,000. Without more rows no method can do better.
+# those of a share that is estimated on 600 rows and checked on 3,000. Without more rows no method can be
+# expected to do better.
 
 chance = np.sqrt(coverage * (1 - coverage) * (1 / n_train + 1 / n_new))
 colors = ("#c8402f", "#e08e0b", "#1b6ca8")

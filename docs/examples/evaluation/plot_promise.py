@@ -7,6 +7,8 @@ with one for the coverage. The more rows there are to prove it, the nearer the p
 counts is above all the number of positives.
 """
 
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -25,7 +27,7 @@ clf = AUCross(base, coverage=0.8, random_state=0).fit(X.iloc[train], y[train])
 # The promise of all test rows, in a sentence:
 
 scored, labels = clf.scored(X.iloc[test]), y[test]
-print(promise_selective(clf, scored, labels))
+print(fill(str(promise_selective(clf, scored, labels)), 96))
 
 # %%
 # Now promises are made on smaller samples of these rows, forty samples for each of several sizes. The AUC on all 30,000

@@ -211,7 +211,7 @@ class GroupEvaluation:
         lowest = min(rows, key=lambda row: row["target_coverage"])["target_coverage"]
         reached = {row["group"]: row["achieved_coverage"] for row in rows if row["target_coverage"] == lowest}
         of_all = reached.pop(ALL_ROWS)
-        sentence = f"At a coverage of {exact_percent(lowest)} {percent(of_all)} of all rows are selected"
+        sentence = f"At a coverage of {exact_percent(lowest)}, {percent(of_all)} of all rows are selected"
         if reached:
             least, most = (choose(reached, key=lambda group: reached[group]) for choose in (min, max))
             sentence += f", from {percent(reached[least])} of '{least}' to {percent(reached[most])} of '{most}'"
