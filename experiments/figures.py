@@ -342,7 +342,7 @@ def _sizes(axes: Axes, sizes: pd.Series) -> None:
 def _log_distances(axes: Axes) -> None:
     """Distances on a logarithmic axis, written as plain numbers."""
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(LogFormatter())
+    axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1, 0.4)))
 
 

@@ -66,10 +66,10 @@ plt.show()
 # never below. Split grades lie on the diagonal.
 #
 # The right picture shows the AUC at the coverage reached. The squares are all that whole grades can do. The line is
-# not below them (with other seeds by .0015 at most): cutting grades costs no AUC, and at 0.6 it gains some, because
-# the best band there holds a part of two grades. The price is a different one: two loans of the same grade are
-# treated differently, by a number that says nothing about them. Whether that is allowed is not a question of
-# statistics.
+# not below them (with other seeds it can be, by .0015 at most): cutting grades costs no AUC, and at 0.6 it gains
+# some, because the best band there holds a part of two grades. The price is a different one: two loans of the same
+# grade are treated differently, by a number that says nothing about them. Whether that is allowed is not a question
+# of statistics.
 
 for coverage in (0.95, 0.8, 0.6):
     with warnings.catch_warnings():
