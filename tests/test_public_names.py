@@ -20,7 +20,7 @@ REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 # Parts of the package that are not for import: the command line is public by its options, `system` is for the parts.
 INTERNAL = {"cli", "system"}
 PARTS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py") if path.parent.name not in INTERNAL)
-LIBRARY_OF = {"torch": "torch", "dask": "dask", "spark": "pyspark", "mlflow": "mlflow", "onnx": "skl2onnx"}
+LIBRARY_OF = {"torch": "torch", "dask": "distributed", "spark": "pyspark", "mlflow": "mlflow", "onnx": "skl2onnx"}
 LIBRARY_OF |= {"serve": "fastapi", "report": "jinja2"}
 
 

@@ -316,6 +316,9 @@ def outcome(path, rows=None, **options):
             sentence = str(error)
             if not sentence.startswith(str(path)) or "\n" in sentence or len(sentence) > 1500:
                 wrong = f"no sentence that names the file: {sentence[:300]!r}"
+        except ModuleNotFoundError as error:
+            # A composed file may name a class of a library that is not installed here.
+            wrong = None if "not installed" in str(error) else f"raw {error!r}"[:300]
         except BaseException as error:
             wrong = f"raw {error!r}"[:300]
         else:

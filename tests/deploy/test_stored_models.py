@@ -303,7 +303,8 @@ ENCODERS = {
         max_categories=4,
         dtype=np.float32,
     ),
-    "target": TargetEncoder(cv=StratifiedKFold(3)),
+    # Before scikit-learn 1.9 its folds are a number.
+    "target": TargetEncoder(cv=3 if sklearn.__version__.startswith("1.8.") else StratifiedKFold(3)),
 }
 
 

@@ -192,7 +192,7 @@ def overfitted(n_rows, seed=0, n_features=60):
 @pytest.mark.parametrize("method", [AUCross, AUCGate])
 def test_the_band_is_the_placed_one_of_another_coverage(method):
     rows, labels = overfitted(300)
-    model = LogisticRegression(C=np.inf)
+    model = LogisticRegression(C=1e10)
     clf, plain = (make(method, model, correct_coverage=correct).fit(rows, labels) for correct in ("auto", False))
     assert np.array_equal(clf.held_out_.scores, plain.held_out_.scores)
     for coverage in COVERAGES:
