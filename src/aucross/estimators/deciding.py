@@ -187,7 +187,7 @@ class Deciding(ABC):
             try:
                 scores.append(score_and_judge(model, judge, X, method, self.score_classes_))
             except Exception as error:
-                clearer = explained(error, ("classifier", "gate")[number], model, X)
+                clearer = explained(error, ("classifier", "gate")[number], model, X, is_fitted=True)
                 if clearer is None:
                     raise
                 raise clearer from error
