@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.estimators.column_names import names_of
-from aucross.estimators.labels import check_classes
+from aucross.estimators.labels import check_classes, no_such_class
 from aucross.estimators.types import Column, Labels, Table
 
 
@@ -133,7 +133,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
                 f"Only binary classification is supported: a column holds one score, and y has {len(classes)} classes"
             )
         if self.pos_label is not None and self.pos_label not in classes.tolist():
-            raise ValueError(f"pos_label must be one of the classes {classes.tolist()}, got {self.pos_label!r}")
+            raise no_such_class(self.pos_label, classes)
         self.classes_ = classes
         return self
 
