@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aucross.core.missing import is_missing as is_missing  # noqa: PLC0414  (the report may read evaluation only)
-from aucross.core.missing import refuse_name_of_column
 from aucross.core.ranking import IndexArray
 from aucross.evaluation.inputs import BoolArray
 
@@ -43,7 +42,6 @@ def group_column(by: Any, n_rows: int) -> GroupColumn:
     """
     if isinstance(by, GroupColumn):
         return by
-    refuse_name_of_column(by, "by")
     values = [MISSING if is_missing(value) else value for value in _listed(by)]
     if len(values) != n_rows:
         raise ValueError(f"by must hold one value per row, got {len(values)} for {n_rows} rows")
