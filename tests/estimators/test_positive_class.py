@@ -126,8 +126,11 @@ def test_a_fit_without_a_positive_class_forgets_that_of_the_fit_before():
         (
             "late",
             REVERSED,
-            r"pos_label must be one of the classes \['bad', 'good'\], got 'late'; pass pos_label='good'",
+            r"pos_label must be one of the classes \['bad', 'good'\], got 'late'; pass the one that high scores",
         ),
+        ("Bad", REVERSED, r"one of the classes \['bad', 'good'\], got 'Bad'; pass pos_label='bad'"),
+        ("gooD", REVERSED, r"one of the classes \['bad', 'good'\], got 'gooD'; pass pos_label='good'"),
+        ("1", np.arange(600) % 2, r"one of the classes \[0, 1\], got '1'; pass pos_label=1"),
         (1, np.arange(600) % 3, r"pos_label must be None unless there are two classes, got 1 for 3 classes"),
     ],
 )
@@ -139,8 +142,8 @@ def test_a_positive_class_that_cannot_be_is_refused(pos_label, y, message):
 def test_a_column_that_speaks_for_another_class_is_refused():
     with pytest.raises(ValueError, match=r"speaks for .*good.* positive class is 'bad'; pass pos_label='bad' to both"):
         AUCross(ScoreColumn(5), pos_label="bad").fit(rows(X), REVERSED)
-    with pytest.raises(ValueError, match=r"pos_label must be one of the classes"):
-        ScoreColumn(5, pos_label="late").fit(rows(X), REVERSED)
+    with pytest.raises(ValueError, match=r"pos_label must be one of the classes .* got 'BAD'; pass pos_label='bad'"):
+        ScoreColumn(5, pos_label="BAD").fit(rows(X), REVERSED)
 
 
 def test_counts_of_scores_know_no_other_positive_class():

@@ -161,6 +161,18 @@ def _log2_odds_of_good(probability: float) -> float:
     return -inf if probability >= 1.0 else log2((1.0 - probability) / probability)
 
 
+def check_auc(auc: object, name: str = "auc") -> float:
+    """Return an AUC to reach as a float in (0, 1], or say what is wrong with it."""
+    if not isinstance(auc, Real) or isinstance(auc, bool | np.bool_):
+        raise TypeError(f"{name} must be a number in (0, 1], got {auc!r}; pass for example 0.9")
+    value = float(auc)
+    if 0.0 < value <= 1.0:
+        return value
+    is_percentage = 50.0 <= value <= 100.0
+    remedy = f"pass {value / 100:g}" if is_percentage else "0.5 is chance and 1 is perfect, pass for example 0.9"
+    raise ValueError(f"{name} must be in (0, 1], got {auc}; {remedy}")
+
+
 def check_coverage(coverage: object, name: str = "coverage") -> float:
     """Return `coverage` as a float in (0, 1], or say what is wrong with it."""
     if type(coverage) is float and 0.0 < coverage <= 1.0:

@@ -24,6 +24,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import ndtri
 
 from aucross.core.bands import RejectionBand
+from aucross.core.missing import refuse_name_of_column
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
@@ -456,6 +457,7 @@ def check_weights(sample_weight: ArrayLike, n_rows: int, name: str = "sample_wei
     Only their ratios count. So weights near the limits of float64, whose products would be no numbers, are divided by
     the largest.
     """
+    refuse_name_of_column(sample_weight, name)
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != (n_rows,):
         raise ValueError(f"{name} must hold one weight per row, got shape {weight.shape} for {n_rows} rows")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.core.bands import check_coverage
+from aucross.core.bands import check_auc, check_coverage
 from aucross.core.decisions import Decisions
 from aucross.core.ranking import FloatArray, RankedScores, check_scores
 from aucross.core.scored_rows import ScoredRows
@@ -164,7 +164,7 @@ class CoverageMonitor:
             coverage=check_coverage(clf.coverage if coverage is None else coverage),
             false_alarm=check_false_alarm(false_alarm),
             tolerance=check_tolerance(tolerance, "tolerance"),
-            auc=None if auc is None else check_coverage(auc, name="auc"),
+            auc=None if auc is None else check_auc(auc),
             auc_tolerance=check_tolerance(auc_tolerance, "auc_tolerance"),
             base_rate=None if base_rate is None else check_coverage(base_rate, name="base_rate"),
             base_rate_tolerance=check_tolerance(base_rate_tolerance, "base_rate_tolerance"),

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.core.missing import is_missing
+from aucross.core.missing import is_missing, refuse_name_of_column
 from aucross.core.ranking import IndexArray
 from aucross.estimators.types import Column, Labels
 
 
 def check_band_groups(band_groups: Column, n_rows: int) -> Labels:
     """Groups as a 1-d array with one entry per row and none missing."""
+    refuse_name_of_column(band_groups, "band_groups")
     groups = np.asarray(band_groups)
     if groups.dtype.kind == "U" and not isinstance(band_groups, np.ndarray):
         groups = np.asarray(band_groups, dtype=object)  # numpy would write a missing value as the text "nan"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
@@ -43,6 +44,13 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
         tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 
+    @property
+    def feature_names_in_(self) -> Labels:
+        """Names of the columns of X in `fit`, or those that the fitted model knows."""
+        # LightGBM writes spaces as underscores, and CatBoost knows no names.
+        of_fit = self.__dict__.get("fit_columns_")
+        return super().feature_names_in_ if of_fit is None else np.asarray(of_fit, dtype=object)
+
     # ---- the classifier: it answers every row ----
 
     def predict(self, X: Table) -> Labels:
@@ -59,6 +67,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
             Labels of the base classifier; :meth:`select` says which to use.
         """
         self._check_fitted()
+        self._check_columns(X)
         refuse_columns_that_abort(self.estimator_, X)
         return self.estimator_.predict(X)
 
@@ -77,6 +86,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
             Probability of each class, in the order of ``classes_``.
         """
         self._check_fitted()
+        self._check_columns(X)
         refuse_columns_that_abort(self.estimator_, X)
         return self.estimator_.predict_proba(X)
 
@@ -95,6 +105,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
             With two classes, positive values speak for ``classes_[1]``.
         """
         self._check_fitted()
+        self._check_columns(X)
         refuse_columns_that_abort(self.estimator_, X)
         return self.estimator_.decision_function(X)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from aucross.core.bands import check_coverage
+from aucross.core.bands import check_auc, check_coverage
 from aucross.core.influence import ExpectedAUC, PairwiseMetric
 from aucross.estimators.held_out import HeldOutScores
 from aucross.system.notebook import result_html
@@ -73,7 +73,7 @@ def tail_probability(confidence: float) -> float:
 
 def largest_coverage(curve: HeldOutCurve, *, auc: float, confidence: float = 0.95) -> CoverageForAUC:
     """Find the largest coverages at which a curve and its bounds reach an AUC."""
-    check_coverage(auc, name="auc")
+    check_auc(auc)
     known = cache(curve)  # the three limits are looked for on the same steps
     coverage, low, high = (_largest(known, limit, auc - _ROUNDING) for limit in range(len(_TOLERANCES)))
     # Where the upper bound is NaN the estimate itself may still reach the target.

@@ -32,6 +32,7 @@ from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_wei
 from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
 from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.band_groups import check_band_groups
+from aucross.estimators.column_names import refuse_other_columns
 from aucross.estimators.coverage_for import (
     CoverageForAUC,
     HeldOutCurve,
@@ -98,6 +99,7 @@ class Deciding(ABC):
     band_rule_: BandRule
     label_shift_: LabelShift | None  # of a copy that was recalibrated with a label shift
     fitted_band_rule_: BandRule  # of a recalibrated copy: the rule that the fit placed
+    fit_columns_: list[str]  # names of the columns of the fit, where X had names
     n_placing_rows_: float  # that placed the bands; with weights Kish's effective number
 
     @abstractmethod
@@ -124,6 +126,17 @@ class Deciding(ABC):
         # scikit-learn's check looks at the tags of all models inside, which takes longer than a decision on one row.
         if "band_rule_" not in self.__dict__:
             check_is_fitted(self, "band_rule_")
+
+    def _check_columns(self, X: Table) -> None:
+        """Refuse rows whose columns are not those of the fit, where a model would take one column for another."""
+        if isinstance(X, np.ndarray) or not hasattr(X, "__len__"):  # a lazy frame, which is refused later
+            return
+        of_fit = self.__dict__.get("fit_columns_")
+        for model, method in self._fitted_models():
+            # Files of earlier versions, and fits by an engine, know what their model knows.
+            names = np.asarray(getattr(model, "feature_names_in_", ())).tolist() if of_fit is None else of_fit
+            if names:
+                refuse_other_columns(model, method, X, names)
 
     # ---- the door: rows are scored once, then decided on ----
 
@@ -156,6 +169,7 @@ class Deciding(ABC):
             self._check_own(X)
             rows = X
         else:
+            self._check_columns(X)
             predicted = None if self.held_out_.answers_by_score else self.predict(X)
             rows = self._scored_rows(*self._run_models(X), predicted, self._tie_breaker_of(X))
         if sample_weight is None and band_groups is None:
@@ -173,7 +187,7 @@ class Deciding(ABC):
             try:
                 scores.append(score_and_judge(model, judge, X, method, self.score_classes_))
             except Exception as error:
-                clearer = explained(error, ("classifier", "gate")[number], model, X)
+                clearer = explained(error, ("classifier", "gate")[number], model, X, is_fitted=True)
                 if clearer is None:
                     raise
                 raise clearer from error
@@ -185,6 +199,7 @@ class Deciding(ABC):
         if isinstance(X, ScoredRows) or band_groups is not None:
             return self.scored(X, band_groups=band_groups).rule_input
         self._check_fitted()
+        self._check_columns(X)
         _, judged, second = self._run_models(X)
         return self._rule_input(judged, second, self._tie_breaker_of(X))
 

@@ -24,6 +24,7 @@ from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import RoundedBands, ScoreRounding
 from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.band_groups import check_groups_held_out
+from aucross.estimators.column_names import refuse_other_columns, text_names_of
 from aucross.estimators.fold_ensemble import FoldEnsemble, Judged
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import CrossFitJudges, HeldOutScores, HeldOutSource, ModelToFit, is_never_trained
@@ -164,7 +165,7 @@ class Fitting(ABC, CallbackSupport):
             held_out = fitted.held_out
             warn_if_models_differ(fitted.rule, self.coverage, held_out.read_by(fitted.reader), held_out.folds)
         marks = TrainingMarks.of(X, fitted.held_out.fingerprint)
-        return self._put_in_place(fitted, training.classes, response_method, marks)
+        return self._put_in_place(fitted, training.classes, response_method, marks, text_names_of(X))
 
     def fit_on_counts(self, model: Any, counts: ScoreCounts, *, classes: Column) -> Any:
         """Place the bands on counts of held-out scores, for a model that is trained already.
@@ -281,7 +282,14 @@ class Fitting(ABC, CallbackSupport):
                 "would have to judge new rows; use a hold-out method for a promise with confidence"
             )
 
-    def _put_in_place(self, fitted: Fitted, classes: Labels, response_method: str, marks: TrainingMarks | None) -> Any:
+    def _put_in_place(
+        self,
+        fitted: Fitted,
+        classes: Labels,
+        response_method: str,
+        marks: TrainingMarks | None,
+        columns: list[str] | None = None,
+    ) -> Any:
         """Say what is doubtful about a fit, then put its results on the classifier."""
         held_out = fitted.held_out
         warn_if_constant(held_out.responses, "held-out", ties_are_split=held_out.tie_breaker is not None)
@@ -289,7 +297,7 @@ class Fitting(ABC, CallbackSupport):
         warn_if_out_of_reach(
             fitted.rule, self.coverage, held_out.n_effective, ties_are_split=held_out.tie_breaker is not None
         )
-        others = ("fitted_band_rule_", "judges_", "positive_class_")
+        others = ("fitted_band_rule_", "judges_", "positive_class_", "fit_columns_")
         earlier = {name: value for name, value in self.__dict__.items() if name not in others}
         # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
         # meets one fit or the other.
@@ -305,6 +313,7 @@ class Fitting(ABC, CallbackSupport):
             "n_placing_rows_": held_out.n_effective,
             **({"judges_": fitted.judges} if fitted.judges else {}),
             "training_marks_": marks,
+            **({} if columns is None else {"fit_columns_": columns}),
             **fitted.attributes,
         }
         return self
@@ -345,6 +354,8 @@ class Fitting(ABC, CallbackSupport):
         scored = rows_scored(splits)
         check_groups_held_out(training.band_groups, scored)
         models = self._models(training, response_method, rng)
+        for model in models:
+            _check_columns_of_frozen(model)
         if not all(is_never_trained(model.estimator) for model in models):
             warn_if_uneven(splits, len(training.y))
         halves = draw_halves(training, scored, getattr(self, "cv", None), rng) if self._wants_halves(training) else []
@@ -360,6 +371,13 @@ class Fitting(ABC, CallbackSupport):
 
     def _check_training_rows(self, X: Table, y: Column, **others: Any) -> TrainingRows:
         return check_training_rows(self, X, y, **others)
+
+
+def _check_columns_of_frozen(model: ModelToFit) -> None:
+    """Refuse rows whose columns are not those on which a model was trained that is kept as it is."""
+    names = getattr(model.estimator, "feature_names_in_", None) if is_never_trained(model.estimator) else None
+    if names is not None:
+        refuse_other_columns(model.estimator, model.response_method, model.training.X, np.asarray(names).tolist())
 
 
 def _no_rows(classes: Labels) -> TrainingRows:

@@ -36,7 +36,7 @@ from aucross.estimators.text_columns import explained
 from aucross.estimators.training import takes_weights
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Folds, Generator, Labels, Table, Ties
-from aucross.estimators.untrained import refuse_class
+from aucross.estimators.untrained import refuse_no_object
 
 # One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
 _BINARY = (Contest(column=0, winner=1, loser=0),)
@@ -214,7 +214,7 @@ class AUCGate(CrossFitted):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        refuse_class(self.gate, "gate")
+        refuse_no_object(self.gate, "gate")
         check_nested(self.nested)
 
     def _trained_models(self) -> list[Classifier]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -59,11 +60,16 @@ def in_order(classes: Labels, pos_label: Any, y: Any) -> Labels:
     if positive is None:
         return classes
     if positive not in classes.tolist():
-        raise ValueError(
-            f"pos_label must be one of the classes {classes.tolist()}, got {positive!r}; pass "
-            f"pos_label={classes.tolist()[1]!r}"
-        )
+        raise no_such_class(positive, classes)
     return classes if classes.tolist()[1] == positive else classes[::-1]
+
+
+def no_such_class(pos_label: Any, classes: Labels) -> ValueError:
+    """What to say of a positive class that does not occur: the class that is spelled like it, if there is one."""
+    spelled = {str(label).casefold(): label for label in classes.tolist()}
+    close = get_close_matches(str(pos_label).casefold(), spelled, n=1)
+    remedy = f"pass pos_label={spelled[close[0]]!r}" if close else "pass the one that high scores speak for"
+    return ValueError(f"pos_label must be one of the classes {classes.tolist()}, got {pos_label!r}; {remedy}")
 
 
 def in_score_order(classes: Labels, positive: Any) -> Labels:

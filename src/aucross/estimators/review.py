@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.influence import PairwiseMetric, worth_of_review
-from aucross.core.missing import is_missing
+from aucross.core.missing import is_missing, refuse_name_of_column
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.estimators.types import Column, Labels
 from aucross.system.notebook import arrow_stream, result_html
@@ -194,6 +194,7 @@ def facts_of_scores(score: FloatArray, rejected: IndexArray, probability: FloatA
 
 def check_ids(given: Column, n_rows: int) -> Labels:
     """Ids as a 1-d array: one per row, all different, of one type that can be sorted, none missing."""
+    refuse_name_of_column(given, "ids")
     ids = np.asarray(given)
     if ids.dtype.kind == "U" and not isinstance(given, np.ndarray):
         ids = np.asarray(given, dtype=object)  # numpy would write numbers and missing values as text

@@ -15,7 +15,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucross.core.ranking import FloatArray, check_weights
-from aucross.estimators.labels import check_classes
+from aucross.estimators.column_names import names_of
+from aucross.estimators.labels import check_classes, no_such_class
 from aucross.estimators.types import Column, Labels, Table
 
 
@@ -132,7 +133,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
                 f"Only binary classification is supported: a column holds one score, and y has {len(classes)} classes"
             )
         if self.pos_label is not None and self.pos_label not in classes.tolist():
-            raise ValueError(f"pos_label must be one of the classes {classes.tolist()}, got {self.pos_label!r}")
+            raise no_such_class(self.pos_label, classes)
         self.classes_ = classes
         return self
 
@@ -273,7 +274,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         """The column as finite numbers, refusing what is not a score."""
         if issparse(X):
             raise TypeError("X must be dense, got sparse data; take the column out, or pass X.toarray()")
-        names = _names_of(X)
+        names = names_of(X)
         if names is None:
             X = check_array(X, dtype=None, ensure_all_finite=False)
         place = self._place(names, X.shape[1])
@@ -320,10 +321,3 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             return check_array(values, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0)
         except ValueError as error:
             raise ValueError(f"the column {self.column!r} must hold numbers: {error}; name another column") from None
-
-
-def _names_of(X: Table) -> list[Any] | None:
-    """Names of the columns of a pandas, polars or Arrow table; None for an array."""
-    names = getattr(X, "column_names", None)
-    names = getattr(X, "columns", None) if names is None else names
-    return None if names is None else list(names)

@@ -1,25 +1,32 @@
-"""Columns of text in a model that reads numbers: an error that names them, the model, and what to do."""
+"""Columns of text and of dates in a model that reads numbers: an error that names them, the model, and what to do."""
 
 from __future__ import annotations
 
 import re
+from datetime import date, time, timedelta
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
+from aucross.core.missing import is_missing
 from aucross.estimators.types import Classifier, Table
 from aucross.estimators.untrained import NumberedClasses
 
-# What models say where they meet text.
-_ABOUT_TEXT = re.compile(r"convert|dtype|string|categor", re.IGNORECASE)
+# What models say where they meet text or dates.
+_ABOUT_TYPES = re.compile(r"convert|dtype|string|categor|promot|datetime|timestamp", re.IGNORECASE)
 _TEXT_TYPES = re.compile(r"str|string.*|large_string|object|String")
+# As pandas and polars write them.
+_TIME_TYPES = re.compile(
+    r"(datetime|timedelta|period|date|timestamp|time\d|duration).*|Date|Time|Datetime.*|Duration.*|object"
+)
 _ROWS_TO_LOOK_AT = 1000
 _MOST_NAMES = 5
+_LONGEST_REASON = 200
 _OTHER_GATE = ", or pass a gate that takes what the classifier takes, as in AUCGate(classifier, gate=pipeline)"
 
 
-def explained(error: Exception, role: str, model: Classifier, X: Table) -> Exception | None:
-    """The error of a model that met text, with the columns and the remedy; None for any other error.
+def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fitted: bool = False) -> Exception | None:
+    """The error of a model that met text or dates, with the columns and the remedy; None for any other error.
 
     Parameters
     ----------
@@ -31,37 +38,94 @@ def explained(error: Exception, role: str, model: Classifier, X: Table) -> Excep
         The model.
     X : table
         Its rows.
+    is_fitted : bool, default=False
+        Whether the rows are new ones, after a fit with columns that the model could read.
 
     Returns
     -------
     Exception or None
     """
-    is_about_text = not isinstance(error, Warning) and _ABOUT_TEXT.search(str(error))
-    columns = _text_columns(X) if is_about_text else {}
-    if not columns:
+    # A column of scores reads one column alone, and names it.
+    if isinstance(error, Warning) or not _ABOUT_TYPES.search(str(error)) or _reads_one_column(model):
         return None
-    named = ", ".join(f"{name!r} ({dtype})" for name, dtype in list(columns.items())[:_MOST_NAMES])
-    more = f" and {len(columns) - _MOST_NAMES} more" if len(columns) > _MOST_NAMES else ""
+    texts, dates = _columns_of(X, _TEXT_TYPES, str), _columns_of(X, _TIME_TYPES, (date, time, timedelta))
+    remedies = []
+    if texts:
+        remedies.append(_remedy_for_new(X, list(texts)) if is_fitted else _remedy(model, X, list(texts)))
+    if dates:
+        remedies.append(_remedy_for_dates(X, list(dates)))
+    if not remedies:
+        return None
+    held = [f"{what} in {_listed(columns)}" for what, columns in (("text", texts), ("dates", dates)) if columns]
     kind = TypeError if isinstance(error, TypeError) else ValueError
-    reason = (str(error).strip().splitlines() or [""])[0]
     return kind(
-        f"the {role} {_name(model)} must get numbers or categories, and X has text in {named}{more}: {reason}; "
-        f"{_remedy(model, X, list(columns))}{_OTHER_GATE if role == 'gate' else ''}"
+        f"the {role} {_name(model)} must get numbers or categories, and X has {' and '.join(held)}: {_reason(error)}; "
+        f"{', and '.join(remedies)}{_OTHER_GATE if role == 'gate' and not is_fitted else ''}"
     )
 
 
-def _text_columns(X: Table) -> dict[Any, str]:
-    """Columns that hold text, with their type; frames alone have them by name."""
+def _reason(error: Exception) -> str:
+    """What the model says, which may go on for a page: its first line, or of a long one the first sentence."""
+    first = (str(error).strip().splitlines() or [""])[0]
+    return (first if len(first) <= _LONGEST_REASON else first.partition(". ")[0]).rstrip(".")
+
+
+def _reads_one_column(model: Any) -> bool:
+    inner = getattr(model, "estimator", None)
+    return getattr(model, "trains_nothing", False) or (inner is not None and _reads_one_column(inner))
+
+
+def _columns_of(X: Table, types: re.Pattern[str], kinds: type | tuple[type, ...]) -> dict[Any, str]:
+    """Columns of some types, with their type; frames alone have them by name, and objects are looked at."""
     # A lazy frame has no length, and would have to be computed to name its types.
     if not all(hasattr(X, name) for name in ("__len__", "columns", "dtypes")):
         return {}
-    types = {name: str(dtype) for name, dtype in zip(X.columns, list(X.dtypes), strict=True)}
+    named = {name: str(dtype) for name, dtype in zip(X.columns, list(X.dtypes), strict=True)}
     return {
         name: dtype
-        for name, dtype in types.items()
-        if _TEXT_TYPES.fullmatch(dtype)
-        and (dtype != "object" or any(isinstance(value, str) for value in X[name].iloc[:_ROWS_TO_LOOK_AT]))
+        for name, dtype in named.items()
+        if types.fullmatch(dtype)
+        and (dtype != "object" or any(isinstance(value, kinds) for value in X[name].iloc[:_ROWS_TO_LOOK_AT]))
     }
+
+
+def _listed(columns: dict[Any, str]) -> str:
+    more = f" and {len(columns) - _MOST_NAMES} more" if len(columns) > _MOST_NAMES else ""
+    return ", ".join(f"{name!r} ({dtype})" for name, dtype in list(columns.items())[:_MOST_NAMES]) + more
+
+
+def _remedy_for_dates(X: Table, names: list[Any]) -> str:
+    """Drop the columns, or count days: models cannot learn from a date as such."""
+    if type(X).__module__.startswith("polars"):
+        drop, days = f"X.drop({names!r})", f"(pl.col({names[0]!r}) - pl.date(2000, 1, 1)).dt.total_days()"
+    else:
+        drop = f"X.drop(columns={names!r})"
+        days = f"(pd.to_datetime(X[{names[0]!r}]) - pd.Timestamp('2000-01-01')).dt.days"
+    return f"drop dates with {drop}, or turn them into numbers, such as the days since a date: {days}"
+
+
+def _remedy_for_new(X: Table, names: list[Any]) -> str:
+    """Give new rows the types of the fit: there the model could read the columns."""
+    is_polars = type(X).__module__.startswith("polars")
+    first = repr(names[0])
+    numbers = f"X.with_columns(pl.col({names!r}).cast(pl.Float64))" if is_polars else f"pd.to_numeric(X[{first}])"
+    if all(_is_number(value) for name in names for value in list(X[name][:_ROWS_TO_LOOK_AT])):
+        return f"the fit had numbers there: pass {numbers}"
+    categories = f"pl.col({first}).cast(type of the fit)" if is_polars else f"X[{first}].astype(X_fit[{first}].dtype)"
+    return (
+        f"give it the type that it had in the fit: {numbers} if it was a number, whose spelling must be mended first, "
+        f"{categories} if it was a category"
+    )
+
+
+def _is_number(value: Any) -> bool:
+    if is_missing(value):
+        return True
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _name(model: Classifier) -> str:

@@ -15,18 +15,19 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
 from aucross.core.bands import check_coverage
+from aucross.core.missing import refuse_name_of_column
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.labels import check_classes, in_order, plain_labels
 from aucross.estimators.models import RESPONSE_METHODS
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Labels, Table
-from aucross.estimators.untrained import refuse_class
+from aucross.estimators.untrained import refuse_no_object
 
 
 def check_shared_parameters(clf: Any) -> None:
     """Refuse constructor parameters that cannot work, before anything is trained."""
-    refuse_class(getattr(clf, "estimator", None), "estimator")
+    refuse_no_object(getattr(clf, "estimator", None), "estimator")
     check_coverage(clf.coverage)
     check_coverage_confidence(clf.coverage_confidence)
     ties = getattr(clf, "ties", "whole")
@@ -129,6 +130,7 @@ def resolve_response_method(estimator: Classifier, response_method: str) -> str:
 
 
 def _check_lengths(X: Table, y: NDArray[Any], groups: Column) -> None:
+    refuse_name_of_column(groups, "groups")
     for name, rows in (("X", X), ("groups", groups)):
         if rows is None or (not hasattr(rows, "__len__") and not hasattr(rows, "shape")):
             continue  # scikit-learn knows what to say about those

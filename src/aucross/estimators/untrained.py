@@ -14,13 +14,19 @@ from aucross.estimators.delegating import Delegating, model_offers
 from aucross.estimators.types import Classifier, Column, Labels, Table
 
 
-def refuse_class(estimator: Any, name: str) -> None:
-    """Refuse a class where an object of it is meant."""
+def refuse_no_object(estimator: Any, name: str) -> None:
+    """Refuse a class, a name or a number where a classifier is meant; None stands for a default."""
     if isinstance(estimator, type):
         raise TypeError(
             f"{name} must be a classifier, got the class {estimator.__name__}; pass an object of it, "
             f"{name}={estimator.__name__}()"
         )
+    if estimator is None or hasattr(estimator, "fit"):
+        return
+    given = f"the string {estimator!r}" if isinstance(estimator, str) else repr(estimator)
+    raise TypeError(
+        f"{name} must be a classifier object, got {given}; pass an object such as {name}=LogisticRegression()"
+    )
 
 
 def untrained_copy(estimator: Classifier, classes: Labels) -> Any:

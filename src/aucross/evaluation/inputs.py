@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucross.core.bands import check_coverage
-from aucross.core.missing import is_missing
+from aucross.core.missing import is_missing, refuse_name_of_column
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, as_positive, check_scores, check_weights
 
 BoolArray = NDArray[np.bool_]
@@ -98,6 +98,7 @@ def unit_numbers(groups: Any, n_rows: int) -> IndexArray | None:
     """Numbers from 0 on of the units that rows belong to, such as customers; None if every row stands for itself."""
     if groups is None:
         return None
+    refuse_name_of_column(groups, "groups")
     values = np.asarray(groups)
     if values.shape != (n_rows,):
         raise ValueError(f"groups must hold one value per row, got shape {values.shape} for {n_rows} rows")

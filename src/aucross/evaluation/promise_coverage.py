@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucross.core.bands import check_coverage
+from aucross.core.bands import check_auc, check_coverage
 from aucross.evaluation.inputs import SelectedRows, check_probability, row_weights, unit_numbers, weighted_mean
 from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
 from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights
@@ -188,7 +188,7 @@ def promise_coverage(
     At a target coverage of ... %, at least ... % of cases decided automatically, and an AUC of at least .920 among ...
     """
     check_two_classes(clf, "for one class against the rest fit a classifier of y == clf.classes_[k]")
-    check_coverage(auc, name="auc")
+    check_auc(auc)
     level = check_confidence(confidence)
     rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warning=PromiseWarning)
     warn_of_repeated_scores(rows)

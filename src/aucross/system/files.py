@@ -23,6 +23,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     file of that name as it was. The hidden file of a killed process is removed when the same file is written again.
     """
     target = path.resolve()  # a link stays a link
+    if not target.parent.exists():  # or the error would name the hidden file
+        raise FileNotFoundError(
+            f"{target.name} must be written into a folder, got {target.parent}, which does not exist; create it"
+        )
     remove_orphans(target)
     temporary, opened = _hidden_file(target)
     try:

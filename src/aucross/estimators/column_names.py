@@ -1,0 +1,136 @@
+"""Names of columns: those of the fit, compared with those of new rows before a model sees them.
+
+::
+
+    names of the fit ──┬── the same, in the same order ──► models, and nothing else is asked
+    names of new rows ─┘── others ──► does what reads X first compare names, or find columns by name?
+                                        yes ──► models                no ──► ValueError
+
+LightGBM, CatBoost and, for polars, XGBoost read columns by place and do not look at names: with two columns exchanged
+they score every row wrongly and say nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from aucross.estimators.types import Classifier, Table
+
+# Their models compare names, which is scikit-learn's rule, or find columns by name, as ColumnTransformer does.
+_COMPARE_NAMES = ("sklearn", "aucross")
+_MOST_NAMES = 5
+
+
+def names_of(X: Table) -> list[Any] | None:
+    """Names of the columns of a pandas, polars or Arrow table; None for an array."""
+    # Asked of the class, because a pandas frame looks through its columns for an attribute that it does not have.
+    names = getattr(X, "column_names" if hasattr(type(X), "column_names") else "columns", None)
+    if names is None:
+        return None
+    # An index of pandas takes five times as long to be walked through.
+    return names.tolist() if hasattr(names, "tolist") else list(names)
+
+
+def text_names_of(X: Table) -> list[str] | None:
+    """The same if all are text: columns that are numbered are read by place, as in an array."""
+    names = names_of(X)
+    return names if names is not None and _are_text(names) else None
+
+
+def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitted: Sequence[str]) -> None:
+    """Raise if rows have other columns than those of the fit, or another order, and the model would not notice.
+
+    Parameters
+    ----------
+    model : classifier
+        The fitted model that is about to read the rows.
+    response_method : {"predict_proba", "decision_function"}
+        The method of it that gives scores.
+    X : table
+        The rows.
+    fitted : sequence of str
+        Names of the columns of the fit.
+    """
+    given = names_of(X)
+    # What a decision on one row asks each time comes first.
+    if given is None or given == fitted or not _are_text(given):
+        return
+    known = _as_kept(given, fitted)
+    if known == list(fitted):
+        return
+    # A model that was trained on an array, and frozen, has nothing to compare names with.
+    knows_names = getattr(model, "feature_names_in_", None) is not None
+    readers = [reader for reader in _readers(model) if not (knows_names and _compares_names(reader))]
+    if not readers:
+        return
+    # A step that is not scikit-learn's, or a function, may find its columns by name: then these are right.
+    is_read_by_steps = all(hasattr(reader, "transform") for reader in readers)
+    if is_read_by_steps and _is_found_by_name(model, response_method, X, fitted, given):
+        return
+    raise ValueError(f"X must have the columns of the fit in their order, {_difference(fitted, known)}")
+
+
+def _are_text(names: Sequence[Any]) -> bool:
+    return len(names) > 0 and all(isinstance(name, str) for name in names)
+
+
+def _as_kept(given: Sequence[str], fitted: Sequence[str]) -> list[str]:
+    """Names as the fit has them: LightGBM keeps them with an underscore for each space."""
+    kept = set(fitted)
+    return [name if name in kept else name.replace(" ", "_") for name in given]
+
+
+def _readers(model: Any) -> Iterator[Any]:
+    """What gets X as it is: the model, the first step of a pipeline, or what a search, an ensemble or another wraps."""
+    if isinstance(model, Pipeline):
+        steps = [step for _, step in model.steps if not (step is None or isinstance(step, str))]  # "passthrough"
+        yield from _readers(steps[0]) if steps else [model]
+        return
+    members = getattr(model, "estimators", None) or getattr(model, "transformer_list", None)
+    if isinstance(members, list):  # voting, stacking and unions
+        for member in members:
+            part = member[1] if isinstance(member, tuple) else member
+            yield from () if isinstance(part, str) else _readers(part)
+        return
+    inner = getattr(model, "estimator", None)
+    yield from [model] if inner is None else _readers(inner)
+
+
+def _compares_names(reader: Any) -> bool:
+    library = type(reader).__module__.partition(".")[0]
+    return library in _COMPARE_NAMES and not isinstance(reader, FunctionTransformer)  # which hands on what it gets
+
+
+def _is_found_by_name(model: Any, response_method: str, X: Table, fitted: Sequence[str], given: Sequence[str]) -> bool:
+    """Whether the scores are those of the columns of the fit: tried on all rows, so that none can be wrong."""
+    if not set(fitted) <= set(given):
+        return False
+    in_order = X.select(list(fitted)) if hasattr(X, "column_names") else X[list(fitted)]
+    score = getattr(model, response_method)
+    return np.array_equal(score(X), score(in_order))
+
+
+def _difference(fitted: Sequence[str], given: Sequence[str]) -> str:
+    """What is missing, unexpected or out of order, and what to do."""
+    missing = [name for name in fitted if name not in set(given)]
+    unexpected = [name for name in given if name not in set(fitted)]
+    if missing:
+        further = f" and has {_listed(unexpected)}, which the fit had not" if unexpected else ""
+        return f"and lacks {_listed(missing)}{further}; add or rename them"
+    if unexpected:
+        return f"got {_listed(unexpected)} besides; pass X[clf.feature_names_in_]"
+    place = next(place for place, (ours, theirs) in enumerate(zip(fitted, given, strict=False)) if ours != theirs)
+    return (
+        f"got another order, with {given[place]!r} where {fitted[place]!r} was; pass X[clf.feature_names_in_], which "
+        "puts them in order"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(map(repr, names[:_MOST_NAMES])) + more

@@ -1,0 +1,81 @@
+"""Errors about what was passed by mistake name the remedy that helps, and following it does help."""
+
+from __future__ import annotations
+
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from aucross import AUCGate, AUCross, PlugInAUC, save
+from aucross.datasets import make_credit
+from aucross.evaluation import promise_coverage
+from aucross.evaluation.inputs import unit_numbers
+from aucross.report import write_report
+
+pytest.importorskip("pandas")
+
+CREDIT, y = make_credit(600, random_state=0, return_X_y=True)
+NUMBERS = CREDIT[["age", "loan_amount", "income"]].fillna(0)
+
+
+def boosting():
+    return HistGradientBoostingClassifier(max_iter=5, random_state=0)
+
+
+def fitted():
+    return PlugInAUC(boosting(), random_state=0).fit(NUMBERS, y)
+
+
+@pytest.mark.parametrize(("given", "named"), [("lgb", "the string 'lgb'"), (5, "5")])
+def test_what_is_no_classifier_is_refused(given, named):
+    for name, clf in (("estimator", AUCross(given)), ("gate", AUCGate(LogisticRegression(), gate=given))):
+        with pytest.raises(TypeError, match=f"{name} must be a classifier object, got {named}; pass an object such as"):
+            clf.fit(NUMBERS, y)
+
+
+@pytest.mark.parametrize("name", ["groups", "band_groups", "sample_weight", "coverage_weight"])
+def test_the_name_of_a_column_is_not_its_values_in_fit(name):
+    with pytest.raises(
+        TypeError, match=rf"^{name} must hold one value per row, got the string 'age'.* pass X\['age'\]"
+    ):
+        AUCross(boosting()).fit(NUMBERS, y, **{name: "age"})
+
+
+def test_the_name_of_a_column_is_not_its_values_after_fit():
+    clf = fitted()
+    asked = {
+        "ids": lambda: clf.decide(NUMBERS, capacity=10, ids="age"),
+        "band_groups": lambda: clf.select(NUMBERS, band_groups="age"),
+        "groups": lambda: unit_numbers("age", len(y)),
+    }
+    for name, ask in asked.items():
+        with pytest.raises(TypeError, match=rf"^{name} must hold one value per row, got the string .* pass X\['age'\]"):
+            ask()
+
+
+def covered(clf, auc):
+    return clf.coverage_for(auc=auc)
+
+
+def promised(clf, auc):
+    return promise_coverage(clf, NUMBERS, y, auc=auc)
+
+
+@pytest.mark.parametrize("ask", [covered, promised])
+@pytest.mark.parametrize(
+    ("auc", "remedy"), [(-1, "0.5 is chance and 1 is perfect"), (2, "0.5 is chance"), (85, "pass 0.85"), (0, "0.5 is")]
+)
+def test_an_auc_is_not_a_coverage(ask, auc, remedy):
+    with pytest.raises(ValueError, match=rf"^auc must be in \(0, 1\], got {auc}; {remedy}"):
+        ask(fitted(), auc)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    clf, folder = fitted(), tmp_path / "missing"
+    with pytest.raises(
+        FileNotFoundError, match=r"model.aucross must .* got .*missing, which does not exist; create it"
+    ):
+        save(clf, folder / "model.aucross")
+    with pytest.raises(FileNotFoundError, match=r"page.json must .* got .*missing, which does not exist; create it"):
+        write_report({}, folder / "page.json")
+    assert not folder.exists()

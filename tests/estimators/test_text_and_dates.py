@@ -1,0 +1,89 @@
+"""Columns of text and dates that a model cannot read: the error names them and a remedy, and the remedy helps."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import FixedThresholdClassifier
+
+from aucross import AUCross, PlugInAUC, ScoreColumn
+from aucross.datasets import make_credit
+
+pd = pytest.importorskip("pandas")
+
+CREDIT, y = make_credit(600, random_state=0, return_X_y=True)
+X = CREDIT[["issue_date", "age", "loan_amount", "income"]].fillna(0)
+NUMBERS = X.drop(columns="issue_date")
+
+
+def boosting():
+    return HistGradientBoostingClassifier(max_iter=5, random_state=0)
+
+
+def fitted(model=None):
+    return PlugInAUC(model or boosting(), random_state=0).fit(NUMBERS, y)
+
+
+# ---- dates ----
+
+
+@pytest.mark.parametrize("kind", ["datetime64[ns]", "date objects", "period", "timedelta"])
+def test_a_column_of_dates_is_named_with_the_remedy(kind):
+    rows = X.copy()
+    if kind == "date objects":
+        rows["issue_date"] = [date(2020, 1, 1 + day % 28) for day in range(len(rows))]
+    elif kind == "period":
+        rows["issue_date"] = X["issue_date"].dt.to_period("D")
+    elif kind == "timedelta":
+        rows["issue_date"] = X["issue_date"] - pd.Timestamp("2000-01-01")
+    message = (
+        r"HistGradientBoosting\w+ must get numbers .* dates in 'issue_date' \(.*; drop dates with X.drop\(columns="
+    )
+    with pytest.raises(TypeError, match=message) as caught:
+        PlugInAUC(boosting()).fit(rows, y)
+    assert len(str(caught.value)) < 600
+
+
+def test_days_since_a_date_can_be_learned_from():
+    with pytest.raises(TypeError, match="the days since a date: ") as caught:
+        PlugInAUC(boosting()).fit(X, y)
+    remedy = str(caught.value).rpartition("the days since a date: ")[2]
+    days = eval(remedy, {"pd": pd, "X": X})
+    assert PlugInAUC(boosting()).fit(X.assign(issue_date=days), y).select(X.assign(issue_date=days)).any()
+
+
+def test_dates_and_text_are_both_named():
+    with pytest.raises(TypeError, match=r"text in 'kind' .* and dates in 'issue_date' .*category.*, and drop dates"):
+        PlugInAUC(boosting()).fit(X.assign(kind="a"), y)
+
+
+# ---- text in new rows ----
+
+
+def test_numbers_that_come_as_text_in_new_rows_are_turned_back_into_numbers():
+    clf = fitted(pytest.importorskip("lightgbm").LGBMClassifier(n_estimators=3, n_jobs=1, verbose=-1))
+    rows = NUMBERS.astype({"age": str})
+    with pytest.raises(
+        ValueError, match=r"\(\w+\): [^;]*[^.;]; the fit had numbers there: pass pd.to_numeric\(X\['age"
+    ):
+        clf.select(rows)
+    remedied = rows.assign(age=pd.to_numeric(rows["age"]))
+    np.testing.assert_array_equal(clf.select(remedied), clf.select(NUMBERS))
+
+
+def test_text_in_new_rows_that_is_no_number_gets_the_type_of_the_fit():
+    rows = NUMBERS.astype({"age": str})
+    rows.loc[0, "age"] = "n.a."
+    message = r"type that it had in the fit: pd.to_numeric\(X\['age'\]\) if .* X\['age'\].astype\(X_fit\['age"
+    with pytest.raises(ValueError, match=message):
+        fitted().select(rows)
+
+
+@pytest.mark.parametrize("wrap", [lambda model: model, lambda model: FixedThresholdClassifier(model, threshold=0.3)])
+def test_a_score_column_speaks_for_itself(wrap):
+    rows = NUMBERS.assign(segment="retail", kind="b")
+    with pytest.raises(ValueError, match=r"the column 'segment' must hold numbers: .*; name another column$"):
+        AUCross(wrap(ScoreColumn("segment"))).fit(rows, y)
