@@ -12,6 +12,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross, load, save
+from aucross.core import RejectionBand
 
 N_ROWS = 1500
 rng = np.random.default_rng(0)
@@ -200,3 +201,48 @@ def test_new_rows_are_checked_like_those_of_the_fit():
         model.predict(frame.assign(pd=100 * score))
     with pytest.raises(ValueError, match=r"'pd' must hold finite numbers, got 1500 missing"):
         model.predict(frame.assign(pd=np.nan))
+
+
+# ---- bands in units of the column ----
+
+
+def scores_of(model, values):
+    """Scores of values by a model that was fitted on them."""
+    X, y = values[:, None], np.arange(len(values)) % 2
+    model.fit(X, y)
+    return model.predict_proba(X)[:, 1] if model.threshold is None else model.decision_function(X)
+
+
+def values_and_their_neighbours(draws, size):
+    values = draws.random(300) ** 6 * size
+    return np.unique(np.clip([values, np.nextafter(values, -1), np.nextafter(values, 2 * size)], 0, size))
+
+
+@pytest.mark.parametrize("higher_is_positive", [True, False])
+@pytest.mark.parametrize("threshold", [None, 0, 600, 0.1, -1e6, 1e16, 3.3e-9])
+def test_a_band_of_the_column_rejects_what_the_band_of_its_scores_rejects(threshold, higher_is_positive):
+    draws = np.random.default_rng(5)
+    for size in (1.0,) if threshold is None else (1e-3, 1.0, 900.0, 1e9):
+        values = values_and_their_neighbours(draws, size)
+        model = ScoreColumn(0, threshold=threshold, higher_is_positive=higher_is_positive)
+        score = scores_of(model, values)
+        for ends in draws.choice(score, (40, 2)):
+            band = RejectionBand(*np.sort(ends))
+            np.testing.assert_array_equal(model.column_band(band).rejects(values), band.rejects(score))
+
+
+def test_ends_without_limit_stay_so_in_the_column():
+    low = ScoreColumn("points", threshold=600, higher_is_positive=False)
+    assert low.column_band(RejectionBand(-np.inf, 20.0)) == RejectionBand(580.0, np.inf)
+    assert low.column_band(RejectionBand(20.0, np.inf)) == RejectionBand(-np.inf, 580.0)
+    assert low.column_band(RejectionBand()).is_empty
+    assert ScoreColumn("pd", higher_is_positive=False).column_band(RejectionBand(1.5, 2.0)).is_empty
+
+
+def test_a_reviewer_reads_points():
+    clf = AUCross(scorecard, coverage=0.8, random_state=0).fit(points, labels)
+    queue = clf.review_queue(points, 20)
+    in_column = points["points"].to_numpy()[queue.row]
+    for value, reason in zip(in_column, queue.reason, strict=True):
+        assert reason.startswith(f"score {value:.0f} lies in the review range {in_column.min():.0f} to ")
+    np.testing.assert_array_equal(queue.score, 700 - in_column)

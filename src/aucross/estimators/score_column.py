@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from math import inf
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -10,11 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray, check_weights
+from aucross.core.rounding import band_of_values
 from aucross.estimators.labels import check_classes
 from aucross.estimators.types import Column, Labels, Table
 
@@ -61,7 +66,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     cut-off wrap it in :class:`sklearn.model_selection.FixedThresholdClassifier`.
 
     A column of points gives ``decision_function``: the distance from `threshold`, positive on the side of the positive
-    class. Bands lie on that distance; :meth:`column_value` turns their ends into points.
+    class. Bands lie on that distance; :meth:`column_value` turns scores into points, :meth:`column_band` a band.
 
     Examples
     --------
@@ -80,9 +85,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     >>> points = np.round(900 - 1000 * pd)
     >>> scorecard = ScoreColumn(0, threshold=600, higher_is_positive=False)
     >>> clf = AUCross(scorecard, coverage=0.8).fit(points[:, None], y)
-    >>> band = clf.band()
-    >>> highest, lowest = clf.estimator_.column_value([band.lower, band.upper])
-    >>> print(400 < lowest < highest < 900)
+    >>> review = clf.estimator_.column_band(clf.band())
+    >>> print(400 < review.lower < review.upper < 900)
     True
     """
 
@@ -151,7 +155,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             and scores would differ otherwise.
         """
         self._check_parameters()
-        if not self.higher_is_positive or self.threshold not in (None, 0):
+        if not self.is_column_itself:
             raise ValueError(
                 "a score that is fitted from a ranking must be the column as it is, with higher_is_positive=True and "
                 f"threshold None or 0, got {self.higher_is_positive} and {self.threshold}; rank a column of the "
@@ -179,6 +183,10 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         is_positive = self._towards_positive(X) > (0.5 if self._holds_probabilities() else 0.0)
         return self.classes_[(is_positive != self._speaks_for_first()).astype(int)]
+
+    def speaks_for(self, label: Any) -> bool:
+        """Whether high scores speak for a class; after the fit."""
+        return bool(self.classes_[0 if self._speaks_for_first() else 1] == label)
 
     def _speaks_for_first(self) -> bool:
         return self.pos_label is not None and self.pos_label == self.classes_[0]
@@ -243,11 +251,47 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             return score if self.higher_is_positive else 1.0 - score
         return self.threshold + score if self.higher_is_positive else self.threshold - score
 
-    def _towards_positive(self, X: Table) -> FloatArray:
-        values = self._values(X)
+    def column_band(self, band: RejectionBand) -> RejectionBand:
+        """The values of the column whose scores a band rejects.
+
+        Parameters
+        ----------
+        band : RejectionBand
+            A band on the scores of this classifier, for instance ``clf.band(0.8)``.
+
+        Returns
+        -------
+        RejectionBand
+            On values of the column. It rejects a value if, and only if, `band` rejects its score: for every float64,
+            also where the distance from the threshold is rounded.
+
+        Examples
+        --------
+        >>> from aucross import ScoreColumn
+        >>> from aucross.core import RejectionBand
+        >>> scorecard = ScoreColumn("points", threshold=600, higher_is_positive=False)
+        >>> scorecard.column_band(RejectionBand(-189.0, -182.0))
+        RejectionBand(lower=782.0, upper=789.0)
+        """
+        if self.is_column_itself:
+            return band
+        lowest, highest = (0.0, 1.0) if self._holds_probabilities() else (-inf, inf)
+        return band_of_values(self._score, band, rises=bool(self.higher_is_positive), lowest=lowest, highest=highest)
+
+    @property
+    def is_column_itself(self) -> bool:
+        """Whether scores are the values of the column as they are."""
+        return bool(self.higher_is_positive) and self.threshold in (None, 0)
+
+    def _score(self, values: Any) -> Any:
+        """Scores of values of the column, in favour of the positive class."""
         if self.threshold is None:
             return values if self.higher_is_positive else 1.0 - values
-        return values - self.threshold if self.higher_is_positive else self.threshold - values
+        threshold = float(self.threshold)
+        return values - threshold if self.higher_is_positive else threshold - values
+
+    def _towards_positive(self, X: Table) -> FloatArray:
+        return self._score(self._values(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -327,3 +371,16 @@ def _names_of(X: Table) -> list[Any] | None:
     names = getattr(X, "column_names", None)
     names = getattr(X, "columns", None) if names is None else names
     return None if names is None else list(names)
+
+
+def score_column_in(model: Any) -> ScoreColumn | None:
+    """The column whose score a model passes on, be it frozen or given another cut-off; None for other models."""
+    while isinstance(model, FrozenEstimator | FixedThresholdClassifier):
+        model = getattr(model, "estimator_", model.estimator)
+    return model if isinstance(model, ScoreColumn) else None
+
+
+def as_in_the_column(model: Any, score: FloatArray, positive: Any) -> FloatArray:
+    """Scores of the positive class in the unit that people know: that of the column, if a column gives them."""
+    column = score_column_in(model)
+    return score if column is None or not column.speaks_for(positive) else column.column_value(score)
