@@ -246,3 +246,38 @@ def test_a_reviewer_reads_points():
     for value, reason in zip(in_column, queue.reason, strict=True):
         assert reason.startswith(f"score {value:.0f} lies in the review range {in_column.min():.0f} to ")
     np.testing.assert_array_equal(queue.score, 700 - in_column)
+
+
+# ---- the rows and columns around it ----
+
+
+@pytest.mark.parametrize("method", [AUCross, PlugInAUC])
+def test_missing_scores_are_counted_among_the_rows_of_the_table(method):
+    column = frame["pd"].copy()
+    column.iloc[[700, N_ROWS - 1]] = np.nan
+    with pytest.raises(ValueError, match=r"got 2 missing .* among 1500, the first in row 700; drop"):
+        method(ScoreColumn("pd"), random_state=0).fit(frame.assign(pd=column), labels)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_other_columns_may_come_and_go_around_the_one_that_is_read(kind, tmp_path):
+    clf = AUCross(scorecard, coverage=0.8, random_state=0).fit(points, labels)
+    save(clf, tmp_path / "clf.aucross")
+    for other in (points.assign(default=labels), points[["points"]], points[["points", "age", "pd"]]):
+        np.testing.assert_array_equal(load(tmp_path / "clf.aucross").select(kind(other)), clf.select(points))
+    with pytest.raises(ValueError, match=r"column must be a column of X, got 'points'; did you mean 'point'\?"):
+        clf.select(kind(points.rename(columns={"points": "point"})))
+
+
+def test_a_column_by_name_declares_itself_and_a_gate_declares_what_it_reads():
+    assert AUCross(ScoreColumn("pd"), random_state=0).fit(frame, labels).feature_names_in_.tolist() == ["pd"]
+    numbers = frame[["age", "pd"]]
+    gate = AUCGate(ScoreColumn("pd"), coverage=0.8, random_state=0).fit(numbers, labels)
+    assert gate.feature_names_in_.tolist() == ["age", "pd"]
+    assert gate.n_features_in_ == 2
+
+
+def test_a_position_needs_the_columns_of_the_fit():
+    model = ScoreColumn(1).fit(frame, labels)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[["age", "pd", "name"]])

@@ -32,7 +32,7 @@ from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, b
 from aucross.estimators.probability import ProbabilityModel, fit_with_further_score
 from aucross.estimators.reading import GateReader, gate_evidence
 from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
-from aucross.estimators.score_column import as_in_the_column
+from aucross.estimators.score_column import as_in_the_column, score_column_in
 from aucross.estimators.text_columns import explained
 from aucross.estimators.training import takes_weights
 from aucross.estimators.training_rows import TrainingRows
@@ -316,6 +316,12 @@ class AUCGate(CrossFitted):
         by_score, by_gate = by_score[rejected], read.probabilities[rejected, 1]
         reasons = gate_reasons(by_score, by_gate, self.score_classes_[1])
         return ReviewFacts(rows.score[rejected], worth, by_score, reasons, by_gate)
+
+    def _seen(self, name: str) -> Any:
+        # A column of scores has seen itself alone; the gate reads all columns.
+        if score_column_in(getattr(self, "estimator_", None)) is not None:
+            return getattr(self.gate_, name)
+        return super()._seen(name)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata this estimator uses itself and which it passes on."""

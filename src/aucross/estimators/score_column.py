@@ -48,9 +48,10 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (2,)
         Class labels, sorted.
     n_features_in_ : int
-        Number of columns of X.
+        Number of columns that are read: 1 for a column with a name; of one with a position all columns of X count,
+        because with others its position may be another one.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, if they are all text.
+        The name of the column; with a position the names of the columns of X, if they are all text.
     trains_nothing : bool
         Always True: every fit on the same columns gives the same model, so that refits and corrections for the
         number of training rows are of no use.
@@ -315,15 +316,22 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
 
     def _values(self, X: Table, *, is_fit: bool = False) -> FloatArray:
         """The column as finite numbers, refusing what is not a score."""
+        values, X = self._column_of(X)
+        self._check_columns(X, is_fit=is_fit)
+        self._check_scores(values)
+        return values
+
+    def _column_of(self, X: Table) -> tuple[FloatArray, Table]:
+        """The column as numbers, and the table that it was taken from."""
         if issparse(X):
             raise TypeError("X must be dense, got sparse data; take the column out, or pass X.toarray()")
         names = _names_of(X)
         if names is None:
             X = check_array(X, dtype=None, ensure_all_finite=False)
         place = self._place(names, X.shape[1])
-        if is_fit or hasattr(self, "n_features_in_"):  # without rows nothing is known of other columns
-            validate_data(self, X, reset=is_fit, skip_check_array=True)
-        values = self._as_numbers(X[:, place] if names is None else X[names[place]])
+        return self._as_numbers(X[:, place] if names is None else X[names[place]]), X
+
+    def _check_scores(self, values: FloatArray) -> None:
         finite = np.isfinite(values)
         if not finite.all():
             raise ValueError(
@@ -336,7 +344,26 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
                 f"the column {self.column!r} must hold probabilities between 0 and 1, got {values.min():g} to "
                 f"{values.max():g}; for a score in points pass threshold=, the value that parts the predicted classes"
             )
-        return values
+
+    def _check_columns(self, X: Table, *, is_fit: bool) -> None:
+        """Compare the columns with those of the fit, where it takes all of them to find the one that is read."""
+        if isinstance(self.column, str):
+            if is_fit:
+                self.n_features_in_, self.feature_names_in_ = 1, np.array([self.column], dtype=object)
+        elif is_fit or hasattr(self, "n_features_in_"):  # without rows nothing is known of other columns
+            validate_data(self, X, reset=is_fit, skip_check_array=True)
+
+    def check_column(self, X: Table) -> None:
+        """Refuse rows without a score.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            All rows, before they are cut into folds, so that rows are counted as the caller counts them.
+        """
+        self._check_parameters()
+        values, _ = self._column_of(X)
+        self._check_scores(values)
 
     def _place(self, names: list[Any] | None, n_columns: int) -> int:
         """Position of the column in X."""
