@@ -12,7 +12,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross, load, save
-from aucross.core import RejectionBand
+from aucross.core import RankedScores, RejectionBand
 
 N_ROWS = 1500
 rng = np.random.default_rng(0)
@@ -281,3 +281,25 @@ def test_a_position_needs_the_columns_of_the_fit():
     model = ScoreColumn(1).fit(frame, labels)
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frame[["age", "pd", "name"]])
+
+
+# ---- a score that points the wrong way ----
+
+
+@pytest.mark.parametrize("method", [AUCross, PlugInAUC])
+def test_a_score_whose_direction_was_forgotten_is_noticed(method):
+    forgotten = ScoreColumn("points", threshold=700)
+    with pytest.warns(UserWarning, match=r"clearly below 0\.5: .* class 1; pass higher_is_positive=False .* pos_label"):
+        method(forgotten, coverage=0.8, random_state=0).fit(points, labels)
+
+
+def test_a_ranking_that_points_the_wrong_way_is_noticed():
+    turned = RankedScores([0.1, 0.2, 0.3, 0.4, 0.5], [95, 80, 75, 70, 55], [5, 20, 25, 30, 45])
+    with pytest.warns(UserWarning, match=r"clearly below 0\.5: .*; rank 1 minus the probability"):
+        AUCross(ScoreColumn("pd"), coverage=0.8).fit_ranking(turned)
+
+
+def test_a_score_that_says_nothing_is_not_said_to_point_the_wrong_way():
+    for seed in range(5):  # a warning would be an error
+        noise = frame.assign(pd=np.random.default_rng(seed).random(N_ROWS))
+        AUCross(ScoreColumn("pd"), random_state=0).fit(noise, labels)
