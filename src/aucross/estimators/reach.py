@@ -143,7 +143,7 @@ def warn_if_nothing_can_be_rejected(rule: BandRule, coverage: float, n_rows: flo
         n_own = n_rows * share
         if part.ranking is not None and len(part.ranking) < 2:
             continue  # a constant score is said to be one
-        if coverage < 1.0 and _rejects_less_than_a_row(part, coverage, n_own):
+        if coverage < 1.0 and n_own >= 2.0 and _rejects_less_than_a_row(part, coverage, n_own):
             of_group = "" if group is None else f" for the group {group!r}"
             warn_user(
                 f"a coverage of {coverage:g} leaves less than one of the {n_own:.0f} rows that place the band for "
