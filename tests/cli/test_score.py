@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from aucross import AUCross
+from aucross.deploy import rule_to_sql
 from aucross.deploy.storage import load, read_metadata
 from cli.commands import aucross
 
@@ -215,3 +219,21 @@ def test_grades_are_cut_through_by_the_other_columns_to_meet_the_coverage(loans,
         coverage[ties] = (decisions(decided)["decision"] == "automatic").mean()
     assert coverage["whole"] == 1.0
     assert abs(coverage["split"] - 0.9) < 0.03
+
+
+def test_a_forgotten_direction_is_noted_with_its_option(document, scored, tmp_path):
+    arguments = (*ROLES, "--out", tmp_path / "model.aucross", "--no-report", "--score", "points", "--threshold", 650)
+    notes = " ".join(document("fit", scored / "loans.csv", *arguments)["notes"])
+    assert "below one half, so that high values speak against the positive class; pass --low-is-positive, or" in notes
+    notes = " ".join(document("fit", scored / "loans.csv", *arguments, "--low-is-positive")["notes"])
+    assert "below one half" not in notes
+
+
+def test_the_rule_of_a_model_on_points_is_written_in_points(scored, vendor):
+    clf = load(scored / "points.aucross")
+    with closing(sqlite3.connect(":memory:")) as database:
+        vendor[["points"]].to_sql("loans", database)
+        decided = [
+            row[0] for row in database.execute(f'SELECT {rule_to_sql(clf, "points")} FROM loans ORDER BY "index"')
+        ]
+    np.testing.assert_array_equal(np.array(decided) == "automatic", clf.select(vendor))

@@ -4,16 +4,19 @@ import json
 import sqlite3
 from contextlib import closing
 
+import duckdb
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.svm import LinearSVC
 
-from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
-from aucross.deploy.band_text import band_from_json
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross
+from aucross.deploy.band_text import band_from_json, band_to_sql
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.deploy.rule_text import rule_to_json, rule_to_sql
 
@@ -170,3 +173,97 @@ def test_the_column_of_groups_goes_with_bands_per_group():
         rule_to_sql(AUCross(logistic, random_state=0).fit(X, y), "score", group_column="region")
     with pytest.raises(ValueError, match=r"group_column must be given if and only if .*; name the column"):
         rule_to_sql(AUCross(logistic, random_state=0).fit(X, y, band_groups=region), "score")
+
+
+# ---- a score that is a column: the rule is for the column as it is ----
+
+N_CASES = 3000
+draws = np.random.default_rng(3)
+risk = draws.beta(1, 4, N_CASES)
+defaulted = (draws.random(N_CASES) < risk).astype(int)
+COLUMNS = {
+    "whole points": (np.round(900 - 500 * risk), 600),
+    "points with decimals": (900 - 500 * risk + draws.normal(0, 1e-3, N_CASES), 600.1),
+    "far below the threshold": (0.5 - 0.4 * risk, 1e6),
+    "probabilities": (1 - risk, None),
+}
+
+
+def decided_by(database, expression, frame):
+    if database == "duckdb":
+        with closing(duckdb.connect()) as connection:
+            connection.register("cases", frame)
+            return connection.execute(f"SELECT {expression} AS decision FROM cases").df()["decision"].to_numpy()
+    with closing(sqlite3.connect(":memory:")) as connection:
+        frame.to_sql("cases", connection)
+        return np.array([row[0] for row in connection.execute(f'SELECT {expression} FROM cases ORDER BY "index"')])
+
+
+@pytest.mark.parametrize("method", [AUCross, PlugInAUC, SCross, PlugIn])
+@pytest.mark.parametrize("higher_is_positive", [True, False])
+@pytest.mark.parametrize("kind", list(COLUMNS))
+@pytest.mark.parametrize("database", ["sqlite", "duckdb"])
+def test_sql_decides_on_the_column_of_a_score_as_select_does(database, kind, higher_is_positive, method):
+    values, threshold = COLUMNS[kind]
+    if higher_is_positive:
+        values = 1 - values if threshold is None else -values
+        threshold = None if threshold is None else -threshold
+    frame = pd.DataFrame({"points": values})
+    model = ScoreColumn("points", threshold=threshold, higher_is_positive=higher_is_positive)
+    clf = method(model, coverage=0.8, random_state=0).fit(frame, defaulted)
+    # Neighbours of values have the same score where the distance is rounded, and lie at both sides of the ends.
+    near = pd.DataFrame({"points": np.concatenate([values, np.nextafter(values, -2e6), np.nextafter(values, 2e6)])})
+    if threshold is None:
+        near = near.clip(0, 1)
+    decided = decided_by(database, rule_to_sql(clf, "points"), near)
+    np.testing.assert_array_equal(decided == "automatic", clf.select(near))
+    assert 0.7 < np.mean(decided == "automatic") < 0.9
+
+
+def scorecard(method=AUCross, **parameters):
+    frame = pd.DataFrame({"points": COLUMNS["whole points"][0]})
+    model = ScoreColumn("points", threshold=600, higher_is_positive=False)
+    return method(model, coverage=0.8, random_state=0, **parameters).fit(frame, defaulted), frame
+
+
+@pytest.mark.parametrize("method", [AUCross, SCross])
+def test_the_json_has_the_band_in_units_of_the_column_too(method):
+    clf, frame = scorecard(method)
+    rule = json.loads(rule_to_json(clf))
+    assert rule["score_column"] == {"column": "points", "threshold": 600.0, "higher_is_positive": False}
+    assert rule["score"].endswith("and d = 600 - x, where x is the column 'points'")
+    (entry,) = rule["bands"]
+    in_column = band_from_json(json.dumps(entry["in_column"]))
+    np.testing.assert_array_equal(in_column.selects(frame["points"]), clf.select(frame))
+    assert band_from_json(json.dumps(entry)) == clf.band()
+
+
+def test_sql_of_a_score_column_has_bands_per_group_in_its_units():
+    frame = pd.DataFrame({"points": COLUMNS["whole points"][0], "region": np.where(np.arange(N_CASES) % 3, "a", "b")})
+    model = ScoreColumn("points", threshold=600, higher_is_positive=False)
+    clf = AUCross(model, coverage=0.8).fit(frame, defaulted, band_groups=frame["region"])
+    decided = decided_by("sqlite", rule_to_sql(clf, "points", group_column="region"), frame)
+    np.testing.assert_array_equal(decided == "automatic", clf.select(frame, band_groups=frame["region"]))
+
+
+def test_a_column_in_another_unit_is_refused():
+    clf, _ = scorecard()
+    with pytest.raises(ValueError, match=r"column must be 'points', .* got 'distance'; .*SELECT distance AS points"):
+        rule_to_sql(clf, "distance")
+    assert rule_to_sql(clf, "POINTS") == rule_to_sql(clf, "points").replace("points", "POINTS")
+    as_it_is = AUCross(ScoreColumn("pd"), coverage=0.8).fit(pd.DataFrame({"pd": risk}), defaulted)
+    assert rule_to_sql(as_it_is, "score") == band_to_sql(as_it_is.band(), "score")
+
+
+@pytest.mark.parametrize("pos_label", [None, 0])
+def test_a_column_with_another_cut_off_is_written_in_its_units_or_refused(pos_label):
+    frame = pd.DataFrame({"repaid": 1 - risk})
+    model = FixedThresholdClassifier(ScoreColumn("repaid", higher_is_positive=False), threshold=0.2)
+    clf = AUCross(model, coverage=0.8, pos_label=pos_label, random_state=0).fit(frame, defaulted)
+    if pos_label == 0:
+        with pytest.raises(ValueError, match=r"'repaid' must speak for the positive class 0 .* the same pos_label"):
+            rule_to_sql(clf, "repaid")
+        assert "score_column" not in json.loads(rule_to_json(clf))
+        return
+    decided = decided_by("sqlite", rule_to_sql(clf, "repaid"), frame)
+    np.testing.assert_array_equal(decided == "automatic", clf.select(frame))

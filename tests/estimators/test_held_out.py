@@ -190,6 +190,7 @@ def test_a_tenth_is_held_out_by_default(method):
     assert len(method(LogisticRegression(), random_state=0).fit(X, y).held_out_.rows) == 30
 
 
+@pytest.mark.filterwarnings("ignore:a coverage of .* leaves less than one of")  # of so few rows
 @hold_out
 @pytest.mark.parametrize("share", [0.01, 0.1, 0.5, 0.9, 0.99])
 def test_a_rare_class_has_a_row_on_either_side(method, share):
@@ -203,6 +204,7 @@ def test_a_rare_class_has_a_row_on_either_side(method, share):
         assert abs(len(clf.held_out_.rows) - share * N_ROWS) <= 2
 
 
+@pytest.mark.filterwarnings("ignore:a coverage of .* leaves less than one of")  # of so few rows
 @hold_out
 def test_four_rows_are_enough_to_train_and_to_hold_out(method):
     clf = method(LogisticRegression(), random_state=0).fit(X[:4], [0, 1, 0, 1])

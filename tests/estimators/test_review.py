@@ -558,3 +558,9 @@ def test_shares_are_written_as_a_person_says_them(share, text):
 )
 def test_labels_stand_in_sentences(label, text):
     assert label_text(label) == text
+
+
+def test_a_share_that_is_given_as_a_limit_is_not_about_it():
+    low, high = score_reasons(np.array([0.1, 0.2]), np.array([0.0001, 0.999]), 1)
+    assert "; under 0.1 % of cases" in low
+    assert "; over 99 % of cases" in high

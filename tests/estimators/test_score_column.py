@@ -12,6 +12,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross, load, save
+from aucross.core import RankedScores, RejectionBand
 
 N_ROWS = 1500
 rng = np.random.default_rng(0)
@@ -200,3 +201,105 @@ def test_new_rows_are_checked_like_those_of_the_fit():
         model.predict(frame.assign(pd=100 * score))
     with pytest.raises(ValueError, match=r"'pd' must hold finite numbers, got 1500 missing"):
         model.predict(frame.assign(pd=np.nan))
+
+
+# ---- bands in units of the column ----
+
+
+def scores_of(model, values):
+    """Scores of values by a model that was fitted on them."""
+    X, y = values[:, None], np.arange(len(values)) % 2
+    model.fit(X, y)
+    return model.predict_proba(X)[:, 1] if model.threshold is None else model.decision_function(X)
+
+
+def values_and_their_neighbours(draws, size):
+    values = draws.random(300) ** 6 * size
+    return np.unique(np.clip([values, np.nextafter(values, -1), np.nextafter(values, 2 * size)], 0, size))
+
+
+@pytest.mark.parametrize("higher_is_positive", [True, False])
+@pytest.mark.parametrize("threshold", [None, 0, 600, 0.1, -1e6, 1e16, 3.3e-9])
+def test_a_band_of_the_column_rejects_what_the_band_of_its_scores_rejects(threshold, higher_is_positive):
+    draws = np.random.default_rng(5)
+    for size in (1.0,) if threshold is None else (1e-3, 1.0, 900.0, 1e9):
+        values = values_and_their_neighbours(draws, size)
+        model = ScoreColumn(0, threshold=threshold, higher_is_positive=higher_is_positive)
+        score = scores_of(model, values)
+        for ends in draws.choice(score, (40, 2)):
+            band = RejectionBand(*np.sort(ends))
+            np.testing.assert_array_equal(model.column_band(band).rejects(values), band.rejects(score))
+
+
+def test_ends_without_limit_stay_so_in_the_column():
+    low = ScoreColumn("points", threshold=600, higher_is_positive=False)
+    assert low.column_band(RejectionBand(-np.inf, 20.0)) == RejectionBand(580.0, np.inf)
+    assert low.column_band(RejectionBand(20.0, np.inf)) == RejectionBand(-np.inf, 580.0)
+    assert low.column_band(RejectionBand()).is_empty
+    assert ScoreColumn("pd", higher_is_positive=False).column_band(RejectionBand(1.5, 2.0)).is_empty
+
+
+def test_a_reviewer_reads_points():
+    clf = AUCross(scorecard, coverage=0.8, random_state=0).fit(points, labels)
+    queue = clf.review_queue(points, 20)
+    in_column = points["points"].to_numpy()[queue.row]
+    for value, reason in zip(in_column, queue.reason, strict=True):
+        assert reason.startswith(f"score {value:.0f} lies in the review range {in_column.min():.0f} to ")
+    np.testing.assert_array_equal(queue.score, 700 - in_column)
+
+
+# ---- the rows and columns around it ----
+
+
+@pytest.mark.parametrize("method", [AUCross, PlugInAUC])
+def test_missing_scores_are_counted_among_the_rows_of_the_table(method):
+    column = frame["pd"].copy()
+    column.iloc[[700, N_ROWS - 1]] = np.nan
+    with pytest.raises(ValueError, match=r"got 2 missing .* among 1500, the first in row 700; drop"):
+        method(ScoreColumn("pd"), random_state=0).fit(frame.assign(pd=column), labels)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_other_columns_may_come_and_go_around_the_one_that_is_read(kind, tmp_path):
+    clf = AUCross(scorecard, coverage=0.8, random_state=0).fit(points, labels)
+    save(clf, tmp_path / "clf.aucross")
+    for other in (points.assign(default=labels), points[["points"]], points[["points", "age", "pd"]]):
+        np.testing.assert_array_equal(load(tmp_path / "clf.aucross").select(kind(other)), clf.select(points))
+    with pytest.raises(ValueError, match=r"column must be a column of X, got 'points'; did you mean 'point'\?"):
+        clf.select(kind(points.rename(columns={"points": "point"})))
+
+
+def test_a_column_by_name_declares_itself_and_a_gate_declares_what_it_reads():
+    assert AUCross(ScoreColumn("pd"), random_state=0).fit(frame, labels).feature_names_in_.tolist() == ["pd"]
+    numbers = frame[["age", "pd"]]
+    gate = AUCGate(ScoreColumn("pd"), coverage=0.8, random_state=0).fit(numbers, labels)
+    assert gate.feature_names_in_.tolist() == ["age", "pd"]
+    assert gate.n_features_in_ == 2
+
+
+def test_a_position_needs_the_columns_of_the_fit():
+    model = ScoreColumn(1).fit(frame, labels)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[["age", "pd", "name"]])
+
+
+# ---- a score that points the wrong way ----
+
+
+@pytest.mark.parametrize("method", [AUCross, PlugInAUC])
+def test_a_score_whose_direction_was_forgotten_is_noticed(method):
+    forgotten = ScoreColumn("points", threshold=700)
+    with pytest.warns(UserWarning, match=r"clearly below 0\.5: .* class 1; pass higher_is_positive=False .* pos_label"):
+        method(forgotten, coverage=0.8, random_state=0).fit(points, labels)
+
+
+def test_a_ranking_that_points_the_wrong_way_is_noticed():
+    turned = RankedScores([0.1, 0.2, 0.3, 0.4, 0.5], [95, 80, 75, 70, 55], [5, 20, 25, 30, 45])
+    with pytest.warns(UserWarning, match=r"clearly below 0\.5: .*; rank 1 minus the probability"):
+        AUCross(ScoreColumn("pd"), coverage=0.8).fit_ranking(turned)
+
+
+def test_a_score_that_says_nothing_is_not_said_to_point_the_wrong_way():
+    for seed in range(5):  # a warning would be an error
+        noise = frame.assign(pd=np.random.default_rng(seed).random(N_ROWS))
+        AUCross(ScoreColumn("pd"), random_state=0).fit(noise, labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -27,9 +28,11 @@ from aucross import (
     load,
     save,
 )
+from aucross.core import OptimalBands, RankedScores, RejectionBand
 from aucross.core.band_rule import BandRule
 from aucross.core.scored_rows import split_ties
 from aucross.deploy import read_decisions
+from aucross.estimators.reach import expected_coverage
 
 COVERAGES = (0.95, 0.9, 0.8, 0.7)
 N_TRAIN = 4000
@@ -44,7 +47,7 @@ unreached = pytest.mark.filterwarnings("ignore:a coverage of .* is less than")
 def with_grades(rows, labels, seed):
     """A frame of ten rating grades, each of about a tenth of the rows, beside columns that tell rows apart."""
     rng = np.random.default_rng(seed)
-    risk = rows[:, :5].sum(axis=1) + 2 * labels + rng.normal(size=len(rows))
+    risk = 2 * labels - rows[:, :5].sum(axis=1) + rng.normal(size=len(rows))
     grade = np.searchsorted(np.quantile(risk, np.arange(0.1, 1.0, 0.1)), risk)
     return pd.DataFrame({"grade": grade / 10 + 0.05, "amount": rng.integers(100, 100_000, len(rows)), "x": rows[:, 0]})
 
@@ -269,6 +272,43 @@ def test_a_coverage_below_one_row_gives_the_lowest_one_and_says_so():
     with pytest.warns(UserWarning, match="a coverage of 0.01 is less than one of the 80 rows that place the band"):
         lowest = clf.select(X_new, 0.01).mean()
     assert lowest < clf.select(X_new, 0.02).mean() + 1e-9 < 0.1
+
+
+@pytest.mark.parametrize(
+    ("method", "n_rows", "coverage", "n_placing"),
+    [(PlugInAUC, 60, 0.85, 6), (PlugIn, 150, 0.95, 15), (AUCross, 40, 0.98, 40), (SCross, 40, 0.98, 40)],
+)
+def test_rows_too_few_to_reject_one_are_said_to_be_so(method, n_rows, coverage, n_placing):
+    with pytest.warns(
+        UserWarning, match=f"leaves less than one of the {n_placing} rows that place the band for review"
+    ):
+        clf = method(LogisticRegression(), coverage=coverage, random_state=0).fit(X[:n_rows], y[:n_rows])
+    assert clf.select(X_new).all()
+    assert clf.band().is_empty
+    # The empty band selects every row, whatever comes: that is certain.
+    assert (clf.expected_coverage().expected, clf.expected_coverage().error) == (1.0, 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf.select(X_new, 1 - 1.5 / n_placing)
+    assert not clf.band(1 - 1.5 / n_placing).is_empty  # one row can be rejected
+
+
+def test_a_small_group_is_said_to_have_too_few_rows():
+    group = np.where(np.arange(1000) < 300, "small", "large")
+    with pytest.warns(UserWarning, match=r"less than one of the \d+ rows .* for review for the group 'small', so that"):
+        AUCross(LogisticRegression(), coverage=0.998, random_state=0).fit(X[:1000], y[:1000], band_groups=group)
+
+
+def test_a_band_that_holds_no_row_of_few_has_an_error():
+    @dataclass(frozen=True)
+    class BandBeside(OptimalBands):
+        def band(self, coverage, group=None):
+            return RejectionBand(2.0, 3.0)
+
+    beside = BandBeside(RankedScores([0.1, 0.2, 0.3], [1, 2, 3], [3, 2, 1]))
+    found = expected_coverage(beside, 0.9, None, n_rows=12, held_out=None, folds=None)
+    assert found.expected == 1.0
+    assert 0.05 < found.error < 0.1
 
 
 def test_continuous_scores_meet_their_coverage_without_a_word():

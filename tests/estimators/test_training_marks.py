@@ -9,7 +9,7 @@ from scipy.sparse import csr_matrix
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from aucross import AUCross, PlugInAUC, evaluate_selective
+from aucross import AUCross, PlugInAUC, ScoreColumn, evaluate_selective
 from aucross.estimators.training_marks import MOST_BITS, TrainingMarks
 from aucross.evaluation import PromiseWarning, TrainingRowsWarning, promise_selective
 from aucross.report import build_summary
@@ -69,7 +69,26 @@ def test_equal_rows_that_occur_by_themselves_are_no_return():
     assert not marks.seen_in(few_values[2000:]).is_noticed
 
 
+def test_where_values_repeat_the_share_is_a_least_one():
+    draws = np.random.default_rng(1)
+    points = draws.integers(300, 900, size=(900, 1))
+    half_new = np.concatenate([points[:450], draws.integers(900, 1500, size=(450, 1))])
+    marks = TrainingMarks.of(points, "salt")
+    assert marks.seen_in(points).has_repeats
+    assert marks.seen_in(points).is_noticed
+    assert marks.seen_in(points).share < 1
+    assert marks.seen_in(half_new).share < 0.5
+    assert not TrainingMarks.of(X, "salt").seen_in(X).has_repeats
+
+
 # ---- who is told ----
+
+
+def test_of_repeated_values_it_is_said_that_at_least_so_many_came_back():
+    points = np.round(600 + 80 * X[:, :1], 1)
+    on_points = AUCross(ScoreColumn(0, threshold=600), coverage=0.8).fit(points, y)
+    with pytest.warns(TrainingRowsWarning, match=r"^at least \d+ % of the rows took part in the fit"):
+        evaluate_selective(on_points, points, y, n_bootstrap=0)
 
 
 @pytest.fixture(scope="module")

@@ -25,19 +25,18 @@ past, new = slice(0, 6_000), slice(6_000, None)
 
 scorecard = ScoreColumn("points", threshold=560, higher_is_positive=False)
 clf = AUCross(scorecard, coverage=0.8).fit(X[past], y[past])
-highest, lowest = clf.estimator_.column_value([clf.band().lower, clf.band().upper])
-print(f"review loans with {lowest:.0f} to {highest:.0f} points")
+review = clf.estimator_.column_band(clf.band())
+print(f"review loans with {review.lower:.0f} to {review.upper:.0f} points")
 
 # %%
-# The band lies on the distance below the threshold, so a view of the database has that distance as a column.
+# The band lies on the distance below the threshold. The rule for the database is written in points.
 
-sql = rule_to_sql(clf, "below_threshold")
+sql = rule_to_sql(clf, "points")
 print(sql)
 
 database = sqlite3.connect(":memory:")
 X[new][["points"]].to_sql("loans", database, index_label="loan")
-database.execute("CREATE VIEW scored AS SELECT loan, points, 560 - points AS below_threshold FROM loans")
-decided = database.execute(f"SELECT points, {sql} AS decision FROM scored ORDER BY loan").fetchall()
+decided = database.execute(f"SELECT points, {sql} AS decision FROM loans ORDER BY loan").fetchall()
 database.close()
 
 in_sql = np.array([decision == "automatic" for _, decision in decided])
@@ -51,7 +50,7 @@ print(
 # review range: the band is where the order of the loans says least, not where the predicted class changes.
 
 points = np.array([value for value, _ in decided])
-bins = np.arange(lowest - 0.5 - 30 * 6, 850, 6)
+bins = np.arange(review.lower - 0.5 - 30 * 6, 850, 6)
 figure, panels = plt.subplots(2, 1, figsize=(7.5, 4.6), sharex=True, layout="constrained")
 for axes, label, name in zip(panels, (0, 1), ("repaid", "default"), strict=True):
     rows = y[new] == label

@@ -12,7 +12,14 @@ from aucross.cli.models import check_installed
 from aucross.cli.names import Answer, Base, Method
 from aucross.cli.output import check_writable
 from aucross.cli.reports import check_libraries, check_report, report_path, write_model_report
-from aucross.cli.results import conclusion, coverages_with, evaluate, show_evaluation, show_groups
+from aucross.cli.results import (
+    conclusion,
+    coverages_with,
+    evaluate,
+    note_if_turned_round,
+    show_evaluation,
+    show_groups,
+)
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import save_model, signing_key
@@ -75,6 +82,7 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     # The report shows more coverages. They are evaluated together, because drawing the rows is what takes the time.
     everywhere = evaluate(clf, test, coverages_with([*coverages, *(GRID if report is not None else ())]), options.seed)
     evaluation = everywhere.at(coverages)
+    note_if_turned_round(evaluation, options.score, screen.note)
     facts: dict[str, Any] = {
         "method": str(options.method),
         "base": None if options.score else str(options.answer),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan
 from typing import Any
 
 import numpy as np
 
+from aucross.cli.names import GivenScore
 from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
 from aucross.evaluation import SelectiveEvaluation, evaluate_groups, evaluate_selective
@@ -103,6 +104,21 @@ def conclusion(evaluation: SelectiveEvaluation, asked: float, *, is_weighted: bo
     if (too_few := _too_few_rows(evaluation, at)) is not None:
         return f"{start} leaves {too_few}, too few to tell what it does to the AUC."
     return f"{start} {_effect_on_auc(evaluation, at, everyone)}."
+
+
+def note_if_turned_round(
+    evaluation: SelectiveEvaluation, score: GivenScore | None, note: Callable[[str], None]
+) -> None:
+    """Say so if a given score clearly speaks for the negative class, as one does whose direction was forgotten."""
+    everyone = int(np.flatnonzero(evaluation.target_coverage == 1.0)[0])
+    if score is None or not evaluation.spread("selective_auc")["selective_auc_high"][everyone] < 0.5:
+        return
+    auc = decimal(evaluation.estimates["selective_auc"][everyone])
+    remedy = "leave out --low-is-positive" if score.low_is_positive else "pass --low-is-positive"
+    note(
+        f"--score: the AUC of {score.column!r} is {auc} on the test rows, below one half, so that high values speak "
+        f"against the positive class; {remedy}, or name the other class with --positive"
+    )
 
 
 def _effect_on_auc(evaluation: SelectiveEvaluation, at: int, everyone: int) -> str:

@@ -126,25 +126,55 @@ class ScoreRounding:
             Its ends are the smallest and the largest float64 that round into the band. Infinite ends stay, so the empty
             band does; a band that no score rounds into becomes empty.
         """
-        lower = self._smallest_at_least(band.lower) if np.isfinite(band.lower) else band.lower
-        # Below the smallest that rounds above the end lies the largest that does not.
-        upper = nextafter(self._smallest_above(band.upper), -inf) if np.isfinite(band.upper) else band.upper
-        return RejectionBand(lower, upper) if lower <= upper else RejectionBand()
+        return band_of_values(lambda score: float(self.round(score)), band)
 
-    def _smallest_at_least(self, end: float) -> float:
-        return self._first(lambda score: bool(self.round(score) >= end))
 
-    def _smallest_above(self, end: float) -> float:
-        return self._first(lambda score: bool(self.round(score) > end))
+def band_of_values(
+    score_of: Callable[[float], float],
+    band: RejectionBand,
+    *,
+    rises: bool = True,
+    lowest: float = -inf,
+    highest: float = inf,
+) -> RejectionBand:
+    """The band of all values whose score lies in a band, where the score never falls as the value rises.
 
-    @staticmethod
-    def _first(holds: Callable[[float], bool]) -> float:
-        """The smallest float64 for which `holds` is true; it is true of all larger ones and of inf."""
-        low, high = _place_of(-inf), _place_of(inf)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (low, middle) if holds(_float_at(middle)) else (middle + 1, high)
-        return _float_at(low)
+    Parameters
+    ----------
+    score_of : callable
+        Score of a value.
+    band : RejectionBand
+        Band of scores.
+    rises : bool, default=True
+        False for a score that never rises as the value rises.
+    lowest, highest : float, default=-inf and inf
+        Values that occur.
+
+    Returns
+    -------
+    RejectionBand
+        It rejects a value if, and only if, `band` rejects its score: the ends are the smallest and the largest float64
+        with such a score, so that rounding changes no decision. Ends without limit stay so.
+    """
+    if band.is_empty:
+        return band
+    if not rises:
+        turned = RejectionBand(-band.upper, -band.lower)
+        return band_of_values(lambda value: -score_of(value), turned, lowest=lowest, highest=highest)
+    lower = _first(lambda value: score_of(value) >= band.lower, lowest, highest) if band.lower > -inf else -inf
+    # Below the smallest whose score is above the end lies the largest whose score is not.
+    beyond = _first(lambda value: score_of(value) > band.upper, lowest, highest) if band.upper < inf else None
+    upper = inf if beyond is None else nextafter(beyond, -inf)
+    return RejectionBand(lower, upper) if lower <= upper else RejectionBand()
+
+
+def _first(holds: Callable[[float], bool], lowest: float, highest: float) -> float:
+    """The smallest float64 for which `holds` is true, as it is for all larger ones; the one after `highest` if none."""
+    low, high = _place_of(lowest), _place_of(nextafter(highest, inf))
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(_float_at(middle)) else (middle + 1, high)
+    return _float_at(low)
 
 
 def check_statistic(statistic: str) -> None:

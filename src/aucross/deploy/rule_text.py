@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from math import inf
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.core.bands import check_coverage
+from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.rounding import band_of_values
 from aucross.deploy.band_text import (
     band_entries,
     band_to_sql,
@@ -21,6 +23,7 @@ from aucross.deploy.band_text import (
 )
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.score_column import ScoreColumn, score_column_in
 
 RULE_FORMAT_NAME = "aucross-rule"
 RULE_FORMAT_VERSION = 1
@@ -60,6 +63,10 @@ def rule_to_json(
         there are bands per group, with ``coverage``, ``group`` (null without groups), ``lower``, ``upper`` and
         ``review`` as in :func:`~aucross.deploy.band_to_json`.
 
+        Of a :class:`~aucross.ScoreColumn` there is also ``score_column``, with ``column``, ``threshold`` and
+        ``higher_is_positive``, and in each band ``in_column``: the same band in units of the column, with ``lower``,
+        ``upper`` and ``review``.
+
     Examples
     --------
     >>> import json
@@ -77,6 +84,7 @@ def rule_to_json(
     """
     check_is_fitted(clf, "band_rule_")
     classes = clf.classes_.tolist()
+    score, score_column = _score_in_words(clf), _score_column(clf)
     rule = {
         "format": RULE_FORMAT_NAME,
         "format_version": RULE_FORMAT_VERSION,
@@ -84,11 +92,12 @@ def rule_to_json(
         "method": type(clf).__name__,
         "classes": classes,
         "positive_class": clf.score_classes_.tolist()[1] if len(classes) == 2 else None,
-        "score": _score_in_words(clf),
+        "score": score,
+        **({} if score_column is None else {"score_column": _column_entries(score_column)}),
         "model_fingerprint": model_fingerprint(clf),
         "rule_fingerprint": rule_fingerprint(clf),
         "bands": [
-            {"coverage": coverage, "group": group, **band_entries(clf.band(coverage, group))}
+            {"coverage": coverage, "group": group, **_entries(clf, clf.band(coverage, group))}
             for coverage in _checked_coverages(clf, coverages)
             for group in _groups(clf)
         ],
@@ -113,7 +122,8 @@ def rule_to_sql(
     clf : SelectiveClassifier
         A fitted classifier, as for :func:`rule_to_json`.
     column : str
-        Column of the score that the bands lie on, which :func:`rule_to_json` states in words.
+        Column of the score that the bands lie on, which :func:`rule_to_json` states in words. Of a
+        :class:`~aucross.ScoreColumn` it is that column as it is, in its own units: points, for instance.
     coverage : float in (0, 1], optional
         Target coverage; the classifier's own by default.
     group_column : str, optional
@@ -125,21 +135,28 @@ def rule_to_sql(
     -------
     str
         Expression without a name; add ``AS decision``.
+
+    Notes
+    -----
+    The band of a :class:`~aucross.ScoreColumn` of points lies on the distance from its threshold. Its ends are written
+    as points, such that every float64 is decided as ``select`` decides it, rounding included.
     """
     check_is_fitted(clf, "band_rule_")
     _score_in_words(clf)  # refuses rules that lie on something else
+    _check_name(clf, column)
     (target,) = _checked_coverages(clf, None if coverage is None else [coverage])
     has_groups = clf.band_rule_.group_labels is not None
     if has_groups != (group_column is not None):
         remedy = "name the column that holds the group of each row" if has_groups else "leave it out"
         raise ValueError(f"group_column must be given if and only if the bands were fitted per group; {remedy}")
     if group_column is None:
-        return band_to_sql(clf.band(target), column, automatic=automatic, review=review, quote=quote)
+        return band_to_sql(_band_in_sql(clf, clf.band(target)), column, automatic=automatic, review=review, quote=quote)
     score, group_name = sql_identifier(column, quote), sql_identifier(group_column, quote)
     return sql_case(
         [
-            f"{group_name} = {_group_literal(group)} AND {is_automatic_in_sql(clf.band(target, group), score)}"
+            f"{group_name} = {_group_literal(group)} AND {is_automatic_in_sql(band, score)}"
             for group in _groups(clf)
+            for band in [_band_in_sql(clf, clf.band(target, group))]
         ],
         automatic,
         review,
@@ -166,7 +183,92 @@ def _score_in_words(clf: SelectiveClassifier) -> str:
             "a score that another system has, so they are of no use without them; decide with select(X) and hand over "
             "the decisions"
         )
-    return _SCORES[axis, "two" if len(clf.classes_) == 2 else "many", clf.response_method_]
+    return _SCORES[axis, "two" if len(clf.classes_) == 2 else "many", clf.response_method_] + _formula(clf)
+
+
+# ---- a column of scores: bands in its units ----
+
+
+def _score_column(clf: SelectiveClassifier) -> ScoreColumn | None:
+    """The column that gives the score; None for other models, and for a column that speaks for the other class."""
+    column = score_column_in(clf.estimator_)
+    return column if column is not None and column.speaks_for(clf.score_classes_[1]) else None
+
+
+def _formula(clf: SelectiveClassifier) -> str:
+    """How the column is turned into the score, where it is not the score itself."""
+    score = _score_column(clf)
+    if score is None or score.is_column_itself:
+        return ""
+    symbol, origin = ("p", "1") if score.threshold is None else ("d", f"{float(score.threshold):.17g}")
+    formula = f"x - {origin}" if score.higher_is_positive else f"{origin} - x"
+    return f", and {symbol} = {formula}, where x is the column {score.column!r}"
+
+
+def _column_entries(score: ScoreColumn) -> dict[str, Any]:
+    return {
+        "column": score.column if isinstance(score.column, str) else int(score.column),
+        "threshold": None if score.threshold is None else float(score.threshold),
+        "higher_is_positive": bool(score.higher_is_positive),
+    }
+
+
+def _entries(clf: SelectiveClassifier, band: RejectionBand) -> dict[str, Any]:
+    in_column = _band_in_column(clf, band)
+    return {**band_entries(band), **({} if in_column is None else {"in_column": band_entries(in_column)})}
+
+
+def _band_in_sql(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand:
+    in_column = _band_in_column(clf, band)
+    return band if in_column is None else in_column
+
+
+def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand | None:
+    """The values of a column of scores that go to review; None if another model gives the score."""
+    if (score := _score_column(clf)) is None:
+        return None
+    if clf.band_rule_.axis == "confidence":
+        band = _band_around_boundary(band, is_probability=clf.response_method_ == "predict_proba")
+    return score.column_band(band)
+
+
+def _band_around_boundary(band: RejectionBand, *, is_probability: bool) -> RejectionBand:
+    """The scores whose confidence lies in a band from the lowest confidence on: an interval around the boundary."""
+    if band.is_empty or band.upper < (0.5 if is_probability else 0.0):
+        return RejectionBand()
+    if band.lower > (0.5 if is_probability else 0.0):
+        raise ValueError(
+            f"a band of confidences must begin at the lowest one to be one interval of the column, got {band}; decide "
+            "with select(X) and hand over the decisions"
+        )
+    if band.upper == inf or not is_probability:
+        return RejectionBand(-band.upper, band.upper)
+    of_negative = band_of_values(
+        lambda p: 1.0 - p, RejectionBand(-inf, band.upper), rises=False, lowest=0.0, highest=1.0
+    )
+    return RejectionBand(of_negative.lower, band.upper)
+
+
+def _check_name(clf: SelectiveClassifier, column: str) -> None:
+    """Refuse another column where the ends are not those of the score: in the wrong unit every row would pass."""
+    score = score_column_in(clf.estimator_)
+    if score is not None and _score_column(clf) is None:
+        raise ValueError(
+            f"the column {score.column!r} must speak for the positive class {clf.score_classes_.tolist()[1]!r} to be "
+            "compared with the band, and speaks for the other one; pass the same pos_label to ScoreColumn"
+        )
+    if score is None or not isinstance(score.column, str) or not isinstance(column, str):
+        return
+    is_same_unit = score.is_column_itself and clf.band_rule_.axis == "score"
+    if not is_same_unit and column.casefold() != score.column.casefold():
+        raise ValueError(
+            f"column must be {score.column!r}, the column of the ScoreColumn, in whose units the rule is written, got "
+            f"{column!r}; a column of the same unit but another name is renamed by the query: SELECT {column} AS "
+            f"{score.column}"
+        )
+
+
+# ---- groups ----
 
 
 def _groups(clf: SelectiveClassifier) -> list[Any]:

@@ -22,6 +22,7 @@ from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, b
 from aucross.estimators.probability import ProbabilityModel, as_evidence
 from aucross.estimators.reading import ContestReader, Reader, ScoreReader
 from aucross.estimators.review import ReviewFacts, class_reasons, facts_of_scores
+from aucross.estimators.score_column import as_in_the_column
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Folds, Labels, Table, Ties
 
@@ -139,7 +140,9 @@ class _AUCBands(SelectiveClassifier):
             probability = rule.probability_at(read)
             if probability is None:
                 probability = self.held_out_.ranked().isotonic().probability_at(rows.score)
-            return facts_of_scores(rows.score, rejected, probability, self.score_classes_[1])
+            positive = self.score_classes_[1]
+            shown = as_in_the_column(self.estimator_, rows.score, positive)
+            return facts_of_scores(rows.score, rejected, probability, positive, shown=shown)
         worth = worth_of_review(read.columns, read.probabilities, self._metric().contests)
         of_rejected = read.probabilities[rejected]
         most = of_rejected.max(axis=1, initial=0.0)

@@ -44,7 +44,12 @@ from aucross.estimators.fold_ensemble import FoldEnsemble, score_and_judge
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.labels import check_reject_label, in_score_order
 from aucross.estimators.placing import warn_if_nothing_rejected
-from aucross.estimators.reach import ExpectedCoverage, expected_coverage, warn_if_out_of_reach
+from aucross.estimators.reach import (
+    ExpectedCoverage,
+    expected_coverage,
+    warn_if_nothing_can_be_rejected,
+    warn_if_out_of_reach,
+)
 from aucross.estimators.reading import Reader
 from aucross.estimators.recalibrate import place_on_unlabelled, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
@@ -603,6 +608,7 @@ class Deciding(ABC):
         recalibrated.label_shift_ = self._label_shift_of(rows) if label_shift else None
         recalibrated.n_placing_rows_ = rows.n_effective
         warn_if_nothing_rejected(recalibrated.band_rule_, self.coverage)
+        warn_if_nothing_can_be_rejected(recalibrated.band_rule_, self.coverage, recalibrated.n_placing_rows_)
         warn_if_out_of_reach(
             recalibrated.band_rule_,
             self.coverage,

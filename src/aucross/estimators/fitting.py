@@ -39,9 +39,10 @@ from aucross.estimators.placing import (
     score_path,
     warn_if_constant,
     warn_if_nothing_rejected,
+    warn_if_turned_round,
 )
 from aucross.estimators.progress import CallbackSupport, fit_progress, with_callbacks
-from aucross.estimators.reach import warn_if_models_differ, warn_if_out_of_reach
+from aucross.estimators.reach import warn_if_models_differ, warn_if_nothing_can_be_rejected, warn_if_out_of_reach
 from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.score_counts import RoundingReader, ScoreCounts
@@ -293,7 +294,9 @@ class Fitting(ABC, CallbackSupport):
         """Say what is doubtful about a fit, then put its results on the classifier."""
         held_out = fitted.held_out
         warn_if_constant(held_out.responses, "held-out", ties_are_split=held_out.tie_breaker is not None)
+        warn_if_turned_round(fitted.models[0], held_out, classes[-1])
         warn_if_nothing_rejected(fitted.rule, self.coverage)
+        warn_if_nothing_can_be_rejected(fitted.rule, self.coverage, held_out.n_effective)
         warn_if_out_of_reach(
             fitted.rule, self.coverage, held_out.n_effective, ties_are_split=held_out.tie_breaker is not None
         )

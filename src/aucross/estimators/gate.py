@@ -32,6 +32,7 @@ from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, b
 from aucross.estimators.probability import ProbabilityModel, fit_with_further_score
 from aucross.estimators.reading import GateReader, gate_evidence
 from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
+from aucross.estimators.score_column import as_in_the_column, score_column_in
 from aucross.estimators.text_columns import explained
 from aucross.estimators.training import takes_weights
 from aucross.estimators.training_rows import TrainingRows
@@ -308,11 +309,19 @@ class AUCGate(CrossFitted):
         assert by_score is not None
         assert read.probabilities is not None
         if not self.reader_.uses_gate:
-            return facts_of_scores(rows.score, rejected, by_score, self.score_classes_[1])
+            positive = self.score_classes_[1]
+            shown = as_in_the_column(self.estimator_, rows.score, positive)
+            return facts_of_scores(rows.score, rejected, by_score, positive, shown=shown)
         worth = worth_of_review(read.columns, read.probabilities, _BINARY)[rejected]
         by_score, by_gate = by_score[rejected], read.probabilities[rejected, 1]
         reasons = gate_reasons(by_score, by_gate, self.score_classes_[1])
         return ReviewFacts(rows.score[rejected], worth, by_score, reasons, by_gate)
+
+    def _seen(self, name: str) -> Any:
+        # A column of scores has seen itself alone; the gate reads all columns.
+        if score_column_in(getattr(self, "estimator_", None)) is not None:
+            return getattr(self.gate_, name)
+        return super()._seen(name)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Say which metadata this estimator uses itself and which it passes on."""

@@ -19,9 +19,10 @@ from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import Rows, RuleInput
 from aucross.estimators.hashed_folds import HashedFolds
-from aucross.estimators.held_out import HeldOutScores, ModelToFit, held_out_by_folds
+from aucross.estimators.held_out import HeldOutScores, ModelToFit, held_out_by_folds, is_never_trained
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
+from aucross.estimators.score_column import score_column_in
 from aucross.estimators.splits import Split, fold_splits, halves_of
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Folds, Generator
@@ -43,6 +44,9 @@ FEWEST_GROUP_ROWS = 20
 # Trainings that the path of a hold-out method costs beside the one that answers, each on four fifths of its rows.
 PATH_FOLDS = 5
 
+
+# An AUC is clearly below 0.5 if the upper end of its 95 % interval is.
+_TAIL = 0.025
 
 # Bands that take or leave a tie of this share of the weight, and are chosen one by one, need not be monotone.
 LARGEST_TIE = 0.02
@@ -292,6 +296,34 @@ def warn_if_constant(responses: FloatArray, kind: str, *, ties_are_split: bool =
         f"all {kind} scores equal {value}: no row can be told from another, so "
         + ("rows are rejected at random" if ties_are_split else "every band is empty and every row is selected")
         + "; check the base model and its features"
+    )
+
+
+def warn_if_turned_round(model: Any, held_out: HeldOutScores, positive: Any) -> None:
+    """Say so if a score that is not trained here clearly speaks for the negative class.
+
+    Models that are trained are left out: of pure noise, folds with fewer positives than the rest give an AUC below 0.5.
+    """
+    column = score_column_in(model)
+    is_given = column is not None or is_never_trained(model)
+    if not is_given or len(np.unique(held_out.labels)) != 2 or held_out.responses.ndim > 1:
+        return
+    ranked = held_out.of_effective_size().ranked()
+    _, upper = ranked.auc_bounds(_TAIL)
+    if not upper < 0.5:  # NaN where a class has a single row
+        return
+    if column is None:
+        remedy = "check the labels that it was trained on, or pass pos_label, if the other class is the positive one"
+    elif not hasattr(column, "n_features_in_"):  # fitted from a ranking
+        remedy = "rank 1 minus the probability, or minus the distance, or count the other label as positive"
+    else:
+        remedy = (
+            f"pass higher_is_positive={not column.higher_is_positive} to ScoreColumn, or pos_label to both, if the "
+            "other class is the positive one"
+        )
+    warn_user(
+        f"the AUC of the held-out rows is {ranked.auc():.3f}, clearly below 0.5: high scores speak against the "
+        f"positive class {(positive.item() if isinstance(positive, np.generic) else positive)!r}; {remedy}"
     )
 
 

@@ -44,7 +44,8 @@ class ExpectedCoverage:
         the way, or where a promise with confidence rejects less.
     error : float
         Its standard error: the rows that placed the band are a sample, and the models of different folds differ. New
-        rows are a sample, too: their own error comes on top.
+        rows are a sample, too: their own error comes on top. It is 0 only for the empty band, which selects every row
+        whatever comes.
     """
 
     asked: float
@@ -62,8 +63,12 @@ def expected_coverage(
     folds: IndexArray | None,
 ) -> ExpectedCoverage:
     """What new rows should have at a coverage; without held-out rows the rule was placed on others after the fit."""
-    expected = rule.expected_coverage(coverage, group)
-    variance = expected * (1.0 - expected) / max(n_rows, 1.0)
+    expected, n_rows = rule.expected_coverage(coverage, group), max(n_rows, 1.0)
+    share = expected
+    if share in (0.0, 1.0) and not rule.band(coverage, group).is_empty:
+        # No row of few is not the same as no row at all: at least one of n + 2, as Laplace has it.
+        share = min(max(share, 1.0 / (n_rows + 2.0)), 1.0 - 1.0 / (n_rows + 2.0))
+    variance = share * (1.0 - share) / n_rows
     if held_out is not None and folds is not None:
         variance += _variance_between_models(rule, coverage, group, held_out, folds)
     return ExpectedCoverage(coverage, expected, sqrt(variance))
@@ -130,6 +135,35 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
                 f"band: it takes all rows of a score or none{_clump(part.innermost.ranking)}; pass "
                 'ties="split" to cut through ties by a hash of the row, or coverage=1.0'
             )
+
+
+def warn_if_nothing_can_be_rejected(rule: BandRule, coverage: float, n_rows: float) -> None:
+    """Say so if the coverage in force leaves less than one of the rows that place the band for review."""
+    for (group, part), share in zip(rule.rules_by_group.items(), _share_of_each_group(rule), strict=True):
+        n_own = n_rows * share
+        if part.ranking is not None and len(part.ranking) < 2:
+            continue  # a constant score is said to be one
+        if coverage < 1.0 and n_own >= 2.0 and _rejects_less_than_a_row(part, coverage, n_own):
+            of_group = "" if group is None else f" for the group {group!r}"
+            warn_user(
+                f"a coverage of {coverage:g} leaves less than one of the {n_own:.0f} rows that place the band for "
+                f"review{of_group}, so that the band is empty and every row is selected; fit on more rows, hold out "
+                "more of them (a larger holdout_size, or AUCross or SCross, which hold out every row), or pass a lower "
+                "coverage"
+            )
+
+
+def _share_of_each_group(rule: BandRule) -> list[float]:
+    """Share of the rows that each group has, by weight; 1 where the rules do not tell."""
+    rankings = [part.innermost.ranking for part in rule.rules_by_group.values()]
+    totals = [0.0 if ranked is None else ranked.total for ranked in rankings]
+    return [total / sum(totals) if min(totals) > 0 else 1.0 for total in totals]
+
+
+def _rejects_less_than_a_row(rule: BandRule, coverage: float, n_rows: float) -> bool:
+    """Whether rows are too few for a single one to be rejected; a promise with confidence has its own sentence."""
+    is_less = (1.0 - coverage) * n_rows < 1.0 - 1e-9  # 0.1 of 10 rows is one, whatever 1 - 0.9 is
+    return is_less and rule.expected_coverage(coverage) == 1.0 and rule.too_few_rows(coverage) is None
 
 
 def _is_out_of_reach(rule: BandRule, coverage: float, expected: float, n_rows: float) -> bool:

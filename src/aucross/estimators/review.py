@@ -49,7 +49,7 @@ class ReviewQueue:
     probability : ndarray of shape (n,)
         Probability of the positive class of two, or of the predicted class of more, as held-out rows bear it out.
     reason : tuple of str
-        Why the row is here, in a sentence.
+        Why the row is here, in a sentence. A score that is a column is named there in the unit of the column.
     id : ndarray of shape (n,), optional
         The ids that were given.
     gate_probability : ndarray of shape (n,), optional
@@ -181,11 +181,13 @@ def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] |
     )
 
 
-def facts_of_scores(score: FloatArray, rejected: IndexArray, probability: FloatArray, positive: Any) -> ReviewFacts:
-    """Facts about rows rejected by a band on the score, given the scores of the whole batch."""
+def facts_of_scores(
+    score: FloatArray, rejected: IndexArray, probability: FloatArray, positive: Any, *, shown: FloatArray
+) -> ReviewFacts:
+    """Facts on rows rejected by a band on the score, given the scores of the whole batch, and as people know them."""
     both = np.column_stack((1 - probability, probability))
     worth = worth_of_review(score[:, None], both, PairwiseMetric(2).contests)
-    reasons = score_reasons(score[rejected], probability[rejected], positive)
+    reasons = score_reasons(shown[rejected], probability[rejected], positive)
     return ReviewFacts(score[rejected], worth[rejected], probability[rejected], reasons)
 
 
@@ -267,12 +269,13 @@ def score_reasons(score: FloatArray, probability: FloatArray, positive: Any) -> 
     """
     if not len(score):
         return []
-    digits = _digits(float(np.ptp(score)))
+    is_whole = bool((score == np.round(score)).all()) and float(np.abs(score).max()) > 1  # points, not probabilities
+    digits = 0 if is_whole else _digits(float(np.ptp(score)))
     lower, upper = f"{score.min():.{digits}f}", f"{score.max():.{digits}f}"
     place = f"lies in the review range {lower} to {upper}" if lower != upper else "is shared by all cases for review"
     of_class = f"of cases with such a score belong to {label_text(positive)}"
     return [
-        f"score {value:.{digits}f} {place}; about {percent(share)} {of_class}"
+        f"score {value:.{digits}f} {place}; {about(share)} {of_class}"
         for value, share in zip(score.tolist(), probability.tolist(), strict=True)
     ]
 
@@ -348,6 +351,12 @@ def label_text(label: Any) -> str:
     """A label as it stands in a sentence: text in quotes, numbers with the word class."""
     label = label.item() if isinstance(label, np.generic) else label
     return repr(label) if isinstance(label, str) else f"class {label}"
+
+
+def about(share: float) -> str:
+    """A share that is estimated; one that is given as a limit is not near it."""
+    text = percent(share)
+    return text if text.startswith(("under", "over")) else f"about {text}"
 
 
 def percent(share: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from math import inf
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -10,11 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray, check_weights
+from aucross.core.rounding import band_of_values
 from aucross.estimators.column_names import names_of
 from aucross.estimators.labels import check_classes, no_such_class
 from aucross.estimators.types import Column, Labels, Table
@@ -44,9 +49,10 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     classes_ : ndarray of shape (2,)
         Class labels, sorted.
     n_features_in_ : int
-        Number of columns of X.
+        Number of columns that are read: 1 for a column with a name; of one with a position all columns of X count,
+        because with others its position may be another one.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns of X, if they are all text.
+        The name of the column; with a position the names of the columns of X, if they are all text.
     trains_nothing : bool
         Always True: every fit on the same columns gives the same model, so that refits and corrections for the
         number of training rows are of no use.
@@ -62,7 +68,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     cut-off wrap it in :class:`sklearn.model_selection.FixedThresholdClassifier`.
 
     A column of points gives ``decision_function``: the distance from `threshold`, positive on the side of the positive
-    class. Bands lie on that distance; :meth:`column_value` turns their ends into points.
+    class. Bands lie on that distance; :meth:`column_value` turns scores into points, :meth:`column_band` a band.
 
     Examples
     --------
@@ -81,9 +87,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
     >>> points = np.round(900 - 1000 * pd)
     >>> scorecard = ScoreColumn(0, threshold=600, higher_is_positive=False)
     >>> clf = AUCross(scorecard, coverage=0.8).fit(points[:, None], y)
-    >>> band = clf.band()
-    >>> highest, lowest = clf.estimator_.column_value([band.lower, band.upper])
-    >>> print(400 < lowest < highest < 900)
+    >>> review = clf.estimator_.column_band(clf.band())
+    >>> print(400 < review.lower < review.upper < 900)
     True
     """
 
@@ -152,7 +157,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             and scores would differ otherwise.
         """
         self._check_parameters()
-        if not self.higher_is_positive or self.threshold not in (None, 0):
+        if not self.is_column_itself:
             raise ValueError(
                 "a score that is fitted from a ranking must be the column as it is, with higher_is_positive=True and "
                 f"threshold None or 0, got {self.higher_is_positive} and {self.threshold}; rank a column of the "
@@ -180,6 +185,10 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         is_positive = self._towards_positive(X) > (0.5 if self._holds_probabilities() else 0.0)
         return self.classes_[(is_positive != self._speaks_for_first()).astype(int)]
+
+    def speaks_for(self, label: Any) -> bool:
+        """Whether high scores speak for a class; after the fit."""
+        return bool(self.classes_[0 if self._speaks_for_first() else 1] == label)
 
     def _speaks_for_first(self) -> bool:
         return self.pos_label is not None and self.pos_label == self.classes_[0]
@@ -244,11 +253,47 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             return score if self.higher_is_positive else 1.0 - score
         return self.threshold + score if self.higher_is_positive else self.threshold - score
 
-    def _towards_positive(self, X: Table) -> FloatArray:
-        values = self._values(X)
+    def column_band(self, band: RejectionBand) -> RejectionBand:
+        """The values of the column whose scores a band rejects.
+
+        Parameters
+        ----------
+        band : RejectionBand
+            A band on the scores of this classifier, for instance ``clf.band(0.8)``.
+
+        Returns
+        -------
+        RejectionBand
+            On values of the column. It rejects a value if, and only if, `band` rejects its score: for every float64,
+            also where the distance from the threshold is rounded.
+
+        Examples
+        --------
+        >>> from aucross import ScoreColumn
+        >>> from aucross.core import RejectionBand
+        >>> scorecard = ScoreColumn("points", threshold=600, higher_is_positive=False)
+        >>> scorecard.column_band(RejectionBand(-189.0, -182.0))
+        RejectionBand(lower=782.0, upper=789.0)
+        """
+        if self.is_column_itself:
+            return band
+        lowest, highest = (0.0, 1.0) if self._holds_probabilities() else (-inf, inf)
+        return band_of_values(self._score, band, rises=bool(self.higher_is_positive), lowest=lowest, highest=highest)
+
+    @property
+    def is_column_itself(self) -> bool:
+        """Whether scores are the values of the column as they are."""
+        return bool(self.higher_is_positive) and self.threshold in (None, 0)
+
+    def _score(self, values: Any) -> Any:
+        """Scores of values of the column, in favour of the positive class."""
         if self.threshold is None:
             return values if self.higher_is_positive else 1.0 - values
-        return values - self.threshold if self.higher_is_positive else self.threshold - values
+        threshold = float(self.threshold)
+        return values - threshold if self.higher_is_positive else threshold - values
+
+    def _towards_positive(self, X: Table) -> FloatArray:
+        return self._score(self._values(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -272,15 +317,22 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
 
     def _values(self, X: Table, *, is_fit: bool = False) -> FloatArray:
         """The column as finite numbers, refusing what is not a score."""
+        values, X = self._column_of(X)
+        self._check_columns(X, is_fit=is_fit)
+        self._check_scores(values)
+        return values
+
+    def _column_of(self, X: Table) -> tuple[FloatArray, Table]:
+        """The column as numbers, and the table that it was taken from."""
         if issparse(X):
             raise TypeError("X must be dense, got sparse data; take the column out, or pass X.toarray()")
         names = names_of(X)
         if names is None:
             X = check_array(X, dtype=None, ensure_all_finite=False)
         place = self._place(names, X.shape[1])
-        if is_fit or hasattr(self, "n_features_in_"):  # without rows nothing is known of other columns
-            validate_data(self, X, reset=is_fit, skip_check_array=True)
-        values = self._as_numbers(X[:, place] if names is None else X[names[place]])
+        return self._as_numbers(X[:, place] if names is None else X[names[place]]), X
+
+    def _check_scores(self, values: FloatArray) -> None:
         finite = np.isfinite(values)
         if not finite.all():
             raise ValueError(
@@ -293,7 +345,26 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
                 f"the column {self.column!r} must hold probabilities between 0 and 1, got {values.min():g} to "
                 f"{values.max():g}; for a score in points pass threshold=, the value that parts the predicted classes"
             )
-        return values
+
+    def _check_columns(self, X: Table, *, is_fit: bool) -> None:
+        """Compare the columns with those of the fit, where it takes all of them to find the one that is read."""
+        if isinstance(self.column, str):
+            if is_fit:
+                self.n_features_in_, self.feature_names_in_ = 1, np.array([self.column], dtype=object)
+        elif is_fit or hasattr(self, "n_features_in_"):  # without rows nothing is known of other columns
+            validate_data(self, X, reset=is_fit, skip_check_array=True)
+
+    def check_column(self, X: Table) -> None:
+        """Refuse rows without a score.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            All rows, before they are cut into folds, so that rows are counted as the caller counts them.
+        """
+        self._check_parameters()
+        values, _ = self._column_of(X)
+        self._check_scores(values)
 
     def _place(self, names: list[Any] | None, n_columns: int) -> int:
         """Position of the column in X."""
@@ -321,3 +392,16 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             return check_array(values, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0)
         except ValueError as error:
             raise ValueError(f"the column {self.column!r} must hold numbers: {error}; name another column") from None
+
+
+def score_column_in(model: Any) -> ScoreColumn | None:
+    """The column whose score a model passes on, be it frozen or given another cut-off; None for other models."""
+    while isinstance(model, FrozenEstimator | FixedThresholdClassifier):
+        model = getattr(model, "estimator_", model.estimator)
+    return model if isinstance(model, ScoreColumn) else None
+
+
+def as_in_the_column(model: Any, score: FloatArray, positive: Any) -> FloatArray:
+    """Scores of the positive class in the unit that people know: that of the column, if a column gives them."""
+    column = score_column_in(model)
+    return score if column is None or not column.speaks_for(positive) else column.column_value(score)

@@ -20,6 +20,7 @@ from aucross.core.ranking import FloatArray, check_weights
 from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.labels import check_classes, in_order, plain_labels
 from aucross.estimators.models import RESPONSE_METHODS
+from aucross.estimators.score_column import score_column_in
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.estimators.untrained import refuse_no_object
@@ -75,6 +76,8 @@ def check_training_rows(
     if hasattr(clf, "pos_label"):
         classes = in_order(classes, clf.pos_label, given)
         _check_column_speaks_for(clf.estimator, classes)
+    if (column := score_column_in(clf.estimator)) is not None:
+        column.check_column(X)  # of a fold, the error would count other rows
     weight = None if sample_weight is None else check_weights(sample_weight, len(y))
     counted = weight if coverage_weight is None else check_weights(coverage_weight, len(y), name="coverage_weight")
     if counted is not None and clf.coverage_confidence is not None:

@@ -47,15 +47,18 @@ class RowsSeen:
         Those whose mark is set.
     expected : float
         Share of new rows whose mark is set, by chance or because equal rows occur.
+    has_repeats : bool
+        Whether equal rows occurred in the fit. They leave no marks, so that :attr:`share` is then a least one.
     """
 
     n_rows: int
     n_marked: int
     expected: float
+    has_repeats: bool = False
 
     @property
     def share(self) -> float:
-        """Estimated share of the rows that took part in the fit."""
+        """Estimated share of the different rows that took part in the fit; at least so many, if there are repeats."""
         if self.n_rows == 0 or self.expected >= 1:
             return 0.0
         return max((self.n_marked / self.n_rows - self.expected) / (1.0 - self.expected), 0.0)
@@ -121,7 +124,8 @@ class TrainingMarks:
         bits = np.unpackbits(self.field).astype(bool)
         by_chance = float(bits.mean())
         marked = int(bits[_places(keys, len(bits))].sum())
-        return RowsSeen(len(keys), marked, by_chance + (1.0 - by_chance) * self.repeated)
+        expected = by_chance + (1.0 - by_chance) * self.repeated
+        return RowsSeen(len(keys), marked, expected, has_repeats=self.repeated > 0.0)
 
 
 def _is_sampled(keys: Hashes, share: float) -> NDArray[np.bool_]:

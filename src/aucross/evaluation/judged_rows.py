@@ -127,8 +127,9 @@ def warn_of_rows_of_fit(clf: Any, X: Any, warning: type[TrainingRowsWarning] = T
     if not seen.is_noticed:
         return 0.0
     warnings.warn(
-        f"about {percent(seen.share)} of the rows took part in the fit of this classifier: on rows that trained the "
-        "model or placed the band every figure is too good, and no bound holds; pass test rows",
+        f"{'at least' if seen.has_repeats else 'about'} {percent(seen.share)} of the rows took part in the fit of this "
+        "classifier: on rows that trained the model or placed the band every figure is too good, and no bound holds; "
+        "pass test rows",
         warning,
         stacklevel=4,
     )
