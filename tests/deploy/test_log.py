@@ -335,6 +335,50 @@ def test_a_closed_log_says_so(path):
         log.decide([1], X[:1])
 
 
+def test_a_check_tries_the_disk_and_leaves_the_log_as_it_was(path, monkeypatch):
+    def full(_number):
+        raise OSError(28, "No space left on device")
+
+    with DecisionLog(path, clf) as log:
+        log.decide(["before"], X[:1])
+        log.check()
+        with monkeypatch.context() as patched:
+            patched.setattr("os.fsync", full)
+            with pytest.raises(OSError, match="No space left"):
+                log.check()
+        log.decide(["after"], X[:1])
+        assert read_decisions(path, on_damage="raise")["id"].tolist() == ["before", "after"]
+        assert path.is_file() or len(list(path.iterdir())) == 2
+        path.rename(path.with_name("away"))
+        with pytest.raises(FileNotFoundError, match="was removed while the log was open"):
+            log.check()
+    with pytest.raises(ValueError, match="is closed; open a new DecisionLog"):
+        log.check()
+
+
+def test_a_check_that_cannot_be_taken_back_lets_no_row_be_added(tmp_path, monkeypatch):
+    with DecisionLog(tmp_path / "log.csv", clf) as log:
+        log.decide(["before"], X[:1])
+        monkeypatch.setattr(log._store, "_file", NoTruncate(log._store._file))
+        with pytest.raises(OSError, match="cannot be cut"):
+            log.check()
+        with pytest.raises(OSError, match="was changed while the log was open"):
+            log.decide(["after"], X[:1])
+
+
+class NoTruncate:
+    """A file that cannot be made shorter."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def truncate(self, _length):
+        raise OSError("cannot be cut")
+
+
 def test_an_unknown_format_is_refused(tmp_path):
     with pytest.raises(ValueError, match='format must be "csv" or "parquet", got \'json\''):
         DecisionLog(tmp_path / "log", clf, format="json")

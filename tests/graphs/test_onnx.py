@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 import onnxruntime
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import skl2onnx
 from lightgbm import LGBMClassifier
@@ -17,6 +19,7 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -220,6 +223,44 @@ def test_a_model_that_reads_columns_by_name_needs_a_frame():
         to_onnx(clf, TABLE.to_numpy())
 
 
+FEATURES = pd.DataFrame(NUMBERS, columns=["age", "amount [EUR]", "hour", "kind"])
+
+
+@pytest.mark.parametrize("rows", [FEATURES, pl.DataFrame(FEATURES), pa.Table.from_pandas(FEATURES)])
+def test_columns_of_a_frame_are_found_by_name_in_any_order_and_among_others(rows):
+    clf = fitted(PlugInAUC, LogisticRegression(), FEATURES)
+    graph = to_onnx(clf, FEATURES, coverages=COVERAGES)
+    names = ["kind", "hour", "amount [EUR]", "age"]
+    turned = rows.select(names) if hasattr(rows, "select") else rows[names].assign(other="text")
+    np.testing.assert_array_equal(onnx_inputs(graph, turned)["X"], NUMBERS)
+    np.testing.assert_array_equal(run(graph, turned)[2], clf.select_each(FEATURES, COVERAGES).T)
+
+
+def test_columns_of_an_array_keep_their_order_and_those_of_a_frame_do_if_the_fit_knew_no_names():
+    graph = to_onnx(fitted(PlugInAUC, LogisticRegression(), FEATURES), FEATURES)
+    np.testing.assert_array_equal(onnx_inputs(graph, NUMBERS)["X"], NUMBERS)
+    nameless = to_onnx(fitted(PlugInAUC, LogisticRegression()), NUMBERS)
+    np.testing.assert_array_equal(onnx_inputs(nameless, FEATURES)["X"], NUMBERS)
+
+
+@pytest.mark.few_scores
+@pytest.mark.parametrize("by_column", [False, True])
+def test_a_column_of_another_name_is_refused_and_the_missing_one_named(by_column):
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    if by_column:
+        model = make_pipeline(ColumnTransformer([("all", "passthrough", list(FEATURES))]), LogisticRegression())
+    graph = to_onnx(fitted(PlugInAUC, model, FEATURES), FEATURES)
+    with pytest.raises(ValueError, match="X must have the columns of the fit, and lacks 1 of 4: 'hour'; add or rename"):
+        onnx_inputs(graph, FEATURES.rename(columns={"hour": "minute"}))
+
+
+def test_a_column_may_have_the_name_of_the_input_of_a_table():
+    table = TABLE.rename(columns={"z": "X"})[["X", "kind"]]
+    encode = ColumnTransformer([("kind", OneHotEncoder(handle_unknown="ignore"), ["kind"])], remainder="passthrough")
+    clf = fitted(PlugInAUC, make_pipeline(encode, LogisticRegression()), table)
+    assert_decides_as(clf, to_onnx(clf, table, coverages=COVERAGES), table)
+
+
 # ---- skl2onnx knows the classifiers ----
 
 
@@ -322,6 +363,14 @@ def test_what_has_no_graph_is_refused_with_the_reason(name):
         to_onnx(make(), NUMBERS, coverages=[0.9])
 
 
+def test_a_plain_model_and_one_without_a_fit_are_refused_by_what_they_lack():
+    with pytest.raises(TypeError, match="clf must be a selective classifier such as AUCross, got LogisticRegression"):
+        to_onnx(LogisticRegression().fit(NUMBERS, y), NUMBERS)
+    for convert in (to_onnx, skl2onnx.to_onnx):
+        with pytest.raises(NotFittedError, match="AUCross instance is not fitted yet"):
+            convert(AUCross(BASE), NUMBERS)
+
+
 def test_skl2onnx_refuses_with_the_same_words():
     with pytest.raises(ValueError, match="more than one score"):
         skl2onnx.to_onnx(fitted(AUCGate, BASE, gate=LogisticRegression(), cv=2), NUMBERS[:1])
@@ -344,6 +393,8 @@ def test_scores_that_are_not_those_of_the_model_are_refused():
 
 def test_no_coverage_and_a_wrong_margin_are_refused():
     clf = fitted(PlugInAUC, LogisticRegression())
+    with pytest.raises(TypeError, match=r"coverages must be a list of numbers in \(0, 1\], got 0.8; pass \[0.8\]"):
+        to_onnx(clf, NUMBERS, coverages=0.8)
     with pytest.raises(ValueError, match="coverages must name at least one"):
         to_onnx(clf, NUMBERS, coverages=[])
     with pytest.raises(ValueError, match=r"for 90 % pass 0\.9"):

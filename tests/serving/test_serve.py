@@ -24,14 +24,16 @@ from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from xgboost import XGBClassifier
 
-from aucross import AUCross, PlugIn, PlugInAUC
+from aucross import AUCross, PlugIn, PlugInAUC, ScoreColumn
 from aucross.cli.schema import Roles, Schema
 from aucross.cli.storage import save_model
 from aucross.deploy import DecisionLog, model_fingerprint, read_decisions, rule_fingerprint
 from aucross.serve import ServedModel, ServeOptions, make_app
 from aucross.serve.app import reason_of
 from aucross.serve.deciding import Decider
+from aucross.serve.rows import example_row
 from cli.commands import aucross
 from serving.client import Client
 
@@ -167,7 +169,9 @@ def test_missing_values_blanks_and_times_of_day_are_read_as_in_tables():
     ("change", "detail"),
     [
         ({"income": "12 secret"}, "row.income"),
-        ({"income": True}, "row.income"),
+        ({"income": True}, "row.income: must be a number"),
+        ({"income": "1"}, "row.income: must be a number"),
+        ({"income": 10**400}, "row.income: must be a finite number that double precision can hold"),
         ({"owner": 1}, "row.owner"),
         ({"since": 17}, "a date must be text such as 2024-03-31"),
         ({"since": "31.3.2024"}, "row.since"),
@@ -180,6 +184,52 @@ def test_values_of_the_wrong_type_are_refused_by_name_and_not_repeated(client, c
     assert response.status_code == 422
     assert any(detail in each for each in response.json()["details"])
     assert "secret" not in response.text
+
+
+@pytest.mark.parametrize(
+    ("coverage", "detail"),
+    [
+        ("true", "coverage: must be a number"),
+        ('"1"', "coverage: must be a number"),
+        ("1" + "0" * 400, "coverage: must be a finite number that double precision can hold"),
+        ("NaN", "coverage: must be a finite number that double precision can hold"),
+        ("85", "coverage: coverage must be in (0, 1], got 85; for 85 % pass 0.85"),
+        ("0", "coverage: coverage must be in (0, 1], got 0; 1 stands for all"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/decision", "/decisions"])
+def test_a_coverage_that_is_no_share_is_refused_and_switches_nothing_off(client, coverage, detail, path):
+    rows = f'"row": {json.dumps(ROWS[0])}' if path == "/decision" else f'"rows": {json.dumps(ROWS[:2])}'
+    response = client.post(path, content=f'{{{rows}, "coverage": {coverage}}}', headers=JSON)
+    assert (response.status_code, response.json()["details"]) == (422, [detail])
+
+
+def test_whole_numbers_are_numbers_and_null_is_the_coverage_of_the_model(client):
+    answer = client.post("/decision", json={"row": {**ROWS[0], "income": 2}, "coverage": None}).json()
+    assert answer["score"] == pytest.approx(clf.scored(X[:1].assign(income=2.0)).score[0], rel=1e-12)
+    assert answer["decided_by"]["coverage"] == 0.8
+
+
+def test_an_id_that_stands_twice_in_a_request_is_refused_and_not_repeated(client, tmp_path):
+    response = client.post("/decisions", json={"rows": ROWS[:3], "ids": ["secret", "b", "secret"]})
+    assert response.status_code == 422
+    assert response.json()["error"] == (
+        "ids must differ within a request, got one for rows 0 and 2 (from 0); name each once"
+    )
+    assert len(read_decisions(tmp_path / "log.csv")) == 0
+
+
+@pytest.mark.parametrize(("headers", "got"), [({}, "none"), ({"Content-Type": "text/plain"}, "another")])
+def test_a_body_that_is_not_said_to_be_json_is_refused_by_its_header(client, headers, got):
+    response = client.post("/decision", content=json.dumps({"row": ROWS[0]}), headers=headers)
+    assert response.status_code == 422
+    assert response.json()["details"] == [f"the header Content-Type must be application/json, got {got}"]
+
+
+def test_malformed_json_is_called_so_with_its_place(client):
+    response = client.post("/decision", content=b'{"row": ', headers=JSON)
+    assert response.status_code == 422
+    assert response.json()["details"] == ["body: must be JSON, and is none from character 8 on (Expecting value)"]
 
 
 def test_missing_columns_wrong_ids_coverages_and_numbers_of_rows_are_refused(tmp_path):
@@ -217,8 +267,61 @@ def test_models_that_cannot_be_served_are_refused():
         ServedModel(GROUPED, COLUMNS, ("0", "1"))
     with pytest.raises(ValueError, match=r"group_column must be given .* got 'branch <b>'; leave it out"):
         ServedModel(clf, COLUMNS, ("0", "1"), group_column="branch <b>")
+    with pytest.raises(ValueError, match=r"categories must be of columns that the classifier reads, got \['town'\]"):
+        ServedModel(clf, COLUMNS, ("0", "1"), categories={"town": ["A"]})
     with pytest.raises(ValueError, match="groups must have a value for each group of the fit"):
         ServedModel(GROUPED, COLUMNS, ("0", "1"), group_column="branch <b>", groups={"north": "north"})
+
+
+# ---- categories of pandas ----
+
+CATEGORIES = {"branch": ["west", "south", "north"]}
+KINDS = {"income": "number", "branch": "category"}  # XGBoost takes no names with brackets
+WITH_CATEGORIES = pd.DataFrame({"income": X["income"], "branch": pd.Categorical(X["branch <b>"], CATEGORIES["branch"])})
+
+
+@pytest.fixture(scope="module")
+def boosted():
+    boosting = XGBClassifier(n_estimators=5, max_depth=3, n_jobs=1, enable_categorical=True)
+    return PlugInAUC(boosting, coverage=0.8, random_state=0).fit(WITH_CATEGORIES, y)
+
+
+def test_a_model_that_fails_at_rows_of_the_columns_named_is_refused_at_the_start(boosted):
+    model = ServedModel(boosted, KINDS, ("0", "1"))
+    with pytest.raises(ValueError, match=r"clf must score a row of the columns .* pass the categories of those"):
+        make_app(model)
+
+
+def test_categories_are_restored_and_other_values_refused(boosted):
+    model = ServedModel(boosted, KINDS, ("0", "1"), categories=CATEGORIES)
+    table = WITH_CATEGORIES[:51].copy()
+    table.loc[50, "branch"] = np.nan
+    rows = [
+        {**row, "branch": row["branch"] if isinstance(row["branch"], str) else None} for row in table.to_dict("records")
+    ]
+    with Client(make_app(model)) as client:
+        answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
+        refused = client.post("/decision", json={"row": {"income": 1, "branch": "east"}})
+        page = client.get("/docs").text
+    np.testing.assert_allclose([each["score"] for each in answers], boosted.scored(table).score)
+    assert [each["decision"] == "automatic" for each in answers] == boosted.select(table).tolist()
+    assert refused.status_code == 422
+    (detail,) = refused.json()["details"]
+    assert detail.startswith("row.branch: must be one of the categories of the fit, west, south, north; send rows")
+    assert "&quot;branch&quot;: &quot;west&quot;" in page
+
+
+def test_numbers_may_be_categories(boosted):
+    table = X[["income", "owner"]].assign(owner=X["owner"].astype(int).astype("category"))
+    clf = PlugInAUC(boosted.estimator, coverage=0.8, random_state=0).fit(table, y)
+    model = ServedModel(
+        clf, {"income": "number", "owner": "number"}, ("0", "1"), categories={"owner": table["owner"].cat.categories}
+    )
+    with Client(make_app(model)) as client:
+        rows = table[:20].astype(float).to_dict("records")
+        answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
+        assert client.post("/decision", json={"row": {"income": 0, "owner": 7}}).status_code == 422
+    np.testing.assert_allclose([each["score"] for each in answers], clf.scored(table[:20]).score)
 
 
 # ---- a band for each group ----
@@ -269,7 +372,7 @@ def test_a_row_without_a_group_that_has_a_band_gets_no_decision(value, tmp_path)
         assert client.get("/docs").text.count("<td>branch &lt;b&gt;</td><td>category</td><td>no</td>") == 1
     if value is not None:
         named = "one of the groups seen in fit, " + ", ".join(GROUPED.band_rule_.group_labels)
-        assert f"rows.1.branch <b>: Value error, must be {named}" in response.json()["details"][0]
+        assert f"rows.1.branch <b>: must be {named}" in response.json()["details"][0]
     assert len(read_decisions(tmp_path / "log.csv")) == 0
 
 
@@ -399,6 +502,30 @@ def test_a_decision_that_cannot_be_logged_is_not_given(client, tmp_path):
     assert 'aucross_refusals_total{reason="log"} 1.0' in client.get("/metrics").text
 
 
+def test_health_comes_back_when_the_log_does_without_a_decision_between(client, tmp_path):
+    log = tmp_path / "log.csv"
+    client.post("/decision", json={"row": ROWS[0], "id": "first"})
+    log.rename(tmp_path / "away")
+    assert client.post("/decision", json={"row": ROWS[0]}).status_code == 503
+    assert client.get("/health").status_code == 503
+    (tmp_path / "away").rename(log)
+    assert client.get("/health").json() == {"status": "ok"}
+    assert client.post("/decision", json={"row": ROWS[0], "id": "second"}).status_code == 200
+    assert read_decisions(log, on_damage="raise")["id"].tolist() == ["first", "second"]
+
+
+def test_health_stays_away_while_the_disk_takes_nothing(client, tmp_path, monkeypatch):
+    def full(number):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        assert client.post("/decision", json={"row": ROWS[0]}).status_code == 503
+        assert client.get("/health").status_code == 503
+    assert client.get("/health").status_code == 200
+    assert len(read_decisions(tmp_path / "log.csv", on_damage="raise")) == 0
+
+
 # ---- what is told about the server ----
 
 
@@ -464,6 +591,43 @@ def test_short_tokens_and_ports_in_use_are_refused(model_file, tmp_path):
     assert "--port must be in 0 to 65535" in aucross("serve", model_file, "--port", 70_000).stderr
 
 
+def test_a_log_that_cannot_be_opened_is_one_line_before_an_address_is_told(model_file, tmp_path):
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "foreign.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "file").write_text("")
+    texts = {
+        "folder.csv": 'must be a file for format="csv", got a folder; pass another path',
+        "foreign.csv": "is not a decision log: its first line must be",
+        "file": "must be a folder for Parquet files, got a file",
+        "file/log.csv": "cannot be opened (File exists); name another file or folder",
+        "taken.csv": "is open in another DecisionLog",
+    }
+    with DecisionLog(tmp_path / "taken.csv", clf):
+        for name, text in texts.items():
+            result = aucross("serve", model_file, "--port", 0, "--log", tmp_path / name)
+            assert (result.exit_code, result.stdout) == (1, ""), name
+            lines = [line for line in result.stderr.splitlines() if not line.startswith("note: every program")]
+            assert len(lines) == 1
+            assert lines[0].startswith(f"error: --log: {tmp_path / name} ")
+            assert text in lines[0]
+    assert (tmp_path / "foreign.csv").read_text() == "a,b\n1,2\n"
+
+
+def test_the_command_closes_its_log(model_file, tmp_path, monkeypatch):
+    open_meanwhile = []
+
+    def run(self, sockets):
+        with pytest.raises(BlockingIOError):
+            DecisionLog(tmp_path / "log.csv", clf)
+        with Client(self.config.app) as client:
+            open_meanwhile.append(client.post("/decision", json={"row": ROWS[0]}).status_code)
+
+    monkeypatch.setattr("uvicorn.Server.run", run)
+    assert aucross("serve", model_file, "--port", 0, "--log", tmp_path / "log.csv").exit_code == 0
+    assert open_meanwhile == [200]
+    DecisionLog(tmp_path / "log.csv", clf).close()
+
+
 def save_with_groups(path, kind, groups):
     """A model as `aucross fit --band-group group` makes it; its pipeline does not look at that column."""
     grouped = PlugInAUC(base(), coverage=0.8, holdout_size=0.4, random_state=0)
@@ -504,6 +668,14 @@ def test_groups_that_a_request_cannot_tell_apart_are_refused(tmp_path):
     result = aucross("serve", tmp_path / "model")
     assert result.exit_code == 1
     assert "spell each group in one way, or fit without --band-group" in " ".join(result.stderr.split())
+
+
+def test_the_example_is_one_that_a_column_of_probabilities_takes():
+    probability = clf.predict_proba(X)[:, [1]]
+    scores = PlugInAUC(ScoreColumn("p"), coverage=0.8, random_state=0).fit(pd.DataFrame(probability, columns=["p"]), y)
+    model = ServedModel(scores, {"p": "number"}, ("0", "1"), required="p")
+    with Client(make_app(model)) as client:
+        assert client.post("/decision", json={"row": example_row(model)}).json()["score"] == 0.5
 
 
 class Server:

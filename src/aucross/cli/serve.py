@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from aucross.cli.schema import Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
 from aucross.cli.tables import check_readable
+from aucross.deploy import DecisionLog
 from aucross.system.libraries import import_library
 
 _SHORTEST_TOKEN = 16
@@ -47,15 +48,15 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     groups = _group_of_each_value(clf, schema)
     group_column = None if groups is None else schema.roles.band_group
     model = serve.ServedModel(clf, schema.columns, schema.labels, schema.score, group_column, groups)
-    limits = serve.ServeOptions(options.log, token, options.most_bytes, options.most_rows)
-    app = serve.make_app(model, limits)
     if options.log is None:
         screen.note("decisions are not logged; --log names a file that keeps them")
     if token is None:
         screen.note("every program on this machine may ask; with --token-file FILE callers must send the token in it")
     # What goes wrong is told here and not to callers.
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
-    with _listening(options.host, options.port) as listener:
+    # Before an address is told: whoever reads it may ask at once.
+    with _log(options.log, clf) as log, _listening(options.host, options.port) as listener:
+        app = serve.make_app(model, serve.ServeOptions(log, token, options.most_bytes, options.most_rows))
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         screen.say(f"Deciding at {address}, described at {address}/docs; Ctrl-C ends it.")
@@ -64,6 +65,20 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         )
         uvicorn.Server(config).run(sockets=[listener])
     return {"command": "serve", "model": str(options.model), "log": None if options.log is None else str(options.log)}
+
+
+def _log(path: Path | None, clf: Any) -> AbstractContextManager[DecisionLog | None]:
+    """The log, open, if there is to be one."""
+    if path is None:
+        return nullcontext()
+    try:
+        return DecisionLog(path, clf)
+    except OSError as error:
+        # An error of the system names the file; one of the log itself is a sentence with a remedy.
+        reason = f"{path} cannot be opened ({error.strerror}); name another file or folder" if error.strerror else error
+        raise CommandError(f"--log: {one_line(reason)}") from None
+    except ValueError as error:
+        raise CommandError(f"--log: {one_line(error)}") from None
 
 
 def _group_of_each_value(clf: Any, schema: Schema) -> dict[Any, Any] | None:

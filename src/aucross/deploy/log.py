@@ -189,10 +189,18 @@ class DecisionLog:
             "time": _checked_times(time, n_rows),
         }
         with self._lock:
-            if self._store is None:
-                raise ValueError(f"the log {self.path} is closed; open a new DecisionLog to write more")
+            store = self._open_store()
             if n_rows:
-                self._store.append(columns)
+                store.append(columns)
+
+    def check(self) -> None:
+        """Raise the error that a decision would meet now, of a full disk for instance; no row is written.
+
+        Something that is no row is written and taken back, so that a server can tell when its log is well again.
+        """
+        self._check_fingerprints()
+        with self._lock:
+            self._open_store().check()
 
     def close(self) -> None:
         """End the log; a CSV file can then be opened by another writer."""
@@ -200,6 +208,11 @@ class DecisionLog:
             if self._store is not None:
                 self._store.close()
             self._store = None
+
+    def _open_store(self) -> RowStore:
+        if self._store is None:
+            raise ValueError(f"the log {self.path} is closed; open a new DecisionLog to write more")
+        return self._store
 
     def _check_fingerprints(self) -> None:
         """Refuse rows of a classifier that is no longer the one which the log names."""

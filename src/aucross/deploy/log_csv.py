@@ -25,7 +25,7 @@ from zlib import crc32
 
 import numpy as np
 
-from aucross.deploy.log_rows import COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Columns, Damage, log_library
+from aucross.deploy.log_rows import COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TRIAL, Columns, Damage, log_library
 from aucross.system.files import sync_folder
 from aucross.system.spreadsheets import original_text, without_formula
 
@@ -69,6 +69,16 @@ class CsvStore:
         self._check_untouched()
         self._write(b"".join(_lines(columns, 1 + self._last_number)))
         self._last_number += len(columns["id"])
+
+    def check(self) -> None:
+        """Write something that is no line, force it to the disk and take it back: all else would be a guess."""
+        self._check_untouched()
+        end = self._end
+        try:
+            self._write(TRIAL)
+            self._file.truncate(end)
+        finally:
+            self._end = end  # if it could not be taken back, the next row finds the file changed and is refused
 
     def close(self) -> None:
         """Close the file, which also ends the lock."""

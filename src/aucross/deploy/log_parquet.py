@@ -20,10 +20,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 from uuid import uuid4
 
-from aucross.deploy.log_rows import COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, Columns, Damage, log_library
+from aucross.deploy.log_rows import COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TRIAL, Columns, Damage, log_library
 from aucross.system.files import write_whole
 
 _PART = re.compile(r"part-(?P<number>\d{10,})-(?P<writer>[0-9a-f]{8})-(?P<checksum>[0-9a-f]{16})\.parquet")
@@ -66,6 +67,15 @@ class ParquetStore:
         name = f"part-{start}-{_checksum(start, content)}.parquet"
         write_whole(self._path / name, content)
         self._sizes[name], self._last_number = len(content), number
+
+    def check(self) -> None:
+        """Write a file that nobody reads, force it to the disk and remove it: all else would be a guess."""
+        self._look_again()
+        # Named as the temporary files are, so that one of a killed process is removed as they are.
+        with NamedTemporaryFile(dir=self._path, prefix=".part-", suffix=".tmp") as file:
+            file.write(TRIAL)
+            file.flush()
+            os.fsync(file.fileno())
 
     def close(self) -> None:
         """Nothing is open between two calls."""

@@ -25,12 +25,19 @@ COLUMNS = (
 
 Columns = Mapping[str, NDArray[Any]]
 
+# What is written for a trial: a block, as file systems count.
+TRIAL = b"?" * 4096
+
 
 class RowStore(Protocol):
     """Keeps rows on the disk."""
 
     def append(self, columns: Columns) -> None:
         """Add rows; when this returns they are on the disk."""
+        ...
+
+    def check(self) -> None:
+        """Raise an error if rows could not be added now; no row is."""
         ...
 
     def close(self) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,10 @@ _LARGEST_DIFFERENCE = 1e-4
 
 _ROWS_AT_A_TIME = 2000
 
-# Input of a graph that reads a table as a whole, and where one that reads columns says which.
+# Missing columns that an error names.
+_MOST_NAMED = 5
+
+# Input of a graph that reads a table as a whole, and where a graph says which columns it reads.
 _TABLE, _COLUMNS = "X", "aucross.columns"
 
 # What onnxruntime raises for a graph whose types do not fit together, which is a fault of a converter.
@@ -57,7 +61,7 @@ def to_onnx(
     X : array-like or frame of shape (n_samples, n_features)
         Rows that show the types of the columns and on which the graph must decide as `clf` does: the more the better.
     coverages : iterable of float in (0, 1], optional
-        Coverages to decide for; that of the classifier by default.
+        Coverages to decide for; that of the classifier by default. One coverage is a list, too: ``[0.8]``.
     margin : float in [0, 1), optional
         How far each end of a band is moved outwards: a share of its size, of 1 if it is smaller. By default 1e-12, or
         ten times the largest difference between a score of the graph and of Python, if that is more.
@@ -67,7 +71,8 @@ def to_onnx(
     onnx.ModelProto
         Outputs: ``label``, ``probabilities`` (n, 2) or ``scores`` (n,) for a model without probabilities, and
         ``selected`` (n, n_coverages), one column for each coverage. Inputs: one, ``X``, of doubles; or one for each
-        column if the model starts with a ColumnTransformer, see :func:`onnx_inputs`.
+        column if the model starts with a ColumnTransformer, see :func:`onnx_inputs`. The names of the columns, if the
+        classifier was fitted on a frame, stand in the property ``aucross.columns`` as a list in JSON.
 
     Raises
     ------
@@ -99,9 +104,7 @@ def to_onnx(
     True
     """
     check_convertible(clf)
-    coverages = [clf.coverage] if coverages is None else list(coverages)
-    if not coverages:
-        raise ValueError("coverages must name at least one, got none; leave it out for that of the classifier")
+    coverages = _listed(clf, coverages)
     graph = _graph(clf, X, coverages, MARGIN if margin is None else margin)
     try:
         difference = score_difference(clf, graph, X)
@@ -126,7 +129,8 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
     graph : onnx.ModelProto
         What :func:`to_onnx` returned.
     X : array-like or frame of shape (n_samples, n_features)
-        Rows.
+        Rows. Columns of a frame are found by their names, in any order and among others, if the classifier was fitted
+        on a frame; those of an array must have the order of the fit.
 
     Returns
     -------
@@ -134,13 +138,15 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
         For ``session.run(None, ...)``: doubles in ``X``, or an array of shape (n, 1) for each column, doubles or text;
         a missing category is the text ``nan``.
     """
-    inputs = graph.graph.input
-    columns = [each.value for each in graph.metadata_props if each.key == _COLUMNS]
-    if not columns:
+    inputs, names = graph.graph.input, _column_names(graph)
+    if names is None or (len(inputs) == 1 and _names_in(X) is None):
         return {inputs[0].name: np.asarray(X, dtype=np.float64)}
+    columns = _columns_by_name(X, names)
+    if len(inputs) < len(columns):
+        return {inputs[0].name: np.hstack([_column(column, is_text=False) for column in columns])}
     return {
-        each.name: _column(X[name], each.type.tensor_type.elem_type == TensorProto.STRING)
-        for each, name in zip(inputs, json.loads(columns[0]), strict=True)
+        each.name: _column(column, each.type.tensor_type.elem_type == TensorProto.STRING)
+        for each, column in zip(inputs, columns, strict=True)
     }
 
 
@@ -171,6 +177,16 @@ def _check_decisions(
         )
 
 
+def _listed(clf: SelectiveClassifier, coverages: Iterable[float] | None) -> list[float]:
+    if coverages is None:
+        return [clf.coverage]
+    if isinstance(coverages, Real):
+        raise TypeError(f"coverages must be a list of numbers in (0, 1], got {coverages!r}; pass [{coverages!r}]")
+    if listed := list(coverages):
+        return listed
+    raise ValueError("coverages must name at least one, got none; leave it out for that of the classifier")
+
+
 def _graph(clf: SelectiveClassifier, X: Table, coverages: list[float], margin: float) -> ModelProto:
     options = {id(clf): {"coverages": coverages, "margin": margin}}
     types = _input_types(clf, X)
@@ -178,9 +194,10 @@ def _graph(clf: SelectiveClassifier, X: Table, coverages: list[float], margin: f
         graph = skl2onnx.to_onnx(clf, initial_types=types, options=options, target_opset=TARGET_OPSET)
     except (RuntimeError, NotImplementedError, KeyError, IndexError, AssertionError) as error:
         raise _cannot_convert(clf, error) from error
-    if types[0][0] != _TABLE:
-        # Names of inputs are letters, digits and underscores; those of columns may be anything.
-        graph.metadata_props.add(key=_COLUMNS, value=json.dumps([name for name, _ in types]))
+    # Names of inputs are letters, digits and underscores; those of columns may be anything.
+    names = [name for name, _ in types] if _reads_columns(clf) else getattr(clf, "feature_names_in_", None)
+    if names is not None:
+        graph.metadata_props.add(key=_COLUMNS, value=json.dumps([str(name) for name in names]))
     return graph
 
 
@@ -193,17 +210,51 @@ def _cannot_convert(clf: SelectiveClassifier, error: Exception) -> ValueError:
 
 
 def _input_types(clf: SelectiveClassifier, X: Table) -> list[tuple[str, Any]]:
+    if not _reads_columns(clf):
+        return [(_TABLE, DoubleTensorType([None, clf.n_features_in_]))]
+    names = _names_of_frame(X)
+    return [
+        (name, StringTensorType([None, 1]) if _is_text(column) else DoubleTensorType([None, 1]))
+        for name, column in zip(names, _columns_by_name(X, names), strict=True)
+    ]
+
+
+def _reads_columns(clf: SelectiveClassifier) -> bool:
+    """Whether the model picks columns by name, so that its graph has an input for each."""
     first = clf.estimator_
     while isinstance(first, Pipeline | FrozenEstimator):
         first = first.steps[0][1] if isinstance(first, Pipeline) else first.estimator
-    if not isinstance(first, ColumnTransformer):
-        return [(_TABLE, DoubleTensorType([None, clf.n_features_in_]))]
-    if not hasattr(X, "columns"):
+    return isinstance(first, ColumnTransformer)
+
+
+def _column_names(graph: ModelProto) -> list[str] | None:
+    """The columns that a graph reads; None for one of a classifier that knows no names."""
+    return next((json.loads(each.value) for each in graph.metadata_props if each.key == _COLUMNS), None)
+
+
+def _names_in(X: Table) -> list[Any] | None:
+    """The names of the columns of a frame; None for an array."""
+    names = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the columns themselves
+    names = getattr(X, "columns", None) if names is None else names
+    return None if names is None else list(names)
+
+
+def _names_of_frame(X: Table) -> list[str]:
+    names = _names_in(X)
+    if names is None:
         raise TypeError(f"X must be a frame, since the model reads columns by their names, got {type(X).__name__}")
-    return [
-        (str(name), StringTensorType([None, 1]) if _is_text(X[name]) else DoubleTensorType([None, 1]))
-        for name in X.columns
-    ]
+    return [str(name) for name in names]
+
+
+def _columns_by_name(X: Table, names: Sequence[str]) -> list[Any]:
+    there = dict(zip(_names_of_frame(X), _names_in(X) or (), strict=True))
+    if lacking := [name for name in names if name not in there]:
+        raise ValueError(
+            f"X must have the columns of the fit, and lacks {len(lacking)} of {len(names)}: "
+            f"{', '.join(map(repr, lacking[:_MOST_NAMED]))}{', ...' if len(lacking) > _MOST_NAMED else ''}; add or "
+            "rename them, or pass an array with the columns in the order of the fit"
+        )
+    return [X[there[name]] for name in names]
 
 
 def _is_text(column: Any) -> bool:

@@ -29,6 +29,7 @@ from sklearn.pipeline import Pipeline
 
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray
+from aucross.deploy.drift_reference import check_classifier
 from aucross.estimators import AUCGate, AUCross, NumberedClasses, PlugIn, PlugInAUC, SCross
 from aucross.estimators.base import SelectiveClassifier
 from aucross.onnx.trees import Trees, WrittenTrees, trees_of, written
@@ -60,6 +61,7 @@ def register() -> None:
 
 def check_convertible(clf: SelectiveClassifier) -> None:
     """Say why a classifier has no graph, if it has none."""
+    check_classifier(clf)
     name, rule = type(clf).__name__, clf.band_rule_
     if len(clf.classes_) > 2:
         reason = f"{name} with {len(clf.classes_)} classes weighs them against each other; two classes have a graph"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from math import isinf
@@ -35,7 +35,7 @@ _MOST_DETAILS = 20
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"model": Refusal, "description": "The token is missing or wrong."},
     413: {"model": Refusal, "description": "The request is too large."},
-    422: {"model": Refusal, "description": "A value is not what its column takes, or the ids are not one a row."},
+    422: {"model": Refusal, "description": "A value is not what its column takes, or ids are missing or repeated."},
     503: {"model": Refusal, "description": "The decision could not be logged, so that none is given."},
 }
 
@@ -46,8 +46,9 @@ class ServeOptions:
 
     Parameters
     ----------
-    log : path-like, optional
-        Where decisions are logged: a file that ends in ``.csv``, or a folder for Parquet.
+    log : path-like or DecisionLog, optional
+        Where decisions are logged: a file that ends in ``.csv``, or a folder for Parquet. A log that is open already
+        stays so; whoever opened it closes it after the server.
     token : bytes, optional
         What callers must send as ``Authorization: Bearer``.
     most_bytes : int, default=1_000_000
@@ -56,7 +57,7 @@ class ServeOptions:
         Rows of the largest request.
     """
 
-    log: Path | None = None
+    log: Path | DecisionLog | None = None
     token: bytes | None = None
     most_bytes: int = 1_000_000
     most_rows: int = 1_000
@@ -77,6 +78,11 @@ def make_app(model: ServedModel, options: ServeOptions | None = None) -> Guard:
     ASGI application
         ``POST /decision`` for one row, ``POST /decisions`` for many, ``GET /health``, ``/metrics``, ``/docs`` and
         ``/openapi.json``. The log is open from its start to its end.
+
+    Raises
+    ------
+    ValueError
+        If the classifier fails at an example of the rows that it would be sent.
     """
     return _Service(model, options or ServeOptions()).guarded()
 
@@ -85,6 +91,7 @@ class _Service:
     """A model, its log, its metrics, and the paths by which they are reached."""
 
     def __init__(self, model: ServedModel, options: ServeOptions) -> None:
+        model.check_scores()
         self._model = model
         self._options = options
         self._fingerprints = {
@@ -119,15 +126,19 @@ class _Service:
 
     @asynccontextmanager
     async def _running(self, _app: FastAPI) -> AsyncIterator[None]:
-        log = None if self._options.log is None else DecisionLog(self._options.log, self._model.clf)
-        self._decider = Decider(self._model, log)
-        self._decider.start()
-        try:
-            yield
-        finally:
-            await self._decider.stop()
-            if log is not None:
-                log.close()
+        with self._open_log() as log:
+            self._decider = Decider(self._model, log)
+            self._decider.start()
+            try:
+                yield
+            finally:
+                await self._decider.stop()
+
+    def _open_log(self) -> AbstractContextManager[DecisionLog | None]:
+        log = self._options.log
+        if log is None or isinstance(log, DecisionLog):
+            return nullcontext(log)
+        return DecisionLog(log, self._model.clf)
 
     def _add_paths(self, app: FastAPI) -> None:
         one_row, many_rows = request_types(self._model, self._options.most_rows)
@@ -143,8 +154,7 @@ class _Service:
             """Decide on many rows; the answers have their order."""
             asked: Any = request
             ids = [uuid4().hex for _ in asked.rows] if asked.ids is None else asked.ids
-            if len(ids) != len(asked.rows):
-                raise HTTPException(422, f"ids must name each row, got {len(ids)} for {len(asked.rows)} rows")
+            _check_ids(ids, len(asked.rows))
             decided = await self._decide(ids, asked.rows, asked.coverage)
             return ManyAnswers(
                 decisions=[RowDecision(**answer) for answer in self._answers(ids, decided)],
@@ -205,9 +215,20 @@ class _Service:
 
     async def _health(self) -> JSONResponse:
         """Whether decisions can be given."""
-        if self._log_error is not None:
+        # A balancer sends no requests until this is well again, so that it cannot wait for one that succeeds.
+        if self._log_error is not None and not await self._log_is_well():
             return JSONResponse({"status": "the log takes no decisions"}, 503)
         return JSONResponse({"status": "ok"})
+
+    async def _log_is_well(self) -> bool:
+        assert self._decider is not None
+        try:
+            await self._decider.check_log()
+        except NotLoggedError as error:
+            self._log_error = str(error)
+            return False
+        self._log_error = None
+        return True
 
     async def _metrics_text(self) -> Response:
         return Response(self._metrics.text(), media_type=CONTENT_TYPE_LATEST)
@@ -217,10 +238,13 @@ class _Service:
 
     # ---- refusals ----
 
-    async def _invalid(self, _request: Request, error: Any) -> JSONResponse:
+    async def _invalid(self, request: Request, error: Any) -> JSONResponse:
         """Name the fields that are wrong, and what they take; never the values, which may be those of a person."""
         self._metrics.refused("values")
-        details = [f"{_place(each['loc'])}: {each['msg']}" for each in error.errors()[:_MOST_DETAILS]]
+        details = [_detail(each) for each in error.errors()[:_MOST_DETAILS]]
+        if isinstance(error.body, bytes):  # it was not read as JSON
+            got = "another" if "content-type" in request.headers else "none"
+            details = [f"the header Content-Type must be application/json, got {got}"]
         return JSONResponse({"error": "the request is not as described in /openapi.json", "details": details}, 422)
 
     async def _failed(self, _request: Request, error: Exception) -> JSONResponse:
@@ -251,6 +275,28 @@ def _range(lower: float, upper: float) -> str:
     if isinf(lower):
         return f"up to {upper:.6g}"
     return f"from {lower:.6g} on" if isinf(upper) else f"from {lower:.6g} to {upper:.6g}"
+
+
+def _check_ids(ids: list[str], n_rows: int) -> None:
+    if len(ids) != n_rows:
+        raise HTTPException(422, f"ids must name each row, got {len(ids)} for {n_rows} rows")
+    first: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        # The place and not the id, which may be that of a person.
+        if (earlier := first.setdefault(name, row)) != row:
+            raise HTTPException(
+                422, f"ids must differ within a request, got one for rows {earlier} and {row} (from 0); name each once"
+            )
+
+
+def _detail(error: Any) -> str:
+    """A field and what is wrong with it."""
+    reason = error.get("ctx", {}).get("error")
+    if error["type"] == "json_invalid":
+        return f"body: must be JSON, and is none from character {error['loc'][-1]} on ({reason})"
+    # pydantic puts two words of its own before the text of an error that is raised here.
+    text = str(reason) if error["type"] == "value_error" else error["msg"]
+    return f"{_place(error['loc'])}: {text}"
 
 
 def _place(location: Any) -> str:

@@ -70,6 +70,15 @@ class Decider:
         self._waiting.put_nowait(job)
         return await job.done
 
+    async def check_log(self) -> None:
+        """Raise a NotLoggedError if no decision could be logged now."""
+        if self._log is None:
+            return
+        try:
+            await asyncio.to_thread(self._log.check)
+        except Exception as error:
+            raise NotLoggedError(str(error)) from error
+
     def start(self) -> None:
         """Begin to take requests, within a running event loop."""
         self._worker = asyncio.create_task(self._work())

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import textwrap
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cached_property
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -16,13 +19,12 @@ from pydantic import (
     ConfigDict,
     Field,
     StrictBool,
-    StrictFloat,
-    StrictInt,
     StrictStr,
     create_model,
 )
 
-from aucross.core.missing import MISSING_TEXTS
+from aucross.core.bands import check_coverage
+from aucross.core.missing import MISSING_TEXTS, is_missing
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.system.libraries import import_library
@@ -31,7 +33,7 @@ ColumnKind = Literal["number", "boolean", "date", "category"]
 
 _SECONDS_PER_DAY = 86_400
 _LONGEST_TEXT = 10_000
-_MOST_GROUPS_NAMED = 20
+_MOST_NAMED = 20
 
 
 def _only_text(value: Any) -> Any:
@@ -41,11 +43,30 @@ def _only_text(value: Any) -> Any:
     return value
 
 
+def _number(value: Any) -> float:
+    # pydantic would take true, and text that looks like a number.
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("must be a number")
+    try:
+        number = float(value)
+    except OverflowError:  # JSON has whole numbers of any length
+        number = float("inf")
+    if not isfinite(number):
+        raise ValueError("must be a finite number that double precision can hold")
+    return number
+
+
+def _coverage(value: Any) -> float:
+    _number(value)
+    return check_coverage(value)  # as it was written: the error repeats it
+
+
 Day = Annotated[date | datetime, BeforeValidator(_only_text)]
-Number = Annotated[StrictFloat | StrictInt, Field(allow_inf_nan=False)]
+Number = Annotated[float, BeforeValidator(_number)]
 Text = Annotated[StrictStr, Field(max_length=_LONGEST_TEXT)]
 _TYPES: dict[str, Any] = {"number": Number, "boolean": StrictBool, "date": Day, "category": Text}
-_EXAMPLES: dict[str, Any] = {"number": 12.5, "boolean": True, "date": "2024-03-31", "category": "text"}
+# The number is one that a column of probabilities takes, too.
+_EXAMPLES: dict[str, Any] = {"number": 0.5, "boolean": True, "date": "2024-03-31", "category": "text"}
 _MEANING = {
     "number": "a number",
     "boolean": "true or false",
@@ -73,6 +94,9 @@ class ServedModel:
         reads, too; if not, it holds text.
     groups : mapping, optional
         The group that each value of this column stands for, where they are not the same.
+    categories : mapping of str to sequence, optional
+        The categories of columns that the classifier read as categories of pandas, in the order of the fit:
+        ``X["branch"].cat.categories``. Other values of these columns are refused.
     """
 
     clf: SelectiveClassifier
@@ -81,8 +105,11 @@ class ServedModel:
     required: str | None = None
     group_column: str | None = None
     groups: Mapping[Any, Any] | None = None
+    categories: Mapping[str, Sequence[Any]] | None = None
 
     def __post_init__(self) -> None:
+        if unknown := [name for name in self.categories or () if name not in self.columns]:
+            raise ValueError(f"categories must be of columns that the classifier reads, got {unknown}; leave them out")
         if len(self.clf.classes_) > 2:
             raise ValueError(f"a model of two classes can be served, got {len(self.clf.classes_)} classes")
         known = self.clf.band_rule_.group_labels
@@ -123,6 +150,8 @@ class ServedModel:
             value, about = _TYPES[kind], _MEANING[kind]
             if self.may_be_null(name):
                 value, about = value | None, f"{about}, or null if it is missing"
+            if name in self._categories:
+                value, about = Annotated[value, AfterValidator(self._check_of(name))], f"{about}: {self._named(name)}"
             if name == self.group_column:
                 value, about = Annotated[value, AfterValidator(self._of_a_group)], f"{about}: {self._groups_named}"
             described = Field(alias=name, description=about, examples=[self.example(name)])
@@ -137,15 +166,49 @@ class ServedModel:
 
     @cached_property
     def _groups_named(self) -> str:
-        named = [str(value) for value in list(self.group_of)[:_MOST_GROUPS_NAMED]]
-        more = len(self.group_of) - len(named)
-        return f"one of the groups seen in fit, {', '.join(named)}{f' and {more} more' if more else ''}"
+        return f"one of the groups seen in fit, {_listed(self.group_of)}"
+
+    @property
+    def _categories(self) -> Mapping[str, Sequence[Any]]:
+        return self.categories or {}
+
+    def _named(self, name: str) -> str:
+        return f"one of the categories of the fit, {_listed(self._categories[name])}"
+
+    def _check_of(self, name: str) -> Callable[[Any], Any]:
+        """What refuses a value that is no category, which would become a missing one in silence."""
+        known = set(self._categories[name])
+
+        def check(value: Any) -> Any:
+            converted = _CONVERSIONS[self.fields[name]]([value])[0]
+            if not is_missing(converted) and converted not in known:
+                raise ValueError(f"must be {self._named(name)}; send rows of other categories to review yourself")
+            return value
+
+        return check
 
     def example(self, name: str) -> Any:
-        """A value that a column may have."""
+        """A value that a column may have, as a caller writes it."""
         kind = self.fields[name]
-        is_group = name == self.group_column and kind in ("number", "category")
-        return next(iter(self.group_of)) if is_group else _EXAMPLES[kind]
+        if name == self.group_column:
+            return _AS_SENT[kind](next(iter(self.group_of)))
+        if name in self._categories:
+            return _AS_SENT[kind](next(iter(self._categories[name])))
+        return _EXAMPLES[kind]
+
+    def check_scores(self) -> None:
+        """Refuse a classifier that does not take rows as requests bring them: it would fail at each of them."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the values are made up
+                self.scored([self.row_type(**example_row(self))])
+        except Exception as error:
+            reason = textwrap.shorten(f"{type(error).__name__}: {error}", 300)
+            raise ValueError(
+                f"clf must score a row of the columns that are named, and fails at an example ({reason}); name each "
+                "column with its kind as in the fit, and pass the categories of those that were categories of pandas "
+                'or that take known values alone: categories={"branch": X["branch"].cat.categories}'
+            ) from error
 
     def scored(self, rows: Sequence[BaseModel]) -> ScoredRows:
         """The rows after the classifier has seen them, with their groups if there are any."""
@@ -158,6 +221,8 @@ class ServedModel:
         """The rows as the frame that the classifier reads."""
         pandas = import_library("pandas", purpose="serving", extra="serve")
         columns = {name: pandas.Series(self._values(rows, name), copy=False) for name in self.columns}
+        for name, values in self._categories.items():
+            columns[name] = columns[name].astype(pandas.CategoricalDtype(list(values)))
         return pandas.DataFrame(columns, copy=False)
 
     def _values(self, rows: Sequence[BaseModel], name: str) -> Any:
@@ -167,6 +232,12 @@ class ServedModel:
     def _attributes(self) -> dict[str, str]:
         """Where a typed row keeps each column, whose name may be no word of Python."""
         return {name: f"column_{number}" for number, name in enumerate(self.fields)}
+
+
+def _listed(values: Iterable[Any]) -> str:
+    texts = [str(value) for value in values]
+    more = len(texts) - _MOST_NAMED
+    return f"{', '.join(texts[:_MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
 
 
 def _numbers(values: list[Any]) -> Any:
@@ -191,7 +262,13 @@ def _texts(values: list[Any]) -> Any:
     return texts
 
 
+def _date_of(days: float) -> str:
+    return (datetime(1970, 1, 1) + timedelta(days=float(days))).isoformat()
+
+
+# Values as the model reads them, and back as a caller sends them.
 _CONVERSIONS: dict[str, Any] = {"number": _numbers, "boolean": _numbers, "date": _days, "category": _texts}
+_AS_SENT: dict[str, Any] = {"number": float, "boolean": bool, "date": _date_of, "category": str}
 
 
 # ---- requests and answers ----
@@ -199,7 +276,9 @@ _CONVERSIONS: dict[str, Any] = {"number": _numbers, "boolean": _numbers, "date":
 # One line, as the log writes them, and short enough for any reader.
 Id = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$", examples=["A-17"])]
 Coverage = Annotated[
-    float | None, Field(gt=0, le=1, description="Share of rows to decide automatically; that of the fit by default.")
+    # The limits are those of the number: null is a value, too, and cannot be compared.
+    Annotated[float, BeforeValidator(_coverage), Field(gt=0, le=1)] | None,
+    Field(description="Share of rows to decide automatically; that of the fit by default."),
 ]
 
 
