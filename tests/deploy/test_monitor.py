@@ -79,6 +79,15 @@ def test_drift_gives_an_alarm_that_names_side_and_start(clf):
     )
 
 
+def test_an_alarm_whose_drift_has_turned_round_says_what_was(clf):
+    monitor = CoverageMonitor(clf)
+    for selected in [0.5] * 3 + [1.0] * 5:
+        report = monitor.update_selected(np.arange(500) < selected * 500)
+    assert report.message.endswith("; it shows from batch 1 on.")
+    assert "ALARM since batch 1: the automatic share was below what it should be" in report.message
+    assert (report.direction, report.drift_since) == ("below", 1)
+
+
 def test_a_share_above_the_target_is_drift_too(clf):
     monitor = CoverageMonitor(clf)
     for rows in BATCHES[:4]:
@@ -234,6 +243,27 @@ def test_logged_decisions_and_rows_give_the_same_run(clf):
             y_new[rows], selected, score
         )
     assert by_rows.to_json() == by_log.to_json()
+
+
+def test_scores_that_have_moved_are_named_beside_no_alarm(clf):
+    scores = clf.scored_held_out().score
+    report = CoverageMonitor(clf).update_selected(
+        np.arange(2000) % 10 > 1, np.linspace(scores.min(), scores.max(), 2000)
+    )
+    assert report.psi > 0.1
+    assert "No alarm" in report.message
+    assert report.message.endswith(": the scores have moved.")
+    assert "have moved" not in CoverageMonitor(clf).update_selected(np.arange(len(scores)) % 10 > 1, scores).message
+
+
+def test_a_batch_without_rows_has_no_index(clf):
+    assert "nan" not in CoverageMonitor(clf).update(X_new[:0]).message
+
+
+@pytest.mark.parametrize("nothing", [None, 3])
+def test_what_is_no_table_is_named(clf, nothing):
+    with pytest.raises(TypeError, match=f"X must be a table of rows, got {type(nothing).__name__}; pass the rows"):
+        CoverageMonitor(clf).update(nothing)
 
 
 def test_decisions_without_scores_have_no_stability_index(clf):

@@ -146,6 +146,28 @@ def test_alarm_names_the_side_and_the_start(count, direction):
     assert test.alarm_batch > 21
 
 
+@pytest.mark.parametrize(("first", "later", "direction"), [(640, 800, "below"), (800, 640, "above")])
+def test_the_alarm_keeps_its_side_and_start_when_the_drift_turns_round(first, later, direction):
+    test = SequentialMeanTest(0.85, 0.89, 0.05)
+    for count in [first] * 10 + [later] * 30:
+        test = test.after_counts(count, 800)
+    assert (test.alarm_batch, test.direction, test.drift_since) == (1, direction, 1)
+
+
+def test_side_and_start_belong_together_and_need_evidence():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        test, counts = SequentialMeanTest(0.84, 0.86, 1e-6), []
+        for share in rng.choice([0.82, 0.85, 0.88], 12):
+            counts.append(int(rng.binomial(400, share)))
+            test = test.after_counts(counts[-1], 400)
+            if test.evidence <= 1:
+                assert (test.direction, test.drift_since) == ("", None)
+            else:
+                since = np.mean(counts[test.drift_since - 1 :]) / 400
+                assert since < 0.84 if test.direction == "below" else since > 0.86
+
+
 def test_alarm_stays_when_the_stream_comes_back():
     test = after_each(SequentialMeanTest(0.79, 0.81, false_alarm=0.05), [30] * 5)
     back = after_each(test, [40] * 100)

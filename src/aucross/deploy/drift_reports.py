@@ -9,7 +9,7 @@ from math import isfinite, nan
 from typing import Any
 
 from aucross.deploy.sequential import SequentialMeanTest
-from aucross.deploy.stability import ScoreStability
+from aucross.deploy.stability import CUSTOMARY_LIMIT, ScoreStability
 from aucross.system.notebook import result_html
 from aucross.system.text import json_ready, percent
 
@@ -58,6 +58,11 @@ class _Verdict(ABC):
     @abstractmethod
     def _what(self) -> str:
         """What an alarm says is wrong."""
+
+    def _side(self, value: float) -> str:
+        """On which side of its limits a value is by the alarm, or was where this batch lies on the other one."""
+        has_turned = value > self.high if self.direction == "below" else value < self.low
+        return f"{'was' if has_turned else 'is'} {self.direction} what it should be"
 
     @abstractmethod
     def _shown(self) -> list[dict[str, Any]]:
@@ -115,9 +120,10 @@ class CoverageReport(_Verdict):
     alarm_batch : int or None
         The batch that gave it.
     direction : {"below", "above", ""}
-        On which side of the limits there is more evidence for the share to be.
+        On which side of the limits the share is by the evidence, at the alarm once there was one; empty while there
+        is no evidence.
     drift_since : int or None
-        The batch from which on the shares speak most clearly for drift: an estimate of when it began.
+        The batch from which on the shares speak most clearly for drift to that side: an estimate of when it began.
     stability, run_stability : dict of str to ScoreStability
         Population stability index and deciles of the batch and of the run, by name of the score: ``"score"`` is the
         score of the positive class, ``"selection_score"`` the one on which the band lies where that is another.
@@ -158,7 +164,7 @@ class CoverageReport(_Verdict):
     @property
     def message(self) -> str:
         """The report in plain language."""
-        return " ".join([self._shares(), self._verdict_sentence(), *map(_stability_sentence, self.stability.items())])
+        return " ".join([self._shares(), self._verdict_sentence(), *self._stability_sentences()])
 
     def _shares(self) -> str:
         if not self.n:
@@ -170,7 +176,11 @@ class CoverageReport(_Verdict):
         )
 
     def _details(self) -> str:
-        return " ".join([self._shares(), *map(_stability_sentence, self.stability.items())])
+        return " ".join([self._shares(), *self._stability_sentences()])
+
+    def _stability_sentences(self) -> list[str]:
+        # Without rows there is nothing to compare.
+        return [_stability_sentence(name, stability) for name, stability in self.stability.items() if stability.n]
 
     def _shown(self) -> list[dict[str, Any]]:
         kinds = {"batch": (self.n, self.selected, self.share), "run": (self.run_n, self.run_selected, self.run_share)}
@@ -180,7 +190,7 @@ class CoverageReport(_Verdict):
         ]
 
     def _what(self) -> str:
-        return f"the automatic share is {self.direction} what it should be"
+        return f"the automatic share {self._side(self.share)}"
 
 
 @dataclass(frozen=True)
@@ -225,7 +235,7 @@ class RateReport(_Verdict):
         return cls(**verdict, n=len(differences), what=what, value=value, run_value=2 * test.mean - 1, expected=0.0)
 
     def _what(self) -> str:
-        return f"{self.what} is {self.direction} what it should be"
+        return f"{self.what} {self._side(self.value)}"
 
     @property
     def message(self) -> str:
@@ -341,6 +351,8 @@ class AUCReport(_Verdict):
         )
 
 
-def _stability_sentence(named: tuple[str, ScoreStability]) -> str:
-    name, stability = named
-    return f"PSI of the {name.replace('_', ' ')} {stability.psi:.3f} (by chance up to {stability.psi_by_chance:.3f})."
+def _stability_sentence(name: str, stability: ScoreStability) -> str:
+    name = name.replace("_", " ")
+    # "No alarm" is about the selected share alone.
+    moved = f": the {name}s have moved" if stability.psi > max(CUSTOMARY_LIMIT, stability.psi_by_chance) else ""
+    return f"PSI of the {name} {stability.psi:.3f} (by chance up to {stability.psi_by_chance:.3f}){moved}."

@@ -498,7 +498,13 @@ def _selected_of(decided: Any) -> Any:
 
 
 def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+    if getattr(X, "shape", ()):
+        return int(X.shape[0])
+    if not hasattr(X, "__len__"):
+        raise TypeError(
+            f"X must be a table of rows, got {type(X).__name__}; pass the rows of the batch, none of them as X[:0]"
+        )
+    return len(X)
 
 
 def _check_mask(selected: Any) -> NDArray[np.bool_]:

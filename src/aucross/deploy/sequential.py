@@ -122,8 +122,8 @@ class SequentialMeanTest:
     log_wealth : tuple of float
         Logarithm of the capital in each bet; empty before the first batch.
     drift_growth, drift_start : tuples
-        For each bet, the largest growth of the capital that any start could have brought until now, and the batch
-        of that start.
+        For each bet, the largest growth of the capital that any start could have brought until now or until the
+        alarm, and the batch of that start.
     alarm_batch : int or None
         The batch whose evidence first reached the alarm.
 
@@ -210,18 +210,23 @@ class SequentialMeanTest:
         if not len(self.bets):
             return counted
         before = self.log_wealth or (-inf,) * len(self.bets)
-        growth_before = np.array(self.drift_growth or (0.0,) * len(self.bets))
+        after = replace(counted, log_wealth=tuple(next_log_wealth(before, growth, batch).tolist()))
+        if self.alarm:
+            return after  # side and start are those of the alarm, also where the drift has turned round since
+        after = after._with_drift(growth)
+        return replace(after, alarm_batch=batch) if after.log_evidence >= -log(self.false_alarm) else after
+
+    def _with_drift(self, growth: FloatArray) -> SequentialMeanTest:
+        """The same with the best start of each bet, after a batch that multiplied the capital of each."""
+        before = np.array(self.drift_growth or (0.0,) * len(self.bets))
+        start = np.array(self.drift_start or (self.n_batches,) * len(self.bets))
         # A start whose growth was lost again is worse than a start now.
-        is_new = growth_before <= 0
-        start = np.where(is_new, batch, self.drift_start or (batch,) * len(self.bets))
-        after = replace(
-            counted,
-            log_wealth=tuple(next_log_wealth(before, growth, batch).tolist()),
-            drift_growth=tuple((np.where(is_new, 0.0, growth_before) + growth).tolist()),
-            drift_start=tuple(start.tolist()),
+        is_new = before <= 0
+        return replace(
+            self,
+            drift_growth=tuple((np.where(is_new, 0.0, before) + growth).tolist()),
+            drift_start=tuple(np.where(is_new, self.n_batches, start).tolist()),
         )
-        has_first_alarm = self.alarm_batch is None and after.log_evidence >= -log(self.false_alarm)
-        return replace(after, alarm_batch=batch) if has_first_alarm else after
 
     @property
     def mean(self) -> float:
@@ -250,17 +255,25 @@ class SequentialMeanTest:
 
     @property
     def direction(self) -> str:
-        """``"below"`` or ``"above"``: the side for which there is more evidence; empty before the first batch."""
-        if not self.log_wealth:
+        """``"below"`` or ``"above"``: the side of the drift, at the alarm if there was one; empty without evidence."""
+        bet = self._telling_bet
+        if bet is None:
             return ""
-        return "below" if self.bets.sizes[int(np.argmax(self.log_wealth))] < 0 else "above"
+        return "below" if self.bets.sizes[bet] < 0 else "above"
 
     @property
     def drift_since(self) -> int | None:
-        """The batch from which on the values speak most clearly for drift; None while none do."""
-        if not self.drift_growth or max(self.drift_growth) <= 0:
+        """The batch from which on the values speak most clearly for drift to that side; None without evidence."""
+        bet = self._telling_bet
+        return None if bet is None else self.drift_start[bet]
+
+    @property
+    def _telling_bet(self) -> int | None:
+        """The bet that won most with the share that entered at its best start; None where the gambler has not won."""
+        if not self.drift_growth or not (self.alarm or self.log_evidence > 0):
             return None
-        return self.drift_start[int(np.argmax(self.drift_growth))]
+        entered = np.log([start_share(batch) for batch in self.drift_start])
+        return int(np.argmax(entered + self.drift_growth))
 
 
 def paired_outcomes(positive_scores: FloatArray, negative_scores: FloatArray) -> FloatArray:

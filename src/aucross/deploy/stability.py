@@ -22,6 +22,9 @@ FloatArray = NDArray[np.float64]
 # Without drift the index stays below `by_chance` with this probability.
 CHANCE_LEVEL = 0.95
 
+# By custom an index above this is looked into; see the Notes of `ScoreBins.compare`.
+CUSTOMARY_LIMIT = 0.1
+
 
 @dataclass(frozen=True)
 class ScoreStability:
