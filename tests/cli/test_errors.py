@@ -369,3 +369,17 @@ def test_undefined_numbers_are_null_in_json(document, folder, loans, tmp_path):
     found = document("evaluate", folder / "model.aucross", tmp_path / "t.csv", "--coverage", 0.05, "--quiet")
     assert found["evaluation"][-1]["selective_auc"] is None
     assert found["conclusion"].endswith("leaves a single class; no AUC of the rest can be stated.")
+
+
+def test_rows_that_cannot_place_a_band_are_not_recalibrated_on(predict_fails, folder, tmp_path):
+    lines = (folder / "new.csv").read_text(encoding="utf-8").splitlines()
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join(lines[:4]), encoding="utf-8")
+    assert predict_fails(few, "--recalibrate") == (
+        "error: --recalibrate: few.csv must hold at least 20 rows to place a band on, got 3; pass more rows, such as "
+        "those of a longer time; without --recalibrate the bands of the fit decide"
+    )
+    few.write_text("\n".join(lines[:41]), encoding="utf-8")
+    assert "at least 100 rows to place a band on for a coverage of 0.99, got 40, of which it rejects none" in (
+        predict_fails(few, "--recalibrate", "--coverage", 0.99)
+    )

@@ -445,8 +445,9 @@ def test_a_promise_is_kept_for_the_number_of_new_rows(name):
 
 def test_too_few_new_rows_for_a_promise_are_told():
     clf = clone(ESTIMATORS["PlugInAUC"]).set_params(coverage_confidence=0.9, coverage=0.5).fit(X, y)
-    with pytest.warns(UserWarning, match=r"3 rows .* too few to keep a coverage of 0.5"):
-        again = clf.recalibrate(X[:3])
+    clf.set_params(coverage_confidence=0.9999999).fit(X, y)
+    with pytest.warns(UserWarning, match=r"20 rows .* too few to keep a coverage of 0.5"):
+        again = clf.recalibrate(X[:20])
     assert again.select(X).all()
 
 
@@ -491,7 +492,7 @@ def test_empty_batches_are_passed_over(clf):
 
 @pytest.mark.filterwarnings("ignore:a coverage of .* leaves less than one of")  # of three rows
 def test_a_copy_is_recalibrated_from_the_rule_of_the_fit(clf):
-    again = clf.recalibrate(X[:3]).recalibrate(X)
+    again = clf.recalibrate(X[:30]).recalibrate(X)
     assert again.band() == clf.recalibrate(X).band()
     assert again.fitted_band_rule_ is clf.band_rule_
 
@@ -499,7 +500,7 @@ def test_a_copy_is_recalibrated_from_the_rule_of_the_fit(clf):
 def test_constant_new_scores_warn():
     clf = PlugInAUC(Silent(), random_state=0).fit(X, y)
     with pytest.warns(UserWarning, match="all new scores equal"):
-        assert clf.recalibrate(np.ones((5, X.shape[1]))).select(X).all()
+        assert clf.recalibrate(np.ones((30, X.shape[1]))).select(X).all()
 
 
 @pytest.mark.few_scores
@@ -546,7 +547,42 @@ def test_what_the_model_refuses_stays_refused(clf):
         clf.recalibrate(X[:, :3])
 
 
-def test_one_row_is_selected(fitted):
+@pytest.mark.parametrize("n_rows", [1, 6, 19])
+def test_too_few_rows_for_a_band_are_refused(fitted, n_rows):
     clf, batch = fitted
-    again = clf.recalibrate(batch[:1])
-    assert again.select(batch[:1], 0.9).all()
+    with pytest.raises(ValueError, match=f"X must hold at least 20 rows to place a band on, got {n_rows}; pass"):
+        clf.recalibrate(batch[:n_rows])
+    with pytest.raises(ValueError, match="at least 20 rows"):
+        clf.recalibrate(iter([batch[:n_rows]]))
+
+
+def test_rows_of_which_none_would_be_rejected_are_refused(clf):
+    high = clone(clf).set_params(coverage=0.99).fit(X, y)
+    with pytest.raises(ValueError, match=r"at least 100 rows .* a coverage of 0.99, got 99, of which it rejects none"):
+        high.recalibrate(X[:99])
+    assert (~high.recalibrate(X[:100]).select(X[:100])).sum() == 1
+
+
+def test_few_rows_of_a_group_are_refused_by_name():
+    grouped = clone(ESTIMATORS["PlugInAUC"]).fit(X, y, band_groups=GROUPS)
+    few = np.concatenate((np.flatnonzero(GROUPS == "a"), np.flatnonzero(GROUPS == "b")[:5]))
+    with pytest.raises(ValueError, match=r"at least 20 rows of the group 'b' to place a band on, got 5; pass more"):
+        grouped.recalibrate(X[few], band_groups=GROUPS[few])
+
+
+def test_weights_that_are_worth_few_rows_are_refused(clf):
+    weight = np.where(np.arange(len(X)) < 5, 1.0, 1e-9)
+    with pytest.raises(ValueError, match="at least 20 rows to place a band on, got 5; "):
+        clf.recalibrate(X, sample_weight=weight)
+
+
+def test_a_ranking_is_told_what_makes_scored_rows_of_it(clf):
+    ranked = RankedScores.from_labels(y, clf.predict_proba(X)[:, 1])
+    with pytest.raises(TypeError, match=r"got a RankedScores; pass clf.scored_ranking\(ranking\)"):
+        clf.recalibrate(ranked)
+    assert clf.recalibrate(clf.scored_ranking(ranked)).band() == clf.recalibrate(X).band()
+
+
+def test_one_coverage_for_select_each_is_told_to_be_a_list(clf):
+    with pytest.raises(TypeError, match=r"coverages must be a list of coverages, got 0.8; pass \[0.8\]"):
+        clf.select_each(X, 0.8)

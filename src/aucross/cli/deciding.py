@@ -27,6 +27,7 @@ from aucross.cli.tables import BATCH_ROWS, TableFile, read_batches
 from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.ranking import IndexArray
 from aucross.core.scored_rows import RuleInput, ScoredRows
+from aucross.estimators.recalibrate import refuse_too_few
 
 ROW = "row"
 DECISION_COLUMNS = ("score", "prediction", "decision")
@@ -228,10 +229,19 @@ class TableDecisions:
             selected[has_score] = clf.decide(scored, self.coverage).selected
         return selected
 
+    def _placed_on(self, scored: ScoredRows) -> Any:
+        """The classifier with its bands on these rows; too few for the coverage asked for are refused."""
+        try:
+            refuse_too_few(scored, self.clf.coverage if self.coverage is None else self.coverage)
+            return self.clf.recalibrate(scored)
+        except ValueError as error:
+            said = str(error).replace("X must hold", f"{self.table.path.name} must hold", 1)
+            raise CommandError(f"--recalibrate: {said}; without --recalibrate the bands of the fit decide") from error
+
     def _selected(self, rows: _AllRows, names: IdNames | None) -> NDArray[np.bool_]:
         """Whether each decision is automatic; rows without a score are reviewed, and count first in a capacity."""
         if self.capacity is None:
-            clf = self.clf if rows.scored is None else self.clf.recalibrate(rows.scored)
+            clf = self.clf if rows.scored is None else self._placed_on(rows.scored)
             return self._selected_by_coverage(rows.has_score, rows.scored, clf)
         if names is not None:
             self._check_names(names)

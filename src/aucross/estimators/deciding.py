@@ -51,7 +51,7 @@ from aucross.estimators.reach import (
     warn_if_out_of_reach,
 )
 from aucross.estimators.reading import Reader
-from aucross.estimators.recalibrate import place_on_unlabelled, score_unlabelled
+from aucross.estimators.recalibrate import place_on_unlabelled, refuse_too_few, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.score_counts import CountedRows
@@ -529,6 +529,8 @@ class Deciding(ABC):
         ndarray of shape (n_coverages, n_samples), bool
             One row per coverage, each as :meth:`select` gives it.
         """
+        if not isinstance(coverages, Iterable):
+            raise TypeError(f"coverages must be a list of coverages, got {coverages!r}; pass [{coverages!r}]")
         coverages = [check_coverage(coverage) for coverage in coverages]
         rows = self.scored(X, band_groups=band_groups)
         self.band_rule_.parts(rows.rule_input)  # refuses missing groups, also for no coverage at all
@@ -573,7 +575,8 @@ class Deciding(ABC):
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features), ScoredRows or iterator of batches
-            Unlabelled rows. An iterator, such as a generator that reads a file, gives batches; only their scores are
+            Unlabelled rows, at least 20 (in each group that has any) and so many that at the default coverage one of
+            them is rejected. An iterator, such as a generator that reads a file, gives batches; only their scores are
             kept. A batch is a table or a tuple ``(X, sample_weight, band_groups)``.
         label_shift : bool, default=False
             Whether the share of positives may have changed since the fit, while positives and negatives each still
@@ -601,6 +604,7 @@ class Deciding(ABC):
         if not isinstance(label_shift, bool | np.bool_):
             raise ValueError(f"label_shift must be True or False, got {label_shift!r}")
         rows = score_unlabelled(self._scored_batch, X, sample_weight, band_groups)
+        refuse_too_few(rows, self.coverage)
         recalibrated = copy(self)
         # From the rule of the fit, also when called again: probabilities read off a batch would only lose.
         recalibrated.fitted_band_rule_ = getattr(self, "fitted_band_rule_", self.band_rule_)

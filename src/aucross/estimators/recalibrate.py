@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from aucross.core.band_rule import BandRule
+import numpy as np
+
+from aucross.core.band_rule import BandRule, positions_by_group
+from aucross.core.ranking import RankedScores
 from aucross.core.scored_rows import ScoredRows
-from aucross.estimators.placing import warn_if_constant
+from aucross.core.weighted_ranking import WeightedRanking
+from aucross.estimators.placing import FEWEST_GROUP_ROWS, warn_if_constant
 from aucross.estimators.types import Column, Table
 from aucross.estimators.warn import warn_user
 
@@ -28,11 +32,42 @@ def place_on_unlabelled(rule: BandRule, rows: ScoredRows, *, label_shift: bool) 
     return placed
 
 
+def refuse_too_few(rows: ScoredRows, coverage: float) -> None:
+    """Refuse rows that cannot place a band: it would be empty, and all later rows would be automatic."""
+    if rows.band_groups is None:
+        _refuse_number(rows.n_effective, coverage, "", "pass more rows, such as those of a longer time")
+        return
+    weight = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
+    for group, positions in positions_by_group(rows.band_groups).items():
+        # By its share of the weight, because a counted row stands for several.
+        n_rows = rows.n_effective * float(weight[positions].sum() / weight.sum())
+        remedy = "pass more of them, or none, and it keeps the bands of the fit"
+        _refuse_number(n_rows, coverage, f" of the group {group!r}", remedy)
+
+
+def _refuse_number(n_rows: float, coverage: float, of_group: str, remedy: str) -> None:
+    rounding = 1e-6
+    if n_rows < FEWEST_GROUP_ROWS - rounding:
+        raise ValueError(
+            f"X must hold at least {FEWEST_GROUP_ROWS} rows{of_group} to place a band on, got {n_rows:.4g}; {remedy}"
+        )
+    if (1.0 - coverage) * n_rows < 1.0 - rounding and coverage < 1.0:
+        raise ValueError(
+            f"X must hold at least {1.0 / (1.0 - coverage):.0f} rows{of_group} to place a band on for a coverage of "
+            f"{coverage:g}, got {n_rows:.4g}, of which it rejects none; {remedy}"
+        )
+
+
 def score_unlabelled(score: Score, X: Table, sample_weight: Column, band_groups: Column) -> ScoredRows:
     """Score one table, or an iterator of batches one after the other."""
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         raise ValueError(
             f"X must be a table or an iterator of batches, got a {type(X).__name__} of tables; pass iter(X)"
+        )
+    if isinstance(X, RankedScores | WeightedRanking):
+        raise TypeError(
+            f"X must be a table or scored rows, got a {type(X).__name__}; pass clf.scored_ranking(ranking), which "
+            "makes scored rows of it"
         )
     if not isinstance(X, Iterator):
         # Before scoring, because most models refuse no rows in words of their own.
