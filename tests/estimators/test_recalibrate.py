@@ -409,7 +409,7 @@ def test_without_a_change_looking_for_one_costs_next_to_nothing():
 
 
 def test_changed_shares_of_three_classes_are_found_and_raise_the_metric():
-    old, new = (0.4, 0.3, 0.3), (0.9, 0.06, 0.04)
+    old, new = (0.4, 0.3, 0.3), (0.84, 0.09, 0.07)
     values = {False: [], True: []}
     for seed in range(2):
         clf = PlugInAUC(LogisticRegression(), holdout_size=0.5, random_state=0).fit(*gaussians(4000, old, seed))
@@ -418,7 +418,20 @@ def test_changed_shares_of_three_classes_are_found_and_raise_the_metric():
             again = clf.recalibrate(X_new, label_shift=label_shift)
             found.append(hand_till_m(y_new, again.predict_proba(X_new), again.select(X_new, 0.7)))
         assert again.band_rule_.share_ratio == pytest.approx(np.array(new) / old, abs=0.15)
+        shift = again.label_shift_
+        assert np.array(shift.share) / shift.before == pytest.approx(again.band_rule_.share_ratio, abs=1e-6)
+        assert shift.is_plausible
+        assert str(shift).startswith("shares 0.8")
     assert np.mean(values[True]) > np.mean(values[False])
+
+
+def test_scores_of_three_classes_that_no_mixture_explains_are_told():
+    X_old, y_old = gaussians(4000, (0.4, 0.3, 0.3), 0)
+    clf = PlugInAUC(LogisticRegression(), holdout_size=0.5, random_state=0).fit(X_old, y_old)
+    with pytest.warns(UserWarning, match=r"label_shift: shares .* so more than the shares has changed"):
+        again = clf.recalibrate(3 * X_old, label_shift=True)
+    assert not again.label_shift_.is_plausible
+    assert clf.recalibrate(X_old).label_shift_ is None
 
 
 def test_confidence_methods_do_not_care_about_the_share_of_positives():

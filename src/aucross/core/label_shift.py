@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtrc
 
 from aucross.core.ranking import FloatArray, RankedScores, effective_size
@@ -72,6 +73,46 @@ class LabelShift:
         at_limit = "the estimate ran to its limit" if self.is_at_limit else ""
         other = f"{self.misfit:.0%} of the scores lie where no mixture of the two classes would put them"
         return f"{start}: {at_limit or other}, so more than the share of positives has changed."
+
+
+@dataclass(frozen=True)
+class ClassShift:
+    """The share of each of more than two classes that unlabelled rows show, if nothing else has changed.
+
+    Attributes
+    ----------
+    before, share : tuple of float
+        Share of each class among the rows of the fit, and the estimate for the new rows, in the order of the classes.
+    misfit : float
+        Share of the new rows whose probabilities lie elsewhere than any mixture of the classes would put them.
+    chance : float
+        Probability of so large a misfit if only the shares have changed.
+    """
+
+    before: tuple[float, ...]
+    share: tuple[float, ...]
+    misfit: float
+    chance: float
+
+    @property
+    def is_at_limit(self) -> bool:
+        """Whether the estimate of a class ran to the largest change that is allowed."""
+        ratios = [new / old for new, old in zip(self.share, self.before, strict=True)]
+        return any(ratio < 1.01 / MOST_CHANGE or ratio > MOST_CHANGE / 1.01 for ratio in ratios)
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether the probabilities look as if only the shares of the classes had changed."""
+        return not self.is_at_limit and (self.chance >= _LEAST_CHANCE or self.misfit < _LEAST_MISFIT)
+
+    def __str__(self) -> str:
+        share, before = (", ".join(f"{value:.3f}" for value in values) for values in (self.share, self.before))
+        start = f"shares {share} of the classes, {before} in the fit"
+        if self.is_plausible:
+            return f"{start}, if nothing else has changed."
+        at_limit = "the estimate ran to its limit" if self.is_at_limit else ""
+        other = f"{self.misfit:.0%} of the rows lie where no mixture of the classes would put them"
+        return f"{start}: {at_limit or other}, so more than the shares has changed."
 
 
 def class_shares(probabilities: FloatArray, sample_weight: FloatArray | None = None) -> FloatArray:
@@ -190,13 +231,57 @@ def _misfit(
     of_class = [np.bincount(bins, values, len(cuts) + 1) / values.sum() for values in classes]
     expected = (1 - share) * of_class[0] + share * of_class[1]
     found = np.bincount(np.searchsorted(cuts, scores, side="left"), weight, len(cuts) + 1) / weight.sum()
-    # Both sides are samples; the shares of the classes take one degree of freedom.
-    size = 1.0 / (1.0 / n_rows + 1.0 / fitted.total)
+    return _difference(found, expected, 1.0 / (1.0 / n_rows + 1.0 / fitted.total), n_classes=2)
+
+
+def _difference(found: FloatArray, expected: FloatArray, size: float, *, n_classes: int) -> tuple[float, float]:
+    """Share of rows in other bins than expected, and its chance; `size` knows that both sides are samples."""
     used = expected > 0
     statistic = size * float(((found - expected)[used] ** 2 / expected[used]).sum())
-    freedom = float(max(int(used.sum()) - 2, 1))
-    chance = float(chdtrc(freedom, statistic))
-    return float(np.abs(found - expected).sum() / 2), chance
+    # The bins add up to 1, and so do the shares of the classes, which were estimated.
+    freedom = float(max(int(used.sum()) - n_classes, 1))
+    return float(np.abs(found - expected).sum() / 2), float(chdtrc(freedom, statistic))
+
+
+def estimate_class_shift(
+    fitted: FloatArray,
+    labels: NDArray[np.intp],
+    new: FloatArray,
+    fitted_weight: FloatArray | None = None,
+    new_weight: FloatArray | None = None,
+) -> ClassShift:
+    """Estimate the share of each class among unlabelled rows, with a look at the assumption.
+
+    Parameters
+    ----------
+    fitted : ndarray of shape (n_fitted, n_classes)
+        Probabilities of labelled rows.
+    labels : ndarray of shape (n_fitted,)
+        Their classes, as columns of `fitted`.
+    new : ndarray of shape (n, n_classes)
+        Probabilities of the new rows.
+    fitted_weight, new_weight : ndarray, optional
+        Weights of the rows.
+
+    Returns
+    -------
+    ClassShift
+    """
+    old, n_classes = class_shares(fitted, fitted_weight), fitted.shape[1]
+    share = share_ratio(new, old, new_weight) * old
+    weights = [
+        np.ones(len(rows)) if weight is None else weight
+        for rows, weight in ((fitted, fitted_weight), (new, new_weight))
+    ]
+    # A bin is the most probable class and a third of how probable it is.
+    cuts = np.quantile(fitted.max(axis=1), (1 / 3, 2 / 3))
+    bins = [rows.argmax(axis=1) * 3 + np.searchsorted(cuts, rows.max(axis=1)) for rows in (fitted, new)]
+    counts = np.bincount(labels * 3 * n_classes + bins[0], weights[0], 3 * n_classes**2).reshape(n_classes, -1)
+    of_class = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    found = np.bincount(bins[1], weights[1], 3 * n_classes) / weights[1].sum()
+    size = 1.0 / sum(1.0 / effective_size(weight) for weight in weights)
+    misfit, chance = _difference(found, share @ of_class, size, n_classes=n_classes)
+    return ClassShift(tuple(old.tolist()), tuple(share.tolist()), misfit, chance)
 
 
 def _grouped(probabilities: FloatArray, sample_weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:

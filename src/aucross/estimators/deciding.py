@@ -27,7 +27,7 @@ from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import check_capacity
 from aucross.core.decisions import Decisions
 from aucross.core.influence import PairwiseMetric
-from aucross.core.label_shift import LabelShift, estimate_label_shift
+from aucross.core.label_shift import ClassShift, LabelShift, estimate_class_shift, estimate_label_shift
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_weights
 from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
 from aucross.core.weighted_ranking import WeightedRanking
@@ -102,7 +102,7 @@ class Deciding(ABC):
     reader_: Reader
     held_out_: HeldOutScores
     band_rule_: BandRule
-    label_shift_: LabelShift | None  # of a copy that was recalibrated with a label shift
+    label_shift_: LabelShift | ClassShift | None  # of a copy that was recalibrated with a label shift
     fitted_band_rule_: BandRule  # of a recalibrated copy: the rule that the fit placed
     fit_columns_: list[str]  # names of the columns of the fit, where X had names
     n_placing_rows_: float  # that placed the bands; with weights Kish's effective number
@@ -591,7 +591,8 @@ class Deciding(ABC):
         SelectiveClassifier
             A copy with other bands and the same model; the original is unchanged. The copy keeps the rule of the fit
             as ``fitted_band_rule_``, and starts from it when it is recalibrated in turn. With `label_shift` the
-            estimated share of positives is its ``label_shift_``; a warning is given if the scores contradict it.
+            estimated share of positives, or of each of more than two classes, is its ``label_shift_``; a warning is
+            given if the scores contradict it. It is None where the bands do not depend on such shares.
 
         Notes
         -----
@@ -621,11 +622,20 @@ class Deciding(ABC):
         )
         return recalibrated
 
-    def _label_shift_of(self, rows: ScoredRows) -> LabelShift | None:
-        """The share of positives among new rows of two classes; says so if the estimate should not be trusted."""
-        if len(np.unique(self.held_out_.labels)) != 2 or len(self.classes_) > 2:
+    def _label_shift_of(self, rows: ScoredRows) -> LabelShift | ClassShift | None:
+        """The shares of the classes among new rows; says so if the estimate should not be trusted."""
+        held_out = self.held_out_
+        known, labels = np.unique(held_out.labels, return_inverse=True)
+        shift: LabelShift | ClassShift
+        if len(self.classes_) > 2:
+            fitted, new = self.scored_held_out().rule_input.probabilities, rows.rule_input.probabilities
+            if fitted is None or new is None:
+                return None  # confidence methods read no such probabilities
+            shift = estimate_class_shift(fitted, labels, new, held_out.sample_weight, rows.sample_weight)
+        elif len(known) == 2:
+            shift = estimate_label_shift(held_out.ranked(), rows.score, rows.sample_weight, n_counted=rows.n_counted)
+        else:
             return None
-        shift = estimate_label_shift(self.held_out_.ranked(), rows.score, rows.sample_weight, n_counted=rows.n_counted)
         if not shift.is_plausible:
             warn_user(f"label_shift: {shift} Place the bands without label_shift, or on rows with labels")
         return shift
