@@ -47,9 +47,11 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
     @property
     def feature_names_in_(self) -> Labels:
         """Names of the columns of X in `fit`, or those that the fitted model knows."""
-        # LightGBM writes spaces as underscores, and CatBoost knows no names.
+        # LightGBM writes spaces as underscores, and CatBoost knows no names. A column of scores reads one column alone.
         of_fit = self.__dict__.get("fit_columns_")
-        return super().feature_names_in_ if of_fit is None else np.asarray(of_fit, dtype=object)
+        if of_fit is None or len(of_fit) != self.n_features_in_:
+            return super().feature_names_in_
+        return np.asarray(of_fit, dtype=object)
 
     # ---- the classifier: it answers every row ----
 
