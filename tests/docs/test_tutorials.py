@@ -69,7 +69,7 @@ def test_mandated_scorecard():
     assert all(row["auc_gain_low"] > 0 for row in rows[1:])
     differences = [of_metric(names["comparison"], "selective_auc", coverage) for coverage in (0.9, 0.8, 0.7)]
     assert all(row["difference_low"] > 0 for row in differences)
-    assert all("the gate model sees" in reason for reason in names["queue"].reason)
+    assert all("score and gate together say" in reason for reason in names["queue"].reason)
     assert len(names["queue"]) == 40
     assert names["same"]
     assert names["unchanged"]

@@ -343,10 +343,15 @@ def test_the_reason_of_a_gate_says_what_it_saw(fitted):
     clf = fitted("AUCGate")
     assert clf.probability_model_.columns == (0, 1)
     queue = clf.review_queue(X_NEW, 60)
-    assert all(reason.startswith("the score says ") and "the gate model " in reason for reason in queue.reason)
+    assert all(reason.startswith("the score says ") and " gate" in reason for reason in queue.reason)
     apart = np.abs(queue.gate_probability - queue.probability) > 0.06
     assert apart.any()
-    assert all("the gate model sees " in queue.reason[place] for place in np.flatnonzero(apart))
+    assert all(", score and gate together say " in queue.reason[place] for place in np.flatnonzero(apart))
+
+
+def test_a_notebook_shows_the_gate_probability_where_there_is_one(fitted):
+    assert "gate_probability" in fitted("AUCGate").review_queue(X_NEW, 5)._repr_html_()
+    assert "gate_probability" not in fitted("AUCross").review_queue(X_NEW, 5)._repr_html_()
 
 
 def test_only_a_gate_has_a_gate_probability(fitted):
@@ -512,8 +517,8 @@ def test_a_single_score_has_no_range():
 def test_a_gate_reason_names_both_views_or_their_agreement():
     reasons = gate_reasons(np.array([0.12, 0.30]), np.array([0.58, 0.31]), "default")
     assert reasons == [
-        "the score says 12 % for 'default', the gate model sees 58 %",
-        "the score says 30 % for 'default', the gate model agrees; cases with such a score are often ranked wrongly",
+        "the score says 12 % for 'default', score and gate together say 58 %",
+        "the score says 30 % for 'default', and so does the gate; cases with such a score are often ranked wrongly",
     ]
 
 

@@ -53,7 +53,8 @@ class ReviewQueue:
     id : ndarray of shape (n,), optional
         The ids that were given.
     gate_probability : ndarray of shape (n,), optional
-        Probability of the positive class that the gate leads to; only with a gate in use.
+        Probability of the positive class by score and gate together, as held-out rows bear it out; only with a gate
+        in use.
 
     Notes
     -----
@@ -108,12 +109,9 @@ class ReviewQueue:
         sentence = f"{n_rows} row{'' if n_rows == 1 else 's'} to review, the one whose review is worth most first"
         shown = f"; the first {n_shown} are shown" if n_shown < n_rows else ""
         name = "row" if self.id is None else "id"
+        others = [key for key in ("probability", "gate_probability", "reason") if key in self._columns()]
         rows = [
-            {
-                name: str(row[name]),
-                "worth": f"{row['worth']:.3g}",
-                **{key: row[key] for key in ("probability", "reason")},
-            }
+            {name: str(row[name]), "worth": f"{row['worth']:.3g}", **{key: row[key] for key in others}}
             for row in self.rows()[:n_shown]
         ]
         return result_html(f"{sentence}{shown}.", rows)
@@ -288,17 +286,17 @@ def gate_reasons(probability: FloatArray, gate_probability: FloatArray, positive
     probability : ndarray of shape (n,)
         Probability of the positive class by the classifier's score alone.
     gate_probability : ndarray of shape (n,)
-        The same with what the gate sees.
+        The same by score and gate together, which is not what the gate would say alone.
     positive : label
         The positive class.
     """
     label = label_text(positive)
     return [
-        f"the score says {percent(by_score)} for {label}, the gate model "
+        f"the score says {percent(by_score)} for {label}, "
         + (
-            f"sees {percent(by_gate)}"
+            f"score and gate together say {percent(by_gate)}"
             if abs(by_gate - by_score) >= _AGREEMENT
-            else "agrees; cases with such a score are often ranked wrongly"
+            else "and so does the gate; cases with such a score are often ranked wrongly"
         )
         for by_score, by_gate in zip(probability.tolist(), gate_probability.tolist(), strict=True)
     ]
