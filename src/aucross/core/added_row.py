@@ -23,7 +23,7 @@ EXTRA_LOSS = 0.1
 # Rows of the smaller class below which the added row loses more still, and by how much, times what 1 / rows is above
 # that of so many rows. The spread of a handful of rows says little about the spread of all. Chosen by
 # `python -m benchmarks.intervals few`.
-ENOUGH_ROWS = 15
+ENOUGH_ROWS = 12
 _LOSS_OF_FEW = 3.0
 
 # Powers of weight and of loss whose sums are kept: up to the third, which the added unit is read from.

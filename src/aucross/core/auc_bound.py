@@ -68,7 +68,7 @@ def auc_ends(ranked: RankedScores, failure: float, band: RejectionBand | None = 
     >>> for n_positive in (3, 30):  # separated: AUC 1
     ...     ranked = RankedScores.from_labels([0] * 50 + [1] * n_positive, range(50 + n_positive))
     ...     print([round(end, 3) for end in auc_ends(ranked, failure=0.025)])
-    [0.343, 1.0]
+    [0.37, 1.0]
     [0.988, 1.0]
     """
     start, stop = ranked.block(band or RejectionBand())
