@@ -6,6 +6,8 @@ Parts, all by default:
 
 cells       intervals of `evaluate_selections`: AUC, gain, accuracy, positive rate
 large       the same on 100,000 rows, where blocks of rows are drawn and where positives may still be few
+few         the interval of the AUC with 1 to 20 positives among 300 negatives
+coverage_for the interval of `coverage_for`, and whether the band at its lower end really reaches the AUC
 added       what another added row would do to the interval of the AUC, on four times as many samples
 compare     the paired difference of two classifiers
 customers   the same for ten rows a customer, and the joint promise, with and without `groups`
@@ -31,12 +33,16 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
+from scipy.optimize import brentq
+from scipy.stats import norm, t
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from aucross import AUCross, evaluate_selections
 from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
+from aucross.core.added_row import EXTRA_LOSS, interval, loss_of_few
+from aucross.core.auc_bound import auc_ends
+from aucross.estimators.coverage_for import largest_coverage
 from aucross.evaluation import (
     auc_interval,
     evaluate_folds,
@@ -46,7 +52,7 @@ from aucross.evaluation import (
     selective_auc,
 )
 from aucross.evaluation.inputs import SelectedRows
-from aucross.evaluation.lower_bounds import auc_losses, interval
+from aucross.evaluation.lower_bounds import auc_losses
 from aucross.evaluation.results import bootstrap_spread
 from benchmarks.auc_promise import POPULATIONS, Population, placed_band
 from benchmarks.customers import draw_customers
@@ -214,6 +220,83 @@ def held_in_cells(part: str, populations: dict[str, Any], n_samples: int) -> Non
             return [line for name in METRICS for line in measured(found[name], truth[name], coverages, name)]
 
         table.lines(f"{cell}, n {n_rows:,}"[:27], compute)
+
+
+def few(n_samples: int) -> None:
+    print(f"\nfew: {n_samples} samples a line of 300 negatives; before: no wider with few rows")
+    print(f"{'':27}  before: holds, width  now: holds, width   (mean width, in units of the AUC)")
+    table = Table("few", n_samples)
+    for auc in (0.76, 0.9):
+        for n_positive in (1, 2, 3, 5, 10, 15, 20):
+            cell = f"AUC {auc:g}, {n_positive} positives"
+            table.lines(cell, lambda auc=auc, n_positive=n_positive: [line_of_few(auc, n_positive, n_samples)])
+
+
+def line_of_few(auc: float, n_positive: int, n_samples: int) -> list[str]:
+    rng, center = np.random.default_rng(31), norm.ppf(auc) * np.sqrt(2)
+    positive = np.arange(300 + n_positive) < n_positive
+    found = []
+    for _ in range(n_samples):
+        score = rng.normal(size=len(positive)) + center * positive
+        order = np.argsort(score)
+        sums = auc_losses(SelectedRows(positive[order], score[order], np.ones(len(score))))
+        extras = EXTRA_LOSS - loss_of_few(n_positive), EXTRA_LOSS
+        found.append([interval(sums, (1 - LEVEL) / 2, extra) for extra in extras])
+    return [
+        f"{held(low, high, auc)} {np.mean(high - low):6.2f}      " for low, high in np.array(found).transpose(1, 2, 0)
+    ]
+
+
+def coverage_for(n_samples: int) -> None:
+    print(f"\ncoverage_for: {n_samples} samples a line, AUC of all rows .76, 95 % interval; before: DeLong's interval")
+    print("holds: low <= largest coverage of the population that reaches the AUC <= high; kept: the band at low does")
+    print("reach it, or low is 0 (none): the share of these follows, and the median low of the others")
+    print(f"{'':27}  truth estimate  before: holds, kept, none, low      now: holds, kept, none, low")
+    table = Table("coverage_for", n_samples)
+    for n_positive, n_negative, auc in (
+        (5, 200, 0.85),
+        (10, 200, 0.85),
+        (30, 600, 0.85),
+        (30, 600, 0.8),
+        (100, 500, 0.85),
+        (100, 500, 0.8),
+        (300, 1500, 0.8),
+        (800, 4000, 0.85),
+    ):
+        sizes = n_positive, n_negative
+        table.lines(
+            f"{n_positive} + {n_negative:,}, AUC {auc:g}",
+            lambda sizes=sizes, auc=auc: [line_of_coverage_for(*sizes, auc, n_samples)],
+        )
+
+
+def line_of_coverage_for(n_positive: int, n_negative: int, auc: float, n_samples: int) -> list[str]:
+    """Bands placed on the rows that also answer, as in a fit; the score is the model, so that nothing is trained."""
+    rng, center = np.random.default_rng(32), norm.ppf(0.76) * np.sqrt(2)
+    exact = Population(n_positive / (n_positive + n_negative), {center: 1.0}).exact(RejectionBand())
+    best = estimate_auc_bands(exact)
+    truth = brentq(lambda coverage: exact.auc(best.band(coverage)) - auc, 0.02, 0.999, xtol=1e-4)
+    positive = np.arange(n_positive + n_negative) < n_positive
+    found = []
+    for _ in range(n_samples):
+        ranked = RankedScores.from_labels(positive, rng.normal(size=len(positive)) + center * positive)
+        band = estimate_auc_bands(ranked).band
+        for limits in (ranked.auc_bounds, lambda alpha, at, ranked=ranked: auc_ends(ranked, alpha, at)):
+
+            def curve(coverage, band=band, limits=limits, ranked=ranked):
+                at = band(coverage)
+                return ranked.auc(at), *limits((1 - LEVEL) / 2, at)
+
+            answer = largest_coverage(curve, auc=auc, confidence=LEVEL)
+            kept = answer.low == 0 or exact.auc(band(answer.low)) >= auc
+            found.append((answer.coverage, answer.low, answer.high, kept))
+    numbers = np.array(found, dtype=float).reshape(n_samples, 2, 4).transpose(1, 2, 0)
+    lines = [f"{truth:6.3f} {np.median(numbers[0, 0]):8.3f} "]
+    for _, low, high, kept in numbers:
+        share = f"{kept.mean():6.3f}{'!' if kept.mean() < 0.93 else ' '}"
+        shown = np.median(low[low > 0]) if (low > 0).any() else np.nan
+        lines.append(f"{held(low, high, truth)} {share} {(low == 0).mean():6.2f} {shown:6.2f}     ")
+    return lines
 
 
 def added(n_samples: int) -> None:
@@ -487,6 +570,8 @@ def seconds(call: Callable[[], object]) -> float:
 PARTS = {
     "cells": cells,
     "large": large,
+    "few": few,
+    "coverage_for": coverage_for,
     "added": added,
     "compare": compare,
     "customers": customers,

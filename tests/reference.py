@@ -11,6 +11,7 @@ from math import floor, inf, isnan, nan, sqrt
 from statistics import variance
 
 import numpy as np
+from scipy.stats import beta
 
 # A coverage such as 0.7 is not a binary number: a share that misses it by this little reaches it.
 TOLERANCE = 1e-9
@@ -198,3 +199,23 @@ def quantile_threshold(scores: Sequence[float], coverage: float, weights: Sequen
 
 def _ones_if_none(weights: Sequence[float] | None, scores: Sequence[float]) -> Sequence[float]:
     return [1.0] * len(scores) if weights is None else weights
+
+
+def obvious_auc_interval(y, score, failure):
+    """The interval of the AUC with the added row written out, one end after the other; positives are fewer."""
+    placed = np.array([np.mean((s > score[~y]) + (s == score[~y]) / 2) for s in score[y]])
+    of_others = np.array([np.mean((score[y] > s) + (score[y] == s) / 2) for s in score[~y]])
+    extra = 0.1 + 3 * max(1 / y.sum() - 1 / 12, 0.0)  # a handful of rows says little about the spread of all
+    found = []
+    for loss, other_loss in ((1 - placed, 1 - of_others), (placed, of_others)):
+        added = min(1.0, extra + ((loss**3).sum() / (loss**2).sum() if loss.any() else 0.0))
+        with_added = np.append(loss, added)
+        mean = with_added.mean()
+        if mean == 1.0:
+            found.append(1.0)
+            continue
+        variance = with_added.var(ddof=1) / len(with_added)
+        variance += (len(loss) / len(with_added)) ** 2 * other_loss.var(ddof=1) / len(other_loss)
+        size = mean * (1 - mean) / variance + 1
+        found.append(1 - beta.ppf(failure, size * (1 - mean), size * mean))
+    return 1 - found[0], found[1]

@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import beta, binomtest
+from scipy.stats import binomtest, norm
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 import strategies
 from aucross import AUCross, compare_selective, evaluate_selections, evaluate_selective
+from aucross.core.added_row import EXTRA_LOSS, interval, lower_bound
 from aucross.evaluation import evaluate_group_selections, resampling
 from aucross.evaluation.bootstrap import RankedSelections
 from aucross.evaluation.catalogue import STANDARD_METRICS
 from aucross.evaluation.inputs import EvaluationRows, SelectedRows
 from aucross.evaluation.intervals import losses_of_rejected, selection_intervals
-from aucross.evaluation.lower_bounds import EXTRA_LOSS, auc_losses, interval, lower_bound, share_losses
+from aucross.evaluation.lower_bounds import auc_losses, share_losses
+from reference import obvious_auc_interval
 from strategies import property_test
 
 
@@ -45,30 +47,37 @@ def sums_of(y, score, weight=None):
     return auc_losses(SelectedRows(y[order], score[order], weight[order]))
 
 
-def obvious_interval(y, score, failure):
-    """The interval of the AUC with the added row written out, one end after the other; positives are fewer."""
-    placed = np.array([np.mean((s > score[~y]) + (s == score[~y]) / 2) for s in score[y]])
-    of_others = np.array([np.mean((score[y] > s) + (score[y] == s) / 2) for s in score[~y]])
-    found = []
-    for loss, other_loss in ((1 - placed, 1 - of_others), (placed, of_others)):
-        added = min(1.0, EXTRA_LOSS + ((loss**3).sum() / (loss**2).sum() if loss.any() else 0.0))
-        with_added = np.append(loss, added)
-        mean = with_added.mean()
-        variance = with_added.var(ddof=1) / len(with_added)
-        variance += (len(loss) / len(with_added)) ** 2 * other_loss.var(ddof=1) / len(other_loss)
-        size = mean * (1 - mean) / variance + 1
-        found.append(1 - beta.ppf(failure, size * (1 - mean), size * mean) if mean < 1 else 1.0)
-    return 1 - found[0], found[1]
-
-
 # ---- the interval of one number ----
 
 
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.35])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_interval_of_the_auc_equals_the_obvious_one(seed):
-    y, score = make_rows(90, 0.2 + 0.05 * seed, shift=seed, seed=seed)
+def test_the_interval_of_the_auc_equals_the_obvious_one(seed, share):
+    y, score = make_rows(90, share, shift=seed, seed=seed)
     score = np.round(score, 1)
-    assert interval(sums_of(y, score), 0.025, EXTRA_LOSS) == pytest.approx(obvious_interval(y, score, 0.025), abs=1e-9)
+    expected = obvious_auc_interval(y, score, 0.025)
+    assert interval(sums_of(y, score), 0.025, EXTRA_LOSS) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_positive", [1, 2, 3, 5, 10])
+@pytest.mark.parametrize("auc", [0.76, 0.9])
+def test_the_interval_holds_with_a_handful_of_positives(n_positive, auc):
+    rng, shift = np.random.default_rng(5), norm.ppf(auc) * np.sqrt(2)
+    y = np.arange(200) < n_positive
+    found = np.array([interval(sums_of(y, rng.normal(size=200) + shift * y), 0.025, EXTRA_LOSS) for _ in range(200)])
+    held = (found[:, 0] <= auc) & (auc <= found[:, 1])
+    assert held.mean() >= 0.93
+    assert (found[:, 1] - found[:, 0]).min() > 0.05
+
+
+def test_a_handful_of_customers_counts_as_a_handful_of_rows():
+    """Ten equal rows of each customer have the interval of the customers, in both classes."""
+    y, score = make_rows(60, 0.08, seed=3)
+    rows = np.repeat(np.arange(60), 10)
+    order = np.argsort(score[rows], kind="stable")
+    repeated = SelectedRows(y[rows][order], score[rows][order], np.ones(600))
+    found = interval(auc_losses(repeated, rows[order]), 0.025, EXTRA_LOSS)
+    assert found == pytest.approx(interval(sums_of(y, score), 0.025, EXTRA_LOSS), abs=1e-9)
 
 
 def test_shares_have_clopper_and_pearsons_interval():

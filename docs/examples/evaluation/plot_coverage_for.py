@@ -64,7 +64,8 @@ plt.show()
 
 # %%
 # The held-out rows foresee what new rows have: the dashed line stays well inside the interval. They are a little
-# optimistic at low coverages, because the bands were placed on them.
+# optimistic at low coverages, because the bands were placed on them; with few defaults they can be very optimistic,
+# and then the lower end of the interval is the number to read.
 #
 # The diamonds lie far to the right of the line, which means fewer rows decided automatically. That is what it costs to
 # be sure: with 95 % confidence the coverage is at least so high *and* the AUC at least as asked, although the coverage

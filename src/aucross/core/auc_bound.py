@@ -1,8 +1,8 @@
-"""A lower bound of an AUC that is safe where a class has few rows.
+"""Bounds of an AUC that are safe where a class has few rows.
 
-One row is added to the smaller class, on the wrong side of all rows of the other class; the bound is the quantile of
-the Beta distribution with the AUC of these rows and DeLong's variance. The guide on promises shows that it holds where
-the bound of the normal distribution does not.
+One row is added to the smaller class, on the wrong side of rows of the other class; the bound is the quantile of the
+Beta distribution with the AUC of these rows and DeLong's variance. The guide on promises shows that it holds where the
+bound of the normal distribution does not.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from __future__ import annotations
 from math import nan
 
 import numpy as np
-from scipy.special import betaincinv
 
-from aucross.core.ranking import RankedScores
+from aucross.core.added_row import EXTRA_LOSS, POWERS_KEPT, LossSums, interval, losses_of_classes, lower_bound
+from aucross.core.bands import RejectionBand
+from aucross.core.ranking import FloatArray, RankedScores
 
 
 def auc_lower_bound(ranked: RankedScores, failure: float) -> float:
-    """The AUC of all rows is above this with probability ``1 - failure``.
+    """The AUC of all rows is above this with probability ``1 - failure``, whatever rows the sample lacks.
 
     Parameters
     ----------
@@ -38,19 +39,60 @@ def auc_lower_bound(ranked: RankedScores, failure: float) -> float:
     >>> round(auc_lower_bound(ranked, failure=0.05), 3)
     0.368
     """
-    smaller, larger = sorted((ranked.total_positives, ranked.total_negatives))
-    if smaller < 1 or larger < 2:
-        return nan
-    extended = _with_worst_row(ranked)
-    auc, variance = extended.auc(), extended.auc_standard_error() ** 2
-    size = auc * (1.0 - auc) / variance + 1.0
-    return float(betaincinv(size * auc, size * (1.0 - auc), failure))
+    losses = _losses_of_rows(ranked.positives, ranked.negatives)
+    return nan if losses is None else lower_bound(losses, failure)
 
 
-def _with_worst_row(ranked: RankedScores) -> RankedScores:
-    """Scores become ranks: no finite score need be below the lowest one."""
-    is_positive = ranked.total_positives <= ranked.total_negatives
-    place = 0 if is_positive else len(ranked)
-    ranks = np.arange(len(ranked) + 1, dtype=np.float64)
-    positives = np.insert(ranked.positives, place, float(is_positive))
-    return RankedScores(ranks, positives, np.insert(ranked.negatives, place, float(not is_positive)))
+def auc_ends(ranked: RankedScores, failure: float, band: RejectionBand | None = None) -> tuple[float, float]:
+    """Ends of an interval of the AUC of the rows that `band` selects, each of which fails with probability `failure`.
+
+    Parameters
+    ----------
+    ranked : RankedScores
+        Independent rows; weights count as repeated rows.
+    failure : float in (0, 1)
+        Probability that the truth is beyond one end.
+    band : RejectionBand, optional
+        Rejected scores; none by default.
+
+    Returns
+    -------
+    tuple of float
+        NaN if a class has too few rows. The added row is that of an interval, as in an evaluation: it loses more than
+        the rows that were seen to lose, and less than that of :func:`auc_lower_bound`, which loses everything.
+
+    Examples
+    --------
+    >>> from aucross.core import RankedScores
+    >>> from aucross.core.auc_bound import auc_ends
+    >>> for n_positive in (3, 30):  # separated: AUC 1
+    ...     ranked = RankedScores.from_labels([0] * 50 + [1] * n_positive, range(50 + n_positive))
+    ...     print([round(end, 3) for end in auc_ends(ranked, failure=0.025)])
+    [0.37, 1.0]
+    [0.988, 1.0]
+    """
+    start, stop = ranked.block(band or RejectionBand())
+    losses = _losses_of_rows(
+        *(np.concatenate((weight[:start], weight[stop:])) for weight in (ranked.positives, ranked.negatives))
+    )
+    return (nan, nan) if losses is None else interval(losses, failure, EXTRA_LOSS)
+
+
+def _losses_of_rows(positives: FloatArray, negatives: FloatArray) -> LossSums | None:
+    """What rows lose, from the number of each class at ascending scores; None if a class has too few."""
+    n_positive, n_negative = float(positives.sum()), float(negatives.sum())
+    if min(n_positive, n_negative) < 1 or max(n_positive, n_negative) < 2:
+        return None
+    up_to = np.cumsum(negatives)
+    above = (up_to[-1] - up_to + negatives / 2.0) / up_to[-1]  # exactly 0 for a positive above all negatives
+    below = (np.cumsum(positives) - positives / 2.0) / n_positive
+    return losses_of_classes([_powers_of_repeated(positives, above), _powers_of_repeated(negatives, below)])
+
+
+def _powers_of_repeated(times: FloatArray, loss: FloatArray) -> FloatArray:
+    """The powers of :class:`LossSums` of rows of weight 1, so many at each loss."""
+    of_loss = times.sum(), times @ loss, times @ loss**2, times @ loss**3
+    powers = np.zeros((4, 4))
+    for p, q in POWERS_KEPT:
+        powers[p, q] = of_loss[q]
+    return powers

@@ -9,8 +9,8 @@ from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
+from aucross.core.added_row import beta_quantile
 from aucross.core.bands import check_auc, check_coverage
 from aucross.core.influence import ExpectedAUC, PairwiseMetric
 from aucross.estimators.held_out import HeldOutScores
@@ -43,7 +43,8 @@ class CoverageForAUC:
     coverage : float
         Largest coverage at which the held-out AUC of the selected rows is at least `auc`.
     low, high : float
-        The same for the lower and the upper confidence limit of the AUC.
+        The same for the lower and the upper confidence limit of the AUC. A `low` of 0 means that these rows show the
+        target at no coverage: with few rows of a class they often cannot, even if the target is reached.
     confidence : float
         Confidence of the two-sided interval from `low` to `high`.
     """
@@ -128,15 +129,24 @@ def pairwise_curve(
     alpha: float,
     select: Callable[[float], NDArray[np.bool_]],
 ) -> HeldOutCurve:
-    """Curve of a metric over more than two classes; its variance is the sum of the squared influences of the rows."""
+    """Curve of a metric over more than two classes; its variance is the sum of the squared influences of the rows.
+
+    Each limit is judged with one more row of the smallest class, which loses (or wins) against all rows that it meets.
+    """
     labels = np.eye(metric.n_classes)[held_out.labels]
     objective = ExpectedAUC(metric.columns(held_out.responses), labels, metric.contests, held_out.sample_weight)
-    deviations = float(ndtri(1 - alpha))
+
+    def limit(mean: float, variance: float, share_of_added: float) -> float:
+        step = share_of_added * mean
+        return min(mean, beta_quantile(mean - step, variance + step**2, alpha))
 
     def curve(coverage: float) -> tuple[float, float, float]:
         selected = select(coverage)
         table = objective.table(objective.histograms(selected))
-        margin = deviations * float(np.sqrt((objective.weight * selected) @ objective.influence(table) ** 2))
-        return table.value, table.value - margin, table.value + margin
+        variance = float((objective.weight * selected) @ objective.influence(table) ** 2)
+        fewest = float((objective.by_class @ selected).min())
+        # A class takes part in 2 of n_classes contests, whatever their number.
+        share = 2.0 / (metric.n_classes * (fewest + 1.0))
+        return table.value, limit(table.value, variance, share), 1.0 - limit(1.0 - table.value, variance, share)
 
     return curve

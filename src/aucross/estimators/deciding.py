@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from aucross.core.auc_bound import auc_ends
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import check_capacity
@@ -690,16 +691,20 @@ class Deciding(ABC):
         Returns
         -------
         CoverageForAUC
-            ``coverage`` with ``low`` and ``high``; 0 where no coverage reaches the target.
+            ``coverage`` with ``low`` and ``high``; 0 where no coverage reaches the target, for `low` where these rows
+            cannot show that one does.
 
         Notes
         -----
-        The interval turns DeLong's interval for the AUC around: `low` is the largest coverage whose lower limit
-        reaches the target, `high` the largest whose upper limit does. The scores are held out, but the bands were
-        placed on the same rows, which makes the answer slightly optimistic on small data. Weights count with Kish's
-        effective number of rows, so that their unit does not matter. Coverages are tried from 1
-        down to 0.01 in steps of 0.05, and of 0.01 where the AUC comes near to the target; the first that reaches it is
-        refined to 0.0001, the ends of the interval to 0.001.
+        The interval turns that of the AUC around: `low` is the largest coverage whose lower limit reaches the target,
+        `high` the largest whose upper limit does. The limits are those of an evaluation, judged with one more row that
+        counts against them. The scores are held out, but the bands were placed on the same rows. This makes
+        `coverage` optimistic where a class has few rows: read `low` there, which simulations found kept (the evidence
+        page on intervals). It is 0 where these rows show the target at no coverage, which is the usual answer with
+        fewer than 30 rows of a class. Weights count with Kish's effective number of rows, so that their unit does
+        not matter; rows of one customer count as independent ones. Coverages are tried from 1 down to 0.01 in steps of
+        0.05, and of 0.01 where the AUC comes near to the target; the first that reaches it is refined to 0.0001, the
+        ends of the interval to 0.001.
         """
         self._check_fitted()
         curve = self._held_out_curve(tail_probability(confidence))
@@ -737,10 +742,10 @@ class Deciding(ABC):
         if self.band_rule_.axis == "score" and self.band_rule_.group_labels is None and not self._ties_are_split:
             # One ranking answers for every band on the score itself.
             ranked = held_out.ranked()
-            return lambda c: (ranked.auc(self.band(c)), *ranked.auc_bounds(alpha, self.band(c)))
+            return lambda c: (ranked.auc(self.band(c)), *auc_ends(ranked, alpha, self.band(c)))
 
         def curve(coverage: float) -> tuple[float, float, float]:
             ranked = held_out.ranked(self.band_rule_.selects(rows.rule_input, coverage))
-            return (ranked.auc(), *ranked.auc_bounds(alpha))
+            return (ranked.auc(), *auc_ends(ranked, alpha))
 
         return curve

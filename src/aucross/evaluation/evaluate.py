@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from aucross.core.added_row import EXTRA_LOSS
 from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
 from aucross.core.scored_rows import ScoredRows
 from aucross.evaluation.bootstrap import RankedSelections, SelectionStatistics, draw_counts
@@ -26,7 +27,6 @@ from aucross.evaluation.inputs import (
 )
 from aucross.evaluation.intervals import Ends, difference_ends, evenly, losses_of_rejected, selection_intervals
 from aucross.evaluation.judged_rows import check_selective, judge
-from aucross.evaluation.lower_bounds import EXTRA_LOSS
 from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
 from aucross.evaluation.resampling import resampled_statistics
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation

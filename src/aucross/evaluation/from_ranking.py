@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aucross.core.added_row import lower_bound
 from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.bootstrap import SelectionStatistics, share_of
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES, standard_metrics, with_intervals
 from aucross.evaluation.inputs import BoolArray, check_coverages, check_probability, check_replicates, seed_from
 from aucross.evaluation.intervals import intervals_of, losses_of_rejected
-from aucross.evaluation.lower_bounds import lower_bound, shared_losses
+from aucross.evaluation.lower_bounds import shared_losses
 from aucross.evaluation.promise import SelectivePromise, check_confidence, promise_of_bounds
 from aucross.evaluation.ranked_selections import RankedClasses, Ranking, Selection, is_probability, selections_of
 from aucross.evaluation.results import SelectiveEvaluation

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
+from aucross.core.added_row import EXTRA_LOSS, LossSums, interval
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.bootstrap import RankedSelections
-from aucross.evaluation.lower_bounds import EXTRA_LOSS, LossSums, interval
 from aucross.evaluation.selection_losses import Losses, losses_of_selections
 
 _Ends = tuple[float, float, float]

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from aucross.core.added_row import LossSums, losses_of_classes
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.scored_rows import confidence_of
 from aucross.core.weighted_ranking import WeightedRanking
 from aucross.evaluation.inputs import BoolArray
-from aucross.evaluation.lower_bounds import LossSums, losses_of_classes, shared_losses
+from aucross.evaluation.lower_bounds import shared_losses
 from aucross.evaluation.selection_losses import LossCounts, Losses, has_pairs
 
 Ranking = RankedScores | WeightedRanking

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aucross.core.added_row import LossSums, losses_of_classes, losses_of_units, power_sums
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.bootstrap import RankedSelections, SegmentedRows, Segments
 from aucross.evaluation.inputs import BoolArray
-from aucross.evaluation.lower_bounds import LossSums, losses_of_classes, losses_of_units, power_sums, shared_losses
+from aucross.evaluation.lower_bounds import shared_losses
 from aucross.evaluation.segment_losses import class_rows, selected_classes
 
 
