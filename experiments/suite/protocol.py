@@ -28,7 +28,8 @@ from experiments.suite.sets import SuiteSet, load
 from experiments.work import Named
 
 COVERAGES = (0.95, 0.9, 0.8, 0.7)
-N_SPLITS = 10
+# Ten were planned; `--splits 10` goes on from the table of these.
+N_SPLITS = 9
 SEED = 42  # of the models; the split seeds everything else
 
 # At most so many rows train and test, so that the suite ends within three hours of two cores.

@@ -157,7 +157,7 @@ def test_tables_figures_and_page_are_written(tmp_path):
 
 
 def test_the_page_says_that_the_run_is_not_complete():
-    assert "**Not complete:** 16 of 100 cells are done, 2 sets with 4 of 10 splits" in parts(made_cells(), 100)["done"]
+    assert "**Not complete:** 16 of 100 cells are done, 2 sets with 4 of 9 splits" in parts(made_cells(), 100)["done"]
     assert "All 16 cells are done" in parts(made_cells())["done"]
 
 
