@@ -46,7 +46,7 @@ def test_the_glossary_explains(term):
 
 @pytest.mark.parametrize("name", aucross.__all__)
 def test_the_glossary_names_what_is_public(name):
-    assert f"`~aucross.{name}`" in GLOSSARY
+    assert re.search(rf"`~aucross\.(\w+\.)?{name}`", GLOSSARY)
 
 
 @pytest.mark.parametrize("name", sorted(PARAMETERS))

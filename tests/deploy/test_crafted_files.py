@@ -22,6 +22,9 @@ from aucross.deploy.storage import read_header, save
 from aucross.system.text import json_ready
 from deploy.forging import Forgery, archive_of, fitted, import_all_that_is_listed, members_of, outcome, warm_up
 
+# Few rows are enough for files, and leave none for review.
+pytestmark = pytest.mark.filterwarnings("ignore:a coverage of .* leaves less than one")
+
 # ---- classes and functions that are not on the list ----
 
 FOREIGN_CLASSES = (

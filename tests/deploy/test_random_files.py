@@ -13,6 +13,9 @@ import pytest
 from aucross.deploy.listed import FUNCTIONS, NUMBERS, TYPES, listed_classes
 from deploy.forging import SOURCES, Forgery, fitted, import_all_that_is_listed, outcome, shifted, warm_up
 
+# Few rows are enough for files, and leave none for review.
+pytestmark = pytest.mark.filterwarnings("ignore:a coverage of .* leaves less than one")
+
 # Small numbers, and one that no machine has memory for: what lies between could only fill the memory of a test machine.
 NUMBERS_IN_FILES = (0, 1, 2, 3, 7, -1, -7, 255, 4096, 2**62, -(2**62), 0.5, -1.5, 1e300, True, False, None)
 WORDS = (

@@ -217,6 +217,14 @@ def test_a_classifier_of_an_earlier_version_knows_what_its_model_knows():
         clf.select(REVERSED)
 
 
+def test_a_hash_of_the_row_needs_all_its_columns():
+    rows = pd.DataFrame({"pd": rng.random(400).round(1), "age": X["age"]})
+    clf = fit(ScoreColumn("pd"), rows, ties="split")
+    assert clf.feature_names_in_.tolist() == ["pd", "age"]
+    with pytest.raises(ValueError, match="a hash of the whole row cuts through ties, got another order"):
+        clf.select(rows[["age", "pd"]])
+
+
 def test_a_score_column_finds_its_column_by_name():
     rows = pd.DataFrame({"pd": rng.random(400), "age": X["age"]})
     clf = fit(ScoreColumn("pd"), rows)

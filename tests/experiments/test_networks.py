@@ -32,7 +32,10 @@ from experiments.networks.trainings import Training, half_size, rows_of, trainin
 from experiments.protocol import CLASSIFIERS, COVERAGES
 
 # Networks of two epochs give many rows one score.
-pytestmark = pytest.mark.few_scores
+pytestmark = [
+    pytest.mark.few_scores,
+    pytest.mark.filterwarnings("ignore:a coverage of .* leaves less than one"),
+]
 
 SHARED = {
     "epochs": 2,

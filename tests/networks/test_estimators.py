@@ -243,6 +243,7 @@ def test_a_selective_classifier_around_a_network_can_be_saved(rows, tmp_path):
     assert contract.same_answers(clf, load(tmp_path / "clf.aucross"), rows.X_new)
 
 
+@pytest.mark.filterwarnings("ignore:a coverage of .* leaves less than one")
 def test_a_network_for_images_can_be_saved(tmp_path):
     images = np.random.default_rng(0).integers(0, 256, (90, 8, 8, 3)).astype(np.uint8)
     labels = np.arange(90) % 2

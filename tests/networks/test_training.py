@@ -118,6 +118,7 @@ def test_a_class_missing_in_nearly_all_batches_is_refused_with_a_batch_size():
     check_batches(torch.tensor(y), 1500, np.array([0, 1]), nn.Identity())
 
 
+@pytest.mark.filterwarnings("ignore:a coverage of .* leaves less than one")
 @pytest.mark.parametrize(("n_rows", "batch_size"), [(20, 1), (21, 2)])
 def test_batches_of_one_row_are_refused_where_they_are_normalised(n_rows, batch_size):
     rows, labels = X[:n_rows], np.arange(n_rows) % 2

@@ -47,9 +47,10 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
     @property
     def feature_names_in_(self) -> Labels:
         """Names of the columns of X in `fit`, or those that the fitted model knows."""
-        # LightGBM writes spaces as underscores, and CatBoost knows no names. A column of scores reads one column alone.
+        # LightGBM writes spaces as underscores, and CatBoost knows no names. A column of scores reads one column alone,
+        # unless a hash of the whole row cuts through its ties.
         of_fit = self.__dict__.get("fit_columns_")
-        if of_fit is None or len(of_fit) != self.n_features_in_:
+        if of_fit is None or (len(of_fit) != self.n_features_in_ and not self._ties_are_split):
             return super().feature_names_in_
         return np.asarray(of_fit, dtype=object)
 

@@ -75,6 +75,16 @@ def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitt
     raise ValueError(f"X must have the columns of the fit in their order, {_difference(fitted, known)}")
 
 
+def refuse_other_names(X: Table, fitted: Sequence[str]) -> None:
+    """Raise if rows have other columns than those of the fit, or another order: their hash would be another."""
+    given = text_names_of(X)
+    if given is not None and given != list(fitted):
+        raise ValueError(
+            "X must have the columns of the fit in their order, because a hash of the whole row cuts through ties, "
+            f"{_difference(fitted, given)}"
+        )
+
+
 def _are_text(names: Sequence[Any]) -> bool:
     return len(names) > 0 and all(isinstance(name, str) for name in names)
 

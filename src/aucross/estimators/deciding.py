@@ -33,7 +33,7 @@ from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_wei
 from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
 from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.band_groups import check_band_groups
-from aucross.estimators.column_names import refuse_other_columns
+from aucross.estimators.column_names import refuse_other_columns, refuse_other_names
 from aucross.estimators.coverage_for import (
     CoverageForAUC,
     HeldOutCurve,
@@ -138,6 +138,8 @@ class Deciding(ABC):
         if isinstance(X, np.ndarray) or not hasattr(X, "__len__"):  # a lazy frame, which is refused later
             return
         of_fit = self.__dict__.get("fit_columns_")
+        if of_fit is not None and self._ties_are_split:
+            refuse_other_names(X, of_fit)
         for model, method in self._fitted_models():
             # Files of earlier versions, and fits by an engine, know what their model knows.
             names = np.asarray(getattr(model, "feature_names_in_", ())).tolist() if of_fit is None else of_fit
