@@ -48,7 +48,6 @@ from aucross.estimators.placing import warn_if_nothing_rejected
 from aucross.estimators.reach import (
     ExpectedCoverage,
     expected_coverage,
-    warn_if_nothing_can_be_rejected,
     warn_if_out_of_reach,
 )
 from aucross.estimators.reading import Reader
@@ -616,7 +615,6 @@ class Deciding(ABC):
         recalibrated.label_shift_ = self._label_shift_of(rows) if label_shift else None
         recalibrated.n_placing_rows_ = rows.n_effective
         warn_if_nothing_rejected(recalibrated.band_rule_, self.coverage)
-        warn_if_nothing_can_be_rejected(recalibrated.band_rule_, self.coverage, recalibrated.n_placing_rows_)
         warn_if_out_of_reach(
             recalibrated.band_rule_,
             self.coverage,
