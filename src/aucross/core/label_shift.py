@@ -8,6 +8,8 @@ iteration whose likelihood never falls.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
 
@@ -32,8 +34,36 @@ _BINS = 10
 _LEAST_CHANCE, _LEAST_MISFIT = 1e-3, 0.08
 
 
+class _Shift(ABC):
+    """What estimates for two and for more classes have in common: when to believe them, and how to say it."""
+
+    misfit: float
+    chance: float
+
+    @property
+    @abstractmethod
+    def _ratios(self) -> Iterable[float]:
+        """New over old share of each class."""
+
+    @property
+    def is_at_limit(self) -> bool:
+        """Whether the estimate of a class ran to the largest change that is allowed."""
+        return any(ratio < 1.01 / MOST_CHANGE or ratio > MOST_CHANGE / 1.01 for ratio in self._ratios)
+
+    @property
+    def is_plausible(self) -> bool:
+        """Whether the scores look as if only the shares of the classes had changed."""
+        return not self.is_at_limit and (self.chance >= _LEAST_CHANCE or self.misfit < _LEAST_MISFIT)
+
+    def _judged(self, estimate: str, misfit: str, assumption: str) -> str:
+        if self.is_plausible:
+            return f"{estimate}, if nothing else has changed."
+        reason = "the estimate ran to its limit" if self.is_at_limit else f"{self.misfit:.0%} of {misfit}"
+        return f"{estimate}: {reason}, so more than {assumption} has changed."
+
+
 @dataclass(frozen=True)
-class LabelShift:
+class LabelShift(_Shift):
     """The share of positives that unlabelled rows show, if nothing else has changed.
 
     Attributes
@@ -56,27 +86,17 @@ class LabelShift:
     chance: float
 
     @property
-    def is_at_limit(self) -> bool:
-        """Whether the estimate ran to the largest change that is allowed."""
-        ratios = (self.share / self.before, (1 - self.share) / (1 - self.before))
-        return any(ratio < 1.01 / MOST_CHANGE or ratio > MOST_CHANGE / 1.01 for ratio in ratios)
-
-    @property
-    def is_plausible(self) -> bool:
-        """Whether the scores look as if only the shares of the classes had changed."""
-        return not self.is_at_limit and (self.chance >= _LEAST_CHANCE or self.misfit < _LEAST_MISFIT)
+    def _ratios(self) -> Iterable[float]:
+        return self.share / self.before, (1 - self.share) / (1 - self.before)
 
     def __str__(self) -> str:
-        start = f"{self.share:.3f} positives ({self.low:.3f} to {self.high:.3f}), {self.before:.3f} in the fit"
-        if self.is_plausible:
-            return f"{start}, if nothing else has changed."
-        at_limit = "the estimate ran to its limit" if self.is_at_limit else ""
-        other = f"{self.misfit:.0%} of the scores lie where no mixture of the two classes would put them"
-        return f"{start}: {at_limit or other}, so more than the share of positives has changed."
+        estimate = f"{self.share:.3f} positives ({self.low:.3f} to {self.high:.3f}), {self.before:.3f} in the fit"
+        misfit = "the scores lie where no mixture of the two classes would put them"
+        return self._judged(estimate, misfit, "the share of positives")
 
 
 @dataclass(frozen=True)
-class ClassShift:
+class ClassShift(_Shift):
     """The share of each of more than two classes that unlabelled rows show, if nothing else has changed.
 
     Attributes
@@ -95,24 +115,13 @@ class ClassShift:
     chance: float
 
     @property
-    def is_at_limit(self) -> bool:
-        """Whether the estimate of a class ran to the largest change that is allowed."""
-        ratios = [new / old for new, old in zip(self.share, self.before, strict=True)]
-        return any(ratio < 1.01 / MOST_CHANGE or ratio > MOST_CHANGE / 1.01 for ratio in ratios)
-
-    @property
-    def is_plausible(self) -> bool:
-        """Whether the probabilities look as if only the shares of the classes had changed."""
-        return not self.is_at_limit and (self.chance >= _LEAST_CHANCE or self.misfit < _LEAST_MISFIT)
+    def _ratios(self) -> Iterable[float]:
+        return (new / old for new, old in zip(self.share, self.before, strict=True))
 
     def __str__(self) -> str:
         share, before = (", ".join(f"{value:.3f}" for value in values) for values in (self.share, self.before))
-        start = f"shares {share} of the classes, {before} in the fit"
-        if self.is_plausible:
-            return f"{start}, if nothing else has changed."
-        at_limit = "the estimate ran to its limit" if self.is_at_limit else ""
-        other = f"{self.misfit:.0%} of the rows lie where no mixture of the classes would put them"
-        return f"{start}: {at_limit or other}, so more than the shares has changed."
+        misfit = "the rows lie where no mixture of the classes would put them"
+        return self._judged(f"shares {share} of the classes, {before} in the fit", misfit, "the shares")
 
 
 def class_shares(probabilities: FloatArray, sample_weight: FloatArray | None = None) -> FloatArray:

@@ -1,26 +1,23 @@
-"""From rows to decisions: the one door that everything after the fit goes through.
+"""From scored rows to decisions: what a selective classifier answers after the fit.
 
 ::
 
-    scored  X ──► models, once ──► reader ──► ScoredRows
+    scored  X ──► ScoredRows (scoring.py)
     decide  ScoredRows ──► rule ──► Decisions
             select, predict_selective, review_queue, recalibrate, evaluation, report, log, monitor ...
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from contextvars import ContextVar
+from abc import abstractmethod
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
-from functools import wraps
 from numbers import Real
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.auc_bound import auc_ends
 from aucross.core.band_rule import BandRule
@@ -28,12 +25,9 @@ from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import check_capacity
 from aucross.core.decisions import Decisions
 from aucross.core.influence import PairwiseMetric
-from aucross.core.label_shift import ClassShift, LabelShift, estimate_class_shift, estimate_label_shift
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_weights
-from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
-from aucross.core.weighted_ranking import WeightedRanking
-from aucross.estimators.band_groups import check_band_groups
-from aucross.estimators.column_names import refuse_other_columns, refuse_other_names
+from aucross.core.label_shift import ClassShift, LabelShift
+from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.coverage_for import (
     CoverageForAUC,
     HeldOutCurve,
@@ -41,248 +35,28 @@ from aucross.estimators.coverage_for import (
     pairwise_curve,
     tail_probability,
 )
-from aucross.estimators.fold_ensemble import FoldEnsemble, score_and_judge
-from aucross.estimators.held_out import HeldOutScores
-from aucross.estimators.labels import check_reject_label, in_score_order
+from aucross.estimators.labels import check_reject_label
+from aucross.estimators.one_fit import of_one_fit
 from aucross.estimators.placing import warn_if_nothing_rejected
-from aucross.estimators.reach import (
-    ExpectedCoverage,
-    expected_coverage,
-    warn_if_out_of_reach,
-)
-from aucross.estimators.reading import Reader
-from aucross.estimators.recalibrate import place_on_unlabelled, refuse_too_few, score_unlabelled
+from aucross.estimators.reach import ExpectedCoverage, expected_coverage, warn_if_out_of_reach
+from aucross.estimators.recalibrate import label_shift_of, place_on_unlabelled, refuse_too_few, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
-from aucross.estimators.row_hash import tie_breaker_of
-from aucross.estimators.score_counts import CountedRows
-from aucross.estimators.text_columns import explained
-from aucross.estimators.types import Classifier, Column, Labels, Table
-from aucross.estimators.warn import warn_user
-
-Method = TypeVar("Method", bound=Callable[..., Any])
+from aucross.estimators.scoring import Scoring
+from aucross.estimators.types import Column, Labels, Table
 
 
-# The copy of one fit on which a method is running in this thread, so that the methods it calls need no other.
-_seen: ContextVar[Any] = ContextVar("_seen", default=None)
-
-
-def of_one_fit(method: Method) -> Method:
-    """Let a method see one fit from beginning to end, even if another thread fits the same object meanwhile.
-
-    A fit puts its results in place by one assignment of all attributes, so a copy of them belongs to one fit. The
-    outermost method makes the copy, and those that it calls run on the same one.
-    """
-
-    @wraps(method)
-    def on_a_copy(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _seen.get() is self:
-            return method(self, *args, **kwargs)
-        seen = object.__new__(type(self))
-        seen.__dict__ = self.__dict__.copy()
-        token = _seen.set(seen)
-        try:
-            return method(seen, *args, **kwargs)
-        finally:
-            _seen.reset(token)
-
-    return cast("Method", on_a_copy)
-
-
-class Deciding(ABC):
-    """The part of a selective classifier that answers after the fit."""
+class Deciding(Scoring):
+    """The part of a selective classifier that decides on scored rows."""
 
     coverage: float
 
-    # What the fit leaves behind.
-    estimator_: Classifier
-    judges_: list[FoldEnsemble]  # one for each model, if others judge rows than answer them
-    classes_: Labels
-    positive_class_: Any  # where it is not the second of the classes
-    response_method_: str
-    reader_: Reader
-    held_out_: HeldOutScores
-    band_rule_: BandRule
-    label_shift_: LabelShift | ClassShift | None  # of a copy that was recalibrated with a label shift
-    fitted_band_rule_: BandRule  # of a recalibrated copy: the rule that the fit placed
-    fit_columns_: list[str]  # names of the columns of the fit, where X had names
     n_placing_rows_: float  # that placed the bands; with weights Kish's effective number
-
-    @abstractmethod
-    def predict(self, X: Table) -> Labels:
-        """Predict a class label for every row."""
+    fitted_band_rule_: BandRule  # of a recalibrated copy: the rule that the fit placed
+    label_shift_: LabelShift | ClassShift | None  # of a copy that was recalibrated with a label shift
 
     @abstractmethod
     def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
         """Say what a person is told about the rejected ones of some rows that share a rule."""
-
-    @property
-    def score_classes_(self) -> Labels:
-        """Classes in the order of scores: of two the negative one, then the positive one.
-
-        That is ``classes_``, which is sorted, unless ``pos_label`` or an ordered Categorical say otherwise.
-        """
-        return in_score_order(self.classes_, self.__dict__.get("positive_class_"))
-
-    def _fitted_models(self) -> list[tuple[Any, str]]:
-        """The same after the fit, with the method that gives their scores."""
-        return [(self.estimator_, self.response_method_)]
-
-    def _check_fitted(self) -> None:
-        # scikit-learn's check looks at the tags of all models inside, which takes longer than a decision on one row.
-        if "band_rule_" not in self.__dict__:
-            check_is_fitted(self, "band_rule_")
-
-    def _check_columns(self, X: Table) -> None:
-        """Refuse rows whose columns are not those of the fit, where a model would take one column for another."""
-        if isinstance(X, np.ndarray) or not hasattr(X, "__len__"):  # a lazy frame, which is refused later
-            return
-        of_fit = self.__dict__.get("fit_columns_")
-        if of_fit is not None and self._ties_are_split:
-            refuse_other_names(X, of_fit)
-        for model, method in self._fitted_models():
-            # Files of earlier versions, and fits by an engine, know what their model knows.
-            names = np.asarray(getattr(model, "feature_names_in_", ())).tolist() if of_fit is None else of_fit
-            if names:
-                refuse_other_columns(model, method, X, names)
-
-    # ---- the door: rows are scored once, then decided on ----
-
-    @of_one_fit
-    def scored(self, X: Table, *, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:
-        """Run each model once on the rows and keep what everything else needs.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            Rows to score. Rows that this classifier has scored are returned as they are.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, for evaluation and for placing bands anew.
-        band_groups : array-like of shape (n_samples,), optional
-            Group of each row, if the bands were fitted per group.
-
-        Returns
-        -------
-        ScoredRows
-            Takes the place of `X` in :meth:`decide`, :meth:`select`, :meth:`review_queue`, :meth:`recalibrate`, in the
-            functions that evaluate and in the monitor and the log, none of which runs a model again.
-
-        Notes
-        -----
-        A label follows from the scores of most models: it is the class of the highest. `fit` tries on rows near the
-        boundary whether that is so, and only other models are asked for their labels in a second pass.
-        """
-        self._check_fitted()
-        if isinstance(X, ScoredRows):
-            self._check_own(X)
-            rows = X
-        else:
-            self._check_columns(X)
-            predicted = None if self.held_out_.answers_by_score else self.predict(X)
-            rows = self._scored_rows(*self._run_models(X), predicted, self._tie_breaker_of(X))
-        if sample_weight is None and band_groups is None:
-            return rows
-        return rows.with_rows(
-            sample_weight=None if sample_weight is None else check_weights(sample_weight, len(rows)),
-            band_groups=None if band_groups is None else check_band_groups(band_groups, len(rows)),
-        )
-
-    def _run_models(self, X: Table) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        """Scores of the model that answers, of the one that judges, and of the second one where there is one."""
-        scores = []
-        for number, (model, method) in enumerate(self._fitted_models()):
-            judge = self.judges_[number] if "judges_" in self.__dict__ else None
-            try:
-                scores.append(score_and_judge(model, judge, X, method, self.score_classes_))
-            except Exception as error:
-                clearer = explained(error, ("classifier", "gate")[number], model, X, is_fitted=True)
-                if clearer is None:
-                    raise
-                raise clearer from error
-        score, judged = scores[0]
-        return score, judged, scores[1].judged if len(scores) > 1 else None
-
-    def _read(self, X: Table, band_groups: Column) -> RuleInput:
-        """What the rule reads of rows, which is all that a selection needs: no label, and nothing of them is kept."""
-        if isinstance(X, ScoredRows) or band_groups is not None:
-            return self.scored(X, band_groups=band_groups).rule_input
-        self._check_fitted()
-        self._check_columns(X)
-        _, judged, second = self._run_models(X)
-        return self._rule_input(judged, second, self._tie_breaker_of(X))
-
-    @property
-    def _ties_are_split(self) -> bool:
-        """Whether the fit placed bands that may cut through ties."""
-        return self.held_out_.tie_breaker is not None
-
-    def _tie_breaker_of(self, X: Table) -> FloatArray | None:
-        return tie_breaker_of(X) if self._ties_are_split else None
-
-    def _rule_input(self, judged: FloatArray, second: FloatArray | None, tie_breaker: FloatArray | None) -> RuleInput:
-        columns, probabilities = self.reader_.read(judged, second)
-        return RuleInput(columns, probabilities, tie_breaker=tie_breaker)
-
-    def _scored_rows(
-        self,
-        score: FloatArray,
-        judged: FloatArray,
-        second: FloatArray | None,
-        predicted: Any = None,
-        tie_breaker: FloatArray | None = None,
-    ) -> ScoredRows:
-        is_probability = self.response_method_ == "predict_proba"
-        if predicted is None:
-            predicted = self.score_classes_[predicted_class(score, is_probability=is_probability)]
-        rule_input = self._rule_input(judged, second, tie_breaker)
-        classes, scored_by = self.score_classes_, self._scorer_name()
-        return ScoredRows(score, np.asarray(predicted), classes, is_probability, rule_input, scored_by)
-
-    def _scorer_name(self) -> str:
-        """The same for this classifier and all copies of it, recalibrated ones too; another for others."""
-        return f"{type(self.reader_).__name__} {self.held_out_.fingerprint}"
-
-    def _check_own(self, rows: ScoredRows) -> None:
-        if rows.scored_by != self._scorer_name() or not np.array_equal(rows.classes, self.score_classes_):
-            raise ValueError(
-                "scored rows must come from this classifier or a recalibrated copy of it, got rows that another model "
-                "scored; call scored(X) of this one"
-            )
-
-    @of_one_fit
-    def scored_held_out(self) -> ScoredRows:
-        """The held-out rows of the fit as scored rows, by the models that did not train on them.
-
-        Returns
-        -------
-        ScoredRows
-            With the weights and groups of the fit; ``held_out_.labels`` are their classes. ``predicted`` is the class
-            of the highest score, also for a model with a threshold of its own.
-        """
-        self._check_fitted()
-        held_out = self.held_out_
-        scores = (held_out.responses, held_out.responses, held_out.second)
-        rows = self._scored_rows(*scores, tie_breaker=held_out.tie_breaker)
-        return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
-
-    @of_one_fit
-    def scored_ranking(self, ranked: RankedScores | WeightedRanking) -> CountedRows:
-        """Rows that were counted by score elsewhere, as scored rows, for :meth:`recalibrate`.
-
-        Parameters
-        ----------
-        ranked : RankedScores or WeightedRanking
-            Numbers of rows at each score of this classifier, whatever their labels.
-
-        Returns
-        -------
-        CountedRows
-            One row for each score.
-        """
-        self._check_fitted()
-        if len(self.classes_) != 2 or self.band_rule_.judged_apart or self.held_out_.second is not None:
-            raise ValueError("a ranking tells too little of rows for this classifier, which reads more than one score")
-        scores = ranked.scores if isinstance(ranked, RankedScores) else ranked.rows.scores
-        return CountedRows.of_entries(self._scored_rows(scores, scores, None), ranked)
 
     @of_one_fit
     def decide(
@@ -612,7 +386,7 @@ class Deciding(ABC):
         # From the rule of the fit, also when called again: probabilities read off a batch would only lose.
         recalibrated.fitted_band_rule_ = getattr(self, "fitted_band_rule_", self.band_rule_)
         recalibrated.band_rule_ = place_on_unlabelled(recalibrated.fitted_band_rule_, rows, label_shift=label_shift)
-        recalibrated.label_shift_ = self._label_shift_of(rows) if label_shift else None
+        recalibrated.label_shift_ = label_shift_of(self.held_out_, self.reader_, rows) if label_shift else None
         recalibrated.n_placing_rows_ = rows.n_effective
         warn_if_nothing_rejected(recalibrated.band_rule_, self.coverage)
         warn_if_out_of_reach(
@@ -622,24 +396,6 @@ class Deciding(ABC):
             ties_are_split=self._ties_are_split,
         )
         return recalibrated
-
-    def _label_shift_of(self, rows: ScoredRows) -> LabelShift | ClassShift | None:
-        """The shares of the classes among new rows; says so if the estimate should not be trusted."""
-        held_out = self.held_out_
-        known, labels = np.unique(held_out.labels, return_inverse=True)
-        shift: LabelShift | ClassShift
-        if len(self.classes_) > 2:
-            fitted, new = self.scored_held_out().rule_input.probabilities, rows.rule_input.probabilities
-            if fitted is None or new is None:
-                return None  # confidence methods read no such probabilities
-            shift = estimate_class_shift(fitted, labels, new, held_out.sample_weight, rows.sample_weight)
-        elif len(known) == 2:
-            shift = estimate_label_shift(held_out.ranked(), rows.score, rows.sample_weight, n_counted=rows.n_counted)
-        else:
-            return None
-        if not shift.is_plausible:
-            warn_user(f"label_shift: {shift} Place the bands without label_shift, or on rows with labels")
-        return shift
 
     def _scored_batch(self, X: Table, sample_weight: Column, band_groups: Column) -> ScoredRows:
         return self.scored(X, sample_weight=sample_weight, band_groups=band_groups)

@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from aucross.core.band_rule import BandRule, positions_by_group
+from aucross.core.label_shift import ClassShift, LabelShift, estimate_class_shift, estimate_label_shift
 from aucross.core.ranking import RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.core.weighted_ranking import WeightedRanking
+from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import FEWEST_GROUP_ROWS, warn_if_constant
+from aucross.estimators.reading import Reader
 from aucross.estimators.types import Column, Table
 from aucross.estimators.warn import warn_user
 
@@ -30,6 +33,27 @@ def place_on_unlabelled(rule: BandRule, rows: ScoredRows, *, label_shift: bool) 
                 f"X holds no rows of {len(without)} groups, such as {without[0]!r}: they keep the bands of the fit"
             )
     return placed
+
+
+def label_shift_of(held_out: HeldOutScores, reader: Reader, rows: ScoredRows) -> LabelShift | ClassShift | None:
+    """The shares of the classes among new rows, None where the bands do not depend on them.
+
+    Says so if the estimate should not be trusted.
+    """
+    known, labels = np.unique(held_out.labels, return_inverse=True)
+    shift: LabelShift | ClassShift
+    if len(rows.classes) > 2:
+        before, after = held_out.read_by(reader).probabilities, rows.rule_input.probabilities
+        if before is None or after is None:
+            return None  # confidence methods read no such probabilities
+        shift = estimate_class_shift(before, labels, after, held_out.sample_weight, rows.sample_weight)
+    elif len(known) == 2:
+        shift = estimate_label_shift(held_out.ranked(), rows.score, rows.sample_weight, n_counted=rows.n_counted)
+    else:
+        return None
+    if not shift.is_plausible:
+        warn_user(f"label_shift: {shift} Place the bands without label_shift, or on rows with labels")
+    return shift
 
 
 def refuse_too_few(rows: ScoredRows, coverage: float) -> None:
