@@ -15,7 +15,7 @@ import pyarrow.parquet
 from aucross.cli.columns import is_text
 from aucross.cli.errors import CommandError, UsageError, one_line
 from aucross.cli.tables import DELIMITERS, format_of
-from aucross.system.files import LONGEST_NAME, remove_orphans, whole_file
+from aucross.system.files import LONGEST_NAME, followed, remove_orphans, whole_file
 from aucross.system.spreadsheets import FORMULA, MARK, NEGATIVE_NUMBER
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -35,9 +35,9 @@ def check_writable(path: Path, option: str = "--out") -> None:
             f"{option}: the name of the file has {n_bytes} bytes, and {LONGEST_NAME} is the most; shorten it"
         )
     try:
-        target = path.resolve()
+        target = followed(path)
         is_folder = path.is_dir()
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError) as error:
         raise CommandError(f"{option}: no file can be written at {path}: {one_line(error)}; name another") from None
     if not target.parent.is_dir():
         raise CommandError(f"{option}: there is no folder {target.parent}; make it first")

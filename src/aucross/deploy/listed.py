@@ -22,6 +22,7 @@ from sklearn.utils import check_array
 from aucross.deploy import boosters, pandas_parts, sklearn_parts
 from aucross.deploy.forms import ByAttributes, ByFields, ByParameters, BySteps, Form
 from aucross.estimators.base import SelectiveClassifier
+from aucross.system.libraries import import_library
 
 # Dataclasses and estimators of these packages are listed as they are.
 _OWN_PACKAGES = ("aucross.core", "aucross.estimators")
@@ -54,7 +55,14 @@ class Listed:
     @property
     def cls(self) -> Any:
         """The class; its module is imported."""
-        return getattr(import_module(self.module), self.name.rpartition(".")[2])
+        return getattr(_imported(self.module), self.name.rpartition(".")[2])
+
+
+def _imported(module: str) -> Any:
+    """A listed module; nothing of ours is read that could not be used without torch."""
+    if module.startswith("aucross.torch"):
+        import_library("torch", purpose=f"a model file with a part of {module}", extra="torch")
+    return import_module(module)
 
 
 # ---- models of scikit-learn ----
@@ -445,7 +453,7 @@ def body_name(body: partial[Any]) -> str | None:
 
 def body_of(name: str, options: Mapping[str, Any]) -> partial[Any]:
     """The body of a checked name with plain options."""
-    network = getattr(import_module("aucross.torch.networks"), name)
+    network = getattr(_imported("aucross.torch.networks"), name)
     known = set(signature(network).parameters) - {"n_inputs"}
     for option, value in options.items():
         if option not in known or not isinstance(value, int | float):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
@@ -22,7 +23,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Until then the bytes are in a hidden file of the same folder, so that an error, Ctrl-C or a killed process leave the
     file of that name as it was. The hidden file of a killed process is removed when the same file is written again.
     """
-    target = path.resolve()  # a link stays a link
+    target = followed(path)  # a link stays a link
     if not target.parent.exists():  # or the error would name the hidden file
         raise FileNotFoundError(
             f"{target.name} must be written into a folder, got {target.parent}, which does not exist; create it"
@@ -39,6 +40,14 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(target.parent)
+
+
+def followed(path: Path) -> Path:
+    """Where a path leads when its links are followed; OSError where they lead round in a circle."""
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+    return target
 
 
 def write_whole(path: Path, content: bytes) -> None:
