@@ -20,6 +20,7 @@ copyright = "aucross developers"
 version = release = aucross.__version__
 
 extensions = [
+    "differs_from_paper",
     "mathml",
     "metrics_table",
     "myst_parser",
@@ -84,5 +85,5 @@ html_theme_options = {
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["version"],
 }

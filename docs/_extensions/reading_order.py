@@ -1,6 +1,6 @@
-"""The order of the pages of a gallery: the tutorials as one reads them, everything else by its name."""
+"""The order of the pages of a gallery: tutorials and first examples as one reads them, all others by their name."""
 
-TUTORIALS = (
+FIRST = (
     "ten_minutes",
     "mandated_scorecard",
     "vendor_score",
@@ -9,6 +9,11 @@ TUTORIALS = (
     "groups",
     "several_classes",
     "laptop_to_cluster",
+    "plot_band",
+    "plot_coverage_curve",
+    "plot_gate",
+    "plot_groups",
+    "plot_displays",
 )
 
 
@@ -19,6 +24,6 @@ class ReadingOrder:
         self.folder = folder
 
     def __call__(self, filename):
-        """The place among the tutorials, and the name of what is none of them."""
+        """The place among those that come first, and the name of all others."""
         name = filename.removesuffix(".py")
-        return (TUTORIALS.index(name), "") if name in TUTORIALS else (len(TUTORIALS), filename)
+        return (FIRST.index(name), "") if name in FIRST else (len(FIRST), filename)

@@ -98,11 +98,11 @@ comparison
 # the same digits, and a few hundred cannot tell them apart at every coverage. With rare
 # classes, of which a reader is never sure, the difference is larger.
 #
-# How is a row judged without a band?
-# -----------------------------------
+# How is a row judged without a band on the score?
+# ------------------------------------------------
 # By its *influence*: how much it is expected to add to M or to take from it, given the
 # probabilities of all classes. The digits with the lowest influence are rejected.
-# ``selection_score`` is that number, and what lies above the band is selected.
+# ``selection_score`` is that number. The band now lies on it: all influences up to a limit.
 
 influence = by_m.selection_score(X_test)
 print(f"rejected: influence up to {by_m.band().upper:.3g}")

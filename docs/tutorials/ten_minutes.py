@@ -144,8 +144,8 @@ comparison = compare_selective(
 comparison
 
 # %%
-# Rejecting by low confidence leaves a lower AUC than answering every loan, which is the
-# first line of the evaluation above. For accuracy at a cut-off of 0.5 the comparison goes
+# Rejecting by low confidence leaves a lower AUC than answering every loan does (the first
+# line of the evaluation above). For accuracy at a cut-off of 0.5 the comparison goes
 # the other way. Choose by what the scores are used for: ranking, pricing and cut-offs that
 # are set later need the AUC; a fixed yes or no needs accuracy.
 #
@@ -158,9 +158,10 @@ answer = clf.coverage_for(auc=0.77)
 answer
 
 # %%
-# The interval of the coverage follows from that of the AUC. It is wide, because a few
-# hundred defaults cannot say more. A coverage of 0 would mean that no coverage reaches the
-# target.
+# The answer comes from the training loans, so it need not agree with the table above, which
+# is about the test loans. The interval of the coverage follows from that of the AUC. It is
+# wide, because a few hundred defaults cannot say more. A coverage of 0 would mean that no
+# coverage reaches the target.
 #
 # The other half of the question is how many loans the reviewers can look at. With 500
 # applications a week:

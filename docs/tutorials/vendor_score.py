@@ -165,7 +165,7 @@ def aucross(arguments):
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=True
     )
-    print(f"$ aucross {arguments}")
+    print(fill(f"$ aucross {arguments}", 96, subsequent_indent="    "))
     for line in done.stdout.strip().splitlines():
         print(line if len(line) <= 96 else fill(line, 96))
     return done.stdout

@@ -726,7 +726,7 @@ def test_one_band_that_is_equal_already_needs_no_others():
     apart = evaluate_group_selections(
         labels, score, score > 0.5, {0.8: score > 0.2}, np.where(score > 0.5, "high", "low"), n_bootstrap=100
     )
-    assert "make them equal" in apart.band_advice(0.8)
+    assert "bring them closer" in apart.band_advice(0.8)
     with pytest.raises(ValueError, match="coverage must be one of"):
         apart.band_advice(0.7)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from aucross.cli.choosing import ADVICE
+from aucross.cli.choosing import ADVICE, Choice
 from experiments import markdown
 from experiments.markdown import figure, share
 from experiments.suite.choosing.measured import METHODS
@@ -50,7 +50,7 @@ def parts(evidence: Evidence, finding: list[str], checking: list[str], done: Don
 
 def _done(done: Done) -> Iterator[str]:
     if done.n_cells == done.n_planned:
-        yield f"All {done.n_planned:,} cells of the suite are done.\n"
+        yield f"Behind the figures are {done.n_planned:,} runs, each of one set, one family of models and one split.\n"
         return
     yield (
         f"**Not complete:** {done.n_cells:,} of {done.n_planned:,} cells are done, a cell being one set, one family of "
@@ -74,9 +74,14 @@ def _line(row: Any) -> str:
     cost = "one training" if row.trainings == 1 else f"{row.trainings} trainings"
     kept = "one model kept" if row.kept == 1 else f"{row.kept} models kept"
     return (
-        f"{row.line}. {_capital(row.when)}: {use}. {signed(row.gained)} of {row.of}, coverage off by "
+        f"{row.line}. {_capital(row.when)}: {use}. {signed(row.gained)} of {row.of}{_where_less(row)}, coverage off by "
         f"{figure(row.miss)}, {cost}, {kept}."
     )
+
+
+def _where_less(row: Any) -> str:
+    """What the default gains where the line can apply, if that is not everywhere."""
+    return "" if pd.isna(row.default_gained) else f" (`{Choice.AUCROSS}` there: {signed(row.default_gained)})"
 
 
 def signed(value: float, digits: int = 3) -> str:
@@ -229,7 +234,7 @@ def _verdict(checks: pd.DataFrame) -> str:
         if n_same == len(checks)
         else f"in {n_same} of them the library names the same method everywhere"
     )
-    return f"The search was made for {len(checks)} things that can be allowed. {plain}; {same}.\n"
+    return f"The search was made for {len(checks)} situations, each with something that is allowed. {plain}; {same}.\n"
 
 
 def _signed_interval(row: object, name: str) -> str:

@@ -133,6 +133,9 @@ def lines(study: Study) -> pd.DataFrame:
             gained = "gain" if allowed.measure == AUC else "accuracy_gain"
             row |= {"gained": by_set(named, gained).mean(), "miss": by_set(named, "miss").mean()}
             row |= {"of": "AUC" if allowed.measure == AUC else "accuracy"}
+            if allowed.family is not None:  # other lines were measured with all families
+                values = study.taken(allowed, list(study.kinds))
+                row["default_gained"] = by_set(values[values["method"] == DEFAULT], gained).mean()
         name = NAME_OF[line.use]
         row |= {"trainings": TRAININGS[name], "kept": KEPT[name]}
         rows.append({**row, "trainings": 0, "kept": 0} if line.use is Choice.SCORE_COLUMN else row)

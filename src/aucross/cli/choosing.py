@@ -136,9 +136,9 @@ RULE: Sequence[Line] = (
         lambda now: now.family is Family.LINEAR and now.has_second_model,
     ),
     Line(
-        "the models of the folds may stay in production, and the rule need not leave as SQL or JSON",
+        "the coverage must be as close as possible, and the models of the folds may stay in production",
         Choice.JUDGED,
-        "its coverage is closer, and its AUC is the same",
+        "its coverage is closer, and its AUC is the same, but the rule cannot leave as SQL or JSON",
         lambda now: now.keeps_fold_models,
     ),
     Line(
@@ -188,7 +188,7 @@ ADVICE: Sequence[Advice] = (
     ),
     Advice(
         f"there are fewer than {FEW_ROWS:,} training rows",
-        "expect the coverage to be off by one to three percentage points",
+        "expect the coverage to be off by one to four percentage points",
         lambda now: now.n_rows < FEW_ROWS,
     ),
     Advice(

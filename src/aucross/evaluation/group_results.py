@@ -247,8 +247,8 @@ class GroupEvaluation:
         if not gap["gap"] > gap["gap_by_chance"]:
             return f"One band selects about the same share of every group ({sizes}): bands of their own add noise."
         return (
-            f"One band selects different shares of the groups ({sizes}): bands of their own, by band_groups, make them "
-            "equal for groups of some hundred rows."
+            f"One band selects different shares of the groups ({sizes}): bands of their own, by band_groups, bring "
+            "them closer for groups of about 500 rows or more."
         )
 
     def gaps(self, *, min_n: int | None = None) -> GroupComparison:
