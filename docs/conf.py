@@ -76,7 +76,7 @@ html_favicon = "_static/logo-light.svg"
 html_show_sourcelink = False
 html_math_renderer = "mathml"
 # Pages without pages below them would show an empty list beside the text.
-html_sidebars = {page: [] for page in ("index", "choosing", "limits", "glossary")}
+html_sidebars = {page: [] for page in ("index", "choosing", "limits", "glossary", "changelog")}
 html_theme_options = {
     "logo": {"text": "aucross", "image_light": "_static/logo-light.svg", "image_dark": "_static/logo-dark.svg"},
     "navigation_with_keys": False,
