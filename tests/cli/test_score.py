@@ -65,7 +65,8 @@ def test_rows_without_a_score_are_left_out_of_the_fit_with_a_note(run, scored, t
     result = run("fit", scored / "loans.csv", *ROLES, "--score", "pd", "--no-report", "--out", tmp_path / "m.aucross")
     assert result.exit_code == 0, result.stderr
     assert (
-        "note: 4 of 1200 rows have no value of 'pd' and are left out; predict sends such to review\n" in result.stderr
+        "note: 4 of 1200 rows have no value of 'pd' and go to review: the coverage counts them, the fit and the AUC "
+        "leave them out\n" in result.stderr
     )
     assert "training" not in result.stderr
 
@@ -127,7 +128,7 @@ def test_only_the_score_is_needed_to_decide(run, scored, vendor, tmp_path):
 @pytest.mark.parametrize("name", ["pd", "points"])
 def test_evaluate_and_report_work_on_such_a_model(document, run, scored, tmp_path, name):
     found = document("evaluate", scored / f"{name}.aucross", scored / "loans.csv", "--by", "home_ownership")
-    assert found["n_rows"] == (1196 if name == "pd" else 1200)
+    assert (found["n_rows"], found["n_without_score"]) == (1200, 4 if name == "pd" else 0)
     assert found["conclusion"].startswith("Sending ")
     out = tmp_path / "report.md"
     result = run("report", scored / f"{name}.aucross", scored / "loans.csv", "--out", out)

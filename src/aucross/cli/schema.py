@@ -18,6 +18,7 @@ from aucross.cli.errors import CommandError, UsageError, listed
 from aucross.cli.labels import choose_labels, is_positive, label_text
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.tables import TableFile
+from aucross.evaluation.unscored import UnscoredRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,7 @@ Note = Callable[[str], None]
 
 _MOST_RESULT_GROUPS = 100
 _AS_USUAL = NumberFormat()
+_MISSING = "(missing)"
 _CLOCKS: tuple[Kind, ...] = ("number", "date")
 
 
@@ -128,8 +130,8 @@ class Schema:
         if not self.columns or not all(kind in get_args(Kind) for kind in self.columns.values()):
             raise TypeError("columns must be of a known kind")
 
-    def check_columns(self, table: TableFile, note: Note) -> None:
-        """Refuse a table that lacks features of the training data; mention what is not used."""
+    def check_columns(self, table: TableFile, note: Note, used: Sequence[str] = ()) -> None:
+        """Refuse a table that lacks features of the training data; mention what is neither known nor used."""
         missing = [name for name in self.columns if name not in table.names]
         if missing:
             options = " ".join(f"--drop {shlex.quote(name)}" for name in missing[:3])
@@ -143,7 +145,7 @@ class Schema:
                 f"{table.path.name} has no column {group!r}, whose groups have bands of their own; add it, or fit "
                 "without --band-group"
             )
-        known = {*self.columns, *self.left_out, *self.roles.named}
+        known = {*self.columns, *self.left_out, *self.roles.named, *used}
         if extra := [name for name in table.names if name not in known]:
             note(f"{table.path.name} has {_columns(extra)} that the training data had not; not used")
 
@@ -212,9 +214,33 @@ class LabelledRows:
     by: NDArray[Any] | None = None
     band_groups: NDArray[Any] | None = None
     scored: ScoredRows | None = None  # after the model has seen them, once
+    unscored: UnscoredRows | None = None  # cases set apart because they have no score
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def n_without_score(self) -> int:
+        """How many cases were set apart because they have no score."""
+        return 0 if self.unscored is None else len(self.unscored)
+
+    @property
+    def n_cases(self) -> int:
+        """Rows to decide on, with or without a score."""
+        return len(self) + self.n_without_score
+
+    @property
+    def sentence_on_unscored(self) -> str | None:
+        """What becomes of the cases without a score, if there are any."""
+        return None if self.unscored is None else self.unscored.sentence(self.n_cases)
+
+    def unscored_apart(self, score: str | None) -> LabelledRows:
+        """The rows that have a score; the others are set apart, to be counted as reviews."""
+        if score is None or (has_score := self.X[score].notna().to_numpy()).all():
+            return self
+        others = self.take(np.flatnonzero(~has_score))
+        unscored = UnscoredRows(others.y, others.weight, others.groups, others.by)
+        return replace(self.take(np.flatnonzero(has_score)), unscored=unscored)
 
     def scored_by(self, clf: Any) -> LabelledRows:
         """The same rows after the models of a classifier have seen them; nothing after this runs a model again."""
@@ -231,7 +257,7 @@ class LabelledRows:
 def labelled_rows(
     table: TableFile, rows: pa.Table, schema: Schema, note: Note, *, by: str | None = None
 ) -> LabelledRows:
-    """Features, labels, weights and groups of a table; rows without a label or a score are left out with a note."""
+    """Features, labels, weights and groups of a table; rows without a label are left out with a note."""
     roles = schema.roles
     if roles.target not in table.names:
         raise CommandError(
@@ -253,7 +279,9 @@ def labelled_rows(
         _result_groups(rows, by),
         band_groups_of(rows, schema),
     )
-    return labelled if schema.score is None else _with_score(labelled, schema.score, note)
+    if schema.score is not None:
+        _note_unscored(labelled, schema.score, note)
+    return labelled
 
 
 def band_groups_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[Any] | None:
@@ -261,18 +289,23 @@ def band_groups_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[A
     return _names(rows, schema.roles.band_group, "--band-group")
 
 
+def has_groups(rows: pa.Table, name: str) -> bool:
+    """Whether a column names a group for every row, and more than one in all."""
+    names = _names(rows, name, None)
+    return names is not None and _MISSING not in names and len(np.unique(names)) > 1
+
+
 def weights_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[np.float64] | None:
     """The weight of each row, if the table has the column of weights of the fit."""
     return _weights(rows, schema.roles.weight, schema.numbers)
 
 
-def _with_score(rows: LabelledRows, score: str, note: Note) -> LabelledRows:
-    has_score = rows.X[score].notna().to_numpy()
-    if has_score.all():
-        return rows
-    n_without = len(rows) - int(has_score.sum())
-    note(f"{n_without} of {len(rows)} rows have no value of {score!r} and are left out; predict sends such to review")
-    return rows.take(np.flatnonzero(has_score))
+def _note_unscored(rows: LabelledRows, score: str, note: Note) -> None:
+    if n_without := int(rows.X[score].isna().sum()):
+        note(
+            f"{n_without} of {len(rows)} rows have no value of {score!r} and go to review: the coverage counts them, "
+            "the fit and the AUC leave them out"
+        )
 
 
 def _weights(rows: pa.Table | pa.RecordBatch, name: str | None, numbers: NumberFormat) -> NDArray[np.float64] | None:
@@ -329,4 +362,4 @@ def _names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None
             f"{option}: column {name!r} has {text.null_count} rows without a value, the first is row {row}; fill "
             "them, with a name of its own for each row that belongs to no other"
         )
-    return np.asarray(pc.fill_null(text, "(missing)").to_numpy(zero_copy_only=False))
+    return np.asarray(pc.fill_null(text, _MISSING).to_numpy(zero_copy_only=False))
