@@ -361,7 +361,11 @@ def predict(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Decisions, CSV or Parquet by the ending.")],
     coverage: CoverageOfModel = None,
     capacity: Annotated[
-        int | None, typer.Option("--capacity", help="Send exactly so many rows to review instead of a share.")
+        int | None,
+        typer.Option(
+            "--capacity",
+            help="Send exactly so many rows to review instead of a share; rows without a score come first, and all go.",
+        ),
     ] = None,
     recalibrate: Annotated[
         bool, typer.Option("--recalibrate", help="Place the band on the scores of these rows, to meet the coverage.")

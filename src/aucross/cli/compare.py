@@ -12,7 +12,7 @@ from aucross.cli.choosing import Family, Situation, sentence
 from aucross.cli.errors import UsageError
 from aucross.cli.models import check_installed, is_installed
 from aucross.cli.names import Answer, Base, Method
-from aucross.cli.results import decimal, evaluate, n_rows_text
+from aucross.cli.results import decimal, evaluate, n_rows_text, note_if_turned_round
 from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
 from aucross.cli.training import TrainingOptions, read_rows, train
@@ -73,6 +73,7 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
         seen = test.scored_by(clf)
         evaluation = evaluate(clf, seen, sorted({1.0, options.coverage}, reverse=True), options.seed)
         contestants.append(Contestant(method, answer, evaluation, _gap_to_oracle(clf, seen), seconds))
+    note_if_turned_round(contestants[0].evaluation, options.score, screen.note)
     rows = _rows(contestants)
     _show(screen, rows, options, n_rows_text(test, "test rows"))
     conclusion = " ".join(filter(None, (_conclusion(contestants, rows), test.sentence_on_unscored)))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from aucross.cli.errors import CommandError, UsageError
+from aucross.cli.familiar import familiar_values
 from aucross.cli.models import check_installed
 from aucross.cli.names import Answer, Base, Method
 from aucross.cli.output import check_writable
@@ -102,6 +103,7 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
         ),
         "review_band": _review_band(options, clf),
     }
+    schema = replace(schema, familiar=familiar_values(clf, schema, fitted_on))
     save_model(clf, options.out, schema, **facts, n_categories=_n_categories(schema, fitted_on))
     show_evaluation(screen, evaluation, f"{n_rows_text(test, 'test rows')} ({options.split})", options.coverage)
     groups = show_groups(screen, clf, test, options.by, coverage=options.coverage, seed=options.seed)

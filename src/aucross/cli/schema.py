@@ -79,6 +79,8 @@ class Schema:
         The feature that holds the score, where no model was trained. Rows without it cannot be decided on.
     numbers : NumberFormat
         How numbers are written in text.
+    familiar : dict
+        What the values of the fit were like, to tell values of another kind.
     """
 
     columns: Mapping[str, Kind]
@@ -87,6 +89,7 @@ class Schema:
     left_out: tuple[str, ...] = field(default=())
     score: str | None = None
     numbers: NumberFormat = _AS_USUAL
+    familiar: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_metadata(self) -> dict[str, Any]:
         """The schema as it is kept with the model."""
@@ -97,6 +100,7 @@ class Schema:
             "left_out": list(self.left_out),
             "score": self.score,
             "numbers": self.numbers.to_metadata(),
+            "familiar": {part: dict(values) for part, values in self.familiar.items()},
         }
 
     @classmethod
@@ -111,9 +115,10 @@ class Schema:
                 tuple(left_out) if isinstance(left_out, list) else left_out,
                 metadata["score"],
                 NumberFormat(numbers["decimal"], numbers["thousands"]),
+                metadata.get("familiar", {}),
             )
             schema._check()
-        except (KeyError, TypeError, AttributeError, UsageError):
+        except (KeyError, TypeError, ValueError, AttributeError, UsageError):
             raise CommandError(
                 f"{path} was not made by `aucross fit` and does not say which columns the model reads; fit it there, "
                 "or use it from Python"
@@ -129,14 +134,26 @@ class Schema:
             raise TypeError("names must be text")
         if not self.columns or not all(kind in get_args(Kind) for kind in self.columns.values()):
             raise TypeError("columns must be of a known kind")
+        rare, ranges = (self.familiar.get(part, {}) for part in ("rare", "ranges"))
+        ends = [end for low, high in ranges.values() for end in (low, high)]
+        if not all(isinstance(number, float | int) for number in (*rare.values(), *ends)):
+            raise TypeError("familiar values must be numbers")
+        if not {*rare, *ranges} <= {*self.columns}:
+            raise TypeError("familiar values must be of columns that the model reads")
 
     def check_columns(self, table: TableFile, note: Note, used: Sequence[str] = ()) -> None:
         """Refuse a table that lacks features of the training data; mention what is neither known nor used."""
         missing = [name for name in self.columns if name not in table.names]
+        hint = _other_capitals(missing, table)
+        if self.score in missing:
+            raise CommandError(
+                f"{table.path.name} has no column {self.score!r}, the score that the model decides by{hint}; give the "
+                "score this name, or fit anew with --score on another column"
+            )
         if missing:
             options = " ".join(f"--drop {shlex.quote(name)}" for name in missing[:3])
             raise CommandError(
-                f"{table.path.name} lacks {_columns(missing)} of the training data; add what is missing, or fit "
+                f"{table.path.name} lacks {_columns(missing)} of the training data{hint}; add what is missing, or fit "
                 f"without ({options}{' ...' if len(missing) > 3 else ''})"
             )
         group = self.roles.band_group
@@ -148,6 +165,13 @@ class Schema:
         known = {*self.columns, *self.left_out, *self.roles.named, *used}
         if extra := [name for name in table.names if name not in known]:
             note(f"{table.path.name} has {_columns(extra)} that the training data had not; not used")
+
+
+def _other_capitals(missing: Sequence[str], table: TableFile) -> str:
+    """A hint at columns that differ from missing ones in capital letters alone."""
+    by_lower_case = {name.casefold(): name for name in table.names}
+    found = [by_lower_case[name.casefold()] for name in missing if name.casefold() in by_lower_case]
+    return f", but {listed(found)}, which differs in capital letters" if found else ""
 
 
 def _columns(names: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -160,7 +161,7 @@ def _note_shared_groups(roles: Roles, train_rows: LabelledRows, test_rows: Label
     if n_shared := int(np.isin(test_rows.groups, train_rows.groups).sum()):
         screen.note(
             f"{n_shared:,} of {len(test_rows):,} test rows have a {roles.group!r} with earlier rows in training: "
-            "--time-column decides the test part, --group the folds only"
+            "--time-column decides the test part, --group the folds and the intervals"
         )
 
 
@@ -229,6 +230,8 @@ def train(
     if rows.groups is not None:
         check_groups_to_train(rows.groups, clf.cv if method.cross_fits else 2, options.roles.group)
     started = time.perf_counter()
-    with screen.progress.training(what, clf):
+    with screen.progress.training(what, clf), warnings.catch_warnings():
+        # What the library says of a score that was turned round is for Python; a note after the test names the option.
+        warnings.filterwarnings("ignore", message="the AUC of the held-out rows is .* clearly below 0.5: high scores")
         fit_classifier(clf, rows)
     return clf, time.perf_counter() - started
