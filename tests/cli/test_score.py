@@ -230,6 +230,39 @@ def test_a_forgotten_direction_is_noted_with_its_option(document, scored, tmp_pa
     assert "below one half" not in notes
 
 
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_a_forgotten_direction_is_told_once_and_not_in_words_of_python(document, scored, tmp_path, command):
+    out = ("--out", tmp_path / "model.aucross", "--no-report") if command == "fit" else ()
+    notes = document(
+        *(command, scored / "loans.csv", *ROLES, "--score", "points", "--threshold", 650, "--method", "aucross", *out)
+    )["notes"]
+    assert len([note for note in notes if "speak against the positive class" in note]) == 1
+    assert any("pass --low-is-positive, or" in note for note in notes)
+    assert "higher_is_positive" not in " ".join(notes)
+
+
+@pytest.mark.parametrize(
+    ("columns", "hint"),
+    [({"points": "Points"}, ", but 'Points', which differs in capital letters"), ({"points": "mark"}, "")],
+)
+def test_a_table_without_the_score_is_refused_with_a_remedy_that_works(run, scored, vendor, tmp_path, columns, hint):
+    vendor.rename(columns=columns).to_csv(tmp_path / "new.csv", index=False)
+    result = run("predict", scored / "points.aucross", tmp_path / "new.csv", "--out", tmp_path / "d.csv")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"error: new.csv has no column 'points', the score that the model decides by{hint}; give the score this name, "
+        "or fit anew with --score on another column\n"
+    )
+
+
+def test_a_text_file_of_decisions_is_said_to_be_csv(document, scored, tmp_path):
+    arguments = ("predict", scored / "points.aucross", scored / "new.csv", "--out")
+    (note,) = document(*arguments, tmp_path / "d.txt")["notes"]
+    assert note.startswith("d.txt is a CSV file, with commas between the values")
+    assert document(*arguments, tmp_path / "d.csv")["notes"] == []
+    assert (tmp_path / "d.txt").read_bytes() == (tmp_path / "d.csv").read_bytes()
+
+
 def test_the_rule_of_a_model_on_points_is_written_in_points(scored, vendor):
     clf = load(scored / "points.aucross")
     with closing(sqlite3.connect(":memory:")) as database:
