@@ -60,6 +60,22 @@ def test_it_prints_a_table_and_writes_a_report_and_a_picture(whole):
     assert "Loan applications for review" in (folder / "demo-output" / "report.html").read_text(encoding="utf-8")
 
 
+def test_the_columns_stand_below_their_names(whole):
+    lines = whole[0].splitlines()
+    header = next(number for number, line in enumerate(lines) if line.startswith("asked for"))
+    rows = lines[header + 1 : header + 8]
+    ends = [match.end() for match in re.finditer("for|automatic|AUC", lines[header])]
+    assert len(ends) == 5
+    assert all(line[end - 1] in "%0123456789" and line[end] == " " for line in rows for end in ends)
+    starts = [match.start() for match in re.finditer("95 %", lines[header])]
+    assert all(line[start - 1] == "[" for line in rows for start in starts)
+    assert lines[header - 1].index("max probability") == lines[header].rindex("automatic")
+
+
+def test_the_demo_says_that_the_answer_for_an_auc_comes_from_other_loans_than_the_table(whole):
+    assert "This comes from the held-out scores of the training loans; the table is about the test loans." in whole[0]
+
+
 def test_with_the_core_libraries_alone_it_prints_the_same_table(whole, tmp_path):
     run = run_demo(tmp_path, missing=EXTRAS)
     assert run.returncode == 0, run.stderr

@@ -141,6 +141,12 @@ def test_columns_that_differ_from_training(predict_fails, loans, tmp_path):
     )
 
 
+def test_columns_that_differ_in_capital_letters_are_named(predict_fails, loans, tmp_path):
+    path = tmp_path / "new.csv"
+    loans.rename(columns={"income": "Income"}).to_csv(path, index=False)
+    assert "of the training data, but 'Income', which differs in capital letters; add" in predict_fails(path)
+
+
 def test_a_number_that_is_text(predict_fails, loans, tmp_path):
     path = tmp_path / "new.csv"
     loans.astype({"income": object}).assign(

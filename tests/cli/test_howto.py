@@ -49,6 +49,12 @@ def test_the_commands_of_the_page_work(tables, monkeypatch):
         assert result.exit_code == expected, f"{command}: {result.stderr}"
 
 
+def test_the_page_speaks_of_the_coverage_that_it_shows():
+    page = PAGE.read_text(encoding="utf-8")
+    shown = page.partition("automatic (coverage 0")[2][:4]
+    assert f"the coverage above is {shown};" in page
+
+
 def test_the_table_that_the_page_shows_has_the_columns_of_the_command(tables):
     shown = next(line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(" coverage "))
     model = ("--base", "logistic", "--method", "plugin-auc", "--no-report", "--out", tables / "columns.aucross")

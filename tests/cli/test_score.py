@@ -65,7 +65,8 @@ def test_rows_without_a_score_are_left_out_of_the_fit_with_a_note(run, scored, t
     result = run("fit", scored / "loans.csv", *ROLES, "--score", "pd", "--no-report", "--out", tmp_path / "m.aucross")
     assert result.exit_code == 0, result.stderr
     assert (
-        "note: 4 of 1200 rows have no value of 'pd' and are left out; predict sends such to review\n" in result.stderr
+        "note: 4 of 1200 rows have no value of 'pd' and go to review: the coverage counts them, the fit and the AUC "
+        "leave them out\n" in result.stderr
     )
     assert "training" not in result.stderr
 
@@ -127,7 +128,7 @@ def test_only_the_score_is_needed_to_decide(run, scored, vendor, tmp_path):
 @pytest.mark.parametrize("name", ["pd", "points"])
 def test_evaluate_and_report_work_on_such_a_model(document, run, scored, tmp_path, name):
     found = document("evaluate", scored / f"{name}.aucross", scored / "loans.csv", "--by", "home_ownership")
-    assert found["n_rows"] == (1196 if name == "pd" else 1200)
+    assert (found["n_rows"], found["n_without_score"]) == (1200, 4 if name == "pd" else 0)
     assert found["conclusion"].startswith("Sending ")
     out = tmp_path / "report.md"
     result = run("report", scored / f"{name}.aucross", scored / "loans.csv", "--out", out)
@@ -227,6 +228,39 @@ def test_a_forgotten_direction_is_noted_with_its_option(document, scored, tmp_pa
     assert "below one half, so that high values speak against the positive class; pass --low-is-positive, or" in notes
     notes = " ".join(document("fit", scored / "loans.csv", *arguments, "--low-is-positive")["notes"])
     assert "below one half" not in notes
+
+
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_a_forgotten_direction_is_told_once_and_not_in_words_of_python(document, scored, tmp_path, command):
+    out = ("--out", tmp_path / "model.aucross", "--no-report") if command == "fit" else ()
+    notes = document(
+        *(command, scored / "loans.csv", *ROLES, "--score", "points", "--threshold", 650, "--method", "aucross", *out)
+    )["notes"]
+    assert len([note for note in notes if "speak against the positive class" in note]) == 1
+    assert any("pass --low-is-positive, or" in note for note in notes)
+    assert "higher_is_positive" not in " ".join(notes)
+
+
+@pytest.mark.parametrize(
+    ("columns", "hint"),
+    [({"points": "Points"}, ", but 'Points', which differs in capital letters"), ({"points": "mark"}, "")],
+)
+def test_a_table_without_the_score_is_refused_with_a_remedy_that_works(run, scored, vendor, tmp_path, columns, hint):
+    vendor.rename(columns=columns).to_csv(tmp_path / "new.csv", index=False)
+    result = run("predict", scored / "points.aucross", tmp_path / "new.csv", "--out", tmp_path / "d.csv")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"error: new.csv has no column 'points', the score that the model decides by{hint}; give the score this name, "
+        "or fit anew with --score on another column\n"
+    )
+
+
+def test_a_text_file_of_decisions_is_said_to_be_csv(document, scored, tmp_path):
+    arguments = ("predict", scored / "points.aucross", scored / "new.csv", "--out")
+    (note,) = document(*arguments, tmp_path / "d.txt")["notes"]
+    assert note.startswith("d.txt is a CSV file, with commas between the values")
+    assert document(*arguments, tmp_path / "d.csv")["notes"] == []
+    assert (tmp_path / "d.txt").read_bytes() == (tmp_path / "d.csv").read_bytes()
 
 
 def test_the_rule_of_a_model_on_points_is_written_in_points(scored, vendor):

@@ -8,10 +8,14 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from aucross import evaluate_selective
 from aucross.cli.app import run
 from aucross.datasets import make_credit
 from aucross.deploy import load
+from aucross.deploy.storage import read_metadata
 from aucross.estimators import DaysSince1970
+from aucross.evaluation import evaluate_groups, promise_selective
+from aucross.report import render_markdown
 
 FIT = ["--target", "default", "--coverage", "0.8", "--no-report"]
 
@@ -166,3 +170,136 @@ def test_the_logistic_base_sees_what_is_missing(tmp_path, capsys):
     assert clf.estimator_[-1].coef_.shape == (1, 2)
     score = clf.predict_proba(rows)[:, 1]
     assert score[rows["x"].isna()].min() > score[rows["x"].notna()].max()
+
+
+# ---- rows of one customer ----
+
+CUSTOMERS = ["--target", "default", "--coverage", "0.8", "--base", "logistic", "--group", "person"]
+
+
+@pytest.fixture(scope="module")
+def customers(tmp_path_factory):
+    """Five rows of each of 300 people, alike within a person, and a model that was told so."""
+    folder = tmp_path_factory.mktemp("customers")
+    for seed, name in enumerate(("old.csv", "new.csv")):
+        rng = np.random.default_rng(seed)
+        person = np.repeat(np.arange(300), 5)
+        risk = rng.normal(size=300)[person]
+        rows = pd.DataFrame({"person": person, "debt": risk + rng.normal(0, 0.3, 1500), "age": rng.normal(size=1500)})
+        rows["default"] = (risk + rng.normal(size=300)[person] > 0.8).astype(int)
+        rows["region"] = np.where(person % 2, "north", "south")
+        rows.to_csv(folder / name, index=False)
+    command = ["fit", str(folder / "old.csv"), *CUSTOMERS, "--drop", "region", "--out", str(folder / "m.aucross")]
+    assert run([*command, "--report", str(folder / "m.json"), "--quiet"]) == 0
+    return folder
+
+
+def documents(capsys, *command):
+    capsys.readouterr()
+    assert run([str(part) for part in (*command, "--json")]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def at(rows, coverage=0.8):
+    return next(row for row in rows if row["target_coverage"] == coverage)
+
+
+def people_in(folder):
+    rows = pd.read_csv(folder / "new.csv")
+    return load(folder / "m.aucross"), rows[["debt", "age"]], rows["default"], rows["person"].astype(str)
+
+
+def test_intervals_of_evaluate_draw_people_as_python_does(customers, capsys):
+    found = at(documents(capsys, "evaluate", customers / "m.aucross", customers / "new.csv")["evaluation"])
+    clf, X, y, person = people_in(customers)
+    wanted = evaluate_selective(clf, X, y, [1.0, 0.8], groups=person, random_state=0).rows()[1]
+    for name in ("selective_auc_low", "selective_auc_high", "achieved_coverage_low", "achieved_coverage_high"):
+        assert found[name] == pytest.approx(wanted[name])
+    by_row = evaluate_selective(clf, X, y, [1.0, 0.8], random_state=0).rows()[1]
+    assert found["selective_auc_low"] < by_row["selective_auc_low"] - 0.01
+
+
+def test_a_report_promises_by_people_and_says_so(customers, tmp_path, capsys):
+    out = tmp_path / "r.json"
+    documents(capsys, "report", customers / "m.aucross", customers / "new.csv", "--by", "region", "--out", out)
+    said = json.loads(out.read_text())
+    clf, X, y, person = people_in(customers)
+    assert said["promise"]["sentence"] == str(promise_selective(clf, X, y, groups=person))
+    assert said["data"]["n_groups"] == 300
+    wanted = evaluate_selective(clf, X, y, [1.0, 0.8], groups=person, random_state=0).rows()[1]
+    assert at(said["coverages"])["selective_auc_low"] == pytest.approx(wanted["selective_auc_low"])
+    by_region = evaluate_groups(clf, X, y, pd.read_csv(customers / "new.csv")["region"], [0.8], groups=person)
+    shown = {group["group"]: group["selective_auc_low"] for group in at(said["coverages"])["groups"]}
+    for row in by_region.rows()[:2]:
+        assert shown[row["group"]] == pytest.approx(row["selective_auc_low"])
+    card = render_markdown(said)
+    assert "resamples of 300 groups of rows" in card
+    assert "Rows of one group count together: intervals and promise are those of 300 groups." in card
+
+
+def test_the_test_part_of_a_fit_counts_people(customers):
+    said = json.loads((customers / "m.json").read_text())
+    assert said["promise"]["n_groups"] == said["data"]["n_groups"] == said["data"]["n"] / 5
+    assert at(read_metadata(customers / "m.aucross")["evaluation"])["selective_auc_low"] == pytest.approx(
+        at(said["coverages"])["selective_auc_low"]
+    )
+
+
+def test_compare_counts_people(customers, capsys):
+    tables = ("compare", customers / "old.csv", "--test", customers / "new.csv", "--method", "plugin-auc")
+    lows = []
+    for name in ("--group", "--drop"):
+        options = [name if part == "--group" else part for part in CUSTOMERS]
+        lows.append(documents(capsys, *tables, *options, "--drop", "region")["comparison"][0]["selective_auc_low"])
+    assert lows[0] < lows[1] - 0.01
+
+
+def test_evaluate_and_report_can_name_the_groups(customers, tmp_path, capsys):
+    renamed = pd.read_csv(customers / "new.csv").rename(columns={"person": "client"})
+    renamed.to_csv(tmp_path / "new.csv", index=False)
+    with_groups = documents(capsys, "evaluate", customers / "m.aucross", customers / "new.csv")
+    named = documents(capsys, "evaluate", customers / "m.aucross", tmp_path / "new.csv", "--group", "client")
+    assert named["evaluation"] == with_groups["evaluation"]
+    assert named["notes"] == []
+    without = documents(capsys, "evaluate", customers / "m.aucross", tmp_path / "new.csv")
+    assert any("no column 'person' with a group in every row" in note for note in without["notes"])
+    assert without["evaluation"] != with_groups["evaluation"]
+    out = tmp_path / "r.json"
+    documents(capsys, "report", customers / "m.aucross", tmp_path / "new.csv", "--group", "client", "--out", out)
+    assert json.loads(out.read_text())["data"]["n_groups"] == 300
+
+
+@pytest.mark.parametrize(
+    ("n_people", "has_test", "method", "message"),
+    [
+        (
+            2,
+            False,
+            "aucross",
+            "the test part must hold at least two groups of 'person' for intervals, got one; add rows",
+        ),
+        (
+            3,
+            True,
+            "aucross",
+            "the training rows must hold at least 5 groups of 'person', one for each fold, got 3; add",
+        ),
+        (1, True, "plugin-auc", "the training rows must hold at least 2 groups of 'person', one for each fold, got 1"),
+    ],
+)
+def test_too_few_groups_are_refused_in_words_of_the_command_line(
+    customers, tmp_path, capsys, n_people, has_test, method, message
+):
+    rows = pd.read_csv(customers / "old.csv")
+    rows.assign(person=np.arange(len(rows)) % n_people).to_csv(tmp_path / "few.csv", index=False)
+    test = ["--test", customers / "new.csv"] if has_test else []
+    command = ["fit", tmp_path / "few.csv", *CUSTOMERS, *test, "--method", method, "--out", tmp_path / "m.aucross"]
+    assert run([str(part) for part in command]) == 1
+    assert f"error: --group: {message}" in capsys.readouterr().err
+
+
+def test_one_group_of_test_rows_is_refused_if_it_was_asked_for(customers, tmp_path, capsys):
+    pd.read_csv(customers / "new.csv").assign(branch=1).to_csv(tmp_path / "new.csv", index=False)
+    command = ["evaluate", customers / "m.aucross", tmp_path / "new.csv", "--group", "branch"]
+    assert run([str(part) for part in command]) == 1
+    assert "new.csv must hold at least two groups of 'branch' for intervals, got one" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from aucross import AUCross, evaluate_selective
 from aucross.core import oracle_band
 from aucross.evaluation import (
     BaseRateGuard,
+    UnscoredRows,
     evaluate_groups,
     expected_calibration_error,
     selective_auc,
@@ -94,6 +95,34 @@ def test_the_rows_are_sorted_a_few_times_and_not_at_every_coverage(monkeypatch):
     quick(case)
     # By score for the table and for the report, by confidence, and for the promise: one sort each.
     assert len([values for values in sorts if len(values) > 100]) <= 4
+
+
+# ---- cases without a score, and rows that belong together ----
+
+
+def test_parts_that_scored_and_unscored_cases_must_share():
+    clf, X, y = make_linear()
+    with pytest.raises(ValueError, match="unscored must have groups where the scored rows have, and only there"):
+        quick((clf, X, y), groups=np.arange(len(y)) // 2, unscored=UnscoredRows([0, 1]))
+    with pytest.raises(ValueError, match="unscored must have by where"):
+        quick((clf, X, y), by=np.arange(len(y)) % 2, unscored=UnscoredRows([0, 1]))
+
+
+def test_an_evaluation_that_does_not_count_the_cases_without_a_score_is_refused():
+    clf, X, y = make_linear()
+    evaluation = evaluate_selective(clf, X, y, GRID, n_bootstrap=20, random_state=0)
+    given = {"evaluation": evaluation, "n_bootstrap": 20}
+    quick((clf, X, y), **given)
+    with pytest.raises(ValueError, match="of other rows; leave it out to evaluate anew"):
+        quick((clf, X, y), unscored=UnscoredRows([0, 1] * 50), **given)
+
+
+def test_unscored_cases_of_no_weight_take_no_part():
+    clf, X, y = make_linear()
+    options = {"sample_weight": np.full(len(y), 2.0), "n_bootstrap": 0}
+    some = quick((clf, X, y), unscored=UnscoredRows([0, 1, 1], [2.0, 2.0, 0.0]), **options)
+    assert some == quick((clf, X, y), unscored=UnscoredRows([0, 1], [2.0, 2.0]), **options)
+    assert some["data"]["n_without_score"] == 2
 
 
 # ---- the numbers are those of the library ----

@@ -104,7 +104,16 @@ Group = Annotated[
     typer.Option(
         "--group",
         metavar="COLUMN",
-        help="Rows that belong together, say of one customer: kept together in random splits.",
+        help="Rows that belong together, say of one customer: kept together in random splits, drawn together for "
+        "intervals.",
+    ),
+]
+GroupOfModel = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="COLUMN",
+        help="Rows that belong together: intervals and promises count them as one; by default the column of the fit.",
     ),
 ]
 BandGroup = Annotated[
@@ -319,6 +328,7 @@ def evaluate(
     model: Model,
     data: Data,
     coverage: CoverageOfModel = None,
+    group: GroupOfModel = None,
     by: By = None,
     engine: Engine = None,
     scheduler: Scheduler = None,
@@ -332,13 +342,13 @@ def evaluate(
     if engine is not None:
         from aucross.cli.engines import run_engine_evaluate  # noqa: PLC0415
 
-        _refuse_with_engine({"--by": by})
+        _refuse_with_engine({"--by": by, "--group": group})
         return run_engine_evaluate(
             engine, scheduler, model=model, data=data, coverage=coverage, seed=seed, screen=screen
         )
     from aucross.cli.evaluate import EvaluateOptions, run_evaluate  # noqa: PLC0415
 
-    options = EvaluateOptions(model, data, coverage, by, seed, **_reading(separator, decimal, thousands))
+    options = EvaluateOptions(model, data, coverage, by, seed, group=group, **_reading(separator, decimal, thousands))
     return run_evaluate(options, screen)
 
 
@@ -351,7 +361,11 @@ def predict(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Decisions, CSV or Parquet by the ending.")],
     coverage: CoverageOfModel = None,
     capacity: Annotated[
-        int | None, typer.Option("--capacity", help="Send exactly so many rows to review instead of a share.")
+        int | None,
+        typer.Option(
+            "--capacity",
+            help="Send exactly so many rows to review instead of a share; rows without a score come first, and all go.",
+        ),
     ] = None,
     recalibrate: Annotated[
         bool, typer.Option("--recalibrate", help="Place the band on the scores of these rows, to meet the coverage.")
@@ -449,6 +463,7 @@ def report(
         typer.Option("--out", metavar="FILE", help="The report, .html, .md or .json; by default beside the model."),
     ] = None,
     coverage: CoverageOfModel = None,
+    group: GroupOfModel = None,
     by: By = None,
     seed: Seed = 0,
     separator: Separator = None,
@@ -458,9 +473,8 @@ def report(
     """Write the report of a model on labelled rows that it was not fitted on."""
     from aucross.cli.evaluate import EvaluateOptions, run_report  # noqa: PLC0415
 
-    options = EvaluateOptions(
-        model, data, coverage, by, seed, out, _spelled(context), **_reading(separator, decimal, thousands)
-    )
+    reading = _reading(separator, decimal, thousands)
+    options = EvaluateOptions(model, data, coverage, by, seed, out, _spelled(context), group=group, **reading)
     return run_report(options, screen)
 
 

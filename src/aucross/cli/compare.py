@@ -12,7 +12,7 @@ from aucross.cli.choosing import Family, Situation, sentence
 from aucross.cli.errors import UsageError
 from aucross.cli.models import check_installed, is_installed
 from aucross.cli.names import Answer, Base, Method
-from aucross.cli.results import decimal, evaluate
+from aucross.cli.results import decimal, evaluate, n_rows_text, note_if_turned_round
 from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
 from aucross.cli.training import TrainingOptions, read_rows, train
@@ -73,9 +73,10 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
         seen = test.scored_by(clf)
         evaluation = evaluate(clf, seen, sorted({1.0, options.coverage}, reverse=True), options.seed)
         contestants.append(Contestant(method, answer, evaluation, _gap_to_oracle(clf, seen), seconds))
+    note_if_turned_round(contestants[0].evaluation, options.score, screen.note)
     rows = _rows(contestants)
-    _show(screen, rows, options, len(test))
-    conclusion = _conclusion(contestants, rows)
+    _show(screen, rows, options, n_rows_text(test, "test rows"))
+    conclusion = " ".join(filter(None, (_conclusion(contestants, rows), test.sentence_on_unscored)))
     rule = sentence(_situation(options, contestants, fitted_on))
     screen.say(conclusion)
     screen.say(rule)
@@ -84,7 +85,8 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
         "data": str(options.data),
         "coverage": options.coverage,
         "n_train": len(fitted_on),
-        "n_test": len(test),
+        "n_test": test.n_cases,
+        "n_without_score": test.n_without_score,
         "split": options.split,
         "reference": contestants[0].name,
         "comparison": rows,
@@ -159,7 +161,7 @@ def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
     return rows
 
 
-def _show(screen: Screen, rows: Sequence[dict[str, Any]], options: CompareOptions, n_test: int) -> None:
+def _show(screen: Screen, rows: Sequence[dict[str, Any]], options: CompareOptions, test_rows: str) -> None:
     reference = f"{rows[0]['method']} with {rows[0]['base']}"
     header = [
         "base",
@@ -184,7 +186,7 @@ def _show(screen: Screen, rows: Sequence[dict[str, Any]], options: CompareOption
         ]
         for number, row in enumerate(rows)
     ]
-    title = f"{n_test:,} test rows ({options.split}), coverage asked {options.coverage:g}"
+    title = f"{test_rows} ({options.split}), coverage asked {options.coverage:g}"
     screen.table(title, header, cells, _best(rows))
 
 

@@ -117,6 +117,8 @@ class TableDecisions:
         Send exactly so many rows of a table to review instead; ids decide between equal scores.
     recalibrate : bool, default=False
         Place the bands on the scores of the rows to decide on.
+    look : callable, optional
+        Is shown the features of each batch, once.
     """
 
     clf: Any
@@ -127,6 +129,7 @@ class TableDecisions:
     coverage: float | None = None
     capacity: int | None = None
     recalibrate: bool = False
+    look: Callable[[pd.DataFrame], None] | None = None
 
     @property
     def columns(self) -> pa.Schema:
@@ -157,6 +160,8 @@ class TableDecisions:
         first_row = 0
         for batch in read_batches(self.table, self._columns_to_read()):
             X = features_of(batch, self.schema, first_row)
+            if self.look is not None:
+                self.look(X)
             score = self.schema.score
             has_score = np.ones(len(X), dtype=bool) if score is None else X[score].notna().to_numpy()
             known = X if has_score.all() else X[has_score]

@@ -74,10 +74,10 @@ def print_comparison(compared: LoanComparison, say: Callable[[str], None]) -> No
         f"{len(compared.y):,} held back for the test."
     )
     say("")
-    say("            AUCross                                 max probability")
-    say("asked for  automatic   AUC   95 % interval         automatic   AUC   95 % interval")
+    say(_row("", "AUCross", "max probability"))
+    say(_row("asked for", _HEADER, _HEADER))
     for ours, usual in zip(_lines(compared.of_aucross), _lines(compared.of_max_probability), strict=True):
-        say(f"{ours['coverage']:9.0%} {_cells(ours):>37}      {_cells(usual):>37}")
+        say(_row(f"{ours['coverage']:.0%}", _cells(ours), _cells(usual)))
     say("")
     for sentence in _conclusion(compared):
         say(sentence)
@@ -96,8 +96,15 @@ def _lines(evaluation: SelectiveEvaluation) -> list[dict[str, float]]:
     ]
 
 
+_HEADER = f"{'automatic':>9} {'AUC':>8}  {'95 % interval':<16}"
+
+
 def _cells(line: dict[str, float]) -> str:
-    return f"{line['automatic']:8.1%} {line['auc']:7.4f} [{line['auc_low']:.4f}, {line['auc_high']:.4f}]"
+    return f"{line['automatic']:>9.1%} {line['auc']:>8.4f} [{line['auc_low']:.4f}, {line['auc_high']:.4f}]"
+
+
+def _row(asked: str, ours: str, usual: str) -> str:
+    return f"{asked:>9}   {ours:<{len(_HEADER)}}   {usual}".rstrip()
 
 
 def _conclusion(compared: LoanComparison) -> tuple[str, str]:
@@ -111,7 +118,8 @@ def _conclusion(compared: LoanComparison) -> tuple[str, str]:
     )
     wanted = (
         f"For an AUC of {answer.auc:.2f}, {answer.coverage:.0%} of loans can be decided automatically "
-        f"(between {answer.low:.0%} and {answer.high:.0%} with 95 % confidence)."
+        f"(between {answer.low:.0%} and {answer.high:.0%} with 95 % confidence). This comes from the held-out scores "
+        "of the training loans; the table is about the test loans."
     )
     return sent, wanted
 

@@ -287,6 +287,11 @@ def _evaluated(
     coverages = coverages_with([coverage])
     with screen.progress.wait(f"ranking the rows of {rows.folder.name}"):
         ranked = engine.rankings(clf, rows, coverages)
+    if rows.roles.group is not None:
+        screen.note(
+            f"--engine: the intervals count each row by itself, though rows of one {rows.roles.group!r} belong "
+            "together, and are too narrow"
+        )
     everything = ranked.everything
     counts = everything if isinstance(everything, RankedScores) else everything.rows
     if min(counts.total_positives, counts.total_negatives) == 0:

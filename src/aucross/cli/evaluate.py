@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from aucross.cli.errors import UsageError
+from aucross.cli.familiar import StrangeValues
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.reports import check_libraries, check_report, report_path, write_model_report
-from aucross.cli.results import conclusion, coverages_with, evaluate, show_evaluation, show_groups
+from aucross.cli.results import conclusion, coverages_with, evaluate, n_rows_text, show_evaluation, show_groups
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
@@ -32,6 +33,7 @@ class EvaluateOptions:
     command: str | None = None
     separator: str | None = None
     numbers: NumberFormat | None = None
+    group: str | None = None
 
 
 def run_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
@@ -39,15 +41,18 @@ def run_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
     started = time.perf_counter()
     clf, _, rows, coverage = _read(options, screen)
     evaluation = evaluate(clf, rows, coverages_with([coverage]), options.seed)
-    sentence = conclusion(evaluation, coverage, is_weighted=rows.weight is not None)
-    show_evaluation(screen, evaluation, f"{len(rows):,} rows of {options.data.name}", coverage)
+    sentence = conclusion(
+        evaluation, coverage, is_weighted=rows.weight is not None, on_unscored=rows.sentence_on_unscored
+    )
+    show_evaluation(screen, evaluation, n_rows_text(rows, f"rows of {options.data.name}"), coverage)
     groups = show_groups(screen, clf, rows, options.by, coverage=coverage, seed=options.seed)
     screen.say(sentence)
     return {
         "command": "evaluate",
         "model": str(options.model),
         "data": str(options.data),
-        "n_rows": len(rows),
+        "n_rows": rows.n_cases,
+        "n_without_score": rows.n_without_score,
         "coverage": coverage,
         "evaluation": evaluation.rows(),
         "groups": groups,
@@ -83,6 +88,12 @@ def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
 def _read(options: EvaluateOptions, screen: Screen) -> tuple[Any, Schema, LabelledRows, float]:
     check_coverage_option(options.coverage)
     clf, schema = load_model(options.model, options.numbers)
-    rows = read_test_rows(options.data, schema, screen, by=options.by, separator=options.separator).scored_by(clf)
+    rows = read_test_rows(
+        options.data, schema, screen, by=options.by, group=options.group, separator=options.separator
+    ).scored_by(clf)
+    strange = StrangeValues(clf, schema.familiar)
+    strange.add(rows.X)
+    for note in strange.notes():
+        screen.note(note)
     warn_of_rows_of_fit(clf, rows.X)
     return clf, schema, rows, clf.coverage if options.coverage is None else options.coverage

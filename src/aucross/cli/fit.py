@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from aucross.cli.errors import CommandError, UsageError
+from aucross.cli.familiar import familiar_values
 from aucross.cli.models import check_installed
 from aucross.cli.names import Answer, Base, Method
 from aucross.cli.output import check_writable
@@ -16,6 +17,7 @@ from aucross.cli.results import (
     conclusion,
     coverages_with,
     evaluate,
+    n_rows_text,
     note_if_turned_round,
     show_evaluation,
     show_groups,
@@ -91,15 +93,19 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
         "data": options.data.name,
         "fit_command": options.command,
         "n_train": len(fitted_on),
-        "n_test": len(test),
+        "n_test": test.n_cases,
+        "n_without_score": test.n_without_score,
         "split": options.split,
         "seconds_of_fit": seconds,
         "evaluation": evaluation.rows(),
-        "conclusion": conclusion(evaluation, options.coverage, is_weighted=test.weight is not None),
+        "conclusion": conclusion(
+            evaluation, options.coverage, is_weighted=test.weight is not None, on_unscored=test.sentence_on_unscored
+        ),
         "review_band": _review_band(options, clf),
     }
+    schema = replace(schema, familiar=familiar_values(clf, schema, fitted_on))
     save_model(clf, options.out, schema, **facts, n_categories=_n_categories(schema, fitted_on))
-    show_evaluation(screen, evaluation, f"{len(test):,} test rows ({options.split})", options.coverage)
+    show_evaluation(screen, evaluation, f"{n_rows_text(test, 'test rows')} ({options.split})", options.coverage)
     groups = show_groups(screen, clf, test, options.by, coverage=options.coverage, seed=options.seed)
     if report is not None:
         write_model_report(

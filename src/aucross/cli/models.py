@@ -39,6 +39,11 @@ _MOST_INDICATORS = 50
 _LEAST_ROWS = 5
 
 
+# Names of the step that encodes a table, and of its part for categories.
+ENCODE = "encode"
+CATEGORIES = "categories"
+
+
 @dataclass(frozen=True)
 class Features:
     """The columns that a model reads: numbers, categories with the values that it will know, and dates."""
@@ -137,7 +142,7 @@ def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weig
         encode, model = _MAKERS[base](features, seed, jobs)
         if weighted:
             model.set_fit_request(sample_weight=True)
-        return Pipeline([("encode", encode), ("model", model)])
+        return Pipeline([(ENCODE, encode), ("model", model)])
 
 
 def fit_classifier(clf: Any, rows: LabelledRows) -> Any:
@@ -176,7 +181,7 @@ def _codes_and_numbers(features: Features) -> ColumnTransformer:
     )
     return ColumnTransformer(
         [
-            ("categories", code, list(features.categories)),
+            (CATEGORIES, code, list(features.categories)),
             ("numbers", "passthrough", list(features.numbers)),
             *([("dates", DaysSince1970(), list(features.dates))] if features.dates else []),
         ]
@@ -224,7 +229,7 @@ def _logistic(features: Features, seed: int, _jobs: int) -> tuple[ColumnTransfor
     dated = Pipeline([("days", DaysSince1970()), *clone(scaled).steps])
     encode = ColumnTransformer(
         [
-            ("categories", indicators, list(features.categories)),
+            (CATEGORIES, indicators, list(features.categories)),
             ("numbers", scaled, list(features.numbers)),
             *([("dates", dated, list(features.dates))] if features.dates else []),
         ]

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from aucross.cli.deciding import Ids, TableDecisions
 from aucross.cli.errors import UsageError
+from aucross.cli.familiar import StrangeValues
 from aucross.cli.labels import output_labels
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.output import check_writable, n_marked, table_writer
@@ -44,6 +45,7 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
     clf, schema = load_model(options.model, options.numbers)
     table = open_table(options.data, options.separator)
     schema.check_columns(table, screen.note)
+    strange = StrangeValues(clf, schema.familiar)
     decisions = TableDecisions(
         clf,
         table,
@@ -54,8 +56,15 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         options.coverage,
         options.capacity,
         options.recalibrate,
+        strange.add,
     )
     n_rows, n_automatic, n_without_score, n_formulas, weights = _write(decisions, options.out, screen)
+    for note in strange.notes():
+        screen.note(note)
+    if options.out.suffix.lower() == ".txt":
+        screen.note(
+            f"{options.out.name} is a CSV file, with commas between the values; .csv and .parquet say what they are"
+        )
     if n_formulas:
         screen.note(
             f"{n_formulas:,} values of {decisions.ids.name!r} start like a formula of a spreadsheet and are written "

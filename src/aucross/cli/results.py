@@ -11,7 +11,8 @@ import numpy as np
 from aucross.cli.names import GivenScore
 from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
-from aucross.evaluation import SelectiveEvaluation, evaluate_groups, evaluate_selective
+from aucross.evaluation import SelectiveEvaluation, evaluate_selective
+from aucross.evaluation.unscored import count_unscored, evaluate_groups_of_all
 from aucross.report.group_tables import hidden_groups_sentence
 from aucross.system.text import exact_percent, percent
 
@@ -37,16 +38,28 @@ def coverages_with(asked: Iterable[float]) -> list[float]:
 
 
 def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float], seed: int) -> SelectiveEvaluation:
-    """Metrics of labelled rows at each coverage, with intervals."""
-    return evaluate_selective(
+    """Metrics of labelled rows at each coverage, with intervals; the coverage is that of all cases."""
+    evaluation = evaluate_selective(
         clf,
         rows.scored,
         rows.y,
         coverages,
         sample_weight=rows.weight,
+        groups=rows.groups,
         confidence_level=CONFIDENCE,
         random_state=seed,
     )
+    if rows.unscored is None:
+        return evaluation
+    selected = clf.select_each(rows.scored, coverages)
+    positive = rows.y == 1
+    return count_unscored(evaluation, selected, positive, rows.unscored, sample_weight=rows.weight, groups=rows.groups)
+
+
+def n_rows_text(rows: LabelledRows, what: str) -> str:
+    """How many rows a table is about, for its title."""
+    without = f", {rows.n_without_score:,} of them without a score" if rows.unscored is not None else ""
+    return f"{rows.n_cases:,} {what}{without}"
 
 
 def show_evaluation(screen: Screen, evaluation: SelectiveEvaluation, title: str, asked: float) -> None:
@@ -91,13 +104,22 @@ def _too_few_rows(evaluation: SelectiveEvaluation, at: int) -> str | None:
     return f"{fewest} {kind} test rows" if fewest < FEWEST_ROWS_TO_CONCLUDE else None
 
 
-def conclusion(evaluation: SelectiveEvaluation, asked: float, *, is_weighted: bool = False) -> str:
-    """One sentence: what sending as many rows to review as asked does to the AUC of the others."""
+def conclusion(
+    evaluation: SelectiveEvaluation, asked: float, *, is_weighted: bool = False, on_unscored: str | None = None
+) -> str:
+    """What sending as many rows to review as asked does to the AUC of the others, and what becomes of the unscored."""
+    said = _conclusion_on_band(evaluation, asked, is_weighted)
+    return said if on_unscored is None else f"{said} {on_unscored}"
+
+
+def _conclusion_on_band(evaluation: SelectiveEvaluation, asked: float, is_weighted: bool) -> str:
     at, everyone = (int(np.flatnonzero(evaluation.target_coverage == coverage)[0]) for coverage in (asked, 1.0))
     auc = evaluation.estimates["selective_auc"]
-    reviewed = 1 - evaluation.estimates["achieved_coverage"][at]
-    if reviewed == 0:
-        return f"No case goes to review at coverage {asked:g}; the AUC of all is {decimal(auc[everyone])}."
+    coverage = evaluation.estimates["achieved_coverage"]
+    reviewed = 1 - coverage[at]
+    if coverage[at] == coverage[everyone]:
+        who = "No case" if reviewed == 0 else "No case that has a score"
+        return f"{who} goes to review at coverage {asked:g}; the AUC of all is {decimal(auc[everyone])}."
     start = f"Sending {percent(reviewed)} of {'the weight' if is_weighted else 'cases'} to review"
     if isnan(auc[at]) or isnan(auc[everyone]):
         return f"{start} leaves a single class; no AUC of the rest can be stated."
@@ -144,13 +166,16 @@ def show_groups(
     """Print the same numbers for each group of a column, if one was named, and return them."""
     if by is None:
         return None
-    evaluation = evaluate_groups(
-        clf,
-        rows.scored,
-        rows.y,
-        rows.by,
-        [coverage],
+    assert rows.scored is not None
+    evaluation = evaluate_groups_of_all(
+        rows.y == 1,
+        rows.scored.score,
+        rows.scored.predicted == 1,
+        {coverage: clf.select(rows.scored, coverage)},
+        rows.by if rows.unscored is None else rows.unscored.by_after(rows.by),
+        unscored=rows.unscored,
         sample_weight=rows.weight,
+        groups=rows.groups,
         confidence_level=CONFIDENCE,
         random_state=seed,
     ).without_small_groups()

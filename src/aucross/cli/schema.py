@@ -18,6 +18,7 @@ from aucross.cli.errors import CommandError, UsageError, listed
 from aucross.cli.labels import choose_labels, is_positive, label_text
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.tables import TableFile
+from aucross.evaluation.unscored import UnscoredRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,6 +29,7 @@ Note = Callable[[str], None]
 
 _MOST_RESULT_GROUPS = 100
 _AS_USUAL = NumberFormat()
+_MISSING = "(missing)"
 _CLOCKS: tuple[Kind, ...] = ("number", "date")
 
 
@@ -77,6 +79,8 @@ class Schema:
         The feature that holds the score, where no model was trained. Rows without it cannot be decided on.
     numbers : NumberFormat
         How numbers are written in text.
+    familiar : dict
+        What the values of the fit were like, to tell values of another kind.
     """
 
     columns: Mapping[str, Kind]
@@ -85,6 +89,7 @@ class Schema:
     left_out: tuple[str, ...] = field(default=())
     score: str | None = None
     numbers: NumberFormat = _AS_USUAL
+    familiar: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def to_metadata(self) -> dict[str, Any]:
         """The schema as it is kept with the model."""
@@ -95,6 +100,7 @@ class Schema:
             "left_out": list(self.left_out),
             "score": self.score,
             "numbers": self.numbers.to_metadata(),
+            "familiar": {part: dict(values) for part, values in self.familiar.items()},
         }
 
     @classmethod
@@ -109,9 +115,10 @@ class Schema:
                 tuple(left_out) if isinstance(left_out, list) else left_out,
                 metadata["score"],
                 NumberFormat(numbers["decimal"], numbers["thousands"]),
+                metadata.get("familiar", {}),
             )
             schema._check()
-        except (KeyError, TypeError, AttributeError, UsageError):
+        except (KeyError, TypeError, ValueError, AttributeError, UsageError):
             raise CommandError(
                 f"{path} was not made by `aucross fit` and does not say which columns the model reads; fit it there, "
                 "or use it from Python"
@@ -127,14 +134,26 @@ class Schema:
             raise TypeError("names must be text")
         if not self.columns or not all(kind in get_args(Kind) for kind in self.columns.values()):
             raise TypeError("columns must be of a known kind")
+        rare, ranges = (self.familiar.get(part, {}) for part in ("rare", "ranges"))
+        ends = [end for low, high in ranges.values() for end in (low, high)]
+        if not all(isinstance(number, float | int) for number in (*rare.values(), *ends)):
+            raise TypeError("familiar values must be numbers")
+        if not {*rare, *ranges} <= {*self.columns}:
+            raise TypeError("familiar values must be of columns that the model reads")
 
-    def check_columns(self, table: TableFile, note: Note) -> None:
-        """Refuse a table that lacks features of the training data; mention what is not used."""
+    def check_columns(self, table: TableFile, note: Note, used: Sequence[str] = ()) -> None:
+        """Refuse a table that lacks features of the training data; mention what is neither known nor used."""
         missing = [name for name in self.columns if name not in table.names]
+        hint = _other_capitals(missing, table)
+        if self.score in missing:
+            raise CommandError(
+                f"{table.path.name} has no column {self.score!r}, the score that the model decides by{hint}; give the "
+                "score this name, or fit anew with --score on another column"
+            )
         if missing:
             options = " ".join(f"--drop {shlex.quote(name)}" for name in missing[:3])
             raise CommandError(
-                f"{table.path.name} lacks {_columns(missing)} of the training data; add what is missing, or fit "
+                f"{table.path.name} lacks {_columns(missing)} of the training data{hint}; add what is missing, or fit "
                 f"without ({options}{' ...' if len(missing) > 3 else ''})"
             )
         group = self.roles.band_group
@@ -143,9 +162,16 @@ class Schema:
                 f"{table.path.name} has no column {group!r}, whose groups have bands of their own; add it, or fit "
                 "without --band-group"
             )
-        known = {*self.columns, *self.left_out, *self.roles.named}
+        known = {*self.columns, *self.left_out, *self.roles.named, *used}
         if extra := [name for name in table.names if name not in known]:
             note(f"{table.path.name} has {_columns(extra)} that the training data had not; not used")
+
+
+def _other_capitals(missing: Sequence[str], table: TableFile) -> str:
+    """A hint at columns that differ from missing ones in capital letters alone."""
+    by_lower_case = {name.casefold(): name for name in table.names}
+    found = [by_lower_case[name.casefold()] for name in missing if name.casefold() in by_lower_case]
+    return f", but {listed(found)}, which differs in capital letters" if found else ""
 
 
 def _columns(names: Sequence[str]) -> str:
@@ -212,9 +238,33 @@ class LabelledRows:
     by: NDArray[Any] | None = None
     band_groups: NDArray[Any] | None = None
     scored: ScoredRows | None = None  # after the model has seen them, once
+    unscored: UnscoredRows | None = None  # cases set apart because they have no score
 
     def __len__(self) -> int:
         return len(self.y)
+
+    @property
+    def n_without_score(self) -> int:
+        """How many cases were set apart because they have no score."""
+        return 0 if self.unscored is None else len(self.unscored)
+
+    @property
+    def n_cases(self) -> int:
+        """Rows to decide on, with or without a score."""
+        return len(self) + self.n_without_score
+
+    @property
+    def sentence_on_unscored(self) -> str | None:
+        """What becomes of the cases without a score, if there are any."""
+        return None if self.unscored is None else self.unscored.sentence(self.n_cases)
+
+    def unscored_apart(self, score: str | None) -> LabelledRows:
+        """The rows that have a score; the others are set apart, to be counted as reviews."""
+        if score is None or (has_score := self.X[score].notna().to_numpy()).all():
+            return self
+        others = self.take(np.flatnonzero(~has_score))
+        unscored = UnscoredRows(others.y, others.weight, others.groups, others.by)
+        return replace(self.take(np.flatnonzero(has_score)), unscored=unscored)
 
     def scored_by(self, clf: Any) -> LabelledRows:
         """The same rows after the models of a classifier have seen them; nothing after this runs a model again."""
@@ -231,7 +281,7 @@ class LabelledRows:
 def labelled_rows(
     table: TableFile, rows: pa.Table, schema: Schema, note: Note, *, by: str | None = None
 ) -> LabelledRows:
-    """Features, labels, weights and groups of a table; rows without a label or a score are left out with a note."""
+    """Features, labels, weights and groups of a table; rows without a label are left out with a note."""
     roles = schema.roles
     if roles.target not in table.names:
         raise CommandError(
@@ -253,7 +303,9 @@ def labelled_rows(
         _result_groups(rows, by),
         band_groups_of(rows, schema),
     )
-    return labelled if schema.score is None else _with_score(labelled, schema.score, note)
+    if schema.score is not None:
+        _note_unscored(labelled, schema.score, note)
+    return labelled
 
 
 def band_groups_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[Any] | None:
@@ -261,18 +313,23 @@ def band_groups_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[A
     return _names(rows, schema.roles.band_group, "--band-group")
 
 
+def has_groups(rows: pa.Table, name: str) -> bool:
+    """Whether a column names a group for every row, and more than one in all."""
+    names = _names(rows, name, None)
+    return names is not None and _MISSING not in names and len(np.unique(names)) > 1
+
+
 def weights_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[np.float64] | None:
     """The weight of each row, if the table has the column of weights of the fit."""
     return _weights(rows, schema.roles.weight, schema.numbers)
 
 
-def _with_score(rows: LabelledRows, score: str, note: Note) -> LabelledRows:
-    has_score = rows.X[score].notna().to_numpy()
-    if has_score.all():
-        return rows
-    n_without = len(rows) - int(has_score.sum())
-    note(f"{n_without} of {len(rows)} rows have no value of {score!r} and are left out; predict sends such to review")
-    return rows.take(np.flatnonzero(has_score))
+def _note_unscored(rows: LabelledRows, score: str, note: Note) -> None:
+    if n_without := int(rows.X[score].isna().sum()):
+        note(
+            f"{n_without} of {len(rows)} rows have no value of {score!r} and go to review: the coverage counts them, "
+            "the fit and the AUC leave them out"
+        )
 
 
 def _weights(rows: pa.Table | pa.RecordBatch, name: str | None, numbers: NumberFormat) -> NDArray[np.float64] | None:
@@ -329,4 +386,4 @@ def _names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None
             f"{option}: column {name!r} has {text.null_count} rows without a value, the first is row {row}; fill "
             "them, with a name of its own for each row that belongs to no other"
         )
-    return np.asarray(pc.fill_null(text, "(missing)").to_numpy(zero_copy_only=False))
+    return np.asarray(pc.fill_null(text, _MISSING).to_numpy(zero_copy_only=False))

@@ -12,8 +12,13 @@ from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.schema import LabelledRows
 
 
-def split_rows(rows: LabelledRows, test_size: float, seed: int) -> tuple[LabelledRows, LabelledRows]:
-    """Training and test rows: by time if there is one, else by groups if there are any, else at random."""
+def split_rows(
+    rows: LabelledRows, test_size: float, seed: int, score: str | None = None
+) -> tuple[LabelledRows, LabelledRows]:
+    """Training and test rows: by time if there is one, else by groups if there are any, else at random.
+
+    Rows without a given score are split as all others, and then set apart: the test part needs its share of them.
+    """
     if not 0 < test_size < 1:
         raise UsageError(f"--test-size must be a share in (0, 1), got {test_size:g}; pass 0.25 for a quarter")
     if rows.times is not None:
@@ -22,7 +27,7 @@ def split_rows(rows: LabelledRows, test_size: float, seed: int) -> tuple[Labelle
         train, test = _by_group(rows.y, rows.groups, test_size, seed)
     else:
         train, test = _at_random(rows.y, test_size, seed)
-    parts = rows.take(train), rows.take(test)
+    parts = rows.take(train).unscored_apart(score), rows.take(test).unscored_apart(score)
     for name, part in zip(("training", "test"), parts, strict=True):
         check_both_classes(part, f"the {name} part", "choose another split with --test-size, --time-column or --test")
     return parts
@@ -33,6 +38,24 @@ def check_both_classes(rows: LabelledRows, what: str, remedy: str) -> None:
     n_positive = int(rows.y.sum())
     if n_positive in (0, len(rows)):
         raise CommandError(f"{what} of {len(rows)} rows must hold both classes, got {n_positive} positives; {remedy}")
+
+
+def check_some_groups(rows: LabelledRows, column: str | None, what: str) -> None:
+    """Refuse rows of a single group, from which nobody can tell how much groups differ."""
+    if rows.groups is not None and len(np.unique(rows.groups)) < 2:
+        raise CommandError(
+            f"--group: {what} must hold at least two groups of {column!r} for intervals, got one; add rows of others, "
+            "or leave the column out"
+        )
+
+
+def check_groups_to_train(groups: NDArray[Any], fewest: int, column: str | None) -> None:
+    """Refuse fewer groups than folds or parts, each of which needs groups of its own."""
+    if (n_groups := len(np.unique(groups))) < fewest:
+        raise CommandError(
+            f"--group: the training rows must hold at least {fewest} groups of {column!r}, one for each fold, got "
+            f"{n_groups}; add rows of others, or leave the column out with --drop instead"
+        )
 
 
 def _at_random(y: NDArray[Any], test_size: float, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import shlex
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.models import Features, fit_classifier, make_classifier
 from aucross.cli.names import Answer, GivenScore, Method, Ties
 from aucross.cli.numbers import NumberFormat
-from aucross.cli.schema import LabelledRows, Roles, Schema, labelled_rows, learn_schema
+from aucross.cli.schema import LabelledRows, Roles, Schema, has_groups, labelled_rows, learn_schema
 from aucross.cli.screen import Screen
-from aucross.cli.splitting import check_both_classes, split_rows
-from aucross.cli.tables import open_table, read_table
+from aucross.cli.splitting import check_both_classes, check_groups_to_train, check_some_groups, split_rows
+from aucross.cli.tables import TableFile, open_table, read_table
 from aucross.core.bands import check_coverage
 from aucross.system.text import exact_percent
 
@@ -100,17 +102,19 @@ def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, Labelle
         numbers=options.numbers or NumberFormat(),
     )
     rows = labelled_rows(table, whole, schema, screen.note, by=options.by)
+    with_score = rows.unscored_apart(schema.score)
     if options.score is not None:
-        _check_score(options.score, rows)
-    _note_leaks(schema, rows, screen)
+        _check_score(options.score, with_score)
+    _note_leaks(schema, with_score, screen)
     if options.roles.weight is not None:
         screen.note(f"column {options.roles.weight!r} holds the weights, and is no feature of the model")
     if options.test is None:
-        train_rows, test_rows = split_rows(rows, options.test_size, options.seed)
+        train_rows, test_rows = split_rows(rows, options.test_size, options.seed, schema.score)
         _note_shared_groups(options.roles, train_rows, test_rows, screen)
+        check_some_groups(test_rows, options.roles.group, "the test part")
         return schema, train_rows, test_rows
     test = read_test_rows(options.test, schema, screen, by=options.by, separator=options.separator)
-    return schema, rows, test
+    return schema, with_score, test
 
 
 def _check_score(score: GivenScore, rows: LabelledRows) -> None:
@@ -157,25 +161,49 @@ def _note_shared_groups(roles: Roles, train_rows: LabelledRows, test_rows: Label
     if n_shared := int(np.isin(test_rows.groups, train_rows.groups).sum()):
         screen.note(
             f"{n_shared:,} of {len(test_rows):,} test rows have a {roles.group!r} with earlier rows in training: "
-            "--time-column decides the test part, --group the folds only"
+            "--time-column decides the test part, --group the folds and the intervals"
         )
 
 
 def read_test_rows(
-    path: Path, schema: Schema, screen: Screen, *, by: str | None, separator: str | None = None
+    path: Path,
+    schema: Schema,
+    screen: Screen,
+    *,
+    by: str | None,
+    group: str | None = None,
+    separator: str | None = None,
 ) -> LabelledRows:
-    """Read labelled rows of another file than that of the fit."""
+    """Read labelled rows of another file than that of the fit; their groups are those of the fit, or of a column."""
     table = open_table(path, separator)
-    schema.check_columns(table, screen.note)
-    if by is not None:
-        table.check_has(by, "--by")
+    asked = {"--by": by, "--group": group}
+    schema.check_columns(table, screen.note, used=[name for name in asked.values() if name is not None])
+    for option, name in asked.items():
+        if name is not None:
+            table.check_has(name, option)
     if schema.roles.weight is not None and schema.roles.weight not in table.names:
         screen.note(f"{path.name} has no column {schema.roles.weight!r} of weights: all of its rows count alike")
-    # What belongs together or comes later matters to splits only.
-    without_splits = replace(schema, roles=replace(schema.roles, group=None, time=None))
-    rows = labelled_rows(table, read_table(table), without_splits, screen.note, by=by)
+    whole = read_table(table)
+    if group is None and schema.roles.group is not None:
+        group = _group_of_fit(schema.roles.group, table, whole, screen)
+    # What comes later matters to splits only.
+    without_time = replace(schema, roles=replace(schema.roles, group=group, time=None))
+    rows = labelled_rows(table, whole, without_time, screen.note, by=by).unscored_apart(schema.score)
     check_both_classes(rows, f"the table {path.name}", "add rows of the other class, or name another table")
+    check_some_groups(rows, group, f"the table {path.name}")
     return rows
+
+
+def _group_of_fit(name: str, table: TableFile, rows: pa.Table, screen: Screen) -> str | None:
+    """The column of groups of the fit if these rows have it, else a note: nobody asked for it here."""
+    if has_groups(rows, name):
+        return name
+    screen.note(
+        f"{table.path.name} has no column {name!r} with a group in every row, two or more in all: intervals and "
+        "promises count each row by itself, and are too narrow if rows belong together; complete it, or name another "
+        "with --group"
+    )
+    return None
 
 
 def train(
@@ -199,7 +227,11 @@ def train(
         weighted=rows.weight is not None,
         ties=options.ties,
     )
+    if rows.groups is not None:
+        check_groups_to_train(rows.groups, clf.cv if method.cross_fits else 2, options.roles.group)
     started = time.perf_counter()
-    with screen.progress.training(what, clf):
+    with screen.progress.training(what, clf), warnings.catch_warnings():
+        # What the library says of a score that was turned round is for Python; a note after the test names the option.
+        warnings.filterwarnings("ignore", message="the AUC of the held-out rows is .* clearly below 0.5: high scores")
         fit_classifier(clf, rows)
     return clf, time.perf_counter() - started

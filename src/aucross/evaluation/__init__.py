@@ -61,6 +61,7 @@ from aucross.evaluation.risk_curves import (
 )
 from aucross.evaluation.scorer import SelectiveScorer, selective_scorer
 from aucross.evaluation.team import team_predictions, team_score
+from aucross.evaluation.unscored import UnscoredRows
 
 __all__ = [
     "METRICS",
@@ -84,6 +85,7 @@ __all__ = [
     "SelectiveScorer",
     "TrainingRowsWarning",
     "TriedCoverage",
+    "UnscoredRows",
     "achieved_coverage",
     "auc_gain",
     "auc_interval",

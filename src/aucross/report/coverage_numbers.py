@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
@@ -12,9 +13,11 @@ from aucross.evaluation.calibration import expected_calibration_error, selective
 from aucross.evaluation.coverage import positives_for_review
 from aucross.evaluation.evaluate import evaluate_selections
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard
+from aucross.evaluation.inputs import row_weights, weighted_mean
 from aucross.evaluation.results import SelectiveEvaluation
+from aucross.evaluation.unscored import count_unscored
 from aucross.report.curves import least_confident_left_out
-from aucross.report.rows import BoolArray, ReportRows
+from aucross.report.rows import BoolArray, FloatArray, ReportRows
 
 
 def coverage_numbers(
@@ -28,16 +31,26 @@ def coverage_numbers(
             rows.predicted,
             dict(zip(rows.coverages, rows.selected, strict=True)),
             sample_weight=rows.weight,
+            groups=rows.groups,
             n_bootstrap=n_bootstrap,
             confidence_level=confidence,
             random_state=random_state,
         )
+        if rows.unscored is not None:
+            evaluation = count_unscored(
+                evaluation,
+                rows.selected,
+                rows.positive,
+                rows.unscored,
+                sample_weight=rows.weight,
+                groups=rows.groups,
+            )
     else:
         evaluation = _checked(evaluation.at(rows.coverages), rows, confidence, n_bootstrap, random_state)
     oracle = oracle_curve(
         rows.by_score.positive,
         rows.by_score.score,
-        evaluation.estimates["achieved_coverage"],
+        _reached_of_scored(rows, evaluation),
         sample_weight=rows.by_score.weight,
     )
     table = []
@@ -47,7 +60,7 @@ def coverage_numbers(
         by_confidence = least_confident_left_out(rows, rows.selected[index])[rows.order]
         table.append(
             {
-                **_counts(mask),
+                **_counts(rows.selected_of_all(mask)),
                 **estimates,
                 "selective_gini": 2 * auc - 1,
                 # Without an AUC of its own a selection has none to compare with.
@@ -59,6 +72,13 @@ def coverage_numbers(
     return table
 
 
+def _reached_of_scored(rows: ReportRows, evaluation: SelectiveEvaluation) -> Sequence[float] | FloatArray:
+    """The coverage among rows that have a score: no band can win back the others."""
+    if rows.unscored is None:
+        return evaluation.estimates["achieved_coverage"]
+    return [weighted_mean(mask, rows.weights) for mask in rows.selected]
+
+
 def _checked(
     evaluation: SelectiveEvaluation, rows: ReportRows, confidence: float, n_bootstrap: int, seed: int
 ) -> SelectiveEvaluation:
@@ -66,7 +86,13 @@ def _checked(
     asked = (len(rows.positive), seed, n_bootstrap, confidence)
     given = (*(evaluation.drawn_from or ()), len(evaluation.replicates["selective_auc"]), evaluation.confidence_level)
     n_positive = np.count_nonzero(rows.selected & rows.positive, axis=1)
-    of_these_rows = evaluation.n_positive is not None and np.array_equal(evaluation.n_positive, n_positive)
+    weight = row_weights(rows.weight_of_all, len(rows.positive_of_all))
+    coverage = [weighted_mean(mask, weight) for mask in rows.selected_of_all(rows.selected)]
+    of_these_rows = (
+        evaluation.n_positive is not None
+        and np.array_equal(evaluation.n_positive, n_positive)
+        and np.allclose(evaluation.estimates["achieved_coverage"], coverage)
+    )
     if given != asked or not of_these_rows:
         raise ValueError(
             "evaluation must be of the rows of the report and have its (rows, seed, replicates, confidence) "
@@ -84,7 +110,9 @@ def _further_numbers(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
     calibration = (selective_brier, expected_calibration_error)
     return {
         "selective_ks": _of_scores(selective_ks, rows, mask),
-        "positives_for_review": positives_for_review(rows.positive, mask, sample_weight=rows.weight),
+        "positives_for_review": positives_for_review(
+            rows.positive_of_all, rows.selected_of_all(mask), sample_weight=rows.weight_of_all
+        ),
         **{metric.name: _of_scores(metric, rows, mask) if rows.is_probability else None for metric in calibration},
     }
 
@@ -95,7 +123,9 @@ def _of_scores(metric: Any, rows: ReportRows, mask: BoolArray) -> float:
 
 def base_rate(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
     """What the selection does to the share of positives, with the limits of the guard and its verdict."""
-    check: BaseRateCheck = BaseRateGuard().check(rows.positive, mask, sample_weight=rows.weight, warn=False)
+    check: BaseRateCheck = BaseRateGuard().check(
+        rows.positive_of_all, rows.selected_of_all(mask), sample_weight=rows.weight_of_all, warn=False
+    )
     names = ("positive_rate", "shift", "rarer_class", "relative_shift", "for_review")
     numbers = {name: getattr(check, name) for name in (*names, "rarer_for_review", "review_ratio", "chance")}
     limits = {name: getattr(check.guard, name) for name in ("max_shift", "max_relative_shift", "max_review_ratio")}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from aucross.evaluation.group_column import ALL_ROWS, group_column
+import numpy as np
+
+from aucross.evaluation.group_column import ALL_ROWS, GroupColumn, group_column
 from aucross.evaluation.group_results import LEAST_ROWS_SHOWN, GroupEvaluation
-from aucross.evaluation.groups import evaluate_group_selections
 from aucross.evaluation.guard import BaseRateGuard
+from aucross.evaluation.unscored import evaluate_groups_of_all
 from aucross.report.rows import ReportRows
 
 
@@ -19,10 +21,18 @@ def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[s
     """
     if by is None:
         return [{"groups": [], "group_gaps": []} for _ in rows.coverages], None
-    column = group_column(by, len(rows.used)).take(rows.used)
+    column = _groups_of_all(rows, by)
     selections = dict(zip(rows.coverages, rows.selected, strict=True))
-    report = evaluate_group_selections(
-        rows.positive, rows.score, rows.predicted, selections, column, sample_weight=rows.weight, **options
+    report = evaluate_groups_of_all(
+        rows.positive,
+        rows.score,
+        rows.predicted,
+        selections,
+        column,
+        unscored=rows.unscored,
+        sample_weight=rows.weight,
+        groups=rows.groups,
+        **options,
     ).without_small_groups()
     entries: dict[float, list[dict[str, Any]]] = {coverage: [] for coverage in rows.coverages}
     for row in report.rows():
@@ -31,14 +41,24 @@ def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[s
     gaps: dict[float, list[dict[str, Any]]] = {coverage: [] for coverage in rows.coverages}
     for row in report.gaps().rows() if report.groups else ():
         gaps[row.pop("target_coverage")].append(row)
+    positive, weight_of_all = rows.positive_of_all, rows.weight_of_all
     guard, members = BaseRateGuard(), [own for own in column.members() if len(own) >= LEAST_ROWS_SHOWN]
     for coverage, mask in zip(rows.coverages, rows.selected, strict=True):
         for entry, own in zip(entries[coverage], members, strict=True):
-            weight = None if rows.weight is None else rows.weight[own]
-            check = guard.check(rows.positive[own], mask[own], sample_weight=weight, warn=False)
+            weight = None if weight_of_all is None else weight_of_all[own]
+            selected = rows.selected_of_all(mask)[own]
+            check = guard.check(positive[own], selected, sample_weight=weight, warn=False)
             entry |= {"base_rate_ok": check.ok, "base_rate_message": check.message}
     tables = [{"groups": entries[coverage], "group_gaps": gaps[coverage]} for coverage in rows.coverages]
     return tables, hidden_groups_sentence(report)
+
+
+def _groups_of_all(rows: ReportRows, by: Any) -> GroupColumn:
+    """The group of each case, those without a score last."""
+    if rows.unscored is None:
+        return group_column(by, len(rows.used)).take(rows.used)
+    used = np.append(rows.used, np.ones(len(rows.unscored), dtype=bool))
+    return group_column(rows.unscored.by_after(by), len(used)).take(used)
 
 
 def hidden_groups_sentence(report: GroupEvaluation) -> str | None:

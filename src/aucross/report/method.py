@@ -76,6 +76,16 @@ def limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[st
         said.append("The scores are decision values, not probabilities: there is no calibration to check.")
     if rows.weight is not None:
         said.append("Rows carry weights: shares, rates and areas count weight, numbers of rows count rows.")
+    if rows.n_groups is not None:
+        said.append(
+            f"Rows of one group count together: intervals and promise are those of {rows.n_groups:,} groups. Only the "
+            "bars of the deciles and the test of the base-rate guard count each row by itself."
+        )
+    if rows.unscored is not None:
+        said.append(
+            f"{len(rows.unscored):,} cases have no score and go to review. Coverage, promise, reviews and the "
+            "base-rate guard count them; areas, deciles, scores and features are those of the others."
+        )
     if smaller < _FEW_ROWS:
         said.append(f"Only {smaller} automatic rows are of the smaller class: read its numbers as rough.")
     if group_sizes and min(group_sizes) < _FEW_ROWS:

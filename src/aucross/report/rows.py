@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.evaluation.inputs import row_weights
+from aucross.evaluation.inputs import row_weights, unit_numbers
 from aucross.evaluation.judged_rows import JudgedRows
+from aucross.evaluation.unscored import UnscoredRows
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -40,6 +42,10 @@ class ReportRows:
         Which of the rows given these are.
     is_probability : bool
         Whether the scores are probabilities.
+    groups : ndarray of shape (n,) or None
+        Number of the unit, such as the customer, that each row belongs to.
+    unscored : UnscoredRows or None
+        Further cases that have no score, and therefore go to review.
     """
 
     positive: BoolArray
@@ -51,11 +57,38 @@ class ReportRows:
     selected: BoolArray
     used: BoolArray | NDArray[np.intp]
     is_probability: bool
+    groups: NDArray[np.intp] | None = None
+    unscored: UnscoredRows | None = None
 
     @cached_property
     def weights(self) -> FloatArray:
         """The weights, 1 for each row where none were given."""
         return row_weights(self.weight, len(self.positive))
+
+    @property
+    def positive_of_all(self) -> BoolArray:
+        """Labels of all cases, those without a score last."""
+        return self.positive if self.unscored is None else self.unscored.labels_after(self.positive)
+
+    @property
+    def weight_of_all(self) -> FloatArray | None:
+        """Their weights, if any were given."""
+        return self.weight if self.unscored is None else self.unscored.part_after(self.weight, "sample_weight")
+
+    @property
+    def groups_of_all(self) -> NDArray[np.intp] | None:
+        """Their units, if any were given."""
+        return self.groups if self.unscored is None else self.unscored.part_after(self.groups, "groups")
+
+    @property
+    def n_groups(self) -> int | None:
+        """How many units the cases belong to, if any were given."""
+        groups = self.groups_of_all
+        return None if groups is None else len(np.unique(groups))
+
+    def selected_of_all(self, mask: BoolArray) -> BoolArray:
+        """A selection among all cases; one without a score is in none."""
+        return mask if self.unscored is None else self.unscored.unselected_after(mask)
 
     @cached_property
     def least_confident_first(self) -> NDArray[np.intp]:
@@ -84,10 +117,13 @@ class ReportRows:
             weight=None if self.weight is None else self.weight[self.order],
             selected=self.selected[:, self.order],
             used=np.flatnonzero(self.used)[self.order],
+            groups=None if self.groups is None else self.groups[self.order],
         )
 
 
-def read_rows(judged: JudgedRows, coverage: float) -> ReportRows:
+def read_rows(
+    judged: JudgedRows, coverage: float, groups: Any = None, unscored: UnscoredRows | None = None
+) -> ReportRows:
     """Select at every coverage of the grid, and check what a report needs."""
     positive = judged.positive
     weight = row_weights(judged.sample_weight, len(positive))
@@ -102,6 +138,7 @@ def read_rows(judged: JudgedRows, coverage: float) -> ReportRows:
             f"clf must answer every row at coverage 1, got {int((~selected[-1]).sum())} rejected: gains are "
             "differences from all rows"
         )
+    units, unscored = _units(groups, len(positive), unscored)
     return ReportRows(
         positive=positive[used],
         predicted=judged.predicted[used],
@@ -112,4 +149,18 @@ def read_rows(judged: JudgedRows, coverage: float) -> ReportRows:
         selected=selected,
         used=used,
         is_probability=judged.scored.is_probability,
+        groups=None if units is None else units[used],
+        unscored=unscored,
     )
+
+
+def _units(
+    groups: Any, n_rows: int, unscored: UnscoredRows | None
+) -> tuple[NDArray[np.intp] | None, UnscoredRows | None]:
+    """Units of the rows by number, and the cases without a score with theirs and without those of weight 0."""
+    if unscored is None or not len(unscored):
+        return unit_numbers(groups, n_rows), None
+    of_all = unscored.part_after(groups, "groups")
+    units = unit_numbers(of_all, n_rows + len(unscored))
+    own = None if units is None else units[n_rows:]
+    return None if units is None else units[:n_rows], replace(unscored, groups=own).with_weight()

@@ -12,16 +12,19 @@ from __future__ import annotations
 import datetime as dt
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.evaluation.coverage import positive_rate
 from aucross.evaluation.deciles import decile_rows
 from aucross.evaluation.inputs import check_probability, seed_from
 from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
-from aucross.evaluation.promise import PromiseWarning, promise_selective
+from aucross.evaluation.promise import PromiseWarning, SelectivePromise, promise_selection, promise_selective
 from aucross.evaluation.results import SelectiveEvaluation
+from aucross.evaluation.unscored import UnscoredRows
 from aucross.report import formats
 from aucross.report.coverage_numbers import base_rate, coverage_numbers
 from aucross.report.curves import bin_edges, class_shares, roc_and_cap
@@ -46,6 +49,8 @@ def build_summary(
     features: Any = None,
     sample_weight: ArrayLike | None = None,
     band_groups: Any = None,
+    groups: Any = None,
+    unscored: UnscoredRows | None = None,
     class_names: Sequence[str] | None = None,
     title: str = "Selective classification report",
     data_name: str | None = None,
@@ -77,6 +82,13 @@ def build_summary(
         Weights of the rows; a row of weight 0 takes no part.
     band_groups : array-like of shape (n_samples,), optional
         Group of each row, for a classifier whose bands were fitted per group.
+    groups : array-like of shape (n_samples,), optional
+        Rows that belong together, such as the loans of one customer: the number or name of the customer. Bounds and
+        intervals are then as wide as they must be. Only the intervals of the deciles and the test of the base-rate
+        guard count each row by itself.
+    unscored : UnscoredRows, optional
+        Further labelled cases that have no score and go to review. The coverage, the promise of it, the reviews and the
+        base-rate guard count them; areas, deciles, scores and features are those of the rows in `X`.
     class_names : pair of str, optional
         What to call the negative and the positive class; their labels by default.
     title, data_name, command, date : str, optional
@@ -90,7 +102,7 @@ def build_summary(
         Seed of the bootstrap.
     evaluation : SelectiveEvaluation, optional
         What :func:`~aucross.evaluate_selective` says of the same rows at all coverages of the report and with its seed,
-        replicates and confidence; nothing is then drawn twice.
+        replicates, confidence and groups; nothing is then drawn twice. It must count `unscored` cases.
 
     Returns
     -------
@@ -118,9 +130,9 @@ def build_summary(
     coverage = _on_grid(check_probability(clf.coverage if coverage is None else coverage, "coverage"))
     confidence = check_probability(confidence, "confidence", ends=False)
     judged, doubts = _judged(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, features=features)
-    rows = read_rows(judged, coverage)
+    rows = read_rows(judged, coverage, groups, unscored)
     names = _class_names(clf, class_names)
-    promise = _promise(clf, judged.scored, y, coverage, confidence=confidence, doubts=doubts)
+    promise = _promise(judged, rows, coverage, groups, confidence=confidence, doubts=doubts)
     bootstrap = {"n_bootstrap": n_bootstrap, "random_state": seed_from(random_state)}
     by_group, hidden_groups = group_tables(rows, by, confidence_level=confidence, **bootstrap)
     lies_on, bands = score_bands(judged, rows)
@@ -137,7 +149,7 @@ def build_summary(
         "schema_version": SCHEMA_VERSION,
         "title": title,
         "coverage": coverage,
-        "sentence": _sentence(json_ready(entries[at]), json_ready(entries[-1]), confidence),
+        "sentence": _sentence(rows, json_ready(entries[at]), json_ready(entries[-1]), confidence),
         "promise": promise,
         "data": {"name": data_name, **_data(clf, rows, names)},
         "score": score,
@@ -188,11 +200,14 @@ def _entries(
 
 
 def _data(clf: Any, rows: ReportRows, names: tuple[str, str]) -> dict[str, Any]:
+    positive = rows.positive_of_all
     return {
-        "n": len(rows.positive),
-        "n_positive": int(rows.positive.sum()),
-        "n_negative": int((~rows.positive).sum()),
-        "positive_rate": positive_rate(rows.positive, sample_weight=rows.weight),
+        "n": len(positive),
+        "n_positive": int(positive.sum()),
+        "n_negative": int((~positive).sum()),
+        "n_without_score": 0 if rows.unscored is None else len(rows.unscored),
+        "n_groups": rows.n_groups,
+        "positive_rate": positive_rate(positive, sample_weight=rows.weight_of_all),
         "n_features": getattr(clf, "n_features_in_", None),
         "weighted": rows.weight is not None,
         "negative_class": names[0],
@@ -211,16 +226,18 @@ def _score(rows: ReportRows, lies_on: str) -> dict[str, Any]:
     }
 
 
-def _sentence(entry: Mapping[str, Any], everyone: Mapping[str, Any], confidence: float) -> str:
+def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str, Any], confidence: float) -> str:
     """The result in words, for the coverage in use."""
+    n_rows = entry["n_automatic"] + entry["n_review"]
     reached, asked = entry["achieved_coverage"], entry["target_coverage"]
     ends = formats.interval(entry, "selective_auc", formats.area)
     return (
         f"Asked to decide {formats.target(asked)} of the rows, the classifier decides {formats.percent(reached)} of "
-        f"{formats.count(entry['n_automatic'] + entry['n_review'])} test rows "
+        f"{formats.count(n_rows)} test rows "
         f"automatically and sends {formats.percent(1 - reached)} to review. Among the automatic rows the AUC is "
         f"{formats.area(entry['selective_auc'])}{f' ({exact_percent(confidence)} interval {ends})' if ends else ''}; "
         f"over all rows it is {formats.area(everyone['selective_auc'])}."
+        f"{'' if rows.unscored is None else f' {rows.unscored.sentence(n_rows)}'}"
     )
 
 
@@ -233,16 +250,34 @@ def _judged(clf: Any, X: Any, y: ArrayLike, **options: Any) -> tuple[JudgedRows,
 
 
 def _promise(
-    clf: Any, scored: Any, y: ArrayLike, coverage: float, *, confidence: float, doubts: list[str]
+    judged: JudgedRows, rows: ReportRows, coverage: float, groups: Any, *, confidence: float, doubts: list[str]
 ) -> dict[str, Any]:
     """The bounds that can be promised, with their sentence; none where the rows took part in the fit."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        promise = promise_selective(clf, scored, y, coverage, confidence=confidence).to_dict()
+        made = promise_selective(
+            judged.clf, judged.scored, judged.labels, coverage, confidence=confidence, groups=groups
+        )
+    if rows.unscored is not None:
+        made = replace(_promise_of_all(rows, coverage, confidence), target_coverage=made.target_coverage)
+    promise = made.to_dict()
     doubts = doubts or _said_again(caught)
     if doubts:
         promise["sentence"] = "Nothing: these are rows that the classifier was fitted on."
     return promise | {"warnings": doubts}
+
+
+def _promise_of_all(rows: ReportRows, coverage: float, confidence: float) -> SelectivePromise:
+    """What can be promised of all cases: no selection holds one without a score, whatever score it is given."""
+    positive = rows.positive_of_all
+    return promise_selection(
+        positive,
+        np.append(rows.score, np.zeros(len(positive) - len(rows.score))),
+        rows.selected_of_all(rows.selected[rows.coverages.index(coverage)]),
+        confidence=confidence,
+        sample_weight=rows.weight_of_all,
+        groups=rows.groups_of_all,
+    )
 
 
 def _said_again(caught: list[warnings.WarningMessage]) -> list[str]:

@@ -293,6 +293,17 @@ def _classes(summary: Summary) -> str:
     )
 
 
+def _without_score(data: Mapping[str, Any]) -> str:
+    # Summaries that were stored before had no such keys.
+    n_without = data.get("n_without_score", 0)
+    return f", {formats.count(n_without)} of them without a score" if n_without else ""
+
+
+def _of_groups(data: Mapping[str, Any]) -> str:
+    n_groups = data.get("n_groups")
+    return "" if n_groups is None else f" of {formats.count(n_groups)} groups of rows"
+
+
 def method_items(summary: Summary) -> list[tuple[str, str]]:
     """The method card as pairs of name and text."""
     data, method = summary["data"], summary["method"]
@@ -301,7 +312,10 @@ def method_items(summary: Summary) -> list[tuple[str, str]]:
     level = exact_percent(method["confidence"])
     return [
         ("Data", data["name"] or "not named"),
-        ("Rows", f"{formats.count(data['n'])}{features}{', weighted' if data['weighted'] else ''}"),
+        (
+            "Rows",
+            f"{formats.count(data['n'])}{_without_score(data)}{features}{', weighted' if data['weighted'] else ''}",
+        ),
         ("Classes", _classes(summary)),
         ("Classifier", method["classifier"]),
         ("Parameters", ", ".join(f"{name}={value}" for name, value in method["parameters"].items())),
@@ -311,7 +325,8 @@ def method_items(summary: Summary) -> list[tuple[str, str]]:
         ("Seed of the fit", method["seed"]),
         (
             "Intervals",
-            f"{level}, bootstrap of {formats.count(method['n_bootstrap'])} resamples, seed {method['bootstrap_seed']}"
+            f"{level}, bootstrap of {formats.count(method['n_bootstrap'])} resamples{_of_groups(data)}, "
+            f"seed {method['bootstrap_seed']}"
             if method["n_bootstrap"]
             else "none",
         ),

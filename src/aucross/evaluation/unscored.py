@@ -1,0 +1,172 @@
+"""Cases without a score: nobody decides on them automatically, so that every share of all cases must count them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from aucross.core.ranking import FloatArray, as_positive, check_weights
+from aucross.evaluation.evaluate import evaluate_selections
+from aucross.evaluation.group_results import GroupEvaluation
+from aucross.evaluation.groups import evaluate_group_selections
+from aucross.evaluation.inputs import BoolArray
+from aucross.evaluation.results import SelectiveEvaluation
+
+_OF_ALL_CASES = ("achieved_coverage", "coverage_error")
+
+
+@dataclass(frozen=True, eq=False)
+class UnscoredRows:
+    """Labelled cases that have no score, as where a vendor knows nothing of an applicant; each of them is a review.
+
+    Parameters
+    ----------
+    positive : array-like of shape (n,)
+        True for positive cases: boolean, 0/1 or -1/1.
+    sample_weight : array-like of shape (n,), optional
+        Their weights, if the cases with a score have some.
+    groups : array-like of shape (n,), optional
+        The unit of each, such as its customer, if the cases with a score have one.
+    by : array-like of shape (n,), optional
+        Group of each, for tables by group.
+
+    Examples
+    --------
+    >>> from aucross.evaluation.unscored import UnscoredRows
+    >>> print(UnscoredRows([0, 1, 0]).sentence(20))
+    3 of 20 cases have no score: they go to review, and the coverage counts them; the AUC is that of the others.
+    """
+
+    positive: ArrayLike
+    sample_weight: ArrayLike | None = None
+    groups: Any = None
+    by: Any = None
+
+    def __len__(self) -> int:
+        return len(np.asarray(self.positive))
+
+    def sentence(self, n_cases: int) -> str:
+        """How many of all cases they are, and what becomes of them."""
+        have = "case has" if n_cases == 1 else "cases have"
+        return (
+            f"{len(self):,} of {n_cases:,} {have} no score: they go to review, and the coverage counts them; the AUC "
+            "is that of the others."
+        )
+
+    def with_weight(self) -> UnscoredRows:
+        """Those that weigh something; the others take no part."""
+        if self.sample_weight is None:
+            return self
+        weight = check_weights(self.sample_weight, len(self))
+        used = weight > 0
+        groups, by = (None if part is None else np.asarray(part)[used] for part in (self.groups, self.by))
+        return UnscoredRows(np.asarray(self.positive)[used], weight[used], groups, by)
+
+    def labels_after(self, positive: BoolArray) -> BoolArray:
+        """The labels of scored rows, and after them those of these."""
+        return np.concatenate((positive, as_positive(self.positive)))
+
+    def unselected_after(self, selected: BoolArray) -> BoolArray:
+        """One or many selections of scored rows, and after them these, which nothing selects."""
+        return np.concatenate((selected, np.zeros((*selected.shape[:-1], len(self)), dtype=bool)), axis=-1)
+
+    def part_after(self, values: Any, name: Literal["sample_weight", "groups"]) -> NDArray[Any] | None:
+        """The weights or units of scored rows, and after them those of these; None if neither have any."""
+        own = self._own(values, name)
+        return None if own is None else np.concatenate((np.asarray(values), np.asarray(own)))
+
+    def by_after(self, by: Any) -> list[Any]:
+        """The groups of scored rows, and after them those of these, as a list: an array would spell missing values."""
+        return [*by, *self._own(by, "by")]
+
+    def _own(self, values: Any, name: str) -> Any:
+        """A part of these; refused if either the scored rows or these have none."""
+        own = getattr(self, name)
+        if (values is None) != (own is None):
+            raise ValueError(f"unscored must have {name} where the scored rows have, and only there; pass both or none")
+        return own
+
+
+def count_unscored(
+    evaluation: SelectiveEvaluation,
+    selected: Sequence[BoolArray] | BoolArray,
+    positive: BoolArray,
+    unscored: UnscoredRows,
+    *,
+    sample_weight: FloatArray | None = None,
+    groups: Any = None,
+) -> SelectiveEvaluation:
+    """The evaluation of scored rows with the coverage of all cases; everything else is about rows with a score.
+
+    Parameters
+    ----------
+    evaluation : SelectiveEvaluation
+        Of the scored rows.
+    selected : sequence of ndarray of shape (n,), bool
+        The scored rows that each of its coverages selects.
+    positive : ndarray of shape (n,), bool
+        Their labels.
+    unscored : UnscoredRows
+        The other cases.
+    sample_weight, groups : array-like of shape (n,), optional
+        Weights and units of the scored rows.
+
+    Returns
+    -------
+    SelectiveEvaluation
+    """
+    labels = unscored.labels_after(positive)
+    nothing = np.zeros(len(labels))  # of scores and answers the coverage knows nothing
+    masks = unscored.unselected_after(np.asarray(selected))
+    of_all = evaluate_selections(
+        labels,
+        nothing,
+        nothing.astype(bool),
+        dict(zip(evaluation.target_coverage.tolist(), masks, strict=True)),
+        sample_weight=unscored.part_after(sample_weight, "sample_weight"),
+        groups=unscored.part_after(groups, "groups"),
+        n_bootstrap=len(evaluation.replicates["selective_auc"]),
+        confidence_level=evaluation.confidence_level,
+        random_state=None if evaluation.drawn_from is None else evaluation.drawn_from[1],
+    )
+    return replace(
+        evaluation,
+        estimates=_with_coverage(evaluation.estimates, of_all.estimates),
+        replicates=_with_coverage(evaluation.replicates, of_all.replicates),
+        intervals=_with_coverage(evaluation.intervals, of_all.intervals),
+    )
+
+
+def evaluate_groups_of_all(
+    positive: BoolArray,
+    score: FloatArray,
+    predicted: BoolArray,
+    selections: Mapping[float, BoolArray],
+    by_of_all: Any,
+    *,
+    unscored: UnscoredRows | None,
+    sample_weight: FloatArray | None = None,
+    groups: Any = None,
+    **options: Any,
+) -> GroupEvaluation:
+    """Evaluate selections of scored rows in each group of all cases, as :func:`evaluate_group_selections` does.
+
+    `by_of_all` holds the group of each case, those without a score last; everything else is that of the scored rows.
+    """
+    if unscored is not None:
+        positive, n_more = unscored.labels_after(positive), len(unscored)
+        score, predicted = np.append(score, np.zeros(n_more)), np.append(predicted, np.zeros(n_more, dtype=bool))
+        selections = {coverage: unscored.unselected_after(mask) for coverage, mask in selections.items()}
+        groups = unscored.part_after(groups, "groups")
+        sample_weight = unscored.part_after(sample_weight, "sample_weight")
+    return evaluate_group_selections(
+        positive, score, predicted, selections, by_of_all, sample_weight=sample_weight, groups=groups, **options
+    )
+
+
+def _with_coverage(own: Mapping[str, Any], of_all: Mapping[str, Any]) -> dict[str, Any]:
+    return {**own, **{name: of_all[name] for name in _OF_ALL_CASES if name in of_all}}
