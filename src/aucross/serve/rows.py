@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -27,6 +28,7 @@ from aucross.core.bands import check_coverage
 from aucross.core.missing import MISSING_TEXTS, is_missing
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.score_column import score_column_in
 from aucross.system.libraries import import_library
 
 ColumnKind = Literal["number", "boolean", "date", "category"]
@@ -88,7 +90,8 @@ class ServedModel:
     labels : pair of str
         The negative and the positive label, as callers are told them.
     required : str, optional
-        A column that must have a value in every row, since it holds the score.
+        The column that holds the score; by default that of a :class:`~aucross.ScoreColumn`. A row in which it is null
+        goes to review.
     group_column : str, optional
         The column that holds the group of a row, if the bands were fitted per group. It may be one that the classifier
         reads, too; if not, it holds text.
@@ -140,7 +143,22 @@ class ServedModel:
 
     def may_be_null(self, name: str) -> bool:
         """Whether the value of a column may be missing."""
-        return name not in (self.required, self.group_column)
+        return name != self.group_column
+
+    @cached_property
+    def score_name(self) -> str | None:
+        """The column without whose value a row has no score; None if a model scores every row."""
+        column = score_column_in(self.clf.estimator_)
+        if self.required is not None or column is None:
+            return self.required
+        return column.column if isinstance(column.column, str) else list(self.columns)[column.column]
+
+    def has_score(self, rows: Sequence[BaseModel]) -> NDArray[np.bool_]:
+        """Which rows have a score, so that a band can decide on them."""
+        if self.score_name is None:
+            return np.ones(len(rows), dtype=bool)
+        attribute = self._attributes[self.score_name]
+        return np.array([getattr(row, attribute) is not None for row in rows], dtype=bool)
 
     @cached_property
     def row_type(self) -> type[BaseModel]:
@@ -149,7 +167,7 @@ class ServedModel:
         for name, kind in self.fields.items():
             value, about = _TYPES[kind], _MEANING[kind]
             if self.may_be_null(name):
-                value, about = value | None, f"{about}, or null if it is missing"
+                value, about = value | None, f"{about}, or null if it is missing{self._if_missing(name)}"
             if name in self._categories:
                 value, about = Annotated[value, AfterValidator(self._check_of(name))], f"{about}: {self._named(name)}"
             if name == self.group_column:
@@ -157,6 +175,9 @@ class ServedModel:
             described = Field(alias=name, description=about, examples=[self.example(name)])
             fields[self._attributes[name]] = (value, described)
         return create_model("Row", __config__=ConfigDict(extra="forbid"), **fields)
+
+    def _if_missing(self, name: str) -> str:
+        return ": then the row goes to review" if name == self.score_name else ""
 
     def _of_a_group(self, value: Any) -> Any:
         """A value of the column of groups, refused if it stands for none: no band decides on such a row."""
@@ -194,6 +215,9 @@ class ServedModel:
             return _AS_SENT[kind](next(iter(self.group_of)))
         if name in self._categories:
             return _AS_SENT[kind](next(iter(self._categories[name])))
+        column = score_column_in(self.clf.estimator_)
+        if column is not None and column.threshold is not None and name == self.score_name:
+            return float(column.threshold)  # 0.5 would be no score in points
         return _EXAMPLES[kind]
 
     def check_scores(self) -> None:
@@ -300,10 +324,15 @@ class RowDecision(BaseModel):
 
     id: str
     decision: Literal["automatic", "review"]
-    prediction: str
-    score: float = Field(description="On which the band lies: the score, or the confidence in the prediction.")
+    prediction: str | None = Field(description="The label; null for a row without a score.")
+    score: float | None = Field(
+        description="On which the band lies: the score, in points if it was sent in points, or the confidence in the "
+        "prediction; null for a row without a score."
+    )
     probability: float | None = Field(description="Of the positive label; null for a model without probabilities.")
-    lower: float | None = Field(description="Lower end of the scores that go to review; null if there is none.")
+    lower: float | None = Field(
+        description="Lower end of the scores that go to review, in the unit of the score; null if there is none."
+    )
     upper: float | None = Field(description="Upper end; null if there is none.")
     reason: str
 
