@@ -262,6 +262,8 @@ def test_models_that_cannot_be_served_are_refused():
         ServedModel(clf, COLUMNS, ("0", "1"), group_column="branch <b>")
     with pytest.raises(ValueError, match=r"categories must be of columns that the classifier reads, got \['town'\]"):
         ServedModel(clf, COLUMNS, ("0", "1"), categories={"town": ["A"]})
+    with pytest.raises(ValueError, match=r"known_values must be of columns that the classifier reads, got \['town'\]"):
+        ServedModel(clf, COLUMNS, ("0", "1"), known_values={"town": ["A"]})
     with pytest.raises(ValueError, match="groups must have a value for each group of the fit"):
         ServedModel(GROUPED, COLUMNS, ("0", "1"), group_column="branch <b>", groups={"north": "north"})
 
@@ -673,6 +675,41 @@ def test_groups_that_a_request_cannot_tell_apart_are_refused(tmp_path):
     result = aucross("serve", tmp_path / "model")
     assert result.exit_code == 1
     assert "spell each group in one way, or fit without --band-group" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--base", "hgb", "--method", "plugin-auc"),
+        ("--base", "logistic", "--method", "plugin-auc", "--ties", "split"),
+        ("--score", "income", "--threshold", 0, "--method", "gate"),
+    ],
+    ids=["codes", "indicators", "gate"],
+)
+def test_the_command_refuses_categories_that_the_fit_has_not_seen(tmp_path, monkeypatch, options):
+    rare = np.where(np.arange(600) < 3, "hermit", X["branch <b>"])
+    table = pd.DataFrame({"income": X["income"], "branch": X["branch <b>"], "town": rare, "default": y})
+    table.to_csv(tmp_path / "table.csv", index=False)
+    arguments = ("--target", "default", *options, "--out", tmp_path / "model", "--test", tmp_path / "table.csv")
+    fitted = aucross("fit", tmp_path / "table.csv", *arguments, "--no-report")
+    assert fitted.exit_code == 0, fitted.stderr
+    predicted = aucross("predict", tmp_path / "model", tmp_path / "table.csv", "--out", tmp_path / "decisions.csv")
+    assert predicted.exit_code == 0, predicted.stderr
+    apps = []
+    monkeypatch.setattr("uvicorn.Server.run", lambda self, sockets: apps.append(self.config.app))
+    assert aucross("serve", tmp_path / "model", "--port", 0).exit_code == 0
+    rows = table.drop(columns="default").to_dict("records")
+    with Client(apps[0]) as client:
+        answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
+        unseen = client.post("/decision", json={"row": {**rows[0], "branch": "martian"}})
+        missing = client.post("/decision", json={"row": {**rows[0], "branch": None}})
+        # Which rare ones there were the file does not say: they count as at the fit.
+        among_rare = client.post("/decision", json={"row": {**rows[0], "town": "martian"}})
+    assert [each["decision"] for each in answers] == pd.read_csv(tmp_path / "decisions.csv")["decision"].tolist()
+    assert unseen.status_code == 422
+    (detail,) = unseen.json()["details"]
+    assert detail.startswith("row.branch: must be one of the categories of the fit, north, south, west; send rows")
+    assert (missing.status_code, among_rare.status_code) == (200, 200)
 
 
 # ---- a score that is a column ----

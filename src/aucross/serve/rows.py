@@ -100,6 +100,8 @@ class ServedModel:
     categories : mapping of str to sequence, optional
         The categories of columns that the classifier read as categories of pandas, in the order of the fit:
         ``X["branch"].cat.categories``. Other values of these columns are refused.
+    known_values : mapping of str to sequence, optional
+        The values that further columns had in the fit. Others are refused, since the classifier would guess at them.
     """
 
     clf: SelectiveClassifier
@@ -109,10 +111,14 @@ class ServedModel:
     group_column: str | None = None
     groups: Mapping[Any, Any] | None = None
     categories: Mapping[str, Sequence[Any]] | None = None
+    known_values: Mapping[str, Sequence[Any]] | None = None
 
     def __post_init__(self) -> None:
-        if unknown := [name for name in self.categories or () if name not in self.columns]:
-            raise ValueError(f"categories must be of columns that the classifier reads, got {unknown}; leave them out")
+        for argument in ("categories", "known_values"):
+            if unknown := [name for name in getattr(self, argument) or () if name not in self.columns]:
+                raise ValueError(
+                    f"{argument} must be of columns that the classifier reads, got {unknown}; leave them out"
+                )
         if len(self.clf.classes_) > 2:
             raise ValueError(f"a model of two classes can be served, got {len(self.clf.classes_)} classes")
         known = self.clf.band_rule_.group_labels
@@ -168,7 +174,7 @@ class ServedModel:
             value, about = _TYPES[kind], _MEANING[kind]
             if self.may_be_null(name):
                 value, about = value | None, f"{about}, or null if it is missing{self._if_missing(name)}"
-            if name in self._categories:
+            if name in self._taken:
                 value, about = Annotated[value, AfterValidator(self._check_of(name))], f"{about}: {self._named(name)}"
             if name == self.group_column:
                 value, about = Annotated[value, AfterValidator(self._of_a_group)], f"{about}: {self._groups_named}"
@@ -189,16 +195,17 @@ class ServedModel:
     def _groups_named(self) -> str:
         return f"one of the groups seen in fit, {_listed(self.group_of)}"
 
-    @property
-    def _categories(self) -> Mapping[str, Sequence[Any]]:
-        return self.categories or {}
+    @cached_property
+    def _taken(self) -> Mapping[str, Sequence[Any]]:
+        """The values of columns that take no others."""
+        return {**(self.known_values or {}), **(self.categories or {})}
 
     def _named(self, name: str) -> str:
-        return f"one of the categories of the fit, {_listed(self._categories[name])}"
+        return f"one of the categories of the fit, {_listed(self._taken[name])}"
 
     def _check_of(self, name: str) -> Callable[[Any], Any]:
         """What refuses a value that is no category, which would become a missing one in silence."""
-        known = set(self._categories[name])
+        known = set(self._taken[name])
 
         def check(value: Any) -> Any:
             converted = _CONVERSIONS[self.fields[name]]([value])[0]
@@ -213,8 +220,8 @@ class ServedModel:
         kind = self.fields[name]
         if name == self.group_column:
             return _AS_SENT[kind](next(iter(self.group_of)))
-        if name in self._categories:
-            return _AS_SENT[kind](next(iter(self._categories[name])))
+        if name in self._taken:
+            return _AS_SENT[kind](next(iter(self._taken[name])))
         column = score_column_in(self.clf.estimator_)
         if column is not None and column.threshold is not None and name == self.score_name:
             return float(column.threshold)  # 0.5 would be no score in points
@@ -245,7 +252,7 @@ class ServedModel:
         """The rows as the frame that the classifier reads."""
         pandas = import_library("pandas", purpose="serving", extra="serve")
         columns = {name: pandas.Series(self._values(rows, name), copy=False) for name in self.columns}
-        for name, values in self._categories.items():
+        for name, values in (self.categories or {}).items():
             columns[name] = columns[name].astype(pandas.CategoricalDtype(list(values)))
         return pandas.DataFrame(columns, copy=False)
 
