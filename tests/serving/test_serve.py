@@ -767,10 +767,11 @@ def test_points_in_a_tie_that_is_cut_are_placed_as_they_were_decided():
     np.testing.assert_allclose([each["score"] for each in answers], POINTS["points"][:300], rtol=1e-8)
 
 
-def test_a_case_without_a_score_goes_to_review_as_predict_sends_it(tmp_path):
+@pytest.mark.parametrize("log_name", ["log.csv", "parquet"])
+def test_a_case_without_a_score_goes_to_review_as_predict_sends_it(tmp_path, log_name):
     model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
     rows = [{"points": None}, {"points": 600}, {"points": None}, {"points": 300}]
-    with Client(make_app(model, ServeOptions(log=tmp_path / "log.csv"))) as client:
+    with Client(make_app(model, ServeOptions(log=tmp_path / log_name))) as client:
         answers = client.post("/decisions", json={"rows": rows, "ids": list("abcd")}).json()["decisions"]
         alone = client.post("/decision", json={"row": {"points": None}, "coverage": 1, "id": "e"}).json()
         text = client.get("/metrics").text
@@ -787,7 +788,7 @@ def test_a_case_without_a_score_goes_to_review_as_predict_sends_it(tmp_path):
         assert each["reason"] == "the score points is missing, and a case without a score goes to review"
         assert [each[name] for name in ("probability", "lower", "upper")] == [None] * 3
     assert alone["decision"] == "review"
-    log = read_decisions(tmp_path / "log.csv")
+    log = read_decisions(tmp_path / log_name)
     assert log["decision"].tolist() == ["review", "automatic", "review", "automatic", "review"]
     assert log["score"].isna().tolist() == [True, False, True, False, True]
     assert log["target_coverage"].tolist() == [0.8, 0.8, 0.8, 0.8, 1.0]
