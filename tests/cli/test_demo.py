@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import subprocess
@@ -10,10 +11,12 @@ from pathlib import Path
 
 import pytest
 import sklearn
+from PIL import Image
 
 from aucross.cli.demo import N_LOANS, compare_on_loans
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
 EXTRAS = ("typer", "rich", "pandas", "pyarrow", "jinja2", "plotly", "matplotlib")
 
 # The command in a fresh interpreter, on few loans, where some libraries cannot be found.
@@ -103,12 +106,18 @@ def test_the_document_has_the_numbers_of_the_table(whole, tmp_path):
     assert Path(document["report"]).name == "report.html"
 
 
-@pytest.mark.skipif(sklearn.__version__.startswith("1.8."), reason="scikit-learn 1.8 grows other trees")
-def test_the_readme_shows_the_figures_of_the_demo():
+@pytest.fixture(scope="module")
+def compared():
+    """The comparison at its full size."""
+    if sklearn.__version__.startswith("1.8."):
+        pytest.skip("scikit-learn 1.8 grows other trees")
+    return compare_on_loans(N_LOANS)
+
+
+def test_the_readme_shows_the_figures_of_the_demo(compared):
     pattern = r"^\| (\d+) % \| ([\d.]+) % \| (\.\d+) \[.*\] \| ([\d.]+) % \| (\.\d+) \["
     shown = {int(row[0]): row[1:] for row in re.findall(pattern, README.read_text(encoding="utf-8"), re.MULTILINE)}
     assert shown.keys() == {100, 90, 80}
-    compared = compare_on_loans(N_LOANS)
     evaluations = compared.of_aucross.rows(), compared.of_max_probability.rows()
     for rows in zip(*evaluations, strict=True):
         if (asked := round(100 * rows[0]["target_coverage"])) in shown:
@@ -116,3 +125,23 @@ def test_the_readme_shows_the_figures_of_the_demo():
             # Another version of scikit-learn may grow other trees: the last digit is its affair.
             for (value, text), tolerance in zip(zip(found, shown[asked], strict=True), 2 * [0.25, 0.0025], strict=True):
                 assert value == pytest.approx(float(text), abs=tolerance), asked
+
+
+NUMBER = re.compile(r"\d[\d,.]*\d|\d")
+
+
+def test_the_picture_of_the_report_shows_the_figures_and_the_words_of_the_demo(whole, compared):
+    with Image.open(ROOT / "docs/images/report.png") as picture:
+        picture.load()
+        shown = picture.text["Description"]
+    report = (whole[1] / "demo-output" / "report.html").read_text(encoding="utf-8")
+    words = html.unescape(re.search(r'<p class="sentence">(.*?)</p>', report)[1])
+    assert NUMBER.sub("", shown) == NUMBER.sub("", words), "run python docs/draw_report.py"
+    of_all, of_80 = compared.of_aucross.rows()[0], compared.of_aucross.rows()[5]
+    found = [float(text.replace(",", "")) for text in NUMBER.findall(shown)]
+    # Asked, automatic, rows, review, AUC, level of its interval, its ends, AUC of all rows.
+    expected = [80, 100 * of_80["achieved_coverage"], len(compared.y), 100 - 100 * of_80["achieved_coverage"]]
+    expected += [of_80["selective_auc"], 95, of_80["selective_auc_low"], of_80["selective_auc_high"]]
+    tolerance = [0, 0.25, 0, 0.25, 0.0025, 0, 0.0025, 0.0025, 0.0025]
+    for value, text, allowed in zip([*expected, of_all["selective_auc"]], found, tolerance, strict=True):
+        assert value == pytest.approx(text, abs=allowed), "run python docs/draw_report.py"

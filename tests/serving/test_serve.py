@@ -19,7 +19,6 @@ from contextlib import closing
 import numpy as np
 import pandas as pd
 import pytest
-from pydantic import ValidationError
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -29,9 +28,9 @@ from xgboost import XGBClassifier
 from aucross import AUCross, PlugIn, PlugInAUC, ScoreColumn
 from aucross.cli.schema import Roles, Schema
 from aucross.cli.storage import save_model
-from aucross.deploy import DecisionLog, model_fingerprint, read_decisions, rule_fingerprint
+from aucross.deploy import CoverageMonitor, DecisionLog, model_fingerprint, read_decisions, rule_fingerprint
 from aucross.serve import ServedModel, ServeOptions, make_app
-from aucross.serve.app import reason_of
+from aucross.serve.answers import reason_of
 from aucross.serve.deciding import Decider
 from aucross.serve.rows import example_row
 from cli.commands import aucross
@@ -144,7 +143,7 @@ def test_confidence_is_called_so():
     [((-np.inf, 0.4), "lies among those that go to review, up to 0.4"), ((0.2, np.inf), "from 0.2 on")],
 )
 def test_reason_names_bands_with_one_end(band, text):
-    assert reason_of("score", 0.3, *band).endswith(text)
+    assert reason_of("score", 0.3, *band, place="among").endswith(text)
 
 
 def test_missing_values_blanks_and_times_of_day_are_read_as_in_tables():
@@ -253,12 +252,6 @@ def test_missing_columns_wrong_ids_coverages_and_numbers_of_rows_are_refused(tmp
     assert len(read_decisions(tmp_path / "log.csv")) == 0
 
 
-def test_a_column_that_holds_the_score_must_have_a_value():
-    model = ServedModel(clf, COLUMNS, ("0", "1"), required="income")
-    with pytest.raises(ValidationError):
-        model.row_type(**{**ROWS[0], "income": None})
-
-
 def test_models_that_cannot_be_served_are_refused():
     several = AUCross(LogisticRegression(), cv=2).fit(X[["income"]], np.arange(600) % 3)
     with pytest.raises(ValueError, match="two classes can be served, got 3"):
@@ -269,6 +262,8 @@ def test_models_that_cannot_be_served_are_refused():
         ServedModel(clf, COLUMNS, ("0", "1"), group_column="branch <b>")
     with pytest.raises(ValueError, match=r"categories must be of columns that the classifier reads, got \['town'\]"):
         ServedModel(clf, COLUMNS, ("0", "1"), categories={"town": ["A"]})
+    with pytest.raises(ValueError, match=r"known_values must be of columns that the classifier reads, got \['town'\]"):
+        ServedModel(clf, COLUMNS, ("0", "1"), known_values={"town": ["A"]})
     with pytest.raises(ValueError, match="groups must have a value for each group of the fit"):
         ServedModel(GROUPED, COLUMNS, ("0", "1"), group_column="branch <b>", groups={"north": "north"})
 
@@ -550,6 +545,18 @@ def test_metrics_tell_the_coverage_so_far_and_the_alarm_when_rows_drift(client):
     assert metric(text, "aucross_coverage_evidence") > 20
 
 
+def test_the_target_of_a_weighted_model_is_a_share_of_rows_as_the_coverage_is():
+    weight = np.where(X["income"] > 0.5, 10.0, 1.0)
+    weighted = PlugInAUC(LogisticRegression(), coverage=0.8, random_state=0)
+    weighted.fit(X[["income", "owner"]], y, coverage_weight=weight)
+    reference = CoverageMonitor(weighted).reference
+    assert abs(reference.share - 0.8) > 0.02
+    with Client(make_app(ServedModel(weighted, {"income": "number", "owner": "boolean"}, ("0", "1")))) as client:
+        text = client.get("/metrics").text
+    assert metric(text, "aucross_target_coverage") == reference.share
+    assert "# HELP aucross_target_coverage Share of rows that should be decided automatically: the coverage" in text
+
+
 def test_the_description_has_the_columns_and_the_page_nothing_from_elsewhere(client):
     row = client.get("/openapi.json").json()["components"]["schemas"]["Row"]
     assert list(row["properties"]) == row["required"] == list(COLUMNS)
@@ -670,12 +677,150 @@ def test_groups_that_a_request_cannot_tell_apart_are_refused(tmp_path):
     assert "spell each group in one way, or fit without --band-group" in " ".join(result.stderr.split())
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--base", "hgb", "--method", "plugin-auc"),
+        ("--base", "logistic", "--method", "plugin-auc", "--ties", "split"),
+        ("--score", "income", "--threshold", 0, "--method", "gate"),
+    ],
+    ids=["codes", "indicators", "gate"],
+)
+def test_the_command_refuses_categories_that_the_fit_has_not_seen(tmp_path, monkeypatch, options):
+    rare = np.where(np.arange(600) < 3, "hermit", X["branch <b>"])
+    table = pd.DataFrame({"income": X["income"], "branch": X["branch <b>"], "town": rare, "default": y})
+    table.to_csv(tmp_path / "table.csv", index=False)
+    arguments = ("--target", "default", *options, "--out", tmp_path / "model", "--test", tmp_path / "table.csv")
+    fitted = aucross("fit", tmp_path / "table.csv", *arguments, "--no-report")
+    assert fitted.exit_code == 0, fitted.stderr
+    predicted = aucross("predict", tmp_path / "model", tmp_path / "table.csv", "--out", tmp_path / "decisions.csv")
+    assert predicted.exit_code == 0, predicted.stderr
+    apps = []
+    monkeypatch.setattr("uvicorn.Server.run", lambda self, sockets: apps.append(self.config.app))
+    assert aucross("serve", tmp_path / "model", "--port", 0).exit_code == 0
+    rows = table.drop(columns="default").to_dict("records")
+    with Client(apps[0]) as client:
+        answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
+        unseen = client.post("/decision", json={"row": {**rows[0], "branch": "martian"}})
+        missing = client.post("/decision", json={"row": {**rows[0], "branch": None}})
+        # Which rare ones there were the file does not say: they count as at the fit.
+        among_rare = client.post("/decision", json={"row": {**rows[0], "town": "martian"}})
+    assert [each["decision"] for each in answers] == pd.read_csv(tmp_path / "decisions.csv")["decision"].tolist()
+    assert unseen.status_code == 422
+    (detail,) = unseen.json()["details"]
+    assert detail.startswith("row.branch: must be one of the categories of the fit, north, south, west; send rows")
+    assert (missing.status_code, among_rare.status_code) == (200, 200)
+
+
+# ---- a score that is a column ----
+
+rng = np.random.default_rng(3)
+RISK = rng.normal(size=1500)
+POINTS = pd.DataFrame({"points": np.round(450 - 40 * RISK)})
+DEFAULTS = (rng.random(1500) < 1 / (1 + np.exp(1.5 - RISK))).astype(int)
+VENDOR = AUCross(ScoreColumn("points", threshold=420, higher_is_positive=False), coverage=0.8, random_state=0)
+VENDOR.fit(POINTS, DEFAULTS)
+
+
 def test_the_example_is_one_that_a_column_of_probabilities_takes():
     probability = clf.predict_proba(X)[:, [1]]
     scores = PlugInAUC(ScoreColumn("p"), coverage=0.8, random_state=0).fit(pd.DataFrame(probability, columns=["p"]), y)
     model = ServedModel(scores, {"p": "number"}, ("0", "1"), required="p")
     with Client(make_app(model)) as client:
         assert client.post("/decision", json={"row": example_row(model)}).json()["score"] == 0.5
+
+
+def test_a_score_in_points_is_answered_in_points_and_logged_as_a_distance_from_the_threshold(tmp_path):
+    lower, upper = sorted(VENDOR.estimator_.column_value([VENDOR.band().lower, VENDOR.band().upper]).tolist())
+    sent = [lower - 1, lower, upper, upper + 1]
+    model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
+    with Client(make_app(model, ServeOptions(log=tmp_path / "log.csv"))) as client:
+        answers = client.post("/decisions", json={"rows": [{"points": points} for points in sent]}).json()["decisions"]
+        page = client.get("/docs").text
+    assert [each["score"] for each in answers] == sent
+    assert {(each["lower"], each["upper"]) for each in answers} == {(lower, upper)}
+    assert [each["decision"] for each in answers] == ["automatic", "review", "review", "automatic"]
+    places = zip(("below", "among", "among", "above"), sent, strict=True)
+    assert [each["reason"] for each in answers] == [
+        f"the score {points:g} lies {place} those that go to review, from {lower:g} to {upper:g}"
+        for place, points in places
+    ]
+    assert "&quot;points&quot;: 420.0" in page
+    assert read_decisions(tmp_path / "log.csv")["score"].tolist() == [420 - points for points in sent]
+
+
+def test_where_no_points_go_to_review_there_are_no_ends():
+    model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
+    with Client(make_app(model)) as client:
+        full = client.post("/decision", json={"row": {"points": 400}, "coverage": 1}).json()
+    assert (full["decision"], full["lower"], full["upper"]) == ("automatic", None, None)
+    assert full["reason"] == "no score goes to review at this coverage"
+
+
+def test_points_in_a_tie_that_is_cut_are_placed_as_they_were_decided():
+    split = AUCross(VENDOR.estimator, coverage=0.8, ties="split", random_state=0).fit(POINTS, DEFAULTS)
+    model = ServedModel(split, {"points": "number"}, ("paid", "default"))
+    with Client(make_app(model)) as client:
+        rows = POINTS[:300].to_dict("records")
+        answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
+    assert [each["decision"] == "review" for each in answers] == [" among " in each["reason"] for each in answers]
+    np.testing.assert_allclose([each["score"] for each in answers], POINTS["points"][:300], rtol=1e-8)
+
+
+@pytest.mark.parametrize("log_name", ["log.csv", "parquet"])
+def test_a_case_without_a_score_goes_to_review_as_predict_sends_it(tmp_path, log_name):
+    model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
+    rows = [{"points": None}, {"points": 600}, {"points": None}, {"points": 300}]
+    with Client(make_app(model, ServeOptions(log=tmp_path / log_name))) as client:
+        answers = client.post("/decisions", json={"rows": rows, "ids": list("abcd")}).json()["decisions"]
+        alone = client.post("/decision", json={"row": {"points": None}, "coverage": 1, "id": "e"}).json()
+        text = client.get("/metrics").text
+        column = client.get("/openapi.json").json()["components"]["schemas"]["Row"]["properties"]["points"]
+    assert [(each["id"], each["decision"]) for each in answers] == [
+        ("a", "review"),
+        ("b", "automatic"),
+        ("c", "review"),
+        ("d", "automatic"),
+    ]
+    assert [each["prediction"] for each in answers] == [None, "paid", None, "default"]
+    assert [each["score"] for each in answers] == [None, 600, None, 300]
+    for each in (answers[0], answers[2], alone):
+        assert each["reason"] == "the score points is missing, and a case without a score goes to review"
+        assert [each[name] for name in ("probability", "lower", "upper")] == [None] * 3
+    assert alone["decision"] == "review"
+    log = read_decisions(tmp_path / log_name)
+    assert log["decision"].tolist() == ["review", "automatic", "review", "automatic", "review"]
+    assert log["score"].isna().tolist() == [True, False, True, False, True]
+    assert log["target_coverage"].tolist() == [0.8, 0.8, 0.8, 0.8, 1.0]
+    assert column["description"] == "a number, or null if it is missing: then the row goes to review"
+    # What is watched has a score, as the rows of the fit have.
+    assert metric(text, "aucross_coverage") == 1.0
+    assert metric(text, "aucross_rows_without_score_total") == 3
+    assert metric(text, 'aucross_decisions_total{decision="review"}') == 3
+
+
+def test_requests_with_and_without_scores_that_wait_together_get_their_own_rows_back():
+    model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
+
+    def request(name, coverage, *points):
+        return [f"{name}{row}" for row in range(len(points))], [model.row_type(points=one) for one in points], coverage
+
+    requests = (request("a", 0.8, None, 500), request("b", 0.5, None), request("c", 0.8, 450, None, 300))
+    outcomes = decided_together(Decider(model), *requests)
+    assert [outcome.has_score.tolist() for outcome in outcomes] == [[False, True], [False], [True, False, True]]
+    scores = [None if outcome.scored is None else outcome.scored.score.tolist() for outcome in outcomes]
+    assert scores == [[-80.0], None, [-30.0, 120.0]]
+    for outcome in outcomes:
+        assert not outcome.decisions.selected[~outcome.has_score].any()
+
+
+def test_a_score_that_is_a_position_may_be_missing_too():
+    table = POINTS.assign(other=1.0)[["other", "points"]]
+    by_place = AUCross(ScoreColumn(1, threshold=420, higher_is_positive=False), random_state=0).fit(table, DEFAULTS)
+    model = ServedModel(by_place, {"other": "number", "points": "number"}, ("paid", "default"))
+    with Client(make_app(model)) as client:
+        answer = client.post("/decision", json={"row": {"other": 1, "points": None}}).json()
+    assert answer["decision"] == "review"
 
 
 class Server:

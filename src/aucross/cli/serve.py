@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from aucross.cli.columns import convert
 from aucross.cli.errors import CommandError, UsageError, listed, one_line
+from aucross.cli.models import known_categories
 from aucross.cli.schema import Schema
 from aucross.cli.screen import Screen
-from aucross.cli.storage import load_model
+from aucross.cli.storage import load_model, signing_key
 from aucross.cli.tables import check_readable
-from aucross.deploy import DecisionLog
+from aucross.deploy import DecisionLog, read_metadata
 from aucross.system.libraries import import_library
 
 _SHORTEST_TOKEN = 16
@@ -47,7 +48,15 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     clf, schema = load_model(options.model)
     groups = _group_of_each_value(clf, schema)
     group_column = None if groups is None else schema.roles.band_group
-    model = serve.ServedModel(clf, schema.columns, schema.labels, schema.score, group_column, groups)
+    model = serve.ServedModel(
+        clf,
+        schema.columns,
+        schema.labels,
+        schema.score,
+        group_column,
+        groups,
+        known_values=_all_categories(clf, options.model),
+    )
     if options.log is None:
         screen.note("decisions are not logged; --log names a file that keeps them")
     if token is None:
@@ -79,6 +88,16 @@ def _log(path: Path | None, clf: Any) -> AbstractContextManager[DecisionLog | No
         raise CommandError(f"--log: {one_line(reason)}") from None
     except ValueError as error:
         raise CommandError(f"--log: {one_line(error)}") from None
+
+
+def _all_categories(clf: Any, path: Path) -> dict[str, list[str]]:
+    """The categories of columns of which the model knows all that the fit saw.
+
+    A model file keeps no category of few rows. A column that had some may be sent one: it counts as at the fit.
+    """
+    counts = read_metadata(path, key=signing_key()).get("n_categories")
+    counts = counts if isinstance(counts, dict) else {}
+    return {name: values for name, values in known_categories(clf).items() if len(values) == counts.get(name)}
 
 
 def _group_of_each_value(clf: Any, schema: Schema) -> dict[Any, Any] | None:

@@ -61,7 +61,9 @@ class DecisionLog:
 
     =====================  ==========================================================================================
     ``id``                 the case, as text
-    ``score``              the selection score, on which the band lies
+    ``score``              the selection score, on which the band lies; of a ``ScoreColumn`` in points the distance from
+                           its threshold, positive on the side of the positive class; nothing for a case without a
+                           score, which a server sends to review
     ``decision``           ``automatic`` if the answer of the model is used, ``review`` if a person decides
     ``lower``, ``upper``   the band: the row goes to review if its score lies between them, ends included; ``inf`` and
                            ``-inf`` for the empty band, nothing if no band decided

@@ -281,6 +281,14 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return band_of_values(self._score, band, rises=bool(self.higher_is_positive), lowest=lowest, highest=highest)
 
     @property
+    def column_name(self) -> str:
+        """What to call the column: its name, or its position where it has none."""
+        if isinstance(self.column, str):
+            return self.column
+        names = getattr(self, "feature_names_in_", None)
+        return f"column {self.column}" if names is None else str(names[self.column])
+
+    @property
     def is_column_itself(self) -> bool:
         """Whether scores are the values of the column as they are."""
         return bool(self.higher_is_positive) and self.threshold in (None, 0)

@@ -25,6 +25,7 @@ from aucross.estimators.labels import in_score_order
 from aucross.estimators.one_fit import of_one_fit
 from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
+from aucross.estimators.score_column import ScoreColumn, score_column_in
 from aucross.estimators.score_counts import CountedRows
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
@@ -55,6 +56,15 @@ class Scoring(ABC):
         That is ``classes_``, which is sorted, unless ``pos_label`` or an ordered Categorical say otherwise.
         """
         return in_score_order(self.classes_, self.__dict__.get("positive_class_"))
+
+    @property
+    def score_column_(self) -> ScoreColumn | None:
+        """The column of X that gives the score, in whose unit people know it; None if another model gives it.
+
+        None, too, for a column that speaks for the negative class: its values are not scores of the positive one.
+        """
+        column = score_column_in(self.__dict__.get("estimator_"))
+        return column if column is not None and column.speaks_for(self.score_classes_[1]) else None
 
     def _fitted_models(self) -> list[tuple[Any, str]]:
         """The models that score rows, each with the method that gives its scores."""

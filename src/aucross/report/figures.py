@@ -12,7 +12,15 @@ from itertools import pairwise
 from math import log
 from typing import Any, NamedTuple
 
-from aucross.report.tables import Entry, Summary, all_rows, index_in_use, negative_name, one_band_text, positive_name
+from aucross.report.tables import (
+    Entry,
+    Summary,
+    all_rows,
+    band_text,
+    index_in_use,
+    negative_name,
+    positive_name,
+)
 from aucross.system.text import exact_percent
 
 BLUE, VERMILION, GREEN, GREY, INK = "#0072B2", "#D55E00", "#009E73", "#6b7280", "#1f2933"
@@ -132,7 +140,7 @@ def distribution_chart(summary: Summary) -> Chart:
             answered = [max(0.0, a - d) for a, d in zip(score["shares"][name], rejected, strict=True)]
             heights += [answered, rejected]
         traces = {str(number): {"y": y} for number, y in enumerate(heights)}
-        shapes, labels = _band_marks(entry, score["scale"], shown)
+        shapes, labels = _band_marks(summary, entry, shown)
         return {"traces": traces, "layout": {"shapes": shapes, "annotations": [*panels, *labels]}}
 
     return _chart({"data": traces, "layout": layout}, summary, frame)
@@ -162,12 +170,12 @@ def _panel_label(name: str, panel: str) -> dict[str, Any]:
     return {"text": f"<b>{_safe(short)}</b>", "showarrow": False, "bgcolor": "rgba(255, 255, 255, 0.8)", **place}
 
 
-def _band_marks(entry: Entry, scale: str, shown: list[float]) -> tuple[list[Any], list[Any]]:
+def _band_marks(summary: Summary, entry: Entry, shown: list[float]) -> tuple[list[Any], list[Any]]:
     """The band as a shaded area with dashed ends, and its label; nothing where no single interval is rejected."""
     bands = [band for band in entry["bands"] if not band["empty"]]
     if len(entry["bands"]) != 1 or not bands:
         return [], []
-    band = bands[0]
+    band, scale = bands[0], summary["score"]["scale"]
     ends = [
         end if band[name] is None else position(band[name], scale)
         for name, end in zip(("lower", "upper"), shown, strict=True)
@@ -176,7 +184,7 @@ def _band_marks(entry: Entry, scale: str, shown: list[float]) -> tuple[list[Any]
     area = {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "fillcolor": _BAND, "line": {"width": 0}}
     middle = (sum(ends) / 2 - shown[0]) / (shown[1] - shown[0])
     label = {
-        "text": f"review: {one_band_text(band)}",
+        "text": f"review: {band_text(summary, entry)}",
         "x": min(1.0, max(0.0, middle)),
         "xref": "paper",
         "xanchor": "left" if middle < 0.3 else "right" if middle > 0.7 else "center",

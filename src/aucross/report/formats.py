@@ -57,6 +57,11 @@ def score(value: float | None, *, open_end: str = UNKNOWN) -> str:
     return open_end if value is None else _signed(f"{value:.4f}")
 
 
+def points(value: float | None, *, open_end: str = UNKNOWN) -> str:
+    """A score in points, as its column has it: six digits, no zeros after them; or the name of an open end."""
+    return open_end if value is None else _signed(f"{value:.6g}")
+
+
 def quantity(value: float | str | None) -> str:
     """A mean in the unit of its column: four digits, or whole thousands."""
     if value is None or isinstance(value, str):

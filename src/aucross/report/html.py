@@ -148,9 +148,9 @@ def fields(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, st
 def moving_tables(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, tables.Table]:
     """The tables that change with the coverage."""
     return {
-        "bands": tables.band_table(entry),
+        "bands": tables.band_table(summary, entry),
         "deciles": tables.decile_table(summary, entry),
-        "scores": tables.score_table(entry),
+        "scores": tables.score_table(summary, entry),
         "features": tables.feature_table(entry),
         "groups": tables.group_table(summary, entry),
         "gaps": tables.gap_table(summary, entry),
@@ -189,7 +189,8 @@ def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
         "positive": tables.positive_name(summary),
         "negative": tables.negative_name(summary),
         "rival": tables.rival(summary),
-        "score_title": _score_title(summary),
+        "score_title": f"score: {tables.score_words(summary)}",
+        **tables.direction_words(summary),
         "level": exact_percent(summary["method"]["confidence"]),
         "has_intervals": summary["method"]["n_bootstrap"] > 0,
         "rows_text": formats.count(summary["data"]["n"]),
@@ -205,10 +206,3 @@ def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
             "grey": figures.GREY,
         },
     }
-
-
-def _score_title(summary: Mapping[str, Any]) -> str:
-    if summary["score"]["kind"] != "probability":
-        return f"score: decision value, higher for {tables.positive_name(summary)}"
-    note = ", on a scale of log-odds" if summary["score"]["scale"] == "log-odds" else ""
-    return f"score: estimated probability of {tables.positive_name(summary)}{note}"

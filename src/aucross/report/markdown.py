@@ -53,7 +53,7 @@ def render_markdown(summary: Mapping[str, Any]) -> str:
         f"## Numbers at coverage {in_use}\n\n{_numbers(summary, entry)}",
         f"## Coverages\n\n{_table(tables.coverage_table(summary))}",
         f"## Deciles of the automatic rows\n\n{_table(tables.decile_table(summary, entry))}",
-        f"## Who goes to review\n\n{_table(tables.score_table(entry))}",
+        f"## Who goes to review\n\n{_table(tables.score_table(summary, entry))}",
         f"{_table(tables.feature_table(entry))}\n\nDifferences are in standard deviations of the column.",
         *_groups(summary, entry),
         f"## Base-rate guard\n\nBase rate {guard}: {_escaped(entry['base_rate']['message'])}.",
@@ -92,7 +92,7 @@ def _groups(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
     return [
         f"### Groups\n\n{_table(tables.group_table(summary, entry))}",
         _table(tables.gap_table(summary, entry)),
-        *([f"### Bands\n\n{_table(tables.band_table(entry))}"] if len(entry["bands"]) > 1 else []),
+        *([f"### Bands\n\n{_table(tables.band_table(summary, entry))}"] if len(entry["bands"]) > 1 else []),
     ]
 
 

@@ -73,7 +73,7 @@ def limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[st
     smaller = int(min(rows.positive[selected].sum(), (~rows.positive[selected]).sum()))
     said = [limit.format(coverage=f"{coverage:g}") for limit in _ALWAYS]
     if not rows.is_probability:
-        said.append("The scores are decision values, not probabilities: there is no calibration to check.")
+        said.append("The scores are not probabilities: there is no calibration to check.")
     if rows.weight is not None:
         said.append("Rows carry weights: shares, rates and areas count weight, numbers of rows count rows.")
     if rows.n_groups is not None:

@@ -30,6 +30,7 @@ from aucross.report.coverage_numbers import base_rate, coverage_numbers
 from aucross.report.curves import bin_edges, class_shares, roc_and_cap
 from aucross.report.group_tables import group_tables
 from aucross.report.method import limits, method_card
+from aucross.report.points import in_points
 from aucross.report.review_differences import feature_differences, score_summary
 from aucross.report.rows import GRID, ReportRows, read_rows
 from aucross.report.score_bands import score_bands
@@ -142,6 +143,7 @@ def build_summary(
     entries = _entries(rows, numbers, feature_differences(rows, compared), score["bin_edges"], confidence)
     for entry, band, tables in zip(entries, bands, by_group, strict=True):
         entry |= {"bands": band, **tables}
+    score, entries = in_points(clf, score, entries)
     at = rows.coverages.index(coverage)
     sizes = [group["n"] for group in by_group[at]["groups"]]
     summary = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from aucross.evaluation.catalogue import words_for
@@ -100,6 +100,28 @@ def rival(summary: Summary) -> str:
     return "maximum probability" if summary["score"]["kind"] == "probability" else "distance from the boundary"
 
 
+def score_form(summary: Summary) -> Callable[..., str]:
+    """How scores are written: points as in their column, other scores with four decimals."""
+    return formats.points if summary["score"]["kind"] == "points" else formats.score
+
+
+def score_words(summary: Summary) -> str:
+    """What the score is, and which of its ends speaks for the positive class."""
+    score, positive = summary["score"], positive_name(summary)
+    if score["kind"] == "points":
+        return f"{score['column']}, {'higher' if score['higher_is_positive'] else 'lower'} for {positive}"
+    if score["kind"] != "probability":
+        return f"decision value, higher for {positive}"
+    return f"estimated probability of {positive}{', on a scale of log-odds' if score['scale'] == 'log-odds' else ''}"
+
+
+def direction_words(summary: Summary) -> dict[str, str]:
+    """Words for the end of the scores that speaks for the positive class; reports of earlier files have no other."""
+    if summary["score"].get("higher_is_positive", True):
+        return {"first": "highest", "onwards": "down", "beyond": "higher", "side": "above"}
+    return {"first": "lowest", "onwards": "up", "beyond": "lower", "side": "below"}
+
+
 def band_text(summary: Summary, entry: Entry) -> str:
     """The band in words."""
     if not entry["n_review"] and all(band["empty"] for band in entry["bands"]):
@@ -108,34 +130,34 @@ def band_text(summary: Summary, entry: Entry) -> str:
         return "no single band"
     if len(entry["bands"]) > 1:
         return "one per group"
-    return one_band_text(entry["bands"][0])
+    return one_band_text(entry["bands"][0], score_form(summary))
 
 
-def one_band_text(band: Mapping[str, Any]) -> str:
+def one_band_text(band: Mapping[str, Any], form: Callable[..., str]) -> str:
     """The two ends of a band."""
     if band["empty"]:
         return "none"
-    low, high = formats.score(band["lower"], open_end="lowest"), formats.score(band["upper"], open_end="highest")
-    return f"{low} to {high}"
+    return f"{form(band['lower'], open_end='lowest')} to {form(band['upper'], open_end='highest')}"
 
 
-def band_table(entry: Entry) -> Table:
+def band_table(summary: Summary, entry: Entry) -> Table:
     """The band of each group, where bands were fitted per group."""
-    rows = [(band["group"], one_band_text(band)) for band in entry["bands"] if band["group"] is not None]
+    form = score_form(summary)
+    rows = [(band["group"], one_band_text(band, form)) for band in entry["bands"] if band["group"] is not None]
     return Table(("Group", "Scores for review"), rows)
 
 
 def decile_table(summary: Summary, entry: Entry) -> Table:
-    """Deciles of the automatic rows, the highest scores first."""
-    positive = positive_name(summary)
+    """Deciles of the automatic rows, the scores first that speak for the positive class."""
+    positive, form = positive_name(summary), score_form(summary)
     columns = ("Decile", "Scores", "Rows", f"Rows of {positive}", "Mean score", f"Rate of {positive}")
     rows = [
         (
             str(part["decile"]),
-            f"{formats.score(part['lowest_score'])} to {formats.score(part['highest_score'])}",
+            f"{form(part['lowest_score'])} to {form(part['highest_score'])}",
             formats.count(part["n"]),
             formats.count(part["n_positive"]),
-            formats.score(part["mean_score"]),
+            form(part["mean_score"]),
             formats.area(part["observed_rate"]),
             formats.times(part["lift"]),
             formats.percent(part["positives_so_far"]),
@@ -145,8 +167,9 @@ def decile_table(summary: Summary, entry: Entry) -> Table:
     return Table((*columns, "Lift", _capital(f"{positive} found so far")), rows)
 
 
-def score_table(entry: Entry) -> Table:
+def score_table(summary: Summary, entry: Entry) -> Table:
     """Scores of answered and of rejected rows."""
+    form = score_form(summary)
     parts = {"Automatic": entry["scores"]["automatic"], "Review": entry["scores"]["review"]}
     shares = list((parts["Automatic"]["quantiles"] or parts["Review"]["quantiles"]).items())
     columns = ("Rows", "Number", "Mean score", *(f"{exact_percent(float(share))} below" for share, _ in shares))
@@ -154,8 +177,8 @@ def score_table(entry: Entry) -> Table:
         (
             name,
             formats.count(part["n"]),
-            formats.score(part["mean"]),
-            *(formats.score(part["quantiles"] and part["quantiles"][share]) for share, _ in shares),
+            form(part["mean"]),
+            *(form(part["quantiles"] and part["quantiles"][share]) for share, _ in shares),
         )
         for name, part in parts.items()
     ]
@@ -304,6 +327,12 @@ def _of_groups(data: Mapping[str, Any]) -> str:
     return "" if n_groups is None else f" of {formats.count(n_groups)} groups of rows"
 
 
+def _scores(summary: Summary) -> str:
+    if summary["score"]["kind"] == "points":
+        return score_words(summary)
+    return f"{summary['score']['kind']} ({summary['method']['response_method'] or 'predict_proba'})"
+
+
 def method_items(summary: Summary) -> list[tuple[str, str]]:
     """The method card as pairs of name and text."""
     data, method = summary["data"], summary["method"]
@@ -320,7 +349,7 @@ def method_items(summary: Summary) -> list[tuple[str, str]]:
         ("Classifier", method["classifier"]),
         ("Parameters", ", ".join(f"{name}={value}" for name, value in method["parameters"].items())),
         ("Model", method["model"]),
-        ("Scores", f"{summary['score']['kind']} ({method['response_method'] or 'predict_proba'})"),
+        ("Scores", _scores(summary)),
         ("Bands placed on", "unknown" if placed is None else f"{formats.count(placed)} held-out training rows"),
         ("Seed of the fit", method["seed"]),
         (

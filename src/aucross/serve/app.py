@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
-from math import isinf
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,10 +18,10 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException as PathError
 
 from aucross.core.bands import check_coverage
-from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.deploy.log import DecisionLog
 from aucross.deploy.monitor import CoverageMonitor
+from aucross.serve.answers import answers
 from aucross.serve.deciding import Decided, Decider, NotLoggedError
 from aucross.serve.guard import Guard
 from aucross.serve.metrics import ServerMetrics
@@ -148,7 +147,7 @@ class _Service:
             asked: Any = request
             ids = [uuid4().hex if asked.id is None else asked.id]
             decided = await self._decide(ids, [asked.row], asked.coverage)
-            return OneAnswer(**self._answers(ids, decided)[0], decided_by=self._decided_by(decided))
+            return OneAnswer(**answers(self._model, ids, decided)[0], decided_by=self._decided_by(decided))
 
         async def decide_many(request: many_rows) -> ManyAnswers:  # type: ignore[valid-type]
             """Decide on many rows; the answers have their order."""
@@ -157,7 +156,7 @@ class _Service:
             _check_ids(ids, len(asked.rows))
             decided = await self._decide(ids, asked.rows, asked.coverage)
             return ManyAnswers(
-                decisions=[RowDecision(**answer) for answer in self._answers(ids, decided)],
+                decisions=[RowDecision(**answer) for answer in answers(self._model, ids, decided)],
                 decided_by=self._decided_by(decided),
             )
 
@@ -187,29 +186,6 @@ class _Service:
     def _decided_by(self, decided: Decided) -> DecidedBy:
         assert decided.decisions.coverage is not None
         return DecidedBy(coverage=decided.decisions.coverage, **self._fingerprints)
-
-    def _answers(self, ids: list[str], decided: Decided) -> list[dict[str, Any]]:
-        rows, decisions = decided.scored, decided.decisions
-        assert decisions.lower is not None
-        assert decisions.upper is not None
-        positive = (rows.predicted == rows.classes[1]).tolist()
-        probability = rows.score.tolist() if rows.is_probability else [None] * len(rows)
-        bands = zip(decisions.lower.tolist(), decisions.upper.tolist(), strict=True)
-        what = "confidence" if self._model.clf.band_rule_.axis == "confidence" else "score"
-        columns = (ids, decisions.selected.tolist(), positive, decisions.selection_score.tolist(), probability, bands)
-        return [
-            {
-                "id": name,
-                "decision": AUTOMATIC if selected else REVIEW,
-                "prediction": self._model.labels[is_positive],
-                "score": score,
-                "probability": share,
-                "lower": None if isinf(lower) else lower,
-                "upper": None if isinf(upper) else upper,
-                "reason": reason_of(what, score, lower, upper),
-            }
-            for name, selected, is_positive, score, share, (lower, upper) in zip(*columns, strict=True)
-        ]
 
     # ---- other paths ----
 
@@ -258,23 +234,6 @@ class _Service:
     async def _refused(self, _request: Request, error: Any) -> JSONResponse:
         self._metrics.refused("log" if error.status_code == 503 else "other")
         return JSONResponse({"error": str(error.detail), "details": []}, error.status_code)
-
-
-def reason_of(what: str, score: float, lower: float, upper: float) -> str:
-    """Why a row is automatic or for review, in a sentence."""
-    if lower > upper:
-        return "no score goes to review at this coverage"
-    if score < lower:
-        return f"the {what} {score:.6g} lies below those that go to review, {_range(lower, upper)}"
-    if score > upper:
-        return f"the {what} {score:.6g} lies above those that go to review, {_range(lower, upper)}"
-    return f"the {what} {score:.6g} lies among those that go to review, {_range(lower, upper)}"
-
-
-def _range(lower: float, upper: float) -> str:
-    if isinf(lower):
-        return f"up to {upper:.6g}"
-    return f"from {lower:.6g} on" if isinf(upper) else f"from {lower:.6g} to {upper:.6g}"
 
 
 def _check_ids(ids: list[str], n_rows: int) -> None:

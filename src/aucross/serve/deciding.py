@@ -38,10 +38,21 @@ class Job:
 
 @dataclass(frozen=True)
 class Decided:
-    """The decisions on the rows of a request; they are on the disk if there is a log."""
+    """The decisions on the rows of a request; they are on the disk if there is a log.
 
-    scored: ScoredRows
+    Attributes
+    ----------
+    decisions : Decisions
+        On all rows. One without a score goes to review; its score and its band are NaN.
+    has_score : ndarray of bool
+        Which rows have a score.
+    scored : ScoredRows or None
+        Those rows; None if no row has a score.
+    """
+
     decisions: Decisions
+    has_score: NDArray[np.bool_]
+    scored: ScoredRows | None
 
 
 class Decider:
@@ -120,7 +131,10 @@ class Decider:
             return [error] if len(jobs) == 1 else [outcome for job in jobs for outcome in self._outcomes([job])]
 
     def _decided(self, jobs: Sequence[Job]) -> list[Decided]:
-        scored = self._model.scored([row for job in jobs for row in job.rows])
+        typed = [row for job in jobs for row in job.rows]
+        has_score = self._model.has_score(typed)
+        known = [row for row, has in zip(typed, has_score.tolist(), strict=True) if has]
+        scored = self._model.scored(known) if known else None
         ends = np.cumsum([len(job.rows) for job in jobs])
         places = [slice(end - len(job.rows), end) for end, job in zip(ends, jobs, strict=True)]
         by_coverage: defaultdict[float, list[int]] = defaultdict(list)
@@ -129,14 +143,28 @@ class Decider:
         decided: dict[int, Decided] = {}
         to_log: list[tuple[list[str], Decisions]] = []
         for coverage, numbers in by_coverage.items():
-            rows = scored if len(by_coverage) == 1 else scored.take(_positions([places[number] for number in numbers]))
-            decisions = self._model.clf.decide(rows, None if coverage == self._model.clf.coverage else coverage)
+            together = _part(scored, has_score, _positions([places[number] for number in numbers]))
+            decisions = self._decisions(*together, coverage)
             to_log.append(([name for number in numbers for name in jobs[number].ids], decisions))
-            decided |= _by_job({number: len(jobs[number].rows) for number in numbers}, rows, decisions)
+            decided |= _by_job({number: len(jobs[number].rows) for number in numbers}, *together, decisions)
         # After all have been decided: what raises an error is decided again one by one, and must not be logged twice.
         for ids, decisions in to_log:
             self._write(ids, decisions)
         return [decided[number] for number in range(len(jobs))]
+
+    def _decisions(self, rows: ScoredRows | None, has_score: NDArray[np.bool_], coverage: float) -> Decisions:
+        """Decisions on rows of one coverage, those without a score among them."""
+        clf, known = self._model.clf, None
+        if rows is not None:
+            known = clf.decide(rows, None if coverage == clf.coverage else coverage)
+            if has_score.all():
+                return known
+        selected = np.zeros(len(has_score), dtype=bool)
+        score, lower, upper = np.full((3, len(has_score)), np.nan)
+        if known is not None:
+            selected[has_score], score[has_score] = known.selected, known.selection_score
+            lower[has_score], upper[has_score] = known.lower, known.upper
+        return Decisions(selected, score, coverage, lower, upper, decided_by=clf.band_rule_)
 
     def _write(self, ids: Sequence[str], decisions: Decisions) -> None:
         if self._log is None:
@@ -151,24 +179,38 @@ def _positions(places: Sequence[slice]) -> NDArray[np.intp]:
     return np.concatenate([np.arange(place.start, place.stop) for place in places])
 
 
-def _by_job(n_rows: dict[int, int], rows: ScoredRows, decisions: Decisions) -> dict[int, Decided]:
+def _part(
+    scored: ScoredRows | None, has_score: NDArray[np.bool_], positions: NDArray[np.intp]
+) -> tuple[ScoredRows | None, NDArray[np.bool_]]:
+    """Some of the rows: those with a score, and which they are."""
+    has = has_score[positions]
+    if scored is None or not has.any():
+        return None, has
+    among_scored = np.cumsum(has_score) - 1
+    return scored.take(among_scored[positions[has]]), has
+
+
+def _by_job(
+    n_rows: dict[int, int], scored: ScoredRows | None, has_score: NDArray[np.bool_], decisions: Decisions
+) -> dict[int, Decided]:
     """Rows and decisions taken apart again, by the number of the request."""
     decided, first = {}, 0
     for number, n in n_rows.items():
-        part = slice(first, first + n)
+        positions = np.arange(first, first + n)
         first += n
-        decided[number] = Decided(rows.take(part), _part(decisions, part))
+        rows, has = _part(scored, has_score, positions)
+        decided[number] = Decided(_decisions_on(decisions, positions), has, rows)
     return decided
 
 
-def _part(decisions: Decisions, part: slice) -> Decisions:
+def _decisions_on(decisions: Decisions, positions: NDArray[np.intp]) -> Decisions:
     assert decisions.lower is not None
     assert decisions.upper is not None
     return Decisions(
-        decisions.selected[part],
-        decisions.selection_score[part],
+        decisions.selected[positions],
+        decisions.selection_score[positions],
         decisions.coverage,
-        decisions.lower[part],
-        decisions.upper[part],
+        decisions.lower[positions],
+        decisions.upper[positions],
         decided_by=decisions.decided_by,
     )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 
 from aucross.core.decisions import AUTOMATIC, REVIEW
+from aucross.deploy.drift_reference import Reference
 from aucross.deploy.monitor import CoverageMonitor
 from aucross.serve.deciding import Decided
 
@@ -48,11 +49,21 @@ class ServerMetrics:
             registry=registry,
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
         )
-        Gauge("aucross_target_coverage", "Share that should be decided automatically.", registry=registry).set(
-            monitor.reference.coverage
+        self._unscored = Counter(
+            "aucross_rows_without_score",
+            "Rows that go to review because they have no score; the coverage leaves them out.",
+            registry=registry,
         )
+        Gauge(
+            "aucross_target_coverage",
+            "Share of rows that should be decided automatically: the coverage of the model; if that is a share of "
+            "weight, the share of rows that it selected of those held out at the fit.",
+            registry=registry,
+        ).set(_target(monitor.reference))
         self._coverage = Gauge(
-            "aucross_coverage", "Share decided automatically so far, at the target coverage.", registry=registry
+            "aucross_coverage",
+            "Share of rows decided automatically so far, of rows with a score at the coverage of the model.",
+            registry=registry,
         )
         self._alarm = Gauge("aucross_coverage_alarm", "1 if the coverage has given an alarm.", registry=registry)
         self._evidence = Gauge("aucross_coverage_evidence", "Evidence against the target coverage.", registry=registry)
@@ -68,13 +79,16 @@ class ServerMetrics:
         self._refusals.labels(reason).inc()
 
     def decided(self, decided: Decided) -> None:
-        """Count decisions, and let the monitor hear of those at its coverage."""
+        """Count decisions, and let the monitor hear of those at its coverage, which a band made."""
         selected = decided.decisions.selected
         n_automatic = int(selected.sum())
         self._decisions.labels(AUTOMATIC).inc(n_automatic)
         self._decisions.labels(REVIEW).inc(len(selected) - n_automatic)
+        self._unscored.inc(int((~decided.has_score).sum()))
         if decided.decisions.coverage != self._monitor.reference.coverage:
             return
+        # The rows held out at the fit, with which these are compared, all have a score.
+        selected = selected[decided.has_score]
         with self._lock:
             self._n_rows, self._n_automatic = self._n_rows + len(selected), self._n_automatic + n_automatic
             self._new.append(selected)
@@ -97,3 +111,8 @@ class ServerMetrics:
                 warnings.simplefilter("ignore")
                 self._monitor.update_selected(np.concatenate(self._new))
         self._new, self._n_new = [], 0
+
+
+def _target(reference: Reference) -> float:
+    """The share to compare with, in rows, as the server counts them; a coverage in weight is another share of rows."""
+    return reference.share if reference.is_weighted else reference.coverage

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -27,6 +28,7 @@ from aucross.core.bands import check_coverage
 from aucross.core.missing import MISSING_TEXTS, is_missing
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.score_column import score_column_in
 from aucross.system.libraries import import_library
 
 ColumnKind = Literal["number", "boolean", "date", "category"]
@@ -88,7 +90,8 @@ class ServedModel:
     labels : pair of str
         The negative and the positive label, as callers are told them.
     required : str, optional
-        A column that must have a value in every row, since it holds the score.
+        The column that holds the score; by default that of a :class:`~aucross.ScoreColumn`. A row in which it is null
+        goes to review.
     group_column : str, optional
         The column that holds the group of a row, if the bands were fitted per group. It may be one that the classifier
         reads, too; if not, it holds text.
@@ -97,6 +100,8 @@ class ServedModel:
     categories : mapping of str to sequence, optional
         The categories of columns that the classifier read as categories of pandas, in the order of the fit:
         ``X["branch"].cat.categories``. Other values of these columns are refused.
+    known_values : mapping of str to sequence, optional
+        The values that further columns had in the fit. Others are refused, since the classifier would guess at them.
     """
 
     clf: SelectiveClassifier
@@ -106,10 +111,14 @@ class ServedModel:
     group_column: str | None = None
     groups: Mapping[Any, Any] | None = None
     categories: Mapping[str, Sequence[Any]] | None = None
+    known_values: Mapping[str, Sequence[Any]] | None = None
 
     def __post_init__(self) -> None:
-        if unknown := [name for name in self.categories or () if name not in self.columns]:
-            raise ValueError(f"categories must be of columns that the classifier reads, got {unknown}; leave them out")
+        for argument in ("categories", "known_values"):
+            if unknown := [name for name in getattr(self, argument) or () if name not in self.columns]:
+                raise ValueError(
+                    f"{argument} must be of columns that the classifier reads, got {unknown}; leave them out"
+                )
         if len(self.clf.classes_) > 2:
             raise ValueError(f"a model of two classes can be served, got {len(self.clf.classes_)} classes")
         known = self.clf.band_rule_.group_labels
@@ -140,7 +149,22 @@ class ServedModel:
 
     def may_be_null(self, name: str) -> bool:
         """Whether the value of a column may be missing."""
-        return name not in (self.required, self.group_column)
+        return name != self.group_column
+
+    @cached_property
+    def score_name(self) -> str | None:
+        """The column without whose value a row has no score; None if a model scores every row."""
+        column = score_column_in(self.clf.estimator_)
+        if self.required is not None or column is None:
+            return self.required
+        return column.column if isinstance(column.column, str) else list(self.columns)[column.column]
+
+    def has_score(self, rows: Sequence[BaseModel]) -> NDArray[np.bool_]:
+        """Which rows have a score, so that a band can decide on them."""
+        if self.score_name is None:
+            return np.ones(len(rows), dtype=bool)
+        attribute = self._attributes[self.score_name]
+        return np.array([getattr(row, attribute) is not None for row in rows], dtype=bool)
 
     @cached_property
     def row_type(self) -> type[BaseModel]:
@@ -149,14 +173,17 @@ class ServedModel:
         for name, kind in self.fields.items():
             value, about = _TYPES[kind], _MEANING[kind]
             if self.may_be_null(name):
-                value, about = value | None, f"{about}, or null if it is missing"
-            if name in self._categories:
+                value, about = value | None, f"{about}, or null if it is missing{self._if_missing(name)}"
+            if name in self._taken:
                 value, about = Annotated[value, AfterValidator(self._check_of(name))], f"{about}: {self._named(name)}"
             if name == self.group_column:
                 value, about = Annotated[value, AfterValidator(self._of_a_group)], f"{about}: {self._groups_named}"
             described = Field(alias=name, description=about, examples=[self.example(name)])
             fields[self._attributes[name]] = (value, described)
         return create_model("Row", __config__=ConfigDict(extra="forbid"), **fields)
+
+    def _if_missing(self, name: str) -> str:
+        return ": then the row goes to review" if name == self.score_name else ""
 
     def _of_a_group(self, value: Any) -> Any:
         """A value of the column of groups, refused if it stands for none: no band decides on such a row."""
@@ -168,16 +195,17 @@ class ServedModel:
     def _groups_named(self) -> str:
         return f"one of the groups seen in fit, {_listed(self.group_of)}"
 
-    @property
-    def _categories(self) -> Mapping[str, Sequence[Any]]:
-        return self.categories or {}
+    @cached_property
+    def _taken(self) -> Mapping[str, Sequence[Any]]:
+        """The values of columns that take no others."""
+        return {**(self.known_values or {}), **(self.categories or {})}
 
     def _named(self, name: str) -> str:
-        return f"one of the categories of the fit, {_listed(self._categories[name])}"
+        return f"one of the categories of the fit, {_listed(self._taken[name])}"
 
     def _check_of(self, name: str) -> Callable[[Any], Any]:
         """What refuses a value that is no category, which would become a missing one in silence."""
-        known = set(self._categories[name])
+        known = set(self._taken[name])
 
         def check(value: Any) -> Any:
             converted = _CONVERSIONS[self.fields[name]]([value])[0]
@@ -192,8 +220,11 @@ class ServedModel:
         kind = self.fields[name]
         if name == self.group_column:
             return _AS_SENT[kind](next(iter(self.group_of)))
-        if name in self._categories:
-            return _AS_SENT[kind](next(iter(self._categories[name])))
+        if name in self._taken:
+            return _AS_SENT[kind](next(iter(self._taken[name])))
+        column = score_column_in(self.clf.estimator_)
+        if column is not None and column.threshold is not None and name == self.score_name:
+            return float(column.threshold)  # 0.5 would be no score in points
         return _EXAMPLES[kind]
 
     def check_scores(self) -> None:
@@ -221,7 +252,7 @@ class ServedModel:
         """The rows as the frame that the classifier reads."""
         pandas = import_library("pandas", purpose="serving", extra="serve")
         columns = {name: pandas.Series(self._values(rows, name), copy=False) for name in self.columns}
-        for name, values in self._categories.items():
+        for name, values in (self.categories or {}).items():
             columns[name] = columns[name].astype(pandas.CategoricalDtype(list(values)))
         return pandas.DataFrame(columns, copy=False)
 
@@ -300,10 +331,15 @@ class RowDecision(BaseModel):
 
     id: str
     decision: Literal["automatic", "review"]
-    prediction: str
-    score: float = Field(description="On which the band lies: the score, or the confidence in the prediction.")
+    prediction: str | None = Field(description="The label; null for a row without a score.")
+    score: float | None = Field(
+        description="On which the band lies: the score, in points if it was sent in points, or the confidence in the "
+        "prediction; null for a row without a score."
+    )
     probability: float | None = Field(description="Of the positive label; null for a model without probabilities.")
-    lower: float | None = Field(description="Lower end of the scores that go to review; null if there is none.")
+    lower: float | None = Field(
+        description="Lower end of the scores that go to review, in the unit of the score; null if there is none."
+    )
     upper: float | None = Field(description="Upper end; null if there is none.")
     reason: str
 
