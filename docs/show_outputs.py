@@ -26,7 +26,7 @@ def broken(line: str) -> list[str]:
 def with_outputs(path: Path) -> str:
     """The text of a page with an output block after every block that prints."""
     document = Document.parse(
-        str(path), PythonCodeBlockParser(), CodeBlockParser("output", lambda example: None), SkipParser()
+        str(path), PythonCodeBlockParser(), CodeBlockParser("output", lambda _: None), SkipParser()
     )
     examples = list(document)
     text, end = "", 0

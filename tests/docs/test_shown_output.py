@@ -136,7 +136,8 @@ def test_the_output_of_a_skipped_block_is_skipped(tmp_path, before, after):
 def blocks_that_hide_what_they_print(page: Path) -> list[str]:
     """First lines of the Python blocks that print and are followed by something else than output."""
     text = SKIPPED.sub("", page.read_text(encoding="utf-8"))
-    return [block[2].split("\n")[0] for block in PYTHON.finditer(text) if "print(" in block[2] and not block[3]]
+    blocks = [block for block in PYTHON.finditer(text) if re.search(r"\bprint\(", block[2])]
+    return [block[2].split("\n")[0] for block in blocks if not block[3]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
