@@ -8,7 +8,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from sybil import Sybil
-from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+from sybil.parsers.markdown import SkipParser
+
+from shown_output import ShownOutputParser
 
 # MLflow would report its use over the network, from a thread that reads the environment while tests set it, which can
 # end the process.
@@ -17,7 +19,7 @@ os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 pytest_plugins = ["attacks"]
 
 pytest_collect_file = Sybil(
-    parsers=[PythonCodeBlockParser(), SkipParser()],
+    parsers=[ShownOutputParser(), SkipParser()],
     patterns=["README.md", "docs/*.md", "docs/**/*.md"],
     excludes=["docs/_build/**", "docs/auto_examples/**", "docs/auto_tutorials/**"],
 ).pytest()
