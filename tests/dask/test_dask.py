@@ -408,6 +408,8 @@ def test_the_command_line_fits_decides_and_evaluates_on_folders(whole_cluster, t
     assert json.loads(capsys.readouterr().out)["n_rows"] == 4000
     assert run(["fit", "loans", *by, "--by", "a", *at]) == 2
     assert "--by needs the rows in this process" in capsys.readouterr().err
+    assert run(["fit", "loans", *by, "--group", "loan", "--out", "grouped.aucross", *at]) == 0
+    assert "the intervals count each row by itself, though rows of one 'loan' belong" in capsys.readouterr().err
 
 
 # ---- the page ----
