@@ -24,3 +24,8 @@ def is_missing(value: object) -> bool:
         return True
     except ValueError:  # an array: refused later, as it cannot be hashed
         return False
+
+
+def is_mark_of_pandas(value: object) -> bool:
+    """Whether a value is pandas' NA, which most libraries do not know as a missing value."""
+    return type(value).__name__ == "NAType"
