@@ -174,6 +174,20 @@ def test_one_group_only_is_refused(method):
         make(method).fit(X, y, groups=np.zeros(len(y)))
 
 
+@every_method
+@pytest.mark.parametrize("mark", [None, np.nan, "NA"])
+@pytest.mark.parametrize("kind", ["numbers", "words"])
+def test_missing_groups_are_refused_with_their_row(method, mark, kind):
+    mark = pytest.importorskip("pandas").NA if mark == "NA" else mark
+    groups = [f"customer {row // 3}" if kind == "words" else row // 3 for row in range(len(y))]
+    groups[7] = groups[11] = mark
+    with pytest.raises(
+        ValueError,
+        match=r"^groups must name the unit of every row, got a missing value in row 7 \(2 in all\); give each such row",
+    ):
+        make(method).fit(X, y, groups=groups)
+
+
 # ---- the target ----
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from aucross.core.bands import check_coverage
 from aucross.core.missing import refuse_name_of_column
 from aucross.core.ranking import FloatArray, check_weights
+from aucross.core.units import numbers_of_units
 from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.labels import check_classes, in_order, plain_labels
 from aucross.estimators.models import RESPONSE_METHODS
@@ -73,6 +74,8 @@ def check_training_rows(
     if not len(y):
         raise ValueError("X and y must not be empty: found array with 0 sample(s) while a minimum of 2 is required")
     classes = check_classes(y)
+    if groups is not None:
+        numbers_of_units(groups, len(y))  # rows without a group would be one customer, all in one fold
     if hasattr(clf, "pos_label"):
         classes = in_order(classes, clf.pos_label, given)
         _check_column_speaks_for(clf.estimator, classes)
