@@ -135,11 +135,12 @@ def auc_ends_of_units(
         return nan, nan
     ranked = RankedScores.from_labels(positive, score, weight)
     places = np.searchsorted(ranked.scores, score)
-    sides = []
+    sides: list[tuple[FloatArray, ...]] = []
     for own, loss in zip((positive, ~positive), _losses_at(ranked.positives, ranked.negatives), strict=True):
         own_weight = weight[own] / weight[own].max()  # neither the cube of a large nor of a small weight is a number
-        lost = own_weight * loss[places[own]]
-        sides.append(tuple(np.bincount(numbers[own], part, minlength=numbers.max() + 1) for part in (own_weight, lost)))
+        parts = own_weight, own_weight * loss[places[own]]
+        n_units = int(numbers.max()) + 1
+        sides.append(tuple(np.bincount(numbers[own], part, n_units).astype(np.float64, copy=False) for part in parts))
     return interval(losses_of_units([power_sums(*side) for side in sides], sides), failure, EXTRA_LOSS)
 
 

@@ -94,6 +94,8 @@ class ProbabilityModel:
     def predict(self, evidence: FloatArray) -> FloatArray:
         """Probability of every class, shape (n, n_classes)."""
         *bases, regression = self.models
+        if not len(evidence):
+            return np.empty((0, len(regression.classes_)))
         return regression.predict_proba(_features(bases, self.columns, evidence))
 
     def log_likelihood(self, evidence: FloatArray, labels: Labels, sample_weight: FloatArray | None = None) -> float:
