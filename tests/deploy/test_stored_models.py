@@ -82,7 +82,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from xgboost import XGBClassifier, XGBRFClassifier
 
-from aucross import AUCGate, AUCross, PlugIn
+from aucross import AUCGate, AUCross, PlugIn, ScoreColumn
 from aucross.cli.models import Features, make_model
 from aucross.cli.names import Base
 from aucross.deploy.describe import Description
@@ -331,6 +331,21 @@ def test_an_encoder_comes_back(name, tmp_path):
 )
 def test_trees_on_categories_come_back(model, tmp_path):
     assert_comes_back(PlugIn(model, random_state=0).fit(categories, y), categories, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["object", "category", "string", "polars"])
+def test_a_gate_that_reads_words_and_was_not_given_comes_back(kind, tmp_path):
+    words = np.where(np.arange(len(y)) % 3 == 0, "b", "a").astype(object)
+    words[y == 1] = "c"
+    words[::11] = None
+    rows = pd.DataFrame({"x0": frame["x0"], "word": pd.Series(words, dtype=object)})
+    if kind == "polars":
+        rows = pytest.importorskip("polars").DataFrame({"x0": rows["x0"].to_numpy(), "word": words.tolist()})
+    elif kind != "object":
+        rows = rows.astype({"word": kind})
+    clf = AUCGate(ScoreColumn("x0", threshold=0), random_state=0).fit(rows, y)
+    assert clf.reader_.uses_gate
+    assert_comes_back(clf, rows, tmp_path)
 
 
 def test_frames_of_pandas_come_out_of_a_loaded_transformer(tmp_path):

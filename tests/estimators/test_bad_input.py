@@ -12,12 +12,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from aucross import AUCross, PlugIn, PlugInAUC, SCross
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross
 
 METHODS = [AUCross, PlugInAUC, SCross, PlugIn]
 AUC_METHODS = [AUCross, PlugInAUC]
@@ -174,6 +174,20 @@ def test_one_group_only_is_refused(method):
         make(method).fit(X, y, groups=np.zeros(len(y)))
 
 
+@every_method
+@pytest.mark.parametrize("mark", [None, np.nan, "NA"])
+@pytest.mark.parametrize("kind", ["numbers", "words"])
+def test_missing_groups_are_refused_with_their_row(method, mark, kind):
+    mark = pytest.importorskip("pandas").NA if mark == "NA" else mark
+    groups = [f"customer {row // 3}" if kind == "words" else row // 3 for row in range(len(y))]
+    groups[7] = groups[11] = mark
+    with pytest.raises(
+        ValueError,
+        match=r"^groups must name the unit of every row, got a missing value in row 7 \(2 in all\); give each such row",
+    ):
+        make(method).fit(X, y, groups=groups)
+
+
 # ---- the target ----
 
 
@@ -251,8 +265,6 @@ def test_lengths_that_differ_are_refused(method):
 def test_no_rows_are_refused(method):
     with pytest.raises(ValueError, match=r"X and y must not be empty: found array with 0 sample\(s\)"):
         make(method).fit(X[:0], y[:0])
-    with pytest.raises(ValueError, match=r"Found array with 0 sample\(s\)"):
-        make(method).fit(X, y).select(X[:0])
 
 
 @every_method
@@ -525,3 +537,74 @@ def test_categories_not_seen_in_fit_are_scored_as_missing_ones_are():
     missing = frame.assign(kind=pd.Categorical(np.where(np.arange(len(y)) % 2, None, kinds)))
     assert np.array_equal(clf.select(later), clf.select(missing))
     assert np.array_equal(clf.selection_score(later), clf.selection_score(missing))
+
+
+# ---- rows that belong together ----
+
+
+@pytest.mark.parametrize("name", ["y", "sample_weight", "groups", "band_groups", "coverage_weight"])
+def test_pandas_columns_in_another_order_than_the_rows_are_warned_of(name):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X)
+    columns = {"y": pd.Series(y), name: pd.Series(y if name == "y" else np.arange(len(y)) % 100 + 1)}
+    if name == "band_groups":
+        columns[name] = pd.Series(np.arange(len(y)) % 2)
+    AUCross(LogisticRegression(), random_state=0).fit(frame, **columns)  # no warning
+    shuffled = columns | {name: columns[name].sample(frac=1, random_state=0)}
+    with pytest.warns(
+        UserWarning, match=rf"^{name} must hold the rows of X in their order, .*; pass {name}.loc\[X.index\]"
+    ):
+        AUCross(LogisticRegression(), random_state=0).fit(frame, **shuffled)
+
+
+def test_an_index_with_other_or_repeated_labels_says_nothing_about_the_order():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X)
+    for index in (np.arange(len(y)) + 1000, np.zeros(len(y), dtype=int)):
+        AUCross(LogisticRegression(), random_state=0).fit(frame, pd.Series(y, index=index))
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_columns_of_one_name_are_refused_with_the_remedy(library):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X[:, :3], columns=["age", "income", "age"])
+    if library == "pyarrow":
+        pa = pytest.importorskip("pyarrow")
+        frame = pa.table([pa.array(column) for column in X[:, :3].T], names=["age", "income", "age"])
+    with pytest.raises(ValueError, match=r"^X must have columns of different names, got \['age'\] more than once; "):
+        AUCross(LogisticRegression()).fit(frame, y)
+    if library == "pandas":
+        different = frame.loc[:, ~frame.columns.duplicated()]
+        clf = AUCross(LogisticRegression(), random_state=0).fit(different, y)
+        with pytest.raises(ValueError, match=r"more than once; pass X\.loc"):
+            clf.select(frame)
+
+
+# ---- no rows ----
+
+
+@pytest.mark.parametrize("kind", ["two classes", "three classes", "gate", "column", "ties", "judges", "own labels"])
+@pytest.mark.few_scores
+def test_no_rows_give_no_decisions(kind):
+    rows, labels = X, y
+    boosting = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    clf = AUCross(boosting, random_state=0)
+    if kind == "three classes":
+        labels = y + (X[:, 1] > 1)
+    elif kind == "gate":
+        clf = AUCGate(ScoreColumn(1, threshold=0), random_state=0)
+    elif kind == "column":
+        clf = AUCross(ScoreColumn(1, threshold=0), random_state=0)
+    elif kind == "ties":
+        clf.set_params(ties="split")
+    elif kind == "judges":
+        clf.set_params(ensemble="judge")
+    elif kind == "own labels":
+        clf.set_params(estimator=FixedThresholdClassifier(boosting, threshold=0.2))
+    clf.fit(rows, labels)
+    none = rows[:0]
+    assert len(clf.scored(none)) == len(clf.review_queue(none, 5)) == 0
+    assert clf.select(none).shape == clf.decide(none, 0.5).selected.shape == clf.predict_selective(none).shape == (0,)
+    assert clf.decide(none, capacity=3).selected.shape == clf.selection_score(none).shape == (0,)
+    assert clf.select_each(none, [0.5, 0.9]).shape == (2, 0)
+    assert clf.predict_selective(none).dtype == clf.predict_selective(rows).dtype

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import nan
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross
 from aucross.core import RankedScores, RejectionBand
+from aucross.deploy import load, save
 from aucross.estimators import CoverageForAUC
 from aucross.estimators.coverage_for import largest_coverage
 from reference import obvious_auc_interval
@@ -193,3 +195,41 @@ def test_without_a_standard_error_only_the_estimate_says_something():
 def test_coverages_without_both_classes_do_not_reach_the_target():
     found = largest_coverage(lambda coverage: (0.9 if coverage > 0.5 else nan,) * 3, auc=0.95)
     assert (found.low, found.coverage, found.high) == (0.0, 0.0, 0.0)
+
+
+# ---- several rows per customer ----
+
+
+def width(clf, coverage=0.8):
+    _, low, high = clf.held_out_auc(coverage)
+    return high - low
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("method", [AUCross, PlugInAUC, SCross])
+def test_rows_of_one_customer_count_together_where_fit_was_told(method, n_classes, tmp_path):
+    rng = np.random.default_rng(0)
+    customers = np.repeat(np.arange(150), 5)
+    rows = np.repeat(rng.normal(size=(150, 2)), 5, axis=0) + 0.1 * rng.normal(size=(750, 2))
+    labels = np.repeat((rows[::5, 0] + rng.normal(size=150) > 0).astype(int), 5)
+    if n_classes == 3:
+        labels += 2 * np.repeat(rows[::5, 1] + rng.normal(size=150) > 1, 5) * (labels == 0)
+    settings = {"holdout_size": 0.4} if method is PlugInAUC else {}
+    clf = method(LogisticRegression(), random_state=0, **settings).fit(rows, labels, groups=customers)
+    told = width(clf)
+    low = clf.coverage_for(auc=clf.held_out_auc(0.8)[0]).low
+    untold = method(LogisticRegression(), random_state=0, **settings).fit(rows, labels, groups=customers)
+    untold.held_out_ = replace(untold.held_out_, units=None)
+    # Five rows that are alike are hardly more than one, which is a width of root five; the added row widens it further.
+    assert 1.8 < told / width(untold) < 3.2
+    assert clf.held_out_auc(0.8)[0] == untold.held_out_auc(0.8)[0]
+    assert low <= untold.coverage_for(auc=clf.held_out_auc(0.8)[0]).low
+    save(clf, tmp_path / "clf.aucross")
+    assert width(load(tmp_path / "clf.aucross")) == told
+
+
+def test_customers_of_one_row_each_change_nothing():
+    clf = AUCross(LogisticRegression(), random_state=0).fit(X, y, groups=np.arange(len(y)))
+    told = clf.held_out_auc(0.8)
+    clf.held_out_ = replace(clf.held_out_, units=None)
+    assert told == pytest.approx(clf.held_out_auc(0.8), rel=1e-9)

@@ -443,6 +443,27 @@ def test_the_default_gate_takes_words_beside_numbers():
     assert clf.select(frame.assign(word="unseen"), 0.8).any()
 
 
+@pytest.mark.parametrize("kind", ["string", "category", "objects", "array"])
+def test_the_default_gate_reads_the_na_of_pandas_as_a_missing_value(kind):
+    word = np.where(X[:600, 1] > 0, "yes", "no").astype(object)
+    missing = np.arange(600) % 7 == 0
+
+    def rows(mark, number):
+        words = pd.Series(np.where(missing, mark, word), dtype=object)
+        if mark is pd.NA and kind in ("string", "category"):
+            words = words.astype("string")
+        frame = pd.DataFrame({"a": X[:600, 0], "word": words.astype("category") if kind == "category" else words})
+        frame["number"] = pd.Series(np.arange(600) % 5, dtype=number)
+        frame.loc[3, "number"] = pd.NA if number == "Int64" else np.nan
+        return frame.drop(columns="number").to_numpy(dtype=object) if kind == "array" else frame
+
+    score = ScoreColumn(0 if kind == "array" else "a", threshold=0)
+    clf = AUCGate(score, cv=2, random_state=0).fit(rows(pd.NA, "Int64"), y[:600])
+    plain = AUCGate(score, cv=2, random_state=0).fit(rows(np.nan, "float64"), y[:600])
+    assert np.array_equal(clf.held_out_.second, plain.held_out_.second)
+    assert np.array_equal(clf.select(rows(pd.NA, "Int64"), 0.8), plain.select(rows(np.nan, "float64"), 0.8))
+
+
 @pytest.mark.parametrize("kind", ["sparse", "texts", "objects"])
 @pytest.mark.few_scores
 def test_the_default_gate_takes_what_the_classifier_takes(kind):

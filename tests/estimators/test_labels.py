@@ -51,7 +51,8 @@ def test_a_series_is_matched_by_position_not_by_its_index(method):
     shuffled = pd.Series(Y, index=np.random.default_rng(0).permutation(len(Y)))
     assert np.array_equal(fit(shuffled, method).select(X), fit(Y, method).select(X))
     frame = pd.DataFrame(X, index=np.arange(len(X))[::-1])
-    clf = method(LogisticRegression(), coverage=0.7, random_state=0).fit(frame, shuffled)
+    with pytest.warns(UserWarning, match="y must hold the rows of X in their order"):
+        clf = method(LogisticRegression(), coverage=0.7, random_state=0).fit(frame, shuffled)
     assert np.array_equal(clf.select(frame), fit(Y, method).select(X))
 
 

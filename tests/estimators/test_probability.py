@@ -264,3 +264,42 @@ def test_neither_scores_nor_weights_are_changed():
     ProbabilityModel.fit(evidence, labels, weight).predict(evidence)
     for given, copy in zip((evidence, labels, weight), copies, strict=True):
         assert np.array_equal(given, copy)
+
+
+# ---- more than two classes ----
+
+
+def draw_skewed_classes(n_rows, seed):
+    """Log-odds of three classes with long tails to one side, and the probabilities that labels are drawn from."""
+    rng = np.random.default_rng(seed)
+    chance = np.exp(0.6 * rng.gamma(1.0, size=(n_rows, 3)))
+    chance /= chance.sum(axis=1, keepdims=True)
+    return log_odds(chance), (rng.random(n_rows)[:, None] > chance.cumsum(axis=1)).sum(axis=1), chance
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_curves_of_several_classes_do_not_bend_wildly_beyond_nearly_all_rows(seed):
+    evidence, labels, _ = draw_skewed_classes(1200, seed)
+    new, _, truth = draw_skewed_classes(20_000, seed + 100)
+    most_extreme = np.unique(np.argsort(new, axis=0)[-100:])  # half a percent for each class
+
+    def worst_error(model):
+        return np.abs(model.predict(new) - truth)[most_extreme].max()
+
+    assert worst_error(ProbabilityModel.fit_classes(evidence, labels)) < 0.3
+    assert worst_error(ProbabilityModel.fit(evidence, labels)) > 0.5  # what the curves of the gate would do
+
+
+def test_curves_of_several_classes_are_constant_beyond_the_twentieth_row():
+    evidence, labels, _ = draw_skewed_classes(1200, seed=0)
+    model = ProbabilityModel.fit_classes(evidence, labels)
+    ends = np.sort(evidence, axis=0)[[20, -21]]
+    beyond = ends + np.array([[-3.0], [3.0]])
+    assert model.predict(ends) == pytest.approx(model.predict(beyond), abs=0.01)
+
+
+def test_of_few_rows_a_tenth_at_most_lies_beyond_the_curves():
+    evidence, labels, _ = draw_skewed_classes(60, seed=0)
+    model = ProbabilityModel.fit_classes(evidence, labels)
+    low, high = np.quantile(evidence, [0.15, 0.85], axis=0)
+    assert np.abs(model.predict(low[None]) - model.predict(high[None])).max() > 0.01

@@ -6,8 +6,11 @@ from datetime import date
 
 import numpy as np
 import pytest
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from aucross import AUCross, PlugInAUC, ScoreColumn
 from aucross.datasets import make_credit
@@ -61,6 +64,35 @@ def test_dates_and_text_are_both_named():
 
 
 # ---- text in new rows ----
+
+
+def with_marks(kind):
+    words = pd.Series(np.where(np.arange(len(NUMBERS)) % 3 == 0, "a", "b"), dtype="string")
+    words[::9] = pd.NA
+    return NUMBERS.assign(kind=pd.Series(list(words), dtype=object) if kind == "object" else words.astype(kind).array)
+
+
+@pytest.mark.parametrize("kind", ["string", "category"])
+def test_the_remedy_for_text_with_the_na_of_pandas_works(kind):
+    rows = with_marks(kind)
+    with pytest.raises(
+        (TypeError, ValueError), match=r"HistGradientBoosting\w+ must get .* 'kind' \(.*; pass X\."
+    ) as caught:
+        PlugInAUC(boosting()).fit(rows, y)
+    categories = eval(str(caught.value).rpartition("; pass ")[2], {"X": rows, "object": object})
+    assert PlugInAUC(boosting(), random_state=0).fit(categories, y).select(categories).any()
+
+
+@pytest.mark.parametrize("kind", ["string", "category", "object"])
+def test_an_encoder_that_meets_the_na_of_pandas_names_the_column_and_a_remedy_that_works(kind):
+    rows = with_marks(kind)
+    encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough")
+    model = make_pipeline(encode, boosting())
+    message = r"must get missing values as NaN, and X has pandas' NA in 'kind' \(.*; pass X\.astype"
+    with pytest.raises(TypeError, match=message) as caught:
+        PlugInAUC(model).fit(rows, y)
+    categories = eval(str(caught.value).rpartition("; pass ")[2], {"X": rows, "object": object})
+    assert PlugInAUC(model, random_state=0).fit(categories, y).select(categories).any()
 
 
 def test_numbers_that_come_as_text_in_new_rows_are_turned_back_into_numbers():

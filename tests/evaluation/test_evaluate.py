@@ -327,9 +327,10 @@ def test_the_auc_is_that_of_the_scores_that_the_classifier_was_told_to_use(respo
 
 def test_one_class_in_y_gives_nan_for_the_auc_alone(aucross_clf):
     negatives = y_test == 0
-    evaluation = evaluate_selective(
-        aucross_clf, X_test[negatives], y_test[negatives], [0.8], n_bootstrap=3, random_state=0
-    )
+    with pytest.warns(UserWarning, match="rows of 0 alone"):
+        evaluation = evaluate_selective(
+            aucross_clf, X_test[negatives], y_test[negatives], [0.8], n_bootstrap=3, random_state=0
+        )
     row = evaluation.rows()[0]
     assert np.isnan([row[f"selective_auc{end}"] for end in ("", "_sd", "_low", "_high")]).all()
     assert row["positive_rate"] == row["n_positive"] == 0
@@ -481,16 +482,18 @@ def test_asking_for_more_metrics_or_coverages_leaves_the_others_as_they_were():
 def test_unknown_classes_in_y(aucross_clf):
     labels = y_test.copy()
     labels[[3, 5]] = 7, 2
-    sentence = "y must hold the classes of the training rows [0, 1], got also [7, 2]"
+    sentence = (
+        "y must hold the classes of the training rows [0, 1], got also [7, 2], the first in row 3; drop those rows, "
+    )
+    sentence += "or write their labels as in training"
     with pytest.raises(ValueError, match=exactly(sentence)):
         evaluate_selective(aucross_clf, X_test, labels)
 
 
-@pytest.mark.parametrize(("odd", "shown"), [(None, "[None]"), ("1", "['1']")])
-def test_unknown_classes_of_another_type(aucross_clf, odd, shown):
+def test_unknown_classes_of_another_type(aucross_clf):
     labels = y_test.astype(object)
-    labels[0] = odd
-    with pytest.raises(ValueError, match=re.escape(f"[0, 1], got also {shown}")):
+    labels[0] = "1"
+    with pytest.raises(ValueError, match=re.escape("[0, 1], got also ['1']")):
         evaluate_selective(aucross_clf, X_test, labels)
 
 
@@ -499,10 +502,12 @@ def test_strings_for_integer_classes(aucross_clf):
         evaluate_selective(aucross_clf, X_test, np.array(["0", "1"])[y_test])
 
 
-def test_missing_labels(aucross_clf):
-    labels = y_test.astype(float)
-    labels[0] = np.nan
-    with pytest.raises(ValueError, match=re.escape("got also [nan]")):
+@pytest.mark.parametrize("mark", [np.nan, None, pd.NA], ids=str)
+def test_missing_labels(aucross_clf, mark):
+    labels = y_test.astype(float if isinstance(mark, float) else object)
+    labels[[3, 5]] = mark
+    sentence = "y must not contain missing values, got 2 of 800, the first in row 3; drop those rows"
+    with pytest.raises(ValueError, match=exactly(sentence)):
         evaluate_selective(aucross_clf, X_test, labels)
 
 
@@ -779,3 +784,19 @@ def test_the_auc_method_beats_the_confidence_method_on_imbalanced_rows(aucross_c
     row = next(row for row in compare(aucross_clf, by_confidence).rows()[5:] if row["metric"] == "selective_auc")
     assert row["difference"] > 0
     assert row["share_above_zero"] > 0.8
+
+
+def test_labels_in_another_order_than_the_rows_are_warned_of(aucross_clf):
+    rows, labels = pd.DataFrame(X_test), pd.Series(y_test)
+    evaluate_selective(aucross_clf, rows, labels, [0.8], n_bootstrap=0)  # no warning
+    with pytest.warns(UserWarning, match=r"^y must hold the rows of X in their order, .* pass y\.loc\[X\.index\]"):
+        evaluate_selective(aucross_clf, rows, labels.sample(frac=1, random_state=0), [0.8], n_bootstrap=0)
+
+
+def test_labels_of_one_class_are_warned_of_and_leave_the_auc_undefined(aucross_clf):
+    only = y_test == 1
+    with pytest.warns(
+        UserWarning, match=r"^y should hold rows of at least two classes, got \d+ rows of 1 alone: .* NaN"
+    ):
+        evaluation = evaluate_selective(aucross_clf, X_test[only], y_test[only], [0.8], n_bootstrap=0)
+    assert np.isnan(evaluation.estimates["selective_auc"]).all()

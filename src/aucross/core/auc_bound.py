@@ -10,10 +10,20 @@ from __future__ import annotations
 from math import nan
 
 import numpy as np
+from numpy.typing import NDArray
 
-from aucross.core.added_row import EXTRA_LOSS, POWERS_KEPT, LossSums, interval, losses_of_classes, lower_bound
+from aucross.core.added_row import (
+    EXTRA_LOSS,
+    POWERS_KEPT,
+    LossSums,
+    interval,
+    losses_of_classes,
+    losses_of_units,
+    lower_bound,
+    power_sums,
+)
 from aucross.core.bands import RejectionBand
-from aucross.core.ranking import FloatArray, RankedScores
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 
 
 def auc_lower_bound(ranked: RankedScores, failure: float) -> float:
@@ -78,15 +88,77 @@ def auc_ends(ranked: RankedScores, failure: float, band: RejectionBand | None = 
     return (nan, nan) if losses is None else interval(losses, failure, EXTRA_LOSS)
 
 
+def auc_ends_of_units(
+    positive: NDArray[np.bool_],
+    score: FloatArray,
+    weight: FloatArray | None,
+    units: IndexArray,
+    failure: float,
+) -> tuple[float, float]:
+    """The same ends for rows of which several belong to one unit, such as a customer.
+
+    Parameters
+    ----------
+    positive : ndarray of shape (n,)
+        Whether the row is of the positive class.
+    score : ndarray of shape (n,)
+        Scores.
+    weight : ndarray of shape (n,) or None
+        Weights of the rows; None means 1 each.
+    units : ndarray of shape (n,)
+        Numbers of the units.
+    failure : float in (0, 1)
+        Probability that the truth is beyond one end.
+
+    Returns
+    -------
+    tuple of float
+        NaN if a class has no rows or all rows belong to one unit. The variance is that of sums over units.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross.core.auc_bound import auc_ends_of_units
+    >>> rng = np.random.default_rng(0)
+    >>> positive = np.repeat(rng.random(100) < 0.4, 5)  # five rows of one customer are alike
+    >>> score = np.repeat(rng.normal(size=100), 5) + positive
+    >>> for units in (np.arange(500), np.repeat(np.arange(100), 5)):
+    ...     print([round(end, 2) for end in auc_ends_of_units(positive, score, None, units, failure=0.025)])
+    [0.72, 0.82]
+    [0.65, 0.87]
+    """
+    weight = np.ones(len(score)) if weight is None else weight
+    used = weight > 0
+    positive, score, weight, units = positive[used], score[used], weight[used], units[used]
+    numbers = np.unique(units, return_inverse=True)[1]
+    if not positive.any() or positive.all() or not numbers.any():
+        return nan, nan
+    ranked = RankedScores.from_labels(positive, score, weight)
+    places = np.searchsorted(ranked.scores, score)
+    sides: list[tuple[FloatArray, ...]] = []
+    for own, loss in zip((positive, ~positive), _losses_at(ranked.positives, ranked.negatives), strict=True):
+        own_weight = weight[own] / weight[own].max()  # neither the cube of a large nor of a small weight is a number
+        parts = own_weight, own_weight * loss[places[own]]
+        n_units = int(numbers.max()) + 1
+        sides.append(tuple(np.bincount(numbers[own], part, n_units).astype(np.float64, copy=False) for part in parts))
+    return interval(losses_of_units([power_sums(*side) for side in sides], sides), failure, EXTRA_LOSS)
+
+
 def _losses_of_rows(positives: FloatArray, negatives: FloatArray) -> LossSums | None:
     """What rows lose, from the number of each class at ascending scores; None if a class has too few."""
     n_positive, n_negative = float(positives.sum()), float(negatives.sum())
     if min(n_positive, n_negative) < 1 or max(n_positive, n_negative) < 2:
         return None
+    above, below = _losses_at(positives, negatives)
+    return losses_of_classes([_powers_of_repeated(positives, above), _powers_of_repeated(negatives, below)])
+
+
+def _losses_at(positives: FloatArray, negatives: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Share of the other class that a positive, and a negative, at each score is ranked wrongly against, ties half."""
     up_to = np.cumsum(negatives)
     above = (up_to[-1] - up_to + negatives / 2.0) / up_to[-1]  # exactly 0 for a positive above all negatives
-    below = (np.cumsum(positives) - positives / 2.0) / n_positive
-    return losses_of_classes([_powers_of_repeated(positives, above), _powers_of_repeated(negatives, below)])
+    below = (np.cumsum(positives) - positives / 2.0) / positives.sum()
+    return above, below
 
 
 def _powers_of_repeated(times: FloatArray, loss: FloatArray) -> FloatArray:

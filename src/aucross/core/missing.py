@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 # Spellings of a missing value in text, which has no other way to say it; blanks around them do not count.
 MISSING_TEXTS = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
 
@@ -24,3 +29,20 @@ def is_missing(value: object) -> bool:
         return True
     except ValueError:  # an array: refused later, as it cannot be hashed
         return False
+
+
+def is_mark_of_pandas(value: object) -> bool:
+    """Whether a value is pandas' NA, which most libraries do not know as a missing value."""
+    return type(value).__name__ == "NAType"
+
+
+def refuse_missing_labels(y: NDArray[Any]) -> None:
+    """Refuse labels that are missing, with the first of them."""
+    missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
+    if y.dtype.kind == "O":
+        missing = np.array([is_missing(label) for label in y], dtype=bool)
+    if missing.any():
+        raise ValueError(
+            f"y must not contain missing values, got {int(missing.sum())} of {len(y)}, the first in row "
+            f"{int(np.argmax(missing))}; drop those rows"
+        )

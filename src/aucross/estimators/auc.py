@@ -87,7 +87,7 @@ class _AUCBands(SelectiveClassifier):
         _check_every_class(held_out, classes)
         method = models[0].response_method
         evidence = as_evidence(held_out.responses, method)
-        model = ProbabilityModel.fit(evidence, held_out.labels, held_out.sample_weight)
+        model = ProbabilityModel.fit_classes(evidence, held_out.labels, held_out.sample_weight)
         return ContestReader(self._metric_of(classes), model, method)
 
     def _place(self, placing: PlacingRows) -> BandRule:

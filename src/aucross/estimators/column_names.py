@@ -12,6 +12,7 @@ they score every row wrongly and say nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -42,6 +43,19 @@ def text_names_of(X: Table) -> list[str] | None:
     return names if names is not None and _are_text(names) else None
 
 
+def refuse_repeated_names(X: Table) -> None:
+    """Raise if columns share a name: no model can tell them apart by it."""
+    names = text_names_of(X)
+    if names is None or len(set(names)) == len(names):
+        return
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    more = f" and {len(repeated) - _MOST_NAMES} more" if len(repeated) > _MOST_NAMES else ""
+    remedy = "; pass X.loc[:, ~X.columns.duplicated()]" if hasattr(X, "iloc") else "; drop or rename the others"
+    raise ValueError(
+        f"X must have columns of different names, got {repeated[:_MOST_NAMES]} more than once{more}{remedy}"
+    )
+
+
 def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitted: Sequence[str]) -> None:
     """Raise if rows have other columns than those of the fit, or another order, and the model would not notice.
 
@@ -60,6 +74,7 @@ def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitt
     # What a decision on one row asks each time comes first.
     if given is None or given == fitted or not _are_text(given):
         return
+    refuse_repeated_names(X)
     known = _as_kept(given, fitted)
     if known == list(fitted):
         return

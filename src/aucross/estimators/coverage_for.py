@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from aucross.core.added_row import beta_quantile
 from aucross.core.bands import check_auc, check_coverage
 from aucross.core.influence import ExpectedAUC, PairwiseMetric
+from aucross.core.ranking import FloatArray, IndexArray
 from aucross.estimators.held_out import HeldOutScores
 from aucross.system.notebook import result_html
 from aucross.system.text import exact_percent, percent
@@ -143,10 +144,21 @@ def pairwise_curve(
     def curve(coverage: float) -> tuple[float, float, float]:
         selected = select(coverage)
         table = objective.table(objective.histograms(selected))
-        variance = float((objective.weight * selected) @ objective.influence(table) ** 2)
-        fewest = float((objective.by_class @ selected).min())
+        influence = objective.influence(table) * selected
+        effect = _design_effect(objective.weight * influence, held_out.units)
+        variance = effect * float(objective.weight @ influence**2)
+        fewest = float((objective.by_class @ selected).min()) / effect
         # A class takes part in 2 of n_classes contests, whatever their number.
         share = 2.0 / (metric.n_classes * (fewest + 1.0))
         return table.value, limit(table.value, variance, share), 1.0 - limit(1.0 - table.value, variance, share)
 
     return curve
+
+
+def _design_effect(influence: FloatArray, units: IndexArray | None) -> float:
+    """How many times the variance of independent rows rows have of which several belong to one customer, at least 1."""
+    squares = float(influence @ influence)
+    if units is None or not squares:
+        return 1.0
+    of_units = np.bincount(units, influence)
+    return max(float(of_units @ of_units) / squares, 1.0)

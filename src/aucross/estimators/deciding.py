@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.core.auc_bound import auc_ends
+from aucross.core.auc_bound import auc_ends, auc_ends_of_units
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import check_capacity
@@ -458,9 +458,9 @@ class Deciding(Scoring):
         `coverage` optimistic where a class has few rows: read `low` there, which simulations found kept (the evidence
         page on intervals). It is 0 where these rows show the target at no coverage, which is the usual answer with
         fewer than 30 rows of a class. Weights count with Kish's effective number of rows, so that their unit does
-        not matter; rows of one customer count as independent ones. Coverages are tried from 1 down to 0.01 in steps of
-        0.05, and of 0.01 where the AUC comes near to the target; the first that reaches it is refined to 0.0001, the
-        ends of the interval to 0.001.
+        not matter. Rows of one customer count together where `fit` was given the customers as `groups`, and as
+        independent ones otherwise. Coverages are tried from 1 down to 0.01 in steps of 0.05, and of 0.01 where the AUC
+        comes near to the target; the first that reaches it is refined to 0.0001, the ends of the interval to 0.001.
         """
         self._check_fitted()
         curve = self._held_out_curve(tail_probability(confidence))
@@ -491,6 +491,8 @@ class Deciding(Scoring):
 
     def _held_out_curve(self, alpha: float) -> HeldOutCurve:
         rows, held_out = self.scored_held_out(), self.held_out_.of_effective_size()
+        if self.held_out_.units is not None and len(self.classes_) == 2:
+            return self._curve_of_units(rows, alpha)
         if len(self.classes_) > 2:
             return pairwise_curve(
                 held_out, self._metric(), alpha, lambda c: self.band_rule_.selects(rows.rule_input, c)
@@ -503,5 +505,16 @@ class Deciding(Scoring):
         def curve(coverage: float) -> tuple[float, float, float]:
             ranked = held_out.ranked(self.band_rule_.selects(rows.rule_input, coverage))
             return (ranked.auc(), *auc_ends(ranked, alpha))
+
+        return curve
+
+    def _curve_of_units(self, rows: ScoredRows, alpha: float) -> HeldOutCurve:
+        """The same where `fit` was told which rows belong to one customer: those are not independent."""
+
+        def curve(coverage: float) -> tuple[float, float, float]:
+            part = self.held_out_.take(np.flatnonzero(self.band_rule_.selects(rows.rule_input, coverage)))
+            assert part.units is not None
+            ends = auc_ends_of_units(part.positive, part.scores, part.sample_weight, part.units, alpha)
+            return (part.ranked().auc(), *ends)
 
         return curve

@@ -10,8 +10,9 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OrdinalEncoder
+from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
+from aucross.core.missing import is_mark_of_pandas
 from aucross.estimators.types import Table
 
 # Histogram boosting knows at most 255 categories of a column; rarer ones become one.
@@ -44,14 +45,53 @@ def default_gate(X: Table, seed: int) -> Any:
     encoder = OrdinalEncoder(
         handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=_MOST_CATEGORIES, dtype=np.float64
     )
-    reading = ColumnTransformer([("words", encoder, words)], remainder="passthrough", sparse_threshold=0)
-    boosting = HistGradientBoostingClassifier(categorical_features=range(len(words)), random_state=seed)
+    plain = FunctionTransformer(without_marks_of_pandas, feature_names_out="one-to-one")
+    reading = ColumnTransformer([("words", make_pipeline(plain, encoder), words)], remainder=plain, sparse_threshold=0)
+    # A list, because a range has no stored form.
+    boosting = HistGradientBoostingClassifier(categorical_features=list(range(len(words))), random_state=seed)
     return make_pipeline(reading, boosting)
 
 
 def weight_name(gate: Any) -> str:
     """Name of the argument of `fit` that weights have: a pipeline hands them to its last step."""
     return f"{gate.steps[-1][0]}__sample_weight" if isinstance(gate, Pipeline) else "sample_weight"
+
+
+def without_marks_of_pandas(X: Table) -> Any:
+    """Columns with NaN where pandas' NA stood: encoders of scikit-learn do not take it, nor does a table of numbers.
+
+    Parameters
+    ----------
+    X : frame or array of shape (n_samples, n_features)
+        Columns of words or of numbers.
+
+    Returns
+    -------
+    frame or array
+        The same, with numbers of a nullable type as floats.
+    """
+    if isinstance(X, np.ndarray):
+        return np.where(_are_marks(X.ravel()).reshape(X.shape), np.nan, X) if X.dtype.kind == "O" else X
+    if not hasattr(X, "iloc"):  # polars has no such mark
+        return X
+    plain = X.copy(deep=False)
+    for name in X.columns:
+        plain[name] = _without_marks(X[name])
+    return plain
+
+
+def _without_marks(column: Any) -> Any:
+    if _is_number(column.dtype):
+        # Nullable types, also of rows without NA: others in the same column may have it, and all must have one type.
+        return column if isinstance(column.dtype, np.dtype) else column.astype(np.float64)
+    missing = column.isna()
+    if not _are_marks(column[missing].to_numpy(dtype=object)).any():
+        return column
+    return column.astype(object).where(~missing, np.nan)
+
+
+def _are_marks(values: Any) -> Any:
+    return np.array([is_mark_of_pandas(value) for value in values], dtype=bool)
 
 
 def _trees(seed: int) -> ExtraTreesClassifier:

@@ -56,6 +56,8 @@ class HeldOutScores:
         A number in [0, 1) for each row by which ties may be cut; None keeps them whole.
     folds : ndarray of shape (n,) or None
         Number of the split that scored each row.
+    units : ndarray of shape (n,) or None
+        Number of the group of `fit` that each row belongs to, such as a customer; None if every row stands for itself.
     """
 
     rows: IndexArray
@@ -67,6 +69,7 @@ class HeldOutScores:
     answers_by_score: bool = True
     tie_breaker: FloatArray | None = None
     folds: IndexArray | None = None
+    units: IndexArray | None = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -606,6 +609,7 @@ def _held_out(training: TrainingRows, splits: Sequence[Split], scores: Sequence[
         groups,
         scores[0].answers_by_score,
         folds=np.repeat(np.arange(len(splits)), [len(test) for _, test in splits]),
+        units=None if training.units is None else training.units[rows],
     )
 
 

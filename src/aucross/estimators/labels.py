@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
-from aucross.core.missing import is_missing
+from aucross.core.missing import refuse_missing_labels
 from aucross.estimators.types import Labels
 
 
 def check_classes(y: NDArray[Any]) -> Labels:
     """The classes of a target in sorted order, or say why it is not one."""
     # Missing values first: what scikit-learn says about them depends on the type of the others.
-    _refuse_missing(y)
+    refuse_missing_labels(y)
     if y.dtype.kind == "f":
         assert_all_finite(y, input_name="y")
     if y.dtype.kind == "O" and not all(isinstance(label, str) for label in y):
@@ -83,17 +83,6 @@ def _higher_category(y: Any, classes: Labels) -> Any:
         return None
     known = classes.tolist()
     return next((label for label in reversed(dtype.categories.tolist()) if label in known), None)
-
-
-def _refuse_missing(y: NDArray[Any]) -> None:
-    missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)
-    if y.dtype.kind == "O":
-        missing = np.array([is_missing(label) for label in y], dtype=bool)
-    if missing.any():
-        raise ValueError(
-            f"y must not contain missing values, got {int(missing.sum())} of {len(y)}, the first in row "
-            f"{int(np.argmax(missing))}; drop those rows"
-        )
 
 
 def check_reject_label(reject_label: Any, classes: Labels) -> Any:

@@ -16,6 +16,13 @@ from aucross.estimators.types import Labels
 
 # Enough to bend where calibration fails.
 N_KNOTS = 8
+# Knots of a curve for more than two classes, and the held-out rows beyond each of its ends, of a tenth of them at most.
+# There every class has a curve on the score of every class, and eight knots from the lowest to the highest row bend so
+# wildly where few rows lie that the surest rows came first in a queue. With these the AUC of selected rows was .001 to
+# .008 higher on simulated and real rows. The gate, with two classes, keeps eight knots over all rows: its curves are
+# borne out by more rows for each coefficient, and other ends moved its AUC by less than .0005.
+KNOTS_OF_CLASSES = 3
+ROWS_BEYOND_CURVES_OF_CLASSES = 20
 # Log-odds of probabilities nearer to 0 and 1 than this say more about the model's leaves than about the row.
 SMALLEST_PROBABILITY = 1e-6
 # Twice the log-likelihood that a further score must add per coefficient. Noise adds 1 on average, and 2.5 in one of 200
@@ -38,6 +45,8 @@ class ProbabilityModel:
         sample_weight: FloatArray | None = None,
         *,
         columns: Sequence[int] | None = None,
+        n_knots: int = N_KNOTS,
+        rows_beyond: int = 0,
     ) -> ProbabilityModel:
         """Fit on held-out rows.
 
@@ -51,6 +60,10 @@ class ProbabilityModel:
             Weights of the rows.
         columns : sequence of int, optional
             Columns to use, all by default; those that do not vary are left out.
+        n_knots : int, default=8
+            Number of knots of each curve.
+        rows_beyond : int, default=0
+            Number of rows beyond each end of a curve, which is constant there; a tenth of the rows at most.
         """
         if sample_weight is not None:
             used = sample_weight > 0
@@ -59,15 +72,30 @@ class ProbabilityModel:
             sample_weight = sample_weight / sample_weight.mean()
         columns = range(evidence.shape[1]) if columns is None else columns
         columns = tuple(column for column in columns if np.ptp(evidence[:, column]) > 0)
-        bases = [_basis(evidence[:, [column]]) for column in columns]
+        bases = [_basis(evidence[:, [column]], n_knots, rows_beyond) for column in columns]
         regression = LogisticRegression(max_iter=500)
         features = _features(bases, columns, evidence)
         regression.fit(features, labels, sample_weight=sample_weight)
         return cls((*bases, regression), columns)
 
+    @classmethod
+    def fit_classes(
+        cls, evidence: FloatArray, labels: Labels, sample_weight: FloatArray | None = None
+    ) -> ProbabilityModel:
+        """Fit on held-out rows of more than two classes, with calmer curves than those of two."""
+        return cls.fit(
+            evidence,
+            labels,
+            sample_weight,
+            n_knots=KNOTS_OF_CLASSES,
+            rows_beyond=ROWS_BEYOND_CURVES_OF_CLASSES,
+        )
+
     def predict(self, evidence: FloatArray) -> FloatArray:
         """Probability of every class, shape (n, n_classes)."""
         *bases, regression = self.models
+        if not len(evidence):
+            return np.empty((0, len(regression.classes_)))
         return regression.predict_proba(_features(bases, self.columns, evidence))
 
     def log_likelihood(self, evidence: FloatArray, labels: Labels, sample_weight: FloatArray | None = None) -> float:
@@ -95,9 +123,10 @@ def fit_with_further_score(
     return both if raised > LEAST_RAISE * (both.n_coefficients - first.n_coefficients) else first
 
 
-def _basis(column: FloatArray) -> Any:
+def _basis(column: FloatArray, n_knots: int, rows_beyond: int) -> Any:
     """Spline basis of one column, or the column itself where it has too few values for a spline."""
-    knots = np.unique(np.quantile(column, np.linspace(0, 1, N_KNOTS)))
+    end = min(rows_beyond / len(column), 0.1)
+    knots = np.unique(np.quantile(column, np.linspace(end, 1 - end, n_knots)))
     if len(knots) < 3:
         basis = FunctionTransformer()
     else:

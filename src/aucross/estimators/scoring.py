@@ -109,6 +109,8 @@ class Scoring(ABC):
 
         Notes
         -----
+        No rows give no rows, without asking a model.
+
         A label follows from the scores of most models: it is the class of the highest. `fit` tries on rows near the
         boundary whether that is so, and only other models are asked for their labels in a second pass.
         """
@@ -118,7 +120,7 @@ class Scoring(ABC):
             rows = X
         else:
             self._check_columns(X)
-            predicted = None if self.held_out_.answers_by_score else self.predict(X)
+            predicted = None if self.held_out_.answers_by_score or _is_empty(X) else self.predict(X)
             rows = self._scored_rows(*self._run_models(X), predicted, self._tie_breaker_of(X))
         if sample_weight is None and band_groups is None:
             return rows
@@ -129,6 +131,10 @@ class Scoring(ABC):
 
     def _run_models(self, X: Table) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """Scores of the model that answers, of the one that judges, and of the second one where there is one."""
+        if _is_empty(X):  # most models refuse it
+            n_classes = len(self.classes_)
+            none = np.empty(0) if n_classes == 2 else np.empty((0, n_classes))
+            return none, none, np.empty(0) if self.held_out_.second is not None else None
         scores = []
         for number, (model, method) in enumerate(self._fitted_models()):
             judge = self.judges_[number] if "judges_" in self.__dict__ else None
@@ -224,3 +230,9 @@ class Scoring(ABC):
             raise ValueError("a ranking tells too little of rows for this classifier, which reads more than one score")
         scores = ranked.scores if isinstance(ranked, RankedScores) else ranked.rows.scores
         return CountedRows.of_entries(self._scored_rows(scores, scores, None), ranked)
+
+
+def _is_empty(X: Table) -> bool:
+    """Whether a table has no rows."""
+    shape = getattr(X, "shape", None)
+    return not shape[0] if shape else hasattr(X, "__len__") and not len(X)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from aucross.core.missing import is_missing
+from aucross.core.missing import is_mark_of_pandas, is_missing
 from aucross.estimators.types import Classifier, Table
 from aucross.estimators.untrained import NumberedClasses
 
@@ -48,6 +48,8 @@ def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fi
     # A column of scores reads one column alone, and names it.
     if isinstance(error, Warning) or not _ABOUT_TYPES.search(str(error)) or _reads_one_column(model):
         return None
+    if marks := _columns_with_marks(error, X):
+        return _explained_marks(error, role, model, marks)
     texts, dates = _columns_of(X, _TEXT_TYPES, str), _columns_of(X, _TIME_TYPES, (date, time, timedelta))
     remedies = []
     if texts:
@@ -61,6 +63,29 @@ def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fi
     return kind(
         f"the {role} {_name(model)} must get numbers or categories, and X has {' and '.join(held)}: {_reason(error)}; "
         f"{', and '.join(remedies)}{_OTHER_GATE if role == 'gate' and not is_fitted else ''}"
+    )
+
+
+def _columns_with_marks(error: Exception, X: Table) -> dict[Any, str]:
+    """Columns with pandas' NA among words or categories, with their type, if it is what the model met."""
+    if "NAType" not in str(error) or not hasattr(X, "iloc") or not hasattr(X, "columns"):
+        return {}
+    # A category shows NaN and gives out the mark of the type of its categories.
+    words = {name: str(dtype) for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") == "O"}
+    return {name: dtype for name, dtype in words.items() if any(map(is_mark_of_pandas, X[name].to_numpy(dtype=object)))}
+
+
+def _explained_marks(error: Exception, role: str, model: Classifier, columns: dict[Any, str]) -> Exception:
+    return TypeError(
+        f"the {role} {_name(model)} must get missing values as NaN, and X has pandas' NA in {_listed(columns)}: "
+        f"{_reason(error)}; pass {_as_categories(list(columns))}"
+    )
+
+
+def _as_categories(names: list[Any]) -> str:
+    """Through plain objects: categories made of pandas' own text keep its NA, which scikit-learn does not know."""
+    return f"X.astype({dict.fromkeys(names, object)!r}).astype({dict.fromkeys(names, 'category')!r})".replace(
+        repr(object), "object"
     )
 
 
@@ -140,6 +165,8 @@ def _remedy(model: Classifier, X: Table, names: list[Any]) -> str:
         return f"pass {name}(cat_features={tuple(names)!r})"
     if type(X).__module__.startswith("polars"):
         conversion = f"X.with_columns(pl.col({names!r}).cast(pl.Categorical))"
+    elif any(str(X[column].dtype).startswith("string") for column in names):
+        conversion = _as_categories(names)
     else:
         conversion = f"X.astype({dict.fromkeys(names, 'category')!r})"
     if name.startswith(("HistGradientBoosting", "LGBM")):

@@ -17,13 +17,17 @@ from sklearn.utils.validation import has_fit_parameter
 from aucross.core.bands import check_coverage
 from aucross.core.missing import refuse_name_of_column
 from aucross.core.ranking import FloatArray, check_weights
+from aucross.core.row_order import other_order
+from aucross.core.units import numbers_of_units
 from aucross.estimators.band_groups import check_band_groups
+from aucross.estimators.column_names import refuse_repeated_names
 from aucross.estimators.labels import check_classes, in_order, plain_labels
 from aucross.estimators.models import RESPONSE_METHODS
 from aucross.estimators.score_column import score_column_in
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.estimators.untrained import refuse_no_object
+from aucross.estimators.warn import warn_user
 
 
 def check_shared_parameters(clf: Any) -> None:
@@ -69,10 +73,16 @@ def check_training_rows(
         raise ValueError(f"This {type(clf).__name__} estimator requires y to be passed, but the target y is None")
     given, y = y, column_or_1d(plain_labels(y), warn=True)
     _check_lengths(X, y, groups)
+    beside = {"sample_weight": sample_weight, "groups": groups, "band_groups": band_groups}
+    if (message := other_order(X, y=given, **beside, coverage_weight=coverage_weight)) is not None:
+        warn_user(message)
+    refuse_repeated_names(X)
     X, y, groups = indexable(X, y, groups)
     if not len(y):
         raise ValueError("X and y must not be empty: found array with 0 sample(s) while a minimum of 2 is required")
     classes = check_classes(y)
+    if groups is not None:
+        numbers_of_units(groups, len(y))  # rows without a group would be one customer, all in one fold
     if hasattr(clf, "pos_label"):
         classes = in_order(classes, clf.pos_label, given)
         _check_column_speaks_for(clf.estimator, classes)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
 from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.units import numbers_of_units
 from aucross.estimators.copies import common_rows
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
@@ -39,6 +40,11 @@ class TrainingRows:
         """Number of each row's class, in the order of `classes`."""
         order = np.argsort(self.classes)
         return order[np.searchsorted(self.classes[order], self.y)]
+
+    @cached_property
+    def units(self) -> IndexArray | None:
+        """Numbers of the groups that rows belong to; None if every row stands for itself."""
+        return None if self.groups is None else numbers_of_units(self.groups, len(self.y))
 
     @cached_property
     def common_rows(self) -> IndexArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -108,6 +109,7 @@ def evaluate_selective(
     """
     coverages = check_coverages(coverages)
     rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
+    _warn_of_one_class(rows.labels)
     options: dict[str, Any] = {
         "metrics": metrics,
         "sample_weight": rows.sample_weight,
@@ -122,6 +124,18 @@ def evaluate_selective(
     return evaluate_multiclass_selections(
         rows.labels, rows.score, rows.scored.predicted, selections, classes=clf.classes_, **options
     )
+
+
+def _warn_of_one_class(labels: NDArray[Any]) -> None:
+    """Say why the AUC is NaN where all rows are of one class."""
+    classes = np.unique(labels).tolist()
+    if len(classes) == 1:
+        warnings.warn(
+            f"y should hold rows of at least two classes, got {len(labels)} rows of {classes[0]!r} alone: the AUC "
+            "compares rows of two classes and is NaN; pass rows of another class too",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def evaluate_selections(

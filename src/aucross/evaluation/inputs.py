@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucross.core.bands import check_coverage
-from aucross.core.missing import is_missing, refuse_name_of_column
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, as_positive, check_scores, check_weights
+from aucross.core.units import numbers_of_units
 
 BoolArray = NDArray[np.bool_]
 
@@ -98,22 +98,7 @@ def unit_numbers(groups: Any, n_rows: int) -> IndexArray | None:
     """Numbers from 0 on of the units that rows belong to, such as customers; None if every row stands for itself."""
     if groups is None:
         return None
-    refuse_name_of_column(groups, "groups")
-    values = np.asarray(groups)
-    if values.shape != (n_rows,):
-        raise ValueError(f"groups must hold one value per row, got shape {values.shape} for {n_rows} rows")
-    listed = values.tolist()
-    missing = [row for row, value in enumerate(listed) if is_missing(value)] if values.dtype.kind not in "biu" else []
-    if missing:
-        raise ValueError(
-            f"groups must name the unit of every row, got a missing value in row {missing[0]} ({len(missing)} in all); "
-            "give each such row a name of its own"
-        )
-    if values.dtype.kind == "O":  # numbers among strings cannot be sorted
-        number_of = {value: number for number, value in enumerate(dict.fromkeys(listed))}
-        numbers = np.array([number_of[value] for value in listed], dtype=np.intp)
-    else:
-        numbers = np.unique(values, return_inverse=True)[1]
+    numbers = numbers_of_units(groups, n_rows)
     if n_rows and not numbers.any():
         raise ValueError("groups must hold at least two units, got one: nothing shows how much units differ")
     return numbers

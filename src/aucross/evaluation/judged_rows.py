@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from aucross.core.missing import refuse_missing_labels
 from aucross.core.ranking import FloatArray
+from aucross.core.row_order import other_order
 from aucross.core.scored_rows import ScoredRows
 from aucross.evaluation.inputs import BoolArray
 from aucross.system.text import percent
@@ -96,6 +98,8 @@ def judge(
     """
     check_selective(clf)
     labels = _known_labels(clf, y)
+    if (message := other_order(X, y=y, sample_weight=sample_weight, band_groups=band_groups)) is not None:
+        warnings.warn(message, UserWarning, stacklevel=3)
     scored = clf.scored(X, sample_weight=sample_weight, band_groups=band_groups)
     if len(labels) != len(scored):
         raise ValueError(f"y must hold one label per row of X, got {len(labels)} for {len(scored)} rows")
@@ -164,10 +168,12 @@ def _known_labels(clf: Any, y: ArrayLike) -> NDArray[Any]:
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must be 1-d, got shape {labels.shape}; pass np.ravel(y) for a single column")
+    refuse_missing_labels(labels)
     known = np.isin(labels, clf.classes_)
     if not known.all():
         unknown = list(dict.fromkeys(labels[~known].tolist()))  # np.unique cannot sort None among numbers
         raise ValueError(
-            f"y must hold the classes of the training rows {clf.classes_.tolist()}, got also {unknown[:5]}"
+            f"y must hold the classes of the training rows {clf.classes_.tolist()}, got also {unknown[:5]}, "
+            f"the first in row {int(np.argmin(known))}; drop those rows, or write their labels as in training"
         )
     return labels
