@@ -15,6 +15,7 @@ from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import FEWEST_GROUP_ROWS, warn_if_constant
 from aucross.estimators.reading import Reader
+from aucross.estimators.scoring import has_no_rows
 from aucross.estimators.types import Column, Table
 from aucross.estimators.warn import warn_user
 
@@ -95,7 +96,7 @@ def score_unlabelled(score: Score, X: Table, sample_weight: Column, band_groups:
         )
     if not isinstance(X, Iterator):
         # Before scoring, because most models refuse no rows in words of their own.
-        if _is_empty(X):
+        if has_no_rows(X):
             raise ValueError("X must hold at least one row to place the bands on, got 0")
         return score(X, sample_weight, band_groups)
     if sample_weight is not None or band_groups is not None:
@@ -104,7 +105,7 @@ def score_unlabelled(score: Score, X: Table, sample_weight: Column, band_groups:
             "(X, sample_weight, band_groups), with None for what is not used"
         )
     parts = (_as_triple(batch) for batch in X)
-    batches = [score(*part) for part in parts if not _is_empty(part[0])]
+    batches = [score(*part) for part in parts if not has_no_rows(part[0])]
     if not batches:
         raise ValueError(
             "X must give at least one batch with rows, got none; an iterator can be used only once, make it again"
@@ -119,9 +120,3 @@ def _as_triple(batch: Any) -> tuple[Any, Any, Any]:
         raise ValueError(f"a batch must be X or a tuple (X, sample_weight, band_groups), got {len(batch)} parts")
     X, sample_weight, band_groups = (*batch, None, None)[:3]
     return X, sample_weight, band_groups
-
-
-def _is_empty(X: Table) -> bool:
-    if getattr(X, "shape", ()):
-        return bool(X.shape[0] == 0)
-    return hasattr(X, "__len__") and len(X) == 0  # what has no length is refused with a reason when it is scored

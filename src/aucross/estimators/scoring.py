@@ -120,7 +120,7 @@ class Scoring(ABC):
             rows = X
         else:
             self._check_columns(X)
-            predicted = None if self.held_out_.answers_by_score or _is_empty(X) else self.predict(X)
+            predicted = None if self.held_out_.answers_by_score or has_no_rows(X) else self.predict(X)
             rows = self._scored_rows(*self._run_models(X), predicted, self._tie_breaker_of(X))
         if sample_weight is None and band_groups is None:
             return rows
@@ -131,7 +131,7 @@ class Scoring(ABC):
 
     def _run_models(self, X: Table) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """Scores of the model that answers, of the one that judges, and of the second one where there is one."""
-        if _is_empty(X):  # most models refuse it
+        if has_no_rows(X):  # most models refuse it
             n_classes = len(self.classes_)
             none = np.empty(0) if n_classes == 2 else np.empty((0, n_classes))
             return none, none, np.empty(0) if self.held_out_.second is not None else None
@@ -232,7 +232,7 @@ class Scoring(ABC):
         return CountedRows.of_entries(self._scored_rows(scores, scores, None), ranked)
 
 
-def _is_empty(X: Table) -> bool:
-    """Whether a table has no rows."""
+def has_no_rows(X: Table) -> bool:
+    """Whether a table is empty; what has no length is refused with a reason when it is scored."""
     shape = getattr(X, "shape", None)
     return not shape[0] if shape else hasattr(X, "__len__") and not len(X)
