@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from aucross.cli.familiar import range_of
 from cli.commands import aucross
 
 FIT = ("--target", "default", "--method", "plugin-auc", "--no-report", "--quiet")
@@ -84,3 +85,10 @@ def test_numbers_in_another_unit_are_told(notes):
 
 def test_numbers_of_which_one_lies_within_the_range_are_no_matter_for_a_note(notes):
     assert notes("predict", age=lambda age: (age * 365).where(np.arange(len(age)) > 0, 40)) == []
+
+
+@pytest.mark.parametrize("values", [range(2015, 2025), [12_345], [-7.25, -7.26], [0, 0, 0.001]], ids=str)
+def test_the_same_numbers_again_are_within_their_range(values):
+    low, high = range_of(np.repeat(np.array(values, dtype=float), 20))
+    assert low <= min(values) <= max(values) <= high
+    assert high - low < 100 * max(np.ptp(values), max(map(abs, values)) / 100)

@@ -16,6 +16,7 @@ from aucross.deploy.storage import read_metadata
 from aucross.estimators import DaysSince1970
 from aucross.evaluation import evaluate_groups, promise_selective
 from aucross.report import render_markdown
+from cli.commands import aucross
 
 FIT = ["--target", "default", "--coverage", "0.8", "--no-report"]
 
@@ -252,6 +253,14 @@ def test_compare_counts_people(customers, capsys):
         options = [name if part == "--group" else part for part in CUSTOMERS]
         lows.append(documents(capsys, *tables, *options, "--drop", "region")["comparison"][0]["selective_auc_low"])
     assert lows[0] < lows[1] - 0.01
+
+
+@pytest.mark.parametrize("command", ["evaluate", "report"])
+def test_the_target_is_no_column_of_groups(customers, tmp_path, command):
+    out = ("--out", tmp_path / "r.md") if command == "report" else ()
+    result = aucross(command, customers / "m.aucross", customers / "new.csv", "--group", "default", *out)
+    assert result.exit_code == 2
+    assert "--group default: the target cannot be the column of groups" in result.stderr
 
 
 def test_evaluate_and_report_can_name_the_groups(customers, tmp_path, capsys):

@@ -123,6 +123,20 @@ def test_unscored_cases_of_no_weight_take_no_part():
     some = quick((clf, X, y), unscored=UnscoredRows([0, 1, 1], [2.0, 2.0, 0.0]), **options)
     assert some == quick((clf, X, y), unscored=UnscoredRows([0, 1], [2.0, 2.0]), **options)
     assert some["data"]["n_without_score"] == 2
+    none = quick((clf, X, y), unscored=UnscoredRows([0, 1], [0.0, 0.0]), **options)
+    assert none == quick((clf, X, y), **options)
+
+
+def test_a_missing_customer_of_an_unscored_case_is_refused_and_a_missing_group_stays_missing():
+    clf, X, y = make_linear()
+    names = [f"customer {number}" for number in range(len(y))]
+    with pytest.raises(ValueError, match="groups must name the unit of every row, got a missing value"):
+        quick((clf, X, y), groups=names, unscored=UnscoredRows([0, 1], groups=["x", float("nan")]))
+    assert UnscoredRows([0, 1], [1.0, 0.0], by=[float("nan"), "a"]).with_weight().by != ["nan"]
+
+
+def test_one_case_without_a_score_is_told_as_one():
+    assert UnscoredRows([1]).sentence(20).startswith("1 of 20 cases has no score: it goes to review")
 
 
 # ---- the numbers are those of the library ----
@@ -475,6 +489,18 @@ def test_an_evaluation_of_other_draws_is_refused(change):
     evaluation = evaluate_selective(*case, GRID, **TWENTY_DRAWS)
     with pytest.raises(ValueError, match="evaluation must be of the rows of the report"):
         build_summary(*case, evaluation=evaluation, **{**TWENTY_DRAWS, **change})
+
+
+def test_an_evaluation_without_the_groups_is_refused():
+    case = make_linear()
+    groups = np.arange(len(case[2])) // 2
+    without = evaluate_selective(*case, GRID, **TWENTY_DRAWS)
+    with pytest.raises(ValueError, match="evaluation must be of the rows of the report"):
+        build_summary(*case, groups=groups, evaluation=without, **TWENTY_DRAWS)
+    with_groups = evaluate_selective(*case, GRID, groups=groups, **TWENTY_DRAWS)
+    assert build_summary(*case, groups=groups, evaluation=with_groups, **TWENTY_DRAWS)["data"]["n_groups"] > 1
+    with pytest.raises(ValueError, match="both evaluations must draw the same units"):
+        without.minus(with_groups)
 
 
 def test_an_evaluation_of_other_rows_is_refused():

@@ -183,7 +183,7 @@ ADVICE: Sequence[Advice] = (
     ),
     Advice(
         "several rows belong to one customer",
-        "pass groups, so that no customer is on both sides of a fold",
+        "pass groups, so that no customer is on both sides of a fold and intervals are wide enough",
         lambda now: now.has_groups,
     ),
     Advice(

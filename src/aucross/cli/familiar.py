@@ -7,15 +7,15 @@ categories in another way, or counts days instead of years, nothing else would t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from aucross.cli.errors import listed
-from aucross.cli.models import CATEGORIES, ENCODE
+from aucross.cli.models import known_categories
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.system.text import percent
 
@@ -33,23 +33,8 @@ _EXAMPLES = 3
 def familiar_values(clf: Any, schema: Schema, rows: LabelledRows) -> dict[str, dict[str, Any]]:
     """What is kept with a model: the range of each number, and which share of each column was too rare to be known."""
     rare = {name: _share_unknown(rows.X[name], known) for name, known in known_categories(clf).items()}
-    ranges = {name: _range(rows.X[name].to_numpy()) for name, kind in schema.columns.items() if kind == "number"}
+    ranges = {name: range_of(rows.X[name].to_numpy()) for name, kind in schema.columns.items() if kind == "number"}
     return {"rare": rare, "ranges": {name: ends for name, ends in ranges.items() if ends is not None}}
-
-
-def known_categories(clf: Any) -> dict[str, list[str]]:
-    """The categories of each column that the models of a classifier know."""
-    known: dict[str, list[str]] = {}
-    for model in (getattr(clf, "gate_", None), clf.estimator_):
-        if not isinstance(model, Pipeline) or ENCODE not in model.named_steps:
-            continue
-        for name, encoder, columns in model.named_steps[ENCODE].transformers_:
-            if name == CATEGORIES and len(columns):
-                known |= {
-                    column: [value for value in values if isinstance(value, str)]
-                    for column, values in zip(columns, encoder.categories_, strict=True)
-                }
-    return known
 
 
 def _share_unknown(column: pd.Series[Any], known: list[str]) -> float:
@@ -57,16 +42,21 @@ def _share_unknown(column: pd.Series[Any], known: list[str]) -> float:
     return float((~values.isin(known)).mean()) if len(values) else 0.0
 
 
-def _range(values: Any) -> list[float] | None:
+def range_of(values: Any) -> list[float] | None:
+    """Where nearly all of some numbers lie; None of too few."""
     values = np.sort(values[np.isfinite(values)])
     if len(values) <= 2 * _ROWS_BEYOND:
         return None
-    return [_rounded(values[_ROWS_BEYOND]), _rounded(values[-1 - _ROWS_BEYOND])]
+    low, high = values[[_ROWS_BEYOND, -1 - _ROWS_BEYOND]].tolist()
+    return [_rounded(low, floor), _rounded(high, ceil)]
 
 
-def _rounded(value: float) -> float:
-    """Two digits: enough to tell years from days, and nobody's own number."""
-    return float(f"{value:.1e}")
+def _rounded(value: float, outwards: Callable[[float], int]) -> float:
+    """Two digits, away from the range: enough to tell years from days, and nobody's own number."""
+    if not value:
+        return 0.0
+    unit = 10.0 ** (floor(log10(abs(value))) - 1)
+    return float(outwards(value / unit) * unit)
 
 
 @dataclass

@@ -149,9 +149,9 @@ def known_categories(clf: Any) -> dict[str, list[str]]:
     """The categories that a classifier made here knows, by column; where two models read one, the longer list."""
     found: dict[str, list[str]] = {}
     for model in (getattr(clf, "estimator_", None), getattr(clf, "gate_", None)):
-        encode = model.named_steps.get("encode") if isinstance(model, Pipeline) else None
+        encode = model.named_steps.get(ENCODE) if isinstance(model, Pipeline) else None
         parts = encode.transformers if isinstance(encode, ColumnTransformer) else []
-        for columns, encoder in ((names, encoder) for part, encoder, names in parts if part == "categories"):
+        for columns, encoder in ((names, encoder) for part, encoder, names in parts if part == CATEGORIES):
             for column, values in zip(columns, encoder.categories, strict=True):
                 texts = [value for value in values if isinstance(value, str)]  # NaN stands for missing ones
                 found[column] = max(found.get(column, []), texts, key=len)

@@ -262,9 +262,9 @@ class LabelledRows:
         """The rows that have a score; the others are set apart, to be counted as reviews."""
         if score is None or (has_score := self.X[score].notna().to_numpy()).all():
             return self
-        others = self.take(np.flatnonzero(~has_score))
-        unscored = UnscoredRows(others.y, others.weight, others.groups, others.by)
-        return replace(self.take(np.flatnonzero(has_score)), unscored=unscored)
+        others, scored = self.take(np.flatnonzero(~has_score)), self.take(np.flatnonzero(has_score))
+        unscored = UnscoredRows(others.y, others.weight, others.groups, others.by).with_weight()
+        return replace(scored, unscored=unscored) if len(unscored) else scored
 
     def scored_by(self, clf: Any) -> LabelledRows:
         """The same rows after the models of a classifier have seen them; nothing after this runs a model again."""

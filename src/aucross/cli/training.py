@@ -176,6 +176,8 @@ def read_test_rows(
 ) -> LabelledRows:
     """Read labelled rows of another file than that of the fit; their groups are those of the fit, or of a column."""
     table = open_table(path, separator)
+    if group == schema.roles.target:
+        raise UsageError(f"--group {group}: the target cannot be the column of groups; name that of the customers")
     asked = {"--by": by, "--group": group}
     schema.check_columns(table, screen.note, used=[name for name in asked.values() if name is not None])
     for option, name in asked.items():

@@ -89,7 +89,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         sample_weight : Dask Series or Array of shape (n_samples,), optional
             Weights for training, for the ranking and for the coverage.
         groups : Dask Series or Array of shape (n_samples,), optional
-            The key of each row: rows with the same key share a fold.
+            The key of each row: rows with the same key share a fold. Held-out intervals count each row by itself.
         band_groups : Dask Series or Array of shape (n_samples,), optional
             Group of each row; each gets a band of its own.
 

@@ -133,7 +133,7 @@ class Fitting(ABC, CallbackSupport):
             Weights for training, and for the ranking and the coverage if `coverage_weight` is not given.
         groups : array-like of shape (n_samples,), optional
             Rows of one group (say, of one customer) never stand on both sides of a split, if `cv` is an integer or
-            a splitter that knows groups.
+            a splitter that knows groups. Held-out intervals, as those of `coverage_for`, count them together.
         band_groups : array-like of shape (n_samples,), optional
             A group for each row, of any column, feature or not. Each group gets a band of its own, so that all have
             the same coverage; `select` then needs the groups of its rows.

@@ -127,6 +127,9 @@ def _basis(column: FloatArray, n_knots: int, rows_beyond: int) -> Any:
     """Spline basis of one column, or the column itself where it has too few values for a spline."""
     end = min(rows_beyond / len(column), 0.1)
     knots = np.unique(np.quantile(column, np.linspace(end, 1 - end, n_knots)))
+    if len(knots) == 2 and rows_beyond:  # most rows have one value, so that the knots are taken from the values
+        values = np.unique(np.clip(column, *knots))
+        knots = np.unique(np.quantile(values, np.linspace(0, 1, n_knots)))
     if len(knots) < 3:
         basis = FunctionTransformer()
     else:

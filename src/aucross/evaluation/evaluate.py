@@ -109,7 +109,7 @@ def evaluate_selective(
     """
     coverages = check_coverages(coverages)
     rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
-    _warn_of_one_class(rows.labels)
+    _warn_of_one_class(rows.labels if rows.sample_weight is None else rows.labels[rows.sample_weight > 0])
     options: dict[str, Any] = {
         "metrics": metrics,
         "sample_weight": rows.sample_weight,
@@ -206,6 +206,7 @@ def evaluate_selections(
         n_negative=np.count_nonzero(masks & ~rows.positive, axis=1),
         confidence_level=confidence_level,
         drawn_from=(n_rows, seed),
+        n_units=None if units is None else len(np.unique(units)),
     )
     places = ranked.order[evenly(n_rows)]
     weight, positive = row_weights(rows.sample_weight, n_rows)[places], rows.positive[places]

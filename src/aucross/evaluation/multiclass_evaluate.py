@@ -134,6 +134,7 @@ def evaluate_multiclass_selections(
         n_rarest=counts.min(axis=1),
         confidence_level=confidence_level,
         drawn_from=(n_rows, seed),
+        n_units=None if units is None else len(np.unique(units)),
     )
 
 

@@ -44,6 +44,8 @@ class SelectiveEvaluation:
     has_rows : bool
         False if it was made from a ranking. Nobody can then tell which rows two evaluations share, so that they are not
         compared.
+    n_units : int, optional
+        Number of units, such as customers, that were drawn in the place of rows.
     """
 
     target_coverage: FloatArray
@@ -57,6 +59,7 @@ class SelectiveEvaluation:
     n_rarest: NDArray[np.intp] | None = None
     intervals: Mapping[str, Ends] = field(default_factory=dict)
     has_rows: bool = True
+    n_units: int | None = None
 
     def spread(self, name: str) -> dict[str, FloatArray]:
         """Standard deviation (``_sd``) and interval (``_low``, ``_high``) of a metric at each coverage."""
@@ -130,6 +133,11 @@ class SelectiveEvaluation:
             raise ValueError(
                 "both evaluations must have the same rows and bootstrap seed, got (rows, seed) "
                 f"{self.drawn_from} and {other.drawn_from}; pass the same rows and random_state to both"
+            )
+        if self.n_units != other.n_units:
+            raise ValueError(
+                "both evaluations must draw the same units, got numbers of units "
+                f"{self.n_units} and {other.n_units}; pass the same groups to both"
             )
         if not (self.has_rows and other.has_rows):
             raise ValueError(

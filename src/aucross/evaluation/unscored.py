@@ -51,19 +51,23 @@ class UnscoredRows:
 
     def sentence(self, n_cases: int) -> str:
         """How many of all cases they are, and what becomes of them."""
-        have = "case has" if n_cases == 1 else "cases have"
-        return (
-            f"{len(self):,} of {n_cases:,} {have} no score: they go to review, and the coverage counts them; the AUC "
-            "is that of the others."
+        cases = "case" if n_cases == 1 else "cases"
+        become = (
+            "has no score: it goes to review, and the coverage counts it"
+            if len(self) == 1
+            else "have no score: they go to review, and the coverage counts them"
         )
+        return f"{len(self):,} of {n_cases:,} {cases} {become}; the AUC is that of the others."
 
     def with_weight(self) -> UnscoredRows:
         """Those that weigh something; the others take no part."""
         if self.sample_weight is None:
             return self
-        weight = check_weights(self.sample_weight, len(self))
-        used = weight > 0
-        groups, by = (None if part is None else np.asarray(part)[used] for part in (self.groups, self.by))
+        # Beside a row of weight 1, because they may all weigh nothing.
+        weight = check_weights(np.append(1.0, self.sample_weight), len(self) + 1)[1:]
+        used = np.flatnonzero(weight > 0)
+        # As lists: an array would spell missing values.
+        groups, by = (None if part is None else [list(part)[row] for row in used] for part in (self.groups, self.by))
         return UnscoredRows(np.asarray(self.positive)[used], weight[used], groups, by)
 
     def labels_after(self, positive: BoolArray) -> BoolArray:
@@ -77,10 +81,14 @@ class UnscoredRows:
     def part_after(self, values: Any, name: Literal["sample_weight", "groups"]) -> NDArray[Any] | None:
         """The weights or units of scored rows, and after them those of these; None if neither have any."""
         own = self._own(values, name)
-        return None if own is None else np.concatenate((np.asarray(values), np.asarray(own)))
+        if own is None:
+            return None
+        together = np.asarray([*values, *own])
+        # An array of text would spell missing values.
+        return together if together.dtype.kind in "biuf" else np.array([*values, *own], dtype=object)
 
     def by_after(self, by: Any) -> list[Any]:
-        """The groups of scored rows, and after them those of these, as a list: an array would spell missing values."""
+        """The groups of scored rows, and after them those of these, as a list for the same reason."""
         return [*by, *self._own(by, "by")]
 
     def _own(self, values: Any, name: str) -> Any:

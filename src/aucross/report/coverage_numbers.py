@@ -83,8 +83,10 @@ def _checked(
     evaluation: SelectiveEvaluation, rows: ReportRows, confidence: float, n_bootstrap: int, seed: int
 ) -> SelectiveEvaluation:
     """Refuse an evaluation of other rows or draws, whose intervals would stand beside the estimates of these."""
-    asked = (len(rows.positive), seed, n_bootstrap, confidence)
-    given = (*(evaluation.drawn_from or ()), len(evaluation.replicates["selective_auc"]), evaluation.confidence_level)
+    n_units = None if rows.groups is None else len(np.unique(rows.groups))
+    asked = (len(rows.positive), seed, n_bootstrap, confidence, n_units)
+    n_replicates = len(evaluation.replicates["selective_auc"])
+    given = (*(evaluation.drawn_from or ()), n_replicates, evaluation.confidence_level, evaluation.n_units)
     n_positive = np.count_nonzero(rows.selected & rows.positive, axis=1)
     weight = row_weights(rows.weight_of_all, len(rows.positive_of_all))
     coverage = [weighted_mean(mask, weight) for mask in rows.selected_of_all(rows.selected)]
@@ -95,7 +97,7 @@ def _checked(
     )
     if given != asked or not of_these_rows:
         raise ValueError(
-            "evaluation must be of the rows of the report and have its (rows, seed, replicates, confidence) "
+            "evaluation must be of the rows of the report and have its (rows, seed, replicates, confidence, groups) "
             f"{asked}, got {given}{'' if of_these_rows else ' of other rows'}; leave it out to evaluate anew"
         )
     return evaluation

@@ -163,4 +163,5 @@ def _units(
     of_all = unscored.part_after(groups, "groups")
     units = unit_numbers(of_all, n_rows + len(unscored))
     own = None if units is None else units[n_rows:]
-    return None if units is None else units[:n_rows], replace(unscored, groups=own).with_weight()
+    with_weight = replace(unscored, groups=own).with_weight()
+    return None if units is None else units[:n_rows], with_weight if len(with_weight) else None

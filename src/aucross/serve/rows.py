@@ -119,6 +119,11 @@ class ServedModel:
                 raise ValueError(
                     f"{argument} must be of columns that the classifier reads, got {unknown}; leave them out"
                 )
+        if self.required is not None and self.required not in self.columns:
+            raise ValueError(
+                f"required must be a column that the classifier reads, got {self.required!r}; name one of "
+                f"{list(self.columns)}"
+            )
         if len(self.clf.classes_) > 2:
             raise ValueError(f"a model of two classes can be served, got {len(self.clf.classes_)} classes")
         known = self.clf.band_rule_.group_labels
