@@ -303,3 +303,13 @@ def test_of_few_rows_a_tenth_at_most_lies_beyond_the_curves():
     model = ProbabilityModel.fit_classes(evidence, labels)
     low, high = np.quantile(evidence, [0.15, 0.85], axis=0)
     assert np.abs(model.predict(low[None]) - model.predict(high[None])).max() > 0.01
+
+
+def test_curves_of_several_classes_are_constant_at_their_ends_where_most_rows_have_one_value():
+    rng = np.random.default_rng(0)
+    evidence = np.where(rng.random((900, 1)) < 0.7, 0.0, rng.gamma(2.0, size=(900, 1)))
+    labels = np.minimum((evidence[:, 0] + rng.random(900)).astype(int), 2)
+    model = ProbabilityModel.fit_classes(evidence, labels)
+    twentieth = np.sort(evidence[:, 0])[-20]
+    beyond = model.predict(np.array([[twentieth + 1.0], [twentieth + 100.0]]))
+    np.testing.assert_allclose(beyond[0], beyond[1])
