@@ -1,6 +1,6 @@
 """The order of the pages of a gallery: tutorials and first examples as one reads them, all others by their name."""
 
-FIRST = (
+TUTORIALS = (
     "ten_minutes",
     "mandated_scorecard",
     "vendor_score",
@@ -9,12 +9,15 @@ FIRST = (
     "groups",
     "several_classes",
     "laptop_to_cluster",
+)
+FIRST_EXAMPLES = (
     "plot_band",
     "plot_coverage_curve",
     "plot_gate",
     "plot_groups",
     "plot_displays",
 )
+FIRST = TUTORIALS + FIRST_EXAMPLES
 
 
 class ReadingOrder:

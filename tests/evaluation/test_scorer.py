@@ -124,7 +124,8 @@ def test_the_same_rows_give_the_same_score(clf):
 
 
 def test_one_class_among_the_selected_rows_gives_nan(clf):
-    assert np.isnan(selective_scorer()(clf, X_test[y_test == 0], y_test[y_test == 0]))
+    with pytest.warns(UserWarning, match="y should hold rows of at least two classes"):
+        assert np.isnan(selective_scorer()(clf, X_test[y_test == 0], y_test[y_test == 0]))
 
 
 # ---- in scikit-learn ----
