@@ -18,8 +18,8 @@ from aucross.estimators.types import Labels
 N_KNOTS = 8
 # Knots of a curve for more than two classes, and the held-out rows beyond each of its ends, of a tenth of them at most.
 # There every class has a curve on the score of every class, and eight knots from the lowest to the highest row bend so
-# wildly where few rows lie that the surest rows came first in a queue. The gate, with two classes, keeps eight knots over
-# all rows: its curves are borne out by more rows for each coefficient, and other ends hardly move its AUC.
+# wildly where few rows lie that the surest rows came first in a queue. The gate, with two classes, keeps eight knots
+# over all rows: its curves are borne out by more rows for each coefficient, and other ends hardly move its AUC.
 KNOTS_OF_CLASSES = 3
 ROWS_BEYOND_CURVES_OF_CLASSES = 20
 # Log-odds of probabilities nearer to 0 and 1 than this say more about the model's leaves than about the row.
