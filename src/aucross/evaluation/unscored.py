@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, Literal
 
 import numpy as np
@@ -65,9 +66,9 @@ class UnscoredRows:
             return self
         # Beside a row of weight 1, because they may all weigh nothing.
         weight = check_weights(np.append(1.0, self.sample_weight), len(self) + 1)[1:]
-        used = np.flatnonzero(weight > 0)
+        used = weight > 0
         # As lists: an array would spell missing values.
-        groups, by = (None if part is None else [list(part)[row] for row in used] for part in (self.groups, self.by))
+        groups, by = (None if part is None else list(compress(part, used)) for part in (self.groups, self.by))
         return UnscoredRows(np.asarray(self.positive)[used], weight[used], groups, by)
 
     def labels_after(self, positive: BoolArray) -> BoolArray:
