@@ -35,7 +35,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
 
@@ -47,7 +47,7 @@ from sklearn.linear_model import LogisticRegression
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, SelectiveClassifier
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import RejectionBand
-from aucross.core.cautious import CautiousBands, rejections_that_keep
+from aucross.core.cautious import Caution, rejections_that_keep
 from aucross.core.ranking import RankedScores
 from aucross.core.rules import OptimalBands, ThresholdBands, estimate_auc_bands
 from aucross.core.search import best_band
@@ -113,9 +113,14 @@ def uniform_coverage(band: RejectionBand, decimals: int | None = None) -> float:
 
 
 def outcomes_of(rule: BandRule, n_rows: int, coverage_of: Callable[[RejectionBand], float]) -> list[Outcome]:
-    promised = CautiousBands(rule, n_rows, CONFIDENCE, tied=rule.ranking is None or len(rule.ranking) < n_rows)
+    tied = rule.ranking is None or len(rule.ranking) < n_rows
+    promised = replace(rule, coverage_map=Caution(n_rows, CONFIDENCE, tied=tied))
     return [
-        Outcome(coverage_of(rule.band(c)), coverage_of(promised.band(c)), promised.rejections(c) / n_rows)
+        Outcome(
+            coverage_of(rule.band(c)),
+            coverage_of(promised.band(c)),
+            rejections_that_keep(n_rows, c, CONFIDENCE, fixed=rule.is_fixed, tied=tied) / n_rows,
+        )
         for c in COVERAGES
     ]
 

@@ -29,6 +29,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,8 +50,8 @@ from xgboost import XGBClassifier
 
 from aucross import AUCross
 from aucross.core.band_rule import BandRule
-from aucross.core.cautious import CautiousBands
-from aucross.core.correction import CorrectedBands
+from aucross.core.cautious import Caution
+from aucross.core.correction import Correction
 from aucross.core.ranking import RankedScores
 from aucross.core.rules import OptimalBands, ThresholdBands
 from aucross.core.scored_rows import RuleInput
@@ -325,7 +326,8 @@ def rule_of(method: str, y_train: np.ndarray, candidate: Candidate) -> BandRule:
     rule: BandRule = ThresholdBands(ranked) if method == "SCross" else OptimalBands(ranked.isotonic())
     if candidate.seen is None:
         return rule
-    return CorrectedBands.of_seen_rows(rule, *(RuleInput.of_score(axis_of(method, seen)) for seen in candidate.seen))
+    seen = (RuleInput.of_score(axis_of(method, scores)) for scores in candidate.seen)
+    return replace(rule, coverage_map=Correction.of_seen_rows(rule, *seen))
 
 
 def measure(cell: Cell, s: Scores) -> Iterator[dict[str, Any]]:
@@ -400,7 +402,7 @@ def promised(method: str, parts: dict[str, np.ndarray]) -> list[float]:
     candidate = Candidate(parts["held_out"], parts["judged"], parts["judged"])
     rule = rule_of(method, parts["y_train"], candidate)
     tied = RuleInput.of_score(held_out).may_be_tied
-    cautious = CautiousBands(rule, len(held_out), 0.95, tied=tied)
+    cautious = replace(rule, coverage_map=Caution(len(held_out), 0.95, tied=tied))
     return [float(cautious.band(target).selects(judged).mean()) for target in PROMISED]
 
 

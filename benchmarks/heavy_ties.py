@@ -46,9 +46,9 @@ def data_sets(n_rows: int = 8_000, count: int = 5) -> Iterator[tuple[np.ndarray,
 
 def coverages(clf: SelectiveClassifier, X_new: np.ndarray) -> tuple[list[float], list[float]]:
     """Coverage on the rows that placed the bands and on new rows, for every target."""
-    rule = clf.band_rule_.innermost
+    rule = clf.band_rule_
     ranked = rule.ranked if isinstance(clf, SCross | PlugIn) else clf.held_out_.ranked()
-    placed = [ranked.coverage(rule.band(coverage)) for coverage in COVERAGES]
+    placed = [ranked.coverage(rule.placed(coverage)) for coverage in COVERAGES]
     return placed, [float(selected.mean()) for selected in clf.select_each(X_new, COVERAGES)]
 
 

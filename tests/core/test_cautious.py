@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, comb, log, log2
 
@@ -26,7 +26,7 @@ from aucross.core import (
     estimate_auc_bands,
 )
 from aucross.core.cautious import (
-    CautiousBands,
+    Caution,
     _some_block_is_longer,
     check_confidence,
     rejections_that_keep,
@@ -214,9 +214,18 @@ def test_the_smallest_size_of_a_threshold_is_that_of_one_row_below_the_quantile(
 # ---- rules with a promise ----
 
 
-def cautious(rule: BandRule, n_rows: int, confidence: float) -> CautiousBands:
+def cautious(rule: BandRule, n_rows: int, confidence: float) -> BandRule:
     """A rule made cautious, with ties where its ranking has any."""
-    return CautiousBands(rule, n_rows, confidence, tied=rule.ranking is None or len(rule.ranking) < n_rows)
+    tied = rule.ranking is None or len(rule.ranking) < n_rows
+    return replace(rule, coverage_map=Caution(n_rows, confidence, tied=tied))
+
+
+def rejections(promised: BandRule, coverage: float) -> int:
+    """How many of the rows that place the band it may hold at most."""
+    caution = promised.coverage_map
+    return rejections_that_keep(
+        caution.n_rows, coverage, caution.confidence, fixed=promised.is_fixed, tied=caution.tied
+    )
 
 
 def test_a_searched_band_keeps_its_promise_on_scores_of_known_distribution():
@@ -282,8 +291,8 @@ def test_the_band_holds_exactly_the_rows_allowed_in_spite_of_rounding(rule_of, n
     held = int(promised.band(coverage).rejects(scores).sum())
     if rule_of in (OptimalBands, ThresholdBands):
         # A full-width band may be cut off at the last row.
-        assert held == promised.rejections(coverage) or promised.band(coverage).upper == scores.max()
-    assert held <= promised.rejections(coverage)
+        assert held == rejections(promised, coverage) or promised.band(coverage).upper == scores.max()
+    assert held <= rejections(promised, coverage)
 
 
 @property_test
@@ -294,17 +303,17 @@ def test_centred_bands_hold_no_more_rows_than_allowed_though_they_take_one_more_
     rule = estimate_auc_bands(RankedScores.from_labels(labels, scores), placement="centered")
     promised = cautious(rule, n_rows, 0.95)
     band = promised.band(coverage)
-    assert band.rejects(scores).sum() <= promised.rejections(coverage)
-    assert promised.tied == (steps < 10**9)
+    assert band.rejects(scores).sum() <= rejections(promised, coverage)
+    assert promised.coverage_map.tied == (steps < 10**9)
     if not band.is_empty:
-        assert band == rule.band(promised.coverage_to_ask(coverage))
+        assert band == rule.band(promised.coverage_to_place(coverage))
 
 
 def test_a_centred_band_uses_the_rows_allowed():
     rule = CenteredBands(RankedScores.from_labels([0, 1] * 500, np.arange(1000)), center=400)
     promised = cautious(rule, 1000, 0.95)
     held = promised.band(0.9).rejects(np.arange(1000)).sum()
-    assert promised.rejections(0.9) == 71
+    assert rejections(promised, 0.9) == 71
     assert held in (70, 71)
 
 
@@ -312,27 +321,27 @@ def test_a_centred_band_uses_the_rows_allowed():
 def test_at_full_coverage_nothing_is_rejected(rule_of):
     promised = cautious(rule_of(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
     assert promised.band(1.0).is_empty
-    assert promised.coverage_to_ask(1.0) == 1.0
+    assert promised.coverage_to_place(1.0) == 1.0
 
 
 def test_too_few_rows_give_the_empty_band():
     promised = cautious(OptimalBands(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
     assert promised.band(0.95).is_empty
-    assert promised.coverage_to_ask(0.95) == 1.0
+    assert promised.coverage_to_place(0.95) == 1.0
     assert not promised.band(0.9).is_empty
 
 
 def test_whether_the_place_is_fixed_is_read_from_the_rule():
     distinct = RankedScores.from_labels([0, 1] * 200, np.arange(400))
-    assert cautious(ThresholdBands(distinct), 400, 0.95).rejections(0.9) == rejections_that_keep(
+    assert rejections(cautious(ThresholdBands(distinct), 400, 0.95), 0.9) == rejections_that_keep(
         400, 0.9, 0.95, fixed=True
     )
-    assert cautious(OptimalBands(distinct), 400, 0.95).rejections(0.9) == rejections_that_keep(400, 0.9, 0.95) == 23
+    assert rejections(cautious(OptimalBands(distinct), 400, 0.95), 0.9) == rejections_that_keep(400, 0.9, 0.95) == 23
 
 
 def test_ties_are_the_safe_answer():
     distinct = RankedScores.from_labels([0, 1] * 200, np.arange(400))
-    assert CautiousBands(OptimalBands(distinct), 400, 0.95).rejections(0.9) == rejections_that_keep(
+    assert rejections(OptimalBands(distinct, coverage_map=Caution(400, 0.95)), 0.9) == rejections_that_keep(
         400, 0.9, 0.95, tied=True
     )
 
@@ -354,19 +363,19 @@ def influence_bands(n_rows: int) -> tuple[InfluenceBands, RuleInput]:
 def test_a_rule_on_more_than_one_score_is_asked_for_band_and_score_at_the_same_coverage():
     rule, read = influence_bands(600)
     promised = cautious(rule, 600, 0.95)
-    asked = promised.coverage_to_ask(0.8)
-    assert asked == 1 - promised.rejections(0.8) / 600
+    asked = promised.coverage_to_place(0.8)
+    assert asked == 1 - rejections(promised, 0.8) / 600
     assert promised.band(0.8) == rule.band(asked)
     score = promised.selection_score(read, 0.8)
     assert (score == rule.selection_score(read, asked)).all()
-    assert promised.band(0.8).rejects(score).sum() <= promised.rejections(0.8)
+    assert promised.band(0.8).rejects(score).sum() <= rejections(promised, 0.8)
     assert promised.ranking is None
 
 
 def test_where_nothing_can_be_promised_a_rule_on_more_than_one_score_rejects_nothing():
     rule, read = influence_bands(50)
     promised = cautious(rule, 50, 0.95)
-    assert promised.rejections(0.95) == 0
+    assert rejections(promised, 0.95) == 0
     assert promised.band(0.95).selects(promised.selection_score(read, 0.95)).all()
 
 
@@ -375,12 +384,11 @@ def test_placed_on_other_rows_the_promise_goes_by_their_number_and_ties():
     promised = cautious(OptimalBands(RankedScores.from_labels(*informative_rows(300, rng))), 300, 0.95)
     scores = rng.random(2000)
     again, tied = (promised.placed_on(RuleInput.of_score(part)) for part in (scores, scores.round(2)))
-    assert (again.n_rows, again.confidence, again.is_fixed, again.tied) == (2000, 0.95, False, False)
+    assert again.coverage_map == Caution(2000, 0.95, tied=False)
     assert again.is_replaced
-    assert again.rule.is_replaced
     assert not promised.is_replaced
     assert again.band(0.9).rejects(scores).sum() == rejections_that_keep(2000, 0.9, 0.95)
-    assert tied.tied
+    assert tied.coverage_map.tied
     assert tied.band(0.9).rejects(scores.round(2)).sum() <= rejections_that_keep(2000, 0.9, 0.95, tied=True)
 
 
@@ -411,17 +419,14 @@ class WholeOrNothing(RankedRule):
 def test_a_rule_that_never_keeps_its_budget_is_left_with_the_empty_band():
     promised = cautious(WholeOrNothing(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
     assert promised.band(0.5).is_empty
-    assert promised.coverage_to_ask(0.5) == 1.0
+    assert promised.coverage_to_place(0.5) == 1.0
 
 
 def test_a_promise_survives_pickling_and_shows_what_it_is():
     promised = cautious(OptimalBands(RankedScores.from_labels([0, 1] * 50, np.arange(100))), 100, 0.95)
     copy = pickle.loads(pickle.dumps(promised))
     assert copy.band(0.8) == promised.band(0.8)
-    assert repr(copy) == (
-        "CautiousBands(rule=OptimalBands(ranked=RankedScores(100 distinct scores, 50 positives, 50 negatives), "
-        "width='full'), n_rows=100, confidence=0.95, tied=False)"
-    )
+    assert repr(copy.coverage_map) == "Caution(n_rows=100, confidence=0.95, tied=False)"
 
 
 # ---- bad input ----
@@ -446,7 +451,7 @@ def test_a_number_of_rows_that_cannot_be_is_refused(n_rows):
     with pytest.raises(ValueError, match="n_rows must be a whole number"):
         rejections_that_keep(n_rows, 0.9, 0.95)
     with pytest.raises(ValueError, match="n_rows must be a whole number"):
-        CautiousBands(ThresholdBands(RankedScores([], [], [])), n_rows, 0.95)
+        Caution(n_rows, 0.95)
 
 
 def test_no_number_of_rows_promises_a_rejection_at_full_coverage():
@@ -464,8 +469,8 @@ def test_a_coverage_in_per_cent_is_refused():
 
 def test_a_promise_states_what_it_aims_at_and_which_rows_are_lacking():
     rule = ThresholdBands(RankedScores.from_labels(np.ones(50), np.arange(50)))
-    cautious = CautiousBands(rule, n_rows=50, confidence=0.95, tied=False)
-    assert cautious.coverage_aimed_at(0.8) == cautious.coverage_to_ask(0.8) > 0.8 == rule.coverage_aimed_at(0.8)
+    cautious = replace(rule, coverage_map=Caution(n_rows=50, confidence=0.95, tied=False))
+    assert cautious.coverage_aimed_at(0.8) == cautious.coverage_to_place(0.8) > 0.8 == rule.coverage_aimed_at(0.8)
     enough = smallest_size_that_keeps(0.99, 0.95, fixed=True)
     assert cautious.too_few_rows(0.99) == (50, 0.95, enough)
     assert cautious.too_few_rows(0.8) is cautious.too_few_rows(1.0) is rule.too_few_rows(0.99) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
@@ -10,8 +11,7 @@ import numpy as np
 import pytest
 
 from aucross.core import BandRule, OptimalBands, RankedScores, ThresholdBands
-from aucross.core.cautious import CautiousBands
-from aucross.core.correction import _KNOTS, CorrectedBands
+from aucross.core.correction import _KNOTS, Correction
 from aucross.core.scored_rows import RuleInput
 
 N_ROWS = 5_000
@@ -27,14 +27,15 @@ def thresholds(score, weight=None) -> ThresholdBands:
     return ThresholdBands(RankedScores.from_probabilities(np.zeros(len(score)), score, weight))
 
 
-def corrected(score, by_refit, by_folds=None, weight=None) -> CorrectedBands:
+def corrected(score, by_refit, by_folds=None, weight=None) -> BandRule:
     """A threshold on `score`; by default fold models score rows that they have seen like rows that they have not."""
     by_folds = score if by_folds is None else by_folds
     rows = (RuleInput.of_score(values, weight) for values in (by_refit, by_folds))
-    return CorrectedBands.of_seen_rows(thresholds(score, weight), *rows)
+    rule = thresholds(score, weight)
+    return replace(rule, coverage_map=Correction.of_seen_rows(rule, *rows))
 
 
-def noisy(seed, n_rows=40) -> CorrectedBands:
+def noisy(seed, n_rows=40) -> BandRule:
     """A handful of rows with ties, whose scores by other models have little to do with each other."""
     rng = np.random.default_rng(seed)
     return corrected(
@@ -60,7 +61,8 @@ def test_scores_that_the_refit_puts_closer_together_are_corrected_on_both_sides(
     positive = np.random.default_rng(1).random(N_ROWS) < 1 / (1 + np.exp(-score))
     rule = OptimalBands(RankedScores.from_labels(positive, score).isotonic())
     closer = 0.8 * score
-    clf = CorrectedBands.of_seen_rows(rule, RuleInput.of_score(closer), RuleInput.of_score(score))
+    seen = RuleInput.of_score(closer), RuleInput.of_score(score)
+    clf = replace(rule, coverage_map=Correction.of_seen_rows(rule, *seen))
     for coverage in (0.9, 0.8, 0.65):
         before, after = (np.mean(other.band(coverage).selects(closer)) for other in (rule, clf))
         assert before < coverage - 0.015
@@ -69,9 +71,9 @@ def test_scores_that_the_refit_puts_closer_together_are_corrected_on_both_sides(
 
 def test_without_a_difference_the_coverage_asked_for_is_asked():
     rule = corrected(UNIFORM, UNIFORM)
-    assert rule.shifts == (0.0,) * len(_KNOTS)
+    assert rule.coverage_map.shifts == (0.0,) * len(_KNOTS)
     for coverage in (1.0, 0.93, 0.5, 0.07):
-        assert rule.coverage_to_ask(coverage) == pytest.approx(coverage, abs=1e-12)
+        assert rule.coverage_to_place(coverage) == pytest.approx(coverage, abs=1e-12)
 
 
 def test_the_shift_is_that_of_the_formula():
@@ -79,8 +81,8 @@ def test_the_shift_is_that_of_the_formula():
     score, by_refit, by_folds = rng.random((3, 500)) ** np.array([[1.0], [1.2], [1.5]])
     weight = rng.uniform(1, 3, 500)
     rule = corrected(score, by_refit, by_folds, weight)
-    for rejected, shift in zip(_KNOTS, rule.shifts, strict=True):
-        band = rule.rule.band(1 - rejected)
+    for rejected, shift in zip(_KNOTS, rule.coverage_map.shifts, strict=True):
+        band = rule.placed(1 - rejected)
         of_refit, of_folds, held_out = (
             sum(weight * band.rejects(values)) / sum(weight) for values in (by_refit, by_folds, score)
         )
@@ -95,17 +97,17 @@ def test_a_difference_counts_less_where_rows_seen_fill_the_band_otherwise_than_h
     rejected = [np.mean(by_folds <= 0.2)]
     by_refit = np.sort(by_folds)
     by_refit[int(rejected[0] * N_ROWS) : int((rejected[0] + 0.01) * N_ROWS)] = 0.0
-    shift = corrected(UNIFORM, by_refit, by_folds).shifts[_KNOTS.index(0.2)]
+    shift = corrected(UNIFORM, by_refit, by_folds).coverage_map.shifts[_KNOTS.index(0.2)]
     assert shift == pytest.approx(0.01 * min(factor, 1 / factor), rel=0.02)
 
 
 def test_a_share_is_changed_by_half_of_it_at_most():
-    assert corrected(UNIFORM, UNIFORM + 2.0).shifts == pytest.approx([-knot / 2 for knot in _KNOTS])
-    assert corrected(UNIFORM, UNIFORM - 2.0).shifts[:6] == pytest.approx([knot / 2 for knot in _KNOTS[:6]])
+    assert corrected(UNIFORM, UNIFORM + 2.0).coverage_map.shifts == pytest.approx([-knot / 2 for knot in _KNOTS])
+    assert corrected(UNIFORM, UNIFORM - 2.0).coverage_map.shifts[:6] == pytest.approx([knot / 2 for knot in _KNOTS[:6]])
 
 
 def test_a_band_that_holds_no_row_seen_is_left_alone():
-    assert corrected(UNIFORM, UNIFORM, UNIFORM + 2.0).shifts == (0.0,) * len(_KNOTS)
+    assert corrected(UNIFORM, UNIFORM, UNIFORM + 2.0).coverage_map.shifts == (0.0,) * len(_KNOTS)
 
 
 # ---- whatever the shift ----
@@ -113,7 +115,7 @@ def test_a_band_that_holds_no_row_seen_is_left_alone():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_higher_coverage_never_asks_for_a_lower_one(seed):
-    asked = np.array([noisy(seed).coverage_to_ask(coverage) for coverage in FINE_GRID])
+    asked = np.array([noisy(seed).coverage_to_place(coverage) for coverage in FINE_GRID])
     assert (np.diff(asked) >= 0).all()
     assert (asked > 0).all()
     assert asked[-1] == 1.0
@@ -128,14 +130,14 @@ def test_bands_that_are_nested_stay_so(seed):
 
 def test_full_coverage_rejects_nothing_whatever_the_shift():
     for seed in range(20):
-        assert noisy(seed).coverage_to_ask(1.0) == 1.0
+        assert noisy(seed).coverage_to_place(1.0) == 1.0
         assert not noisy(seed).band(1.0).rejects(np.linspace(-5, 5, 50)).any()
 
 
 @pytest.mark.parametrize("coverage", [5e-324, 1e-300, 1e-12])
 def test_the_smallest_coverages_still_have_a_band(coverage):
     rule = corrected(UNIFORM, UNIFORM - 0.1)
-    assert 0 < rule.coverage_to_ask(coverage) < 1e-3
+    assert 0 < rule.coverage_to_place(coverage) < 1e-3
     assert rule.band(coverage).lower == -inf
 
 
@@ -145,7 +147,7 @@ def test_a_bad_coverage_raises(coverage):
     with pytest.raises((ValueError, TypeError), match="coverage"):
         rule.band(coverage)
     with pytest.raises((ValueError, TypeError), match="coverage"):
-        rule.coverage_to_ask(coverage)
+        rule.coverage_to_place(coverage)
 
 
 def test_rows_without_weight_do_not_count_and_the_unit_does_not_matter():
@@ -155,39 +157,31 @@ def test_rows_without_weight_do_not_count_and_the_unit_does_not_matter():
     weight[200:] = 0
     first = corrected(score, by_refit, by_folds, weight)
     other = corrected(score, by_refit, by_folds, 1000 * weight)
-    assert other.shifts == pytest.approx(first.shifts)
+    assert other.coverage_map.shifts == pytest.approx(first.coverage_map.shifts)
     seen = (RuleInput.of_score(values[:200], weight[:200]) for values in (by_refit, by_folds))
-    assert CorrectedBands.of_seen_rows(first.rule, *seen).shifts == pytest.approx(first.shifts)
+    assert Correction.of_seen_rows(thresholds(score, weight), *seen).shifts == pytest.approx(first.coverage_map.shifts)
 
 
-# ---- a rule around a rule ----
-
-
-def test_it_is_a_rule_and_its_rule_is_found_inside():
-    inner = thresholds(UNIFORM)
-    rule = CorrectedBands(inner, (0.0,) * len(_KNOTS))
-    assert isinstance(rule, BandRule)
-    assert rule.innermost is inner
-    assert CautiousBands(rule, 400, 0.95).innermost is inner
+# ---- other rows ----
 
 
 def test_new_rows_are_scored_by_the_model_in_use_and_need_no_correction():
     rule = corrected(UNIFORM, UNIFORM - 0.05)
     placed = rule.placed_on(RuleInput.of_score(UNIFORM - 0.05))
-    assert isinstance(placed, ThresholdBands)
+    assert placed.coverage_map is None
     assert np.mean(placed.band(0.8).rejects(UNIFORM - 0.05)) == pytest.approx(0.2, abs=1e-3)
 
 
 def test_a_capacity_is_a_number_of_rows_and_needs_no_correction():
     rule, rows = corrected(UNIFORM, UNIFORM - 0.05), RuleInput.of_score(UNIFORM[::100])
     order = np.arange(len(rows))
-    assert np.array_equal(rule.rows_to_reject(rows, 7, order), rule.rule.rows_to_reject(rows, 7, order))
+    assert np.array_equal(rule.rows_to_reject(rows, 7, order), thresholds(UNIFORM).rows_to_reject(rows, 7, order))
 
 
 def test_the_coverage_expected_holds_what_ties_keep_from_being_rejected():
     score = np.repeat([0.1, 0.5, 0.9], 100)
-    rule = CorrectedBands(thresholds(score), (0.05,) * len(_KNOTS))
-    asked = rule.coverage_to_ask(0.6)
+    rule = replace(thresholds(score), coverage_map=Correction((0.05,) * len(_KNOTS)))
+    asked = rule.coverage_to_place(0.6)
     assert rule.expected_coverage(0.6) == pytest.approx(min(0.6 + 2 / 3 - asked, 1.0))
 
 

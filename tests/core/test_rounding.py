@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from math import inf, nan, nextafter
 
 import numpy as np
@@ -14,7 +15,6 @@ from aucross.core import (
     OptimalBands,
     RankedScores,
     RejectionBand,
-    RoundedBands,
     RuleInput,
     ScoreRounding,
     ThresholdBands,
@@ -147,7 +147,7 @@ def test_bands_placed_on_rounded_scores_decide_unrounded_ones_alike(rounding, ki
     positive, score = some_rows()
     ranked = RankedScores.from_labels(positive, rounding.round(score))
     inner = kind(ranked.isotonic())
-    rule = RoundedBands(inner, rounding)
+    rule = replace(inner, rounding=rounding)
     selected = rule.band(coverage).selects(score)
     np.testing.assert_array_equal(selected, inner.band(coverage).selects(rounding.round(score)))
     assert rule.expected_coverage(coverage) == pytest.approx(selected.mean(), abs=1e-12)
@@ -157,11 +157,10 @@ def test_bands_placed_on_rounded_scores_decide_unrounded_ones_alike(rounding, ki
 def test_the_rule_is_like_the_one_within_in_everything_else(rounding):
     positive, score = some_rows()
     inner = ThresholdBands(RankedScores.from_labels(positive, rounding.round(score)))
-    rule = RoundedBands(inner, rounding)
+    rule = replace(inner, rounding=rounding)
     rows = RuleInput.of_score(score)
     rounded = RuleInput.of_score(rounding.round(score))
     assert rule.ranking is inner.ranking
-    assert rule.innermost is inner
     assert (rule.axis, rule.is_fixed, rule.is_replaced) == (inner.axis, inner.is_fixed, False)
     np.testing.assert_array_equal(rule.probability_at(rows), inner.probability_at(rounded))
     assert pickle.loads(pickle.dumps(rule)).band(0.8) == rule.band(0.8)
@@ -172,7 +171,7 @@ def test_a_rule_placed_anew_rounds_the_rows_that_it_is_placed_on(rounding):
     positive, score = some_rows()
     inner = OptimalBands(RankedScores.from_labels(positive, rounding.round(score)).isotonic())
     other = np.random.default_rng(6).beta(1, 2, 2000)
-    again = RoundedBands(inner, rounding).placed_on(RuleInput.of_score(other))
+    again = replace(inner, rounding=rounding).placed_on(RuleInput.of_score(other))
     expected = inner.placed_on(RuleInput.of_score(rounding.round(other)))
     assert again.is_replaced
     assert again.band(0.8) == rounding.widen(expected.band(0.8))

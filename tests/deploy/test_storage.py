@@ -38,11 +38,10 @@ from aucross.core import (
     OptimalBands,
     PartialAUC,
     RankedScores,
-    RoundedBands,
     ScoreRounding,
     ThresholdBands,
 )
-from aucross.core.cautious import CautiousBands
+from aucross.core.cautious import Caution
 from aucross.core.nested import NestedBands
 from aucross.core.targets import TargetBands
 from aucross.datasets import make_credit
@@ -268,9 +267,9 @@ RULES = {
     "threshold": ThresholdBands(rank(0), (rank(1), rank(2))),
     "target": TargetBands(rank(0), ExpectedCost(review=0.2)),
     "groups": GroupBands({("a", 1): OptimalBands(rank(0)), None: OptimalBands(rank(1))}),
-    "promised": CautiousBands(OptimalBands(rank(0)), 200, 0.9),
+    "promised": OptimalBands(rank(0), coverage_map=Caution(200, 0.9)),
     "nested": NestedBands(rank(0), 0.8),
-    "rounded": RoundedBands(OptimalBands(rank(0)), ScoreRounding(20)),
+    "rounded": OptimalBands(rank(0), rounding=ScoreRounding(20)),
 }
 
 

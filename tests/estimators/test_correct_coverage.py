@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import CenteredBands
-from aucross.core.correction import CorrectedBands
+from aucross.core.correction import Correction
 from aucross.core.scored_rows import RuleInput
 from aucross.estimators import placing
 from aucross.estimators.placing import with_borrowed_rows
@@ -38,7 +39,7 @@ def make(method, estimator=None, **params):
 
 
 def is_corrected(clf) -> bool:
-    return isinstance(clf.band_rule_, CorrectedBands)
+    return isinstance(clf.band_rule_.coverage_map, Correction)
 
 
 class Recording(ClassifierMixin, BaseEstimator):
@@ -142,8 +143,8 @@ def test_centred_placement_stays_as_published_unless_asked():
     asked = make(AUCross, placement="centered", correct_coverage=True).fit(X, y)
     assert is_corrected(asked)
     # All draws come before the placing: asking for a correction moves no centre.
-    assert isinstance(asked.band_rule_.innermost, CenteredBands)
-    assert asked.band_rule_.innermost.center == as_published.band_rule_.center
+    assert isinstance(asked.band_rule_, CenteredBands)
+    assert asked.band_rule_.center == as_published.band_rule_.center
 
 
 @every_method
@@ -178,9 +179,9 @@ def test_the_correction_takes_no_training(method, correct_coverage):
 @every_method
 def test_a_correction_does_not_change_where_the_bands_are_placed(method):
     corrected, plain = (make(method, correct_coverage=correct).fit(X, y) for correct in (True, False))
-    placed, as_placed = corrected.band_rule_.innermost, plain.band_rule_.innermost
+    placed, as_placed = corrected.band_rule_, plain.band_rule_
     assert np.array_equal(corrected.held_out_.scores, plain.held_out_.scores)
-    assert [placed.band(coverage) for coverage in COVERAGES] == [as_placed.band(coverage) for coverage in COVERAGES]
+    assert [placed.placed(coverage) for coverage in COVERAGES] == [as_placed.band(coverage) for coverage in COVERAGES]
 
 
 def overfitted(n_rows, seed=0, n_features=60):
@@ -197,10 +198,10 @@ def test_the_band_is_the_placed_one_of_another_coverage(method):
     clf, plain = (make(method, model, correct_coverage=correct).fit(rows, labels) for correct in ("auto", False))
     assert np.array_equal(clf.held_out_.scores, plain.held_out_.scores)
     for coverage in COVERAGES:
-        asked = clf.band_rule_.coverage_to_ask(coverage)
+        asked = clf.band_rule_.coverage_to_place(coverage)
         assert clf.band(coverage) == plain.band(asked)
         assert np.array_equal(clf.select(rows, coverage), plain.select(rows, asked))
-    assert clf.band_rule_.coverage_to_ask(0.5) > 0.5
+    assert clf.band_rule_.coverage_to_place(0.5) > 0.5
 
 
 @every_method
@@ -216,7 +217,7 @@ def test_the_shift_is_what_models_that_have_seen_the_rows_say(method, of_one_fol
     """Read off the models themselves, row by row."""
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     clf = make(method, cv=3).fit(X, y, sample_weight=weight)
-    rule, folds = clf.band_rule_.rule, clf.held_out_.folds[np.argsort(clf.held_out_.rows)]
+    rule, folds = replace(clf.band_rule_, coverage_map=None), clf.held_out_.folds[np.argsort(clf.held_out_.rows)]
     for knot, rejected in ((2, 0.1), (4, 0.2)):
         shares = np.zeros(len(y))
         for fold in range(3):
@@ -226,12 +227,12 @@ def test_the_shift_is_what_models_that_have_seen_the_rows_say(method, of_one_fol
         by_refit, by_folds = (np.average(one, weights=weight) for one in (rejects(rule, clf, rejected), shares))
         held_out = 1 - rule.expected_coverage(1 - rejected)
         expected = (by_refit - by_folds) * min(by_folds / held_out, held_out / by_folds)
-        assert clf.band_rule_.shifts[knot] == pytest.approx(expected, abs=1e-9)
+        assert clf.band_rule_.coverage_map.shifts[knot] == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_shift_of_a_gate_is_that_of_both_models():
     clf = make(AUCGate, cv=2, gate=DecisionTreeClassifier(max_depth=3)).fit(X, y)
-    rule, half = clf.band_rule_.rule, clf.held_out_.folds[np.argsort(clf.held_out_.rows)]
+    rule, half = replace(clf.band_rule_, coverage_map=None), clf.held_out_.folds[np.argsort(clf.held_out_.rows)]
     by_refit = rejects(rule, clf, 0.2).mean()
     by_folds = 0.0
     for fold in range(2):
@@ -242,13 +243,13 @@ def test_the_shift_of_a_gate_is_that_of_both_models():
         by_folds += rule.band(0.8).rejects(rule.selection_score(rows, 0.8)).sum() / len(y)
     held_out = 1 - rule.expected_coverage(0.8)
     expected = (by_refit - by_folds) * min(by_folds / held_out, held_out / by_folds)
-    assert clf.band_rule_.shifts[4] == pytest.approx(np.clip(expected, -0.1, 0.1), abs=1e-9)
+    assert clf.band_rule_.coverage_map.shifts[4] == pytest.approx(np.clip(expected, -0.1, 0.1), abs=1e-9)
 
 
 def test_copies_of_a_row_have_the_score_of_the_refit_among_rows_seen(monkeypatch):
     rows, labels = np.vstack((X, np.tile(X[:1], (60, 1)))), np.concatenate((y, np.arange(60) % 2))
     given = []
-    monkeypatch.setattr(CorrectedBands, "of_seen_rows", lambda rule, *seen: given.extend(seen) or rule)
+    monkeypatch.setattr(Correction, "of_seen_rows", lambda rule, *seen: given.extend(seen))
     clf = make(AUCross).fit(rows, labels)
     of_copy = clf.predict_proba(X[:1])[0, 1]
     # One row alone may be rounded otherwise than among many.
@@ -280,8 +281,8 @@ def rejects(rule, clf, rejected):
 def test_every_group_has_a_shift_of_its_own(method):
     groups = np.where(np.arange(len(y)) % 2 == 0, "b", "a")
     rules = make(method).fit(X, y, band_groups=groups).band_rule_.rules
-    assert all(isinstance(rule, CorrectedBands) for rule in rules.values())
-    assert rules["a"].shifts != rules["b"].shifts
+    assert all(isinstance(rule.coverage_map, Correction) for rule in rules.values())
+    assert rules["a"].coverage_map != rules["b"].coverage_map
 
 
 def test_rows_of_a_small_group_are_topped_up_alike_in_both():
@@ -297,7 +298,7 @@ def test_three_classes_are_corrected():
     rows, labels = make_classification(500, n_informative=4, n_classes=3, flip_y=0.1, random_state=0)
     clf, plain = (make(AUCross, correct_coverage=correct).fit(rows, labels) for correct in (True, False))
     assert is_corrected(clf)
-    asked = clf.band_rule_.coverage_to_ask(0.8)
+    asked = clf.band_rule_.coverage_to_place(0.8)
     assert np.array_equal(clf.select(rows, 0.8), plain.select(rows, asked))
 
 

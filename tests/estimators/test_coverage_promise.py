@@ -11,8 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
-from aucross.core.band_rule import JudgeBands
-from aucross.core.cautious import CautiousBands, rejections_that_keep, smallest_size_that_keeps
+from aucross.core.cautious import Caution, rejections_that_keep, smallest_size_that_keeps
 from aucross.core.fixed_path import FixedPathBands
 from aucross.core.influence import InfluenceQuantiles
 from aucross.core.ranking import RankedScores
@@ -97,8 +96,8 @@ def test_a_promise_is_a_parameter_that_survives_cloning(name):
 def test_more_rows_are_selected_the_surer_the_coverage_must_be(name):
     judges = judged_by_folds(name)
     plain, likely, sure = (make(name, confidence, coverage=0.5, **judges).fit(X, y) for confidence in (None, 0.6, 0.99))
-    assert isinstance(likely.band_rule_, CautiousBands)
-    assert not isinstance(plain.band_rule_, CautiousBands)
+    assert isinstance(likely.band_rule_.coverage_map, Caution)
+    assert not isinstance(plain.band_rule_.coverage_map, Caution)
     shares = np.array([clf.select_each(X_new, COVERAGES).mean(axis=1) for clf in (plain, likely, sure)])
     assert (shares[0] < shares[1]).all()
     assert (shares[1] < shares[2]).all()
@@ -111,7 +110,7 @@ def test_the_band_holds_no_more_held_out_rows_than_the_promise_allows(name):
     params = {"correct_coverage": False} if "correct_coverage" in ESTIMATORS[name].get_params() else {}
     clf = make(name, 0.9, coverage=0.5, **params).fit(X, y)
     n_rows = len(clf.held_out_.rows)
-    assert clf.band_rule_.n_rows == n_rows
+    assert clf.band_rule_.coverage_map.n_rows == n_rows
     is_fixed = name in ("SCross", "PlugIn", "PlugInAUC")
     is_tied = name == "AUCGate"  # a gate sees two scores, which may tie
     for coverage in COVERAGES:
@@ -132,8 +131,8 @@ def test_select_bands_and_scores_belong_together(name):
 @pytest.mark.parametrize("name", ["AUCross", "SCross", "AUCGate"])
 def test_fold_models_judge_for_a_promise_so_that_there_is_nothing_to_correct(name):
     clf = make(name, 0.9, coverage=0.5).fit(X, y)
-    assert isinstance(clf.band_rule_.rule, JudgeBands)
-    assert clf.band_rule_.n_rows == len(y)
+    assert clf.band_rule_.judged_apart
+    assert clf.band_rule_.coverage_map.n_rows == len(y)
     assert len(clf.judges_) == (2 if name == "AUCGate" else 1)
     with pytest.raises(ValueError, match="correct_coverage must not be True with an ensemble or a"):
         make(name, 0.9, correct_coverage=True).fit(X, y)
@@ -143,7 +142,7 @@ def test_rows_that_are_scored_several_times_count_once():
     cv = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)
     clf = make("AUCross", 0.9, cv=cv, coverage=0.5).fit(X, y)
     assert len(clf.held_out_.rows) == 2 * len(y)
-    assert clf.band_rule_.n_rows == len(y)
+    assert clf.band_rule_.coverage_map.n_rows == len(y)
 
 
 @every_method
@@ -185,7 +184,7 @@ def test_the_group_with_too_few_rows_is_named(name):
         clf = make(name, 0.95, coverage=0.95).fit(X, y, band_groups=groups)
     assert clf.band(band_group="few").is_empty
     assert not clf.band(band_group="many").is_empty
-    assert clf.band_rule_.rule("many").n_rows == np.sum(groups[clf.held_out_.rows] == "many")
+    assert clf.band_rule_.rule("many").coverage_map.n_rows == np.sum(groups[clf.held_out_.rows] == "many")
 
 
 # ---- how often it holds ----
@@ -243,13 +242,13 @@ def test_the_place_of_a_hold_out_band_comes_from_the_rows_that_are_trained_on():
 
     clf = make("PlugInAUC", 0.9, estimator=Counted()).fit(X, y)
     assert counted == [540, *[432] * 5]
-    rule = clf.band_rule_.rule
+    rule = clf.band_rule_
     assert isinstance(rule, FixedPathBands)
     assert rule.path.total == pytest.approx(540)
     labels = y.copy()
     labels[clf.held_out_.rows] = 1 - labels[clf.held_out_.rows]
     other_labels = FixedPathBands(RankedScores.from_labels(labels[clf.held_out_.rows], clf.held_out_.scores), rule.path)
-    assert all(rule.band(coverage) == other_labels.band(coverage) for coverage in COVERAGES)
+    assert all(rule.placed(coverage) == other_labels.band(coverage) for coverage in COVERAGES)
 
 
 def test_too_few_rows_of_a_class_to_train_on_leave_the_search_to_the_held_out_rows():
@@ -257,7 +256,7 @@ def test_too_few_rows_of_a_class_to_train_on_leave_the_search_to_the_held_out_ro
     labels[[3, *range(100, 200, 4)]] = 1
     split = [(np.arange(100), np.arange(100, 200))]
     clf = PlugInAUC(LogisticRegression(), coverage=0.5, coverage_confidence=0.9, cv=split).fit(X[:200], labels)
-    assert isinstance(clf.band_rule_.rule, OptimalBands)
+    assert isinstance(clf.band_rule_, OptimalBands)
 
 
 def test_the_promise_of_a_threshold_is_exact_and_not_just_safe():
@@ -284,9 +283,9 @@ def test_with_three_classes_the_influence_is_searched_on_other_rows_than_those_t
     clf = PlugInAUC(LogisticRegression(), coverage=0.7, coverage_confidence=0.9, holdout_size=0.5, random_state=0).fit(
         rows, labels
     )
-    rule = clf.band_rule_.rule
+    rule = clf.band_rule_
     assert isinstance(rule, InfluenceQuantiles)
-    assert clf.band_rule_.n_rows == len(rule.rows.score) == 150
+    assert clf.band_rule_.coverage_map.n_rows == len(rule.rows.score) == 150
     assert not set(map(tuple, rule.rule.objective.columns)) & set(map(tuple, rule.rows.columns))
     plain = clone(clf).set_params(coverage_confidence=None).fit(rows, labels)
     assert plain.select(rows).mean() < clf.select(rows).mean() < 1

@@ -14,7 +14,6 @@ from sklearn.model_selection import FixedThresholdClassifier, KFold, RepeatedStr
 from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, CoverageMonitor, SCross, evaluate_selective, load, save
-from aucross.core.band_rule import JudgeBands
 from aucross.deploy import rule_to_sql
 from aucross.estimators import FoldEnsemble
 from aucross.estimators.row_hash import hash_rows
@@ -239,7 +238,7 @@ def test_groups_weights_classes_and_queues_work():
     groups = np.where(X[:, 0] > 0, "b", "a")
     new_groups = np.where(X_new[:, 0] > 0, "b", "a")
     clf = AUCross(TREE, ensemble=True, random_state=0).fit(X, y, band_groups=groups, sample_weight=np.ones(900))
-    assert all(isinstance(rule, JudgeBands) for rule in clf.band_rule_.rules.values())
+    assert all(rule.judged_apart for rule in clf.band_rule_.rules.values())
     assert clf.select(X_new, 0.5, new_groups).shape == (400,)
     assert len(clf.review_queue(X_new, 20, band_groups=new_groups)) == 20
     rows, labels = make_classification(900, n_informative=4, n_classes=3, flip_y=0.1, random_state=0)

@@ -91,8 +91,8 @@ def test_lightgbm_on_a_pandas_frame_with_categories_and_missing_values(method):
     assert clf.feature_names_in_.tolist() == ["income", "debt", "age", "home"]
     assert np.array_equal(clf.predict_proba(frame), clf.estimator_.predict_proba(frame))
     for coverage in COVERAGES:
-        rule = clf.band_rule_.innermost
-        assert rule.ranked.coverage(rule.band(coverage)) >= coverage - 1e-9
+        rule = clf.band_rule_
+        assert rule.ranked.coverage(rule.placed(coverage)) >= coverage - 1e-9
         assert 0 < clf.select(frame, coverage).mean() < 1
 
 

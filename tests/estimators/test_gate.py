@@ -643,7 +643,7 @@ def test_coverage_for_an_auc_that_only_the_gate_reaches(gated):
     assert found.coverage > plain.coverage_for(auc=target).coverage + 0.05
     assert 0 < found.low <= found.coverage <= found.high < 1
     # At that coverage the held-out rows that the rule selects have the AUC asked for.
-    rule, objective = gated.band_rule_, gated.band_rule_.innermost.objective
+    rule, objective = gated.band_rule_, gated.band_rule_.objective
     scores = rule.selection_score(RuleInput(objective.columns, objective.probabilities), found.coverage)
     assert gated.held_out_.ranked(rule.band(found.coverage).selects(scores)).auc() >= target - 1e-9
 
@@ -710,7 +710,7 @@ def test_a_failed_gate_leaves_the_earlier_fit(gated):
 
 
 def test_the_rule_is_of_the_kind_that_its_documentation_says(gated):
-    assert isinstance(gated.band_rule_.innermost, InfluenceBands)
+    assert isinstance(gated.band_rule_, InfluenceBands)
     assert gated.n_features_in_ == 3
     for coverage in COVERAGES:
         assert gated.band(coverage).lower == -np.inf

@@ -40,8 +40,8 @@ def test_coverage_holds_where_the_band_was_placed_and_nearly_so_on_new_rows(meth
     held_out = clf.held_out_.scores
     assert len(np.unique(held_out)) < 30
     scores = np.maximum(held_out, 1 - held_out) if method in (SCross, PlugIn) else held_out
-    placed = clf.band_rule_.innermost
-    on_placing_rows = np.array([placed.band(coverage).selects(scores).mean() for coverage in COVERAGES])
+    placed = clf.band_rule_
+    on_placing_rows = np.array([placed.placed(coverage).selects(scores).mean() for coverage in COVERAGES])
     assert (on_placing_rows >= np.array(COVERAGES) - 1e-9).all()
     on_new_rows = clf.select_each(X_new, COVERAGES).mean(axis=1)
     assert (on_new_rows >= np.array(COVERAGES) - 0.02).all()

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import ExpectedCost, RankedScores, oracle_band
-from aucross.core.cautious import CautiousBands
+from aucross.core.cautious import Caution
 from aucross.core.rules import CenteredBands
 from aucross.evaluation.multiclass import hand_till_m
 
@@ -110,7 +110,7 @@ def bands(clf, **group):
 def assert_coverage_exact_to_a_row(clf, batch):
     # Centred bands have both of their ends inside and are cut off where the rows end, as published. Other targets may
     # be best with a narrower band.
-    too_many = 2 if isinstance(clf.band_rule_.innermost, CenteredBands) else 0
+    too_many = 2 if isinstance(clf.band_rule_, CenteredBands) else 0
     is_auc = getattr(clf, "target", "auc") in ("auc", "auc_mu")
     for coverage in COVERAGES:
         budget = (1 - coverage) * len(batch) + 1e-9
@@ -305,7 +305,7 @@ def test_weights_count_in_the_coverage(fitted):
         # Products of matrices round by the number of rows, so that a gate's search may end at a neighbouring row.
         n_at_the_end = 2 if isinstance(clf, AUCGate) else 0
         assert (selected[counted] != repeated.select(batch, coverage)[counted]).sum() <= n_at_the_end
-        if not isinstance(weighted.band_rule_.innermost, CenteredBands):
+        if not isinstance(weighted.band_rule_, CenteredBands):
             assert np.average(selected, weights=times) >= coverage - 1e-9
 
 
@@ -395,7 +395,7 @@ def test_a_changed_share_of_positives_is_found_and_brings_the_band_nearer_to_the
             band = again.band(0.7)
             best = oracle_band(y_new, score, ranked.coverage(band))
             found.append(ranked.auc(best) - ranked.auc(band))
-            share = again.band_rule_.innermost.ranked.prevalence
+            share = again.band_rule_.ranked.prevalence
             assert (abs(share - 0.05) < 0.03) == label_shift
     # Measured: 2.4e-2 without and 1e-4 with.
     assert np.mean(distances[True]) < 0.1 * np.mean(distances[False])
@@ -449,8 +449,8 @@ def test_a_promise_is_kept_for_the_number_of_new_rows(name):
     clf = clone(ESTIMATORS[name]).set_params(coverage_confidence=0.9, coverage=0.5).fit(X, y)
     batch = drifted(X)
     again = clf.recalibrate(batch)
-    assert isinstance(again.band_rule_, CautiousBands)
-    assert (again.band_rule_.n_rows, again.band_rule_.confidence) == (len(batch), 0.9)
+    assert isinstance(again.band_rule_.coverage_map, Caution)
+    assert (again.band_rule_.coverage_map.n_rows, again.band_rule_.coverage_map.confidence) == (len(batch), 0.9)
     plain = clone(ESTIMATORS[name]).fit(X, y).recalibrate(batch)
     for coverage in (0.9, 0.7, 0.5):
         assert 0 < rejected(again, batch, coverage) < rejected(plain, batch, coverage)

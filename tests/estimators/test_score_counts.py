@@ -125,7 +125,7 @@ def test_recalibration_on_counted_rows_equals_that_on_rows(name, extras, label_s
 def test_a_promise_with_confidence_is_that_of_as_many_rows():
     clf = PlugIn(Float32Logistic(), cv=HashedFolds(3), coverage_confidence=0.95).fit(X, y)
     again = on_counts(clf)
-    assert again.band_rule_.n_rows == clf.band_rule_.n_rows == clf.held_out_.n_rows
+    assert again.band_rule_.coverage_map.n_rows == clf.band_rule_.coverage_map.n_rows == clf.held_out_.n_rows
     np.testing.assert_array_equal(again.select(NEW, 0.8), clf.select(NEW, 0.8))
 
 

@@ -1,11 +1,11 @@
 """Numbers only: rankings, bands, the exact search and the rules built on it; numpy and scipy, nothing else."""
 
 from aucross.core.average_precision import AveragePrecision
-from aucross.core.band_rule import Axis, BandRule, GroupBands, RankedRule, WrappedRule
+from aucross.core.band_rule import Axis, BandRule, CoverageMap, GroupBands, RankedRule
 from aucross.core.bands import RejectionBand
 from aucross.core.capacity import share_of_groups
-from aucross.core.cautious import CautiousBands, rejections_that_keep, smallest_size_that_keeps
-from aucross.core.correction import CorrectedBands
+from aucross.core.cautious import Caution, rejections_that_keep, smallest_size_that_keeps
+from aucross.core.correction import Correction
 from aucross.core.cost import ExpectedCost
 from aucross.core.decisions import Decisions
 from aucross.core.fixed_path import FixedPathBands
@@ -13,7 +13,7 @@ from aucross.core.influence import InfluenceBands
 from aucross.core.nested import NestedBands, NestedInfluence
 from aucross.core.ranking import RankedScores
 from aucross.core.ranking_targets import KolmogorovSmirnov, PartialAUC
-from aucross.core.rounding import RoundedBands, ScoreRounding
+from aucross.core.rounding import ScoreRounding
 from aucross.core.rules import (
     CenteredBands,
     OptimalBands,
@@ -32,9 +32,10 @@ __all__ = [
     "AveragePrecision",
     "Axis",
     "BandRule",
-    "CautiousBands",
+    "Caution",
     "CenteredBands",
-    "CorrectedBands",
+    "Correction",
+    "CoverageMap",
     "Decisions",
     "ExpectedCost",
     "FixedPathBands",
@@ -48,7 +49,6 @@ __all__ = [
     "RankedRule",
     "RankedScores",
     "RejectionBand",
-    "RoundedBands",
     "RuleInput",
     "ScoreCounter",
     "ScoreRounding",
@@ -57,7 +57,6 @@ __all__ = [
     "TargetBands",
     "ThresholdBands",
     "WeightedRanking",
-    "WrappedRule",
     "auc_improving_interval",
     "best_band",
     "best_band_for",

@@ -7,25 +7,29 @@ else has a default, and nothing outside asks what kind of rule it is.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import rows_around_band, share_of_groups
+from aucross.core.cautious import TooFewRows
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import Rows, RuleInput
+
+Found = TypeVar("Found")
 
 # On what a band lies: the score of the positive class, the confidence in the predicted class, or something that takes
 # the models to compute.
 Axis = Literal["score", "confidence", "other"]
 
-# Bands that a rule keeps: a coverage is placed once, and far fewer than this are in use.
-_MOST_KEPT = 1000
+# Answers that a rule keeps: a coverage is placed once, and far fewer than this are in use.
+_MOST_KEPT = 4000
 
 
 class RowBands(NamedTuple):
@@ -47,39 +51,82 @@ def outside(score: FloatArray, lower: FloatArray | float, upper: FloatArray | fl
     return is_below | (score > upper)
 
 
-class TooFewRows(NamedTuple):
-    """Why a promise rejects nothing: so many rows place the band, and for this confidence so many would do."""
+class CoverageMap(Protocol):
+    """Says for which coverage a rule is placed, so that new rows have the one that is asked for.
 
-    n_rows: int
-    confidence: float
-    enough: int
+    A correction for a refitted model is one (:mod:`aucross.core.correction`), the caution of a promise is another
+    (:mod:`aucross.core.cautious`).
+    """
+
+    def coverage_to_place(self, rule: BandRule, coverage: float) -> float:
+        """Return the coverage to place the rule for."""
+        ...
+
+    def expected_coverage(self, rule: BandRule, coverage: float) -> float:
+        """Return the share of new rows that should be selected if this coverage is asked for."""
+        ...
+
+    def coverage_aimed_at(self, rule: BandRule, coverage: float) -> float:
+        """Return the coverage that new rows would have without ties."""
+        ...
+
+    def too_few_rows(self, rule: BandRule, coverage: float) -> TooFewRows | None:
+        """Say what is lacking if nothing may be rejected at a coverage below 1."""
+        ...
+
+    def for_rows(self, rows: RuleInput) -> CoverageMap | None:
+        """Return the map for a rule that is placed on other rows, scored by the model in use."""
+        ...
 
 
 @dataclass(frozen=True)
 class BandRule(ABC):
     """Anything that turns a coverage into the band to reject.
 
+    A subclass says where it places a band for a coverage. What surrounds this is the same for all rules: each coverage
+    is placed once, a map may ask for another coverage, and a band of rounded scores is widened to scores as they are.
+
     Parameters
     ----------
     is_replaced : bool, default=False
-        Whether the bands were placed anew, on rows without labels, after the fit.
+        Whether the bands were placed again after the fit, on rows without labels.
+    judged_apart : bool, default=False
+        Whether another model judges a row than answers it: the band lies on the score of the judge.
+    coverage_map : CoverageMap, optional
+        Says for which coverage to place; by default for the one asked for.
+    rounding : ScoreRounding, optional
+        How the scores that placed the rule were rounded.
     """
 
     is_replaced: bool = field(default=False, kw_only=True, repr=False)
+    judged_apart: bool = field(default=False, kw_only=True, repr=False)
+    coverage_map: CoverageMap | None = field(default=None, kw_only=True, repr=False)
+    rounding: ScoreRounding | None = field(default=None, kw_only=True, repr=False)
 
-    # ---- what a rule does ----
+    # ---- what a rule does, for the coverage that it is placed for ----
 
     @abstractmethod
     def place(self, coverage: float) -> RejectionBand:
-        """Find the band for a checked coverage in (0, 1]; :meth:`band` asks once for each."""
+        """Find the band for a checked coverage in (0, 1); it is asked once for each."""
 
     @abstractmethod
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
         """Return the same kind of rule for other rows, whose labels are not known."""
 
-    def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:  # noqa: ARG002
+    def scores_of(self, rows: RuleInput, coverage: float) -> FloatArray:  # noqa: ARG002
         """Return the score of rows on which the band for a coverage lies."""
         return rows.score
+
+    def share_selected(self, coverage: float) -> float:
+        """Return the share of the rows that placed the rule that its band selects: more than asked for with ties.
+
+        By default the coverage itself; a rule that knows the rows that placed it counts them.
+        """
+        return coverage
+
+    def auc_gain(self, coverage: float) -> float | None:  # noqa: ARG002
+        """AUC of the rows that the band selects minus that of all rows that placed it; None if it aims elsewhere."""
+        return None
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Return the positions of exactly `capacity` of the given rows; rows of equal score go by `order`.
@@ -88,24 +135,19 @@ class BandRule(ABC):
         """
         if not 0 < capacity < len(rows):
             return np.arange(min(capacity, len(rows)))
-        band = self.placed_on(rows).band(1.0 - capacity / len(rows))
+        band = self.place_anew(rows, label_shift=False).placed(1.0 - capacity / len(rows))
         return rows_around_band(rows.score, band, capacity, order)
 
     # ---- what a rule states about itself ----
 
     @property
-    def axis(self) -> Axis:
-        """On what the bands lie."""
+    def lies_on(self) -> Axis:
+        """On what the bands lie, if the model that answers also judges."""
         return "score"
 
     @property
     def is_fixed(self) -> bool:
         """Whether the place of the band is fixed in advance (the lowest scores), not found by a search."""
-        return False
-
-    @property
-    def judged_apart(self) -> bool:
-        """Whether another model judges a row than answers it: held-out scores are then not those of the answer."""
         return False
 
     @property
@@ -128,62 +170,66 @@ class BandRule(ABC):
         """The rule of each group; the rule itself under None if all rows share one."""
         return {None: self}
 
-    @property
-    def innermost(self) -> BandRule:
-        """The rule that was placed on rows, without those that ask it for another coverage."""
-        return self
-
     def probability_at(self, rows: RuleInput) -> FloatArray | None:  # noqa: ARG002
         """Probability of being positive, as the rows that placed the bands bear it out; None if they do not tell."""
         return None
 
-    def auc_gain(self, coverage: float) -> float | None:  # noqa: ARG002
-        """AUC of the rows that the band selects minus that of all rows that placed it; None if it aims elsewhere."""
-        return None
+    # ---- what everyone asks, for the coverage that is asked for ----
 
-    def coverage_reached(self, coverage: float) -> float:
-        """Share of the rows that placed the bands that are selected: more than was asked for where ties are in the way.
+    @property
+    def axis(self) -> Axis:
+        """On what the bands lie; a system that has only the answer cannot apply the band of a judge."""
+        return "other" if self.judged_apart else self.lies_on
 
-        By default the coverage itself; a rule that knows the rows that placed it counts them.
-        """
-        return coverage
+    def coverage_to_place(self, coverage: float) -> float:
+        """Return the coverage that the band is placed for, so that new rows have the one asked for."""
+        coverage = check_coverage(coverage)
+        if (to_place := self.coverage_map) is None:
+            return coverage
+        return self._once("to_place", coverage, lambda: to_place.coverage_to_place(self, coverage))
 
-    def coverage_aimed_at(self, coverage: float) -> float:
-        """Coverage that a band without ties would have: above the one asked for where a promise holds back."""
-        return coverage
+    def band(self, coverage: float, group: Any = None) -> RejectionBand:
+        """Return the band for a target coverage in (0, 1], of one group if the bands were fitted per group."""
+        if group is not None:
+            raise ValueError(_no_groups("band_group"))
+        return self.placed(self.coverage_to_place(coverage))
 
-    def too_few_rows(self, coverage: float) -> TooFewRows | None:  # noqa: ARG002
-        """What a promise lacks if it may reject nothing at a coverage below 1; None if nothing is lacking."""
-        return None
+    def placed(self, coverage: float) -> RejectionBand:
+        """Return the band that is placed for a coverage, whatever a map would ask for; 1 rejects nothing."""
+        return RejectionBand() if coverage == 1.0 else self._once("band", coverage, lambda: self._placed(coverage))
 
-    # ---- what everyone asks ----
+    def _placed(self, coverage: float) -> RejectionBand:
+        band = self.place(coverage)
+        return band if self.rounding is None else self.rounding.widen(band)
+
+    def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
+        """Return the score of rows on which the band for a coverage lies."""
+        return self.scores_of(rows, self.coverage_to_place(coverage))
 
     def expected_coverage(self, coverage: float, group: Any = None) -> float:
         """Share of new rows that the band for a coverage in (0, 1] should select, of one group if there are groups."""
         coverage = check_coverage(coverage)
         if group is not None:
             raise ValueError(_no_groups("band_group"))
-        if (reached := self._reached.get(coverage)) is None:
-            self._reached[coverage] = reached = min(max(self.coverage_reached(coverage), 0.0), 1.0)
-        return reached
+        return self._once("expected", coverage, lambda: self._expected(coverage))
+
+    def _expected(self, coverage: float) -> float:
+        mapped = self.coverage_map
+        share = self.share_selected(coverage) if mapped is None else mapped.expected_coverage(self, coverage)
+        return min(max(share, 0.0), 1.0)
 
     def expected_auc_gain(self, coverage: float) -> float | None:
-        """Return :meth:`auc_gain`, found once for each coverage: every decision at a coverage asks for it."""
-        if coverage not in self._gains:
-            self._gains[coverage] = self.auc_gain(coverage)
-        return self._gains[coverage]
+        """Return :meth:`auc_gain` at the coverage that the band is placed for."""
+        to_place = self.coverage_to_place(coverage)
+        return self._once("gain", to_place, lambda: self.auc_gain(to_place))
 
-    def band(self, coverage: float, group: Any = None) -> RejectionBand:
-        """Return the band for a target coverage in (0, 1], of one group if the bands were fitted per group."""
-        coverage = check_coverage(coverage)
-        if group is not None:
-            raise ValueError(_no_groups("band_group"))
-        if (band := self._bands.get(coverage)) is None:
-            band = self.place(coverage)
-            if len(self._bands) >= _MOST_KEPT:
-                self._bands.clear()
-            self._bands[coverage] = band  # threads may place the same band twice; both are equal
-        return band
+    def coverage_aimed_at(self, coverage: float) -> float:
+        """Coverage that a band without ties would have: above the one asked for where a promise holds back."""
+        return coverage if self.coverage_map is None else self.coverage_map.coverage_aimed_at(self, coverage)
+
+    def too_few_rows(self, coverage: float) -> TooFewRows | None:
+        """What a promise lacks if it may reject nothing at a coverage below 1; None if nothing is lacking."""
+        return None if self.coverage_map is None else self.coverage_map.too_few_rows(self, coverage)
 
     def placed_on(self, rows: RuleInput, *, label_shift: bool = False) -> BandRule:
         """Return the same kind of rule placed on other rows, whose labels are not known.
@@ -191,7 +237,14 @@ class BandRule(ABC):
         With `label_shift` the share of positives may have changed, and is estimated from the scores.
         """
         self.parts(rows)  # refuses groups that are missing or of no use
-        return replace(self.place_anew(rows, label_shift=label_shift), is_replaced=True)
+        rounded = rows if self.rounding is None else replace(rows, columns=self.rounding.round(rows.columns))
+        return replace(
+            self.place_anew(rounded, label_shift=label_shift),
+            is_replaced=True,
+            judged_apart=self.judged_apart,
+            coverage_map=None if self.coverage_map is None else self.coverage_map.for_rows(rows),
+            rounding=self.rounding,
+        )
 
     def parts(self, rows: RuleInput) -> list[tuple[Rows, BandRule]]:
         """Which rule decides on which rows."""
@@ -215,16 +268,20 @@ class BandRule(ABC):
         band = self.band(coverage)
         return outside(self.selection_score(rows, coverage), band.lower, band.upper)
 
-    @cached_property
-    def _bands(self) -> dict[float, RejectionBand]:
-        return {}
+    def _once(self, what: str, coverage: float, find: Callable[[], Found]) -> Found:
+        """Return what was found for a coverage before, or find it."""
+        known = self._known
+        if (what, coverage) in known:
+            found: Found = known[what, coverage]
+            return found
+        found = find()
+        if len(known) >= _MOST_KEPT:
+            known.clear()
+        known[what, coverage] = found  # threads may find the same twice; both are equal
+        return found
 
     @cached_property
-    def _reached(self) -> dict[float, float]:
-        return {}
-
-    @cached_property
-    def _gains(self) -> dict[float, float | None]:
+    def _known(self) -> dict[tuple[str, float], Any]:
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -257,13 +314,17 @@ class RankedRule(BandRule):
         """The ranking that the bands were placed on."""
         return self.ranked
 
-    def coverage_reached(self, coverage: float) -> float:
+    def share_selected(self, coverage: float) -> float:
         """Share of the ranked weight that the band selects."""
-        return self.ranked.coverage(self.band(coverage)) if self.ranked.total > 0 else coverage
+        return self.ranked.coverage(self.placed(coverage)) if self.ranked.total > 0 else coverage
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
         """Share of positives at each score."""
-        return self.ranked.probability_at(rows.score)
+        return self.ranked.probability_at(self.ranked_score(rows))
+
+    def ranked_score(self, rows: RuleInput) -> FloatArray:
+        """Return the score of rows as it was ranked."""
+        return rows.score if self.rounding is None else self.rounding.round(rows.score)
 
 
 @dataclass(frozen=True)
@@ -272,112 +333,7 @@ class AucRule(RankedRule):
 
     def auc_gain(self, coverage: float) -> float:
         """AUC of the ranked rows that the band selects minus that of all."""
-        return self.ranked.auc(self.band(coverage)) - self.ranked.auc()
-
-
-@dataclass(frozen=True)
-class WrappedRule(BandRule):
-    """A rule that asks another one for another coverage, and is like it in everything else.
-
-    Parameters
-    ----------
-    rule : BandRule
-        The rule within.
-    """
-
-    rule: BandRule
-
-    @abstractmethod
-    def coverage_to_ask(self, coverage: float) -> float:
-        """Coverage that is asked of the rule within."""
-
-    def place(self, coverage: float) -> RejectionBand:
-        """Return the band of the rule within for the coverage that is asked of it."""
-        return self.rule.band(self.coverage_to_ask(coverage))
-
-    def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
-        """Return the selection score of the rule within, for the coverage that is asked of it."""
-        if (asked := self._asked.get(coverage)) is None:
-            if len(self._asked) >= _MOST_KEPT:
-                self._asked.clear()
-            self._asked[coverage] = asked = self.coverage_to_ask(coverage)
-        return self.rule.selection_score(rows, asked)
-
-    @cached_property
-    def _asked(self) -> dict[float, float]:
-        return {}
-
-    def coverage_reached(self, coverage: float) -> float:
-        """Return the coverage of the rule within, for the coverage that is asked of it."""
-        return self.rule.expected_coverage(self.coverage_to_ask(coverage))
-
-    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Return the rows that the rule within takes: a number of rows needs no other coverage."""
-        return self.rule.rows_to_reject(rows, capacity, order)
-
-    @property
-    def axis(self) -> Axis:
-        """On what the bands lie."""
-        return self.rule.axis
-
-    @property
-    def is_fixed(self) -> bool:
-        """Whether the place of the band is fixed in advance."""
-        return self.rule.is_fixed
-
-    @property
-    def judged_apart(self) -> bool:
-        """Whether another model judges a row than answers it."""
-        return self.rule.judged_apart
-
-    @property
-    def ranking(self) -> RankedScores | None:
-        """The ranking of the rule within."""
-        return self.rule.ranking
-
-    @property
-    def n_placing_rows(self) -> int | None:
-        """Number of rows that place the bands; None if that is all rows given."""
-        return self.rule.n_placing_rows
-
-    @property
-    def innermost(self) -> BandRule:
-        """The rule that was placed on rows."""
-        return self.rule.innermost
-
-    def auc_gain(self, coverage: float) -> float | None:
-        """Return the gain of the rule within, for the coverage that is asked of it."""
-        return self.rule.auc_gain(self.coverage_to_ask(coverage))
-
-    def probability_at(self, rows: RuleInput) -> FloatArray | None:
-        """Probability of being positive, as the rule within tells it."""
-        return self.rule.probability_at(rows)
-
-
-@dataclass(frozen=True)
-class JudgeBands(WrappedRule):
-    """Bands on what a judge says of a row, who is not the model that answers it.
-
-    The rule within reads the judge's score. A system that has only the answer cannot apply the bands.
-    """
-
-    def coverage_to_ask(self, coverage: float) -> float:
-        """The coverage asked for."""
-        return coverage
-
-    @property
-    def axis(self) -> Axis:
-        """Not the score that is answered with."""
-        return "other"
-
-    @property
-    def judged_apart(self) -> bool:
-        """Another model judges a row than answers it."""
-        return True
-
-    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
-        """Place the rule within on other rows, whose judges are drawn in the same way."""
-        return JudgeBands(self.rule.placed_on(rows, label_shift=label_shift))
+        return self.ranked.auc(self.placed(coverage)) - self.ranked.auc()
 
 
 @dataclass(frozen=True)
@@ -391,6 +347,9 @@ class GroupBands(BandRule):
     """
 
     rules: Mapping[Any, BandRule]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "judged_apart", any(rule.judged_apart for rule in self.rules.values()))
 
     def place(self, coverage: float) -> RejectionBand:  # noqa: ARG002
         """Refuse: there is a band for each group and none for all."""
@@ -457,20 +416,15 @@ class GroupBands(BandRule):
         return np.sort(np.concatenate(taken)) if taken else np.empty(0, dtype=np.intp)
 
     @property
-    def axis(self) -> Axis:
+    def lies_on(self) -> Axis:
         """On what the bands of all groups lie."""
-        axes = {rule.axis for rule in self.rules.values()}
+        axes = {rule.lies_on for rule in self.rules.values()}
         return axes.pop() if len(axes) == 1 else "other"
 
     @property
     def is_fixed(self) -> bool:
         """Whether the place of every band is fixed in advance."""
         return all(rule.is_fixed for rule in self.rules.values())
-
-    @property
-    def judged_apart(self) -> bool:
-        """Whether another model judges a row than answers it."""
-        return any(rule.judged_apart for rule in self.rules.values())
 
     @property
     def group_labels(self) -> tuple[Any, ...]:

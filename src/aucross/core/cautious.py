@@ -40,15 +40,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from math import exp
 from numbers import Integral
+from typing import TYPE_CHECKING, NamedTuple
 
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 
-from aucross.core.band_rule import TooFewRows, WrappedRule
-from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.bands import check_coverage
 from aucross.core.scored_rows import RuleInput
+
+if TYPE_CHECKING:
+    from aucross.core.band_rule import BandRule
 
 # Rows that a band may hold are counted in weights, whose sums carry rounding.
 _ROUNDING = 1e-9
@@ -157,15 +159,13 @@ def _check_n_rows(n_rows: object) -> int:
 
 
 @dataclass(frozen=True)
-class CautiousBands(WrappedRule):
-    """A rule whose rejection budget is shrunk so that new rows have the coverage with a given confidence.
+class Caution:
+    """A map of coverages that shrinks the rejection budget, so that new rows keep a coverage with a given confidence.
 
     Parameters
     ----------
-    rule : BandRule
-        The rule, estimated from held-out rows of weight 1.
     n_rows : int
-        Number of these rows.
+        Number of rows of weight 1 that place the rule.
     confidence : float in (0, 1)
         Probability that the share of new rows selected is at least the coverage asked for.
     tied : bool, default=True
@@ -181,10 +181,10 @@ class CautiousBands(WrappedRule):
     Examples
     --------
     >>> import numpy as np
-    >>> from aucross.core import CautiousBands, RankedScores, ThresholdBands
-    >>> rule = ThresholdBands(RankedScores.from_labels(np.ones(500), np.arange(500)))
-    >>> cautious = CautiousBands(rule, n_rows=500, confidence=0.95, tied=False)
-    >>> rule.band(0.9).upper, cautious.band(0.9).upper, cautious.coverage_to_ask(0.9)
+    >>> from aucross.core import Caution, RankedScores, ThresholdBands
+    >>> ranked = RankedScores.from_labels(np.ones(500), np.arange(500))
+    >>> cautious = ThresholdBands(ranked, coverage_map=Caution(n_rows=500, confidence=0.95, tied=False))
+    >>> ThresholdBands(ranked).band(0.9).upper, cautious.band(0.9).upper, cautious.coverage_to_place(0.9)
     (49.0, 38.0, 0.922)
     """
 
@@ -196,67 +196,53 @@ class CautiousBands(WrappedRule):
         _check_n_rows(self.n_rows)
         check_confidence(self.confidence)
 
-    def place(self, coverage: float) -> RejectionBand:
-        """Return the rule's band for the shrunk budget; it is empty where nothing can be kept with so few rows."""
-        asked = self.coverage_to_ask(coverage)
-        return RejectionBand() if asked == 1.0 else self.rule.band(asked)
+    def coverage_to_place(self, rule: BandRule, coverage: float) -> float:
+        """The lowest coverage whose band holds no more rows than allowed; 1 if none may be rejected."""
+        most = rejections_that_keep(self.n_rows, coverage, self.confidence, fixed=rule.is_fixed, tied=self.tied)
+        rows = most
+        if not self._holds_at_most(rule, most, most):
+            rows = _largest(lambda fewer: self._holds_at_most(rule, most, fewer), most - 1)
+        return 1.0 - rows / self.n_rows if rows else 1.0
 
-    def coverage_to_ask(self, coverage: float) -> float:
-        """Coverage that is asked of the rule within, so that new rows have `coverage`; 1 if nothing may be rejected."""
-        coverage = check_coverage(coverage)
-        # Threads may compute the same placement twice; both results are equal.
-        if coverage not in self._asked:
-            self._asked[coverage] = self._search(coverage)
-        return self._asked[coverage]
+    def _holds_at_most(self, rule: BandRule, most: int, rows: int) -> bool:
+        """Whether the band for so many rows holds no more than allowed; a centred one takes a row more, and ties."""
+        if rule.ranking is None or rows == 0:
+            return True  # rules on other scores keep their budget
+        held = (1.0 - rule.ranking.coverage(rule.placed(1.0 - rows / self.n_rows))) * self.n_rows
+        return held <= most + _ROUNDING * self.n_rows
 
-    def coverage_reached(self, coverage: float) -> float:
-        """Return the coverage of the rule within for the shrunk budget; 1 where nothing may be rejected."""
-        asked = self.coverage_to_ask(coverage)
-        return 1.0 if asked == 1.0 else self.rule.expected_coverage(asked)
+    def expected_coverage(self, rule: BandRule, coverage: float) -> float:
+        """Share of the rows that placed the rule that its band selects, for the shrunk budget."""
+        to_place = rule.coverage_to_place(coverage)
+        return 1.0 if to_place == 1.0 else rule.share_selected(to_place)
 
-    def coverage_aimed_at(self, coverage: float) -> float:
-        """The coverage that is asked of the rule within."""
-        return self.coverage_to_ask(coverage)
+    def coverage_aimed_at(self, rule: BandRule, coverage: float) -> float:
+        """The coverage that the band is placed for."""
+        return rule.coverage_to_place(coverage)
 
-    def too_few_rows(self, coverage: float) -> TooFewRows | None:
+    def too_few_rows(self, rule: BandRule, coverage: float) -> TooFewRows | None:
         """The rows, the confidence and the least number of rows with which one may be rejected, if none may be now."""
-        if coverage == 1.0 or self.coverage_to_ask(coverage) < 1.0:
+        if coverage == 1.0 or rule.coverage_to_place(coverage) < 1.0:
             return None
-        enough = smallest_size_that_keeps(coverage, self.confidence, fixed=self.is_fixed, tied=self.tied)
+        enough = smallest_size_that_keeps(coverage, self.confidence, fixed=rule.is_fixed, tied=self.tied)
         return TooFewRows(self.n_rows, self.confidence, enough)
 
-    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> CautiousBands:
-        """Place the rule on other rows of weight 1 and keep the same confidence by their number."""
+    def for_rows(self, rows: RuleInput) -> Caution:
+        """The same confidence, kept by the number of other rows of weight 1."""
         if rows.sample_weight is not None:
             raise ValueError(
                 "sample_weight must be None for a rule with coverage_confidence: the confidence is about a share of "
                 "rows; fit without coverage_confidence to place bands by weight"
             )
-        rule = self.rule.placed_on(rows, label_shift=label_shift)
-        return CautiousBands(rule, len(rows), self.confidence, tied=rows.may_be_tied)
+        return Caution(len(rows), self.confidence, tied=rows.may_be_tied)
 
-    def rejections(self, coverage: float) -> int:
-        """How many of the rows that place the band it may hold at most."""
-        return rejections_that_keep(self.n_rows, coverage, self.confidence, fixed=self.is_fixed, tied=self.tied)
 
-    @cached_property
-    def _asked(self) -> dict[float, float]:
-        return {}
+class TooFewRows(NamedTuple):
+    """Why a promise rejects nothing: so many rows place the band, and for this confidence so many would do."""
 
-    def _search(self, coverage: float) -> float:
-        """The lowest coverage whose band, placed by the rule within, holds no more rows than allowed."""
-        most = self.rejections(coverage)
-        rows = most
-        if not self._holds_at_most(most, most):
-            rows = _largest(lambda fewer: self._holds_at_most(most, fewer), most - 1)
-        return 1.0 - rows / self.n_rows if rows else 1.0
-
-    def _holds_at_most(self, most: int, rows: int) -> bool:
-        """Whether the band for so many rows holds no more than allowed; a centred one takes a row more, and ties."""
-        if self.ranking is None or rows == 0:
-            return True  # rules on other scores keep their budget
-        held = (1.0 - self.ranking.coverage(self.rule.band(1.0 - rows / self.n_rows))) * self.n_rows
-        return held <= most + _ROUNDING * self.n_rows
+    n_rows: int
+    confidence: float
+    enough: int
 
 
 # ---- laws of blocks of spacings ----

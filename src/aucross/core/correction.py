@@ -19,13 +19,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from sys import float_info
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aucross.core.band_rule import BandRule, WrappedRule
-from aucross.core.bands import check_coverage
 from aucross.core.ranking import FloatArray
 from aucross.core.scored_rows import RuleInput
+
+if TYPE_CHECKING:
+    from aucross.core.band_rule import BandRule
 
 # Rejected shares at which the shift is measured; between them it is read off straight lines.
 _KNOTS = (0.02, 0.05, 0.1, 0.15, 0.2, 0.275, 0.35, 0.5, 0.7, 0.9)
@@ -36,13 +38,11 @@ _LEAST_SLOPE = 0.05
 
 
 @dataclass(frozen=True)
-class CorrectedBands(WrappedRule):
-    """A rule asked for another coverage, so that a model trained on all rows has the one that was asked for.
+class Correction:
+    """A map of coverages, so that a model trained on all rows has the one that was asked for.
 
     Parameters
     ----------
-    rule : BandRule
-        Rule placed on held-out scores of fold models.
     shifts : tuple of float
         By how much larger a share of new rows the model trained on all rows rejects, for bands that reject 2, 5, 10,
         15, 20, 27.5, 35, 50, 70 and 90 % of the held-out rows; see :meth:`of_seen_rows`.
@@ -51,7 +51,7 @@ class CorrectedBands(WrappedRule):
     shifts: tuple[float, ...]
 
     @classmethod
-    def of_seen_rows(cls, rule: BandRule, by_refit: RuleInput, by_folds: RuleInput) -> CorrectedBands:
+    def of_seen_rows(cls, rule: BandRule, by_refit: RuleInput, by_folds: RuleInput) -> Correction:
         """Measure the shift on training rows.
 
         Parameters
@@ -63,12 +63,12 @@ class CorrectedBands(WrappedRule):
         by_folds : RuleInput
             The same rows, scored by the fold models that were trained on them, each with its part of the row's weight.
         """
-        return cls(rule, tuple(_shift(rule, rejected, by_refit, by_folds) for rejected in _KNOTS))
+        return cls(tuple(_shift(rule, rejected, by_refit, by_folds) for rejected in _KNOTS))
 
-    def coverage_to_ask(self, coverage: float) -> float:
+    def coverage_to_place(self, rule: BandRule, coverage: float) -> float:  # noqa: ARG002
         """Coverage on the rows that placed the rule at which new rows are expected to have the one asked for."""
-        asked = np.interp(1.0 - check_coverage(coverage), self._shares_reached, (0.0, *_KNOTS, 1.0))
-        return max(1.0 - float(asked), float_info.min)  # a coverage is never 0
+        rejected = np.interp(1.0 - coverage, self._shares_reached, (0.0, *_KNOTS, 1.0))
+        return max(1.0 - float(rejected), float_info.min)  # a coverage is never 0
 
     @cached_property
     def _shares_reached(self) -> FloatArray:
@@ -78,19 +78,25 @@ class CorrectedBands(WrappedRule):
         steps = np.maximum(steps, _LEAST_SLOPE * np.diff(knots))
         return np.concatenate(([0.0], np.cumsum(steps) / steps.sum()))
 
-    def coverage_reached(self, coverage: float) -> float:
-        """The coverage asked for, and what the rule within could not reject because of ties."""
-        asked = self.coverage_to_ask(coverage)
-        return coverage + self.rule.expected_coverage(asked) - asked
+    def expected_coverage(self, rule: BandRule, coverage: float) -> float:
+        """The coverage asked for, and what the rule could not reject because of ties."""
+        to_place = rule.coverage_to_place(coverage)
+        return coverage + rule.share_selected(to_place) - to_place
 
-    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
-        """Place the rule on other rows; scored by the model in use, they need no correction."""
-        return self.rule.placed_on(rows, label_shift=label_shift)
+    def coverage_aimed_at(self, rule: BandRule, coverage: float) -> float:  # noqa: ARG002
+        """The coverage asked for."""
+        return coverage
+
+    def too_few_rows(self, rule: BandRule, coverage: float) -> None:
+        """Nothing is lacking: no promise is made."""
+
+    def for_rows(self, rows: RuleInput) -> None:
+        """None: other rows are scored by the model in use and need no correction."""
 
 
 def _shift(rule: BandRule, rejected: float, by_refit: RuleInput, by_folds: RuleInput) -> float:
     refit, folds = (_share_rejected(rule, 1.0 - rejected, rows) for rows in (by_refit, by_folds))
-    held_out = 1.0 - rule.expected_coverage(1.0 - rejected)
+    held_out = 1.0 - rule.share_selected(1.0 - rejected)
     if min(folds, held_out) <= 0.0:
         return 0.0
     shift = (refit - folds) * min(folds / held_out, held_out / folds)
@@ -98,5 +104,5 @@ def _shift(rule: BandRule, rejected: float, by_refit: RuleInput, by_folds: RuleI
 
 
 def _share_rejected(rule: BandRule, coverage: float, rows: RuleInput) -> float:
-    is_rejected = rule.band(coverage).rejects(rule.selection_score(rows, coverage))
+    is_rejected = rule.placed(coverage).rejects(rule.scores_of(rows, coverage))
     return float(np.average(is_rejected, weights=rows.sample_weight))

@@ -26,8 +26,8 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.core.band_rule import Axis, BandRule, WrappedRule
-from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.band_rule import Axis, BandRule
+from aucross.core.bands import RejectionBand
 from aucross.core.capacity import lowest_rows
 from aucross.core.label_shift import class_shares, share_ratio, with_share_ratio
 from aucross.core.ranking import FloatArray, IndexArray
@@ -380,7 +380,7 @@ class InfluenceBands(BandRule):
     share_ratio: FloatArray | None = None
 
     @property
-    def axis(self) -> Axis:
+    def lies_on(self) -> Axis:
         """The influence takes the models to compute."""
         return "other"
 
@@ -395,14 +395,14 @@ class InfluenceBands(BandRule):
             return RejectionBand(-inf, 0.0) if not found.is_empty else RejectionBand()
         return band_up_to(found.threshold)
 
-    def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
+    def scores_of(self, rows: RuleInput, coverage: float) -> FloatArray:
         """Score of rows on which the band for this coverage lies."""
-        found = self.search(check_coverage(coverage))
+        found = self.search(coverage)
         if isinstance(found, InfluenceThreshold):
             return found.table.influence(rows.columns, self.probabilities_of(rows))
         return np.zeros(len(rows)) if found.is_empty else np.maximum(found.lower - rows.score, rows.score - found.upper)
 
-    def coverage_reached(self, coverage: float) -> float:
+    def share_selected(self, coverage: float) -> float:
         """Share of the weight of the rows that placed the bands that is selected."""
         found, objective = self.search(coverage), self.objective
         if isinstance(found, RejectionBand):
@@ -430,7 +430,7 @@ class InfluenceBands(BandRule):
         again, coverage = self.place_anew(rows, label_shift=False), 1.0 - capacity / len(rows)
         if self.score_bands is not None and isinstance(again.search(coverage), RejectionBand):
             return self.score_bands.rows_to_reject(rows, capacity, order)
-        return lowest_rows(again.selection_score(rows, coverage), capacity, order)
+        return lowest_rows(again.scores_of(rows, coverage), capacity, order)
 
     def probabilities_of(self, rows: RuleInput) -> FloatArray:
         """Class probabilities of rows under the present shares of the classes."""
@@ -441,14 +441,7 @@ class InfluenceBands(BandRule):
 
     def search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
         """The influence and its threshold for a coverage, or the score band where that stays in force."""
-        # Threads may compute the same placement twice; both results are equal.
-        if coverage not in self._found:
-            self._found[coverage] = self._search(coverage)
-        return self._found[coverage]
-
-    @cached_property
-    def _found(self) -> dict[float, InfluenceThreshold | RejectionBand]:
-        return {}
+        return self._once("search", coverage, lambda: self._search(coverage))
 
     def _search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
         if coverage == 1:
@@ -478,7 +471,7 @@ def band_up_to(threshold: float) -> RejectionBand:
 
 
 @dataclass(frozen=True)
-class InfluenceQuantiles(WrappedRule):
+class InfluenceQuantiles(BandRule):
     """Bands on influences that were searched on other rows: only the threshold is placed on the rows given.
 
     Parameters
@@ -491,29 +484,39 @@ class InfluenceQuantiles(WrappedRule):
         Whether the rows had no part in the search, so that the threshold takes the lowest of rows that are new to it.
     """
 
+    rule: BandRule
     rows: RuleInput
     is_fixed: bool = True
 
-    def coverage_to_ask(self, coverage: float) -> float:
-        """The coverage itself."""
-        return coverage
+    @property
+    def lies_on(self) -> Axis:
+        """The influence takes the models to compute."""
+        return self.rule.lies_on
+
+    def probability_at(self, rows: RuleInput) -> FloatArray | None:
+        """Probability of being positive, as the rule of the influence tells it."""
+        return self.rule.probability_at(rows)
+
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+        """Take the rows of lowest influence among the given ones."""
+        return self.rule.rows_to_reject(rows, capacity, order)
 
     @property
     def n_placing_rows(self) -> int | None:
         """Number of rows that place the threshold, if they are not all."""
         return len(self.rows) if self.is_fixed else None
 
-    def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
+    def scores_of(self, rows: RuleInput, coverage: float) -> FloatArray:
         """Return the influence, ties told apart where they may be."""
-        return rows.told_apart(self.rule.selection_score(rows, coverage))
+        return rows.told_apart(self.rule.scores_of(rows, coverage))
 
-    def coverage_reached(self, coverage: float) -> float:
+    def share_selected(self, coverage: float) -> float:
         """Share of the weight of the rows that is selected."""
-        return self.rows.share(self.band(coverage).selects(self.selection_score(self.rows, coverage)))
+        return self.rows.share(self.placed(coverage).selects(self.scores_of(self.rows, coverage)))
 
     def place(self, coverage: float) -> RejectionBand:
         """Return the one-sided band of selection scores to reject."""
-        score, weight = self.selection_score(self.rows, coverage), self.rows.sample_weight
+        score, weight = self.scores_of(self.rows, coverage), self.rows.sample_weight
         budget = budget_of(np.ones(len(score)) if weight is None else weight, coverage)
         return band_up_to(highest_within_budget(score, weight, budget))
 

@@ -212,9 +212,9 @@ class NestedInfluence(BandRule):
             )
 
     @property
-    def axis(self) -> Axis:
+    def lies_on(self) -> Axis:
         """The influence takes the models to compute."""
-        return self.bands.axis
+        return self.bands.lies_on
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
         """Probability of being positive by the first score column alone."""
@@ -231,18 +231,18 @@ class NestedInfluence(BandRule):
         budget = budget_of(objective.weight, coverage)
         return band_up_to(highest_within_budget(self._influence_of_placing_rows, objective.sample_weight, budget))
 
-    def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:  # noqa: ARG002
+    def scores_of(self, rows: RuleInput, coverage: float) -> FloatArray:  # noqa: ARG002
         """Score of rows on which the bands of all coverages lie."""
         if isinstance(self._order, NestedBands):
             return self._order.depth(rows.score)
         return self._order.influence(rows.columns, self.bands.probabilities_of(rows))
 
-    def coverage_reached(self, coverage: float) -> float:
+    def share_selected(self, coverage: float) -> float:
         """Share of the weight of the rows that placed the bands that is selected."""
         if isinstance(self._order, NestedBands):
             return 1.0 - self._order.rejected_share(coverage)
         return share_of(
-            self.band(coverage).selects(self._influence_of_placing_rows), self.bands.objective.sample_weight
+            self.placed(coverage).selects(self._influence_of_placing_rows), self.bands.objective.sample_weight
         )
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> NestedInfluence:
@@ -251,7 +251,7 @@ class NestedInfluence(BandRule):
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows of lowest selection score, which is the same for every capacity."""
-        return lowest_rows(self.selection_score(rows, self.coverage), capacity, order)
+        return lowest_rows(self.scores_of(rows, self.coverage), capacity, order)
 
     @cached_property
     def _order(self) -> InfluenceTable | NestedBands:

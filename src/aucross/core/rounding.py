@@ -16,17 +16,15 @@ system, and the answer is that of the rounded score::
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, nextafter
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucross.core.band_rule import BandRule, WrappedRule
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray
-from aucross.core.scored_rows import RuleInput
 
 _EXACT, _SHORT = 32, 20
 
@@ -192,37 +190,3 @@ def _place_of(value: float) -> int:
 def _float_at(place: int) -> float:
     magnitude = float(np.int64(abs(place)).view(np.float64))
     return -magnitude if place < 0 else magnitude
-
-
-@dataclass(frozen=True)
-class RoundedBands(WrappedRule):
-    """A rule that was placed on rounded scores, with bands for scores as they are.
-
-    Parameters
-    ----------
-    rule : BandRule
-        Rule placed on rounded scores, one column of them.
-    rounding : ScoreRounding
-        How they were rounded.
-    """
-
-    rounding: ScoreRounding
-
-    def coverage_to_ask(self, coverage: float) -> float:
-        """The coverage asked for."""
-        return coverage
-
-    def place(self, coverage: float) -> RejectionBand:
-        """Return the band of the rule within, widened to the scores that round into it."""
-        return self.rounding.widen(self.rule.band(coverage))
-
-    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
-        """Place the rule within on other rows, rounded in the same way."""
-        return RoundedBands(self.rule.placed_on(self._rounded(rows), label_shift=label_shift), self.rounding)
-
-    def probability_at(self, rows: RuleInput) -> FloatArray | None:
-        """Probability of being positive at the rounded score, as the rule within tells it."""
-        return self.rule.probability_at(self._rounded(rows))
-
-    def _rounded(self, rows: RuleInput) -> RuleInput:
-        return replace(rows, columns=self.rounding.round(rows.columns))

@@ -120,7 +120,7 @@ class CenteredBands(RankedRule):
 
     def probability_at(self, rows: RuleInput) -> FloatArray:
         """Share of positives at each score, smoothed: this ranking holds labels as they are."""
-        return self.ranked.isotonic().probability_at(rows.score)
+        return self.ranked.isotonic().probability_at(self.ranked_score(rows))
 
     def depth(self, score: FloatArray) -> FloatArray:
         """Distance of scores from the centre, in weight of the ranked rows: the order in which the bands reject.
@@ -155,7 +155,7 @@ class ThresholdBands(RankedRule):
         Confidences of the rows that place the threshold. On these rows the coverage never falls below the target.
     halves : sequence of RankedScores, default=()
         Two random halves of the same rows: the threshold then is the blend of whole and halves of Theorem 4.
-    axis : {"confidence", "other"}, default="confidence"
+    lies_on : {"confidence", "other"}, default="confidence"
         What is ranked: the confidence in the predicted class, or a selection score of another kind.
 
     Notes
@@ -166,7 +166,7 @@ class ThresholdBands(RankedRule):
     """
 
     halves: Sequence[RankedScores] = ()
-    axis: Axis = "confidence"
+    lies_on: Axis = "confidence"
 
     @property
     def is_fixed(self) -> bool:
@@ -189,7 +189,7 @@ class ThresholdBands(RankedRule):
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> ThresholdBands:  # noqa: ARG002
         """Take the quantiles of other rows; which labels they have does not matter."""
         ranked = RankedScores.from_probabilities(np.zeros(len(rows)), rows.score, rows.sample_weight)
-        return ThresholdBands(ranked, axis=self.axis)
+        return ThresholdBands(ranked, lies_on=self.lies_on)
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
         """Take the rows of lowest confidence."""

@@ -17,15 +17,15 @@ class PlacedBand(BandRule):
 
     Parameters
     ----------
-    placed : RejectionBand
+    fixed_band : RejectionBand
         The band.
     """
 
-    placed: RejectionBand
+    fixed_band: RejectionBand
 
     def place(self, coverage: float) -> RejectionBand:  # noqa: ARG002
         """Return the band."""
-        return self.placed
+        return self.fixed_band
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:  # noqa: ARG002
         """Refuse: the rows that placed the band are not here."""

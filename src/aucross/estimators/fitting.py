@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
-from aucross.core.rounding import RoundedBands, ScoreRounding
+from aucross.core.rounding import ScoreRounding
 from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.band_groups import check_groups_held_out
 from aucross.estimators.column_names import refuse_other_columns, text_names_of
@@ -195,9 +195,9 @@ class Fitting(ABC, CallbackSupport):
         response_method, held_out = resolve_response_method(model, self.response_method), counts.held_out()
         reader = self._reader(held_out, labels, [ModelToFit(model, _no_rows(labels), response_method)])
         rule = rule_in_force(
-            PlacingRows(held_out, held_out.read_by(reader), reader),
+            PlacingRows(held_out, held_out.read_by(reader), reader, rounding=counts.rounding),
             counts.halves(),
-            lambda placing: RoundedBands(self._place(placing), counts.rounding),
+            self._place,
             self.coverage_confidence,
         )
         return self._put_in_place(Fitted([model], held_out, reader, rule, [], {}), labels, response_method, None)

@@ -11,11 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from aucross.core.band_rule import BandRule, GroupBands, JudgeBands, positions_by_group, ungrouped
-from aucross.core.cautious import CautiousBands
-from aucross.core.correction import CorrectedBands
+from aucross.core.band_rule import BandRule, GroupBands, positions_by_group, ungrouped
+from aucross.core.cautious import Caution
+from aucross.core.correction import Correction
 from aucross.core.nested import NestedBands
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.rounding import ScoreRounding
 from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import Rows, RuleInput
 from aucross.estimators.hashed_folds import HashedFolds
@@ -95,6 +96,8 @@ class PlacingRows:
         Whether another model judges a row than answers it.
     path : HeldOutScores or None
         Other rows, from which a path of bands may be taken, so that these rows need only say how far to go.
+    rounding : ScoreRounding or None
+        How the scores were rounded, if they were counted.
     """
 
     held_out: HeldOutScores
@@ -104,6 +107,7 @@ class PlacingRows:
     seen: SeenRows | None = None
     judged_apart: bool = False
     path: HeldOutScores | None = None
+    rounding: ScoreRounding | None = None
 
     def smooth_ranking(self) -> RankedScores:
         """The rows ranked with isotonic labels; in a tie that may be cut all rows are as likely positive."""
@@ -248,16 +252,14 @@ def _check_group_size(placing: PlacingRows, positions: IndexArray) -> None:
 
 
 def _rule_for(placing: PlacingRows, place: Callable[[PlacingRows], BandRule], confidence: float | None) -> BandRule:
-    rule = place(placing)
-    if placing.judged_apart:
-        rule = JudgeBands(rule)
+    rule = replace(place(placing), judged_apart=placing.judged_apart, rounding=placing.rounding)
     if (seen := placing.seen) is not None:
-        rule = CorrectedBands.of_seen_rows(rule, seen.by_refit, seen.by_folds)
+        return replace(rule, coverage_map=Correction.of_seen_rows(rule, seen.by_refit, seen.by_folds))
     if confidence is None:
         return rule
     # Repeated splits score a row several times, which is one row all the same.
     n_rows = placing.held_out.n_rows if rule.n_placing_rows is None else rule.n_placing_rows
-    return CautiousBands(rule, n_rows, confidence, tied=placing.rows.may_be_tied)
+    return replace(rule, coverage_map=Caution(n_rows, confidence, tied=placing.rows.may_be_tied))
 
 
 @contextmanager

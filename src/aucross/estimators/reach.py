@@ -132,7 +132,7 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
         if not ties_are_split and (gain := part.expected_auc_gain(coverage)) is not None and gain < -_LEAST_LOSS:
             warn_user(
                 f"a coverage of {coverage:g} lowers the AUC{of_group} by {_shown(-gain)} on the rows that place the "
-                f"band: it takes all rows of a score or none{_clump(part.innermost.ranking)}; pass "
+                f"band: it takes all rows of a score or none{_clump(part.ranking)}; pass "
                 'ties="split" to cut through ties by a hash of the row, or coverage=1.0'
             )
 
@@ -155,7 +155,7 @@ def warn_if_nothing_can_be_rejected(rule: BandRule, coverage: float, n_rows: flo
 
 def _share_of_each_group(rule: BandRule) -> list[float]:
     """Share of the rows that each group has, by weight; 1 where the rules do not tell."""
-    rankings = [part.innermost.ranking for part in rule.rules_by_group.values()]
+    rankings = [part.ranking for part in rule.rules_by_group.values()]
     totals = [0.0 if ranked is None else ranked.total for ranked in rankings]
     return [total / sum(totals) if min(totals) > 0 else 1.0 for total in totals]
 
@@ -168,7 +168,7 @@ def _rejects_less_than_a_row(rule: BandRule, coverage: float, n_rows: float) -> 
 
 def _is_out_of_reach(rule: BandRule, coverage: float, expected: float, n_rows: float) -> bool:
     """Whether ties keep a band from its coverage: not the last whole row, and not a promise with confidence."""
-    aimed_at, ranked = rule.coverage_aimed_at(coverage), rule.innermost.ranking
+    aimed_at, ranked = rule.coverage_aimed_at(coverage), rule.ranking
     gap = abs(expected - aimed_at)
     if aimed_at == 1.0 or gap <= max(_LEAST_GAP, 2.0 / max(n_rows, 1.0)):
         return False
@@ -186,7 +186,7 @@ def _sentence(rule: BandRule, coverage: float, expected: float, of_group: str, *
     other = f", or a coverage that can be reached, such as {_shown(lower)}" if lower else ""
     return (
         f"a coverage of {coverage:g} cannot be reached{of_group}, {_shown(expected)} is expected: a band takes all "
-        f"rows of a score or none{_clump(rule.innermost.ranking)}; {remedy}{other}"
+        f"rows of a score or none{_clump(rule.ranking)}; {remedy}{other}"
     )
 
 

@@ -105,7 +105,7 @@ class NetworkSelection(SelectiveClassifier):
         return SelectionReader()
 
     def _place(self, placing: PlacingRows) -> BandRule:
-        return ThresholdBands(placing.held_out.ranked_correct(placing.rows.score, is_probability=True), axis="other")
+        return ThresholdBands(placing.held_out.ranked_correct(placing.rows.score, is_probability=True), lies_on="other")
 
     def _run_models(self, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         probabilities, selection = self.estimator_.answers(X)
