@@ -56,6 +56,7 @@ from aucross.core.ranking import RankedScores
 from aucross.core.rules import OptimalBands, ThresholdBands
 from aucross.core.scored_rows import RuleInput
 from aucross.core.search import best_band
+from aucross.estimators.held_out import rows_to_compare
 from aucross.estimators.reach import expected_coverage
 from benchmarks.crossfit_tables import COVERAGES, FAMILIES, PROMISED, Tables
 from benchmarks.paper_data import FOLDER
@@ -295,10 +296,11 @@ class Candidate(NamedTuple):
 def candidates(s: Scores) -> dict[str, Candidate]:
     drawn = np.random.default_rng(0).integers(N_FOLDS, size=len(s.y_test))
     judged, mean = s.test[np.arange(len(s.y_test)), drawn], s.test.mean(axis=1)
-    has_seen = s.fold[:, None] != np.arange(N_FOLDS)
+    rows = rows_to_compare(len(s.fold))
+    has_seen = s.fold[rows, None] != np.arange(N_FOLDS)
     found = {
         "none": Candidate(s.held_out, s.refit, s.refit, folds=s.fold),
-        "corrected": Candidate(s.held_out, s.refit, s.refit, (s.seen, s.by_fold[has_seen]), s.fold),
+        "corrected": Candidate(s.held_out, s.refit, s.refit, (s.seen[rows], s.by_fold[rows][has_seen]), s.fold),
         "judge": Candidate(s.held_out, judged, s.refit),
         "ensemble": Candidate(s.held_out, judged, mean),
         "mean": Candidate(s.held_out, mean, mean),

@@ -30,6 +30,9 @@ from aucross.estimators.training_rows import TrainingRows, take_rows
 from aucross.estimators.types import Classifier, Folds, Generator, Labels
 from aucross.estimators.warn import warn_user
 
+# Rows that the refitted model and those of the folds are compared on. Each adds the time of its scores to a fit.
+MOST_SEEN_ROWS = 4_000
+
 
 @dataclass(frozen=True)
 class HeldOutScores:
@@ -281,22 +284,21 @@ class CrossFit:
 
     def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
         """Score the folds, then train on all rows."""
-        compares = self._compares(models, splits)
-        run = _fit_and_score_all if compares else _fit_and_score
-        folds = [self._each_fold(model, splits, step, run) for model in models]
-        training = models[0].training
+        training, compares = models[0].training, self._compares(models, splits)
+        compared = rows_to_compare(len(training.y)) if compares else np.empty(0, dtype=np.intp)
+        folds = [self._each_fold(model, splits, step, _fit_and_score_seen, compared) for model in models]
         held_out = _held_out(training, splits, [_of_all_folds([scores for scores, _ in each]) for each in folds])
         fitted = self._refitted(models, step)
         held_out = self._with_copies(held_out, models, fitted)
         if not compares:
             return Trained(fitted, held_out)
-        rows = np.arange(len(training.y))
         of_folds = [_of_all_folds([seen for _, seen in each]) for each in folds]
-        of_refit = [_scores_of(*each, rows, are_seen=True) for each in zip(models, fitted, strict=True)]
+        of_refit = [_scores_of(*each, compared, are_seen=True) for each in zip(models, fitted, strict=True)]
         if not all(np.isfinite(one.scores).all() for one in (*of_folds, *of_refit)):
             self._do_without_comparison()
             return Trained(fitted, held_out)
-        by_folds, by_refit = _held_out(training, _seen(splits), of_folds), _held_out(training, [(rows, rows)], of_refit)
+        seen = [(test, np.intersect1d(compared, train)) for train, test in splits]
+        by_folds, by_refit = _held_out(training, seen, of_folds), _held_out(training, [(compared, compared)], of_refit)
         # Copies of which there are many have the score of the refit everywhere: no shift is to be measured on them.
         by_folds = by_folds.with_scores_of(by_refit, training.common_rows)
         return Trained(fitted, held_out, SeenScores(by_refit, by_folds))
@@ -328,10 +330,11 @@ class CrossFit:
                 fitted.append(model.training.train(model.estimator))
         return fitted
 
-    def _each_fold(self, model: ModelToFit, splits: Sequence[Split], step: Step, run: Any) -> list[Any]:
+    def _each_fold(self, model: ModelToFit, splits: Sequence[Split], step: Step, run: Any, *further: Any) -> list[Any]:
         model = model._replace(estimator=trained_as_on_all_rows(model.estimator, len(model.training.y)))
         # As they come, so that each fold can be told when it is done.
-        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(delayed(run)(model, split) for split in splits)
+        calls = (delayed(run)(model, split, *further) for split in splits)
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(calls)
         folds = []
         for number, (train, _) in enumerate(splits, start=1):
             with step(f"fold {number} of {len(splits)}, training on {len(train)} rows"):
@@ -359,7 +362,7 @@ class CrossFit:
 
 def held_out_by_folds(models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
     """Score the rows of folds alone, by models that are then let go."""
-    folds = [CrossFit(None)._each_fold(model, splits, step, _fit_and_score) for model in models]
+    folds = [CrossFit(None)._each_fold(model, splits, step, _fit_score_and_keep) for model in models]
     return _held_out(models[0].training, splits, [_of_all_folds([scores for scores, _ in each]) for each in folds])
 
 
@@ -551,14 +554,21 @@ def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
     return clone(estimator).set_params(**dict.fromkeys(undecided, n_rows > 10_000)) if undecided else estimator
 
 
-def _fit_and_score(model: ModelToFit, split: Split) -> tuple[ModelScores, None]:
-    return _fit_score_and_keep(model, split)[0], None
+def rows_to_compare(n_rows: int) -> IndexArray:
+    """Rows on which the refitted model is compared with those of the folds: all of few, and a fixed draw of many."""
+    if n_rows <= MOST_SEEN_ROWS:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(n_rows).choice(n_rows, MOST_SEEN_ROWS, replace=False))
 
 
-def _fit_and_score_all(model: ModelToFit, split: Split) -> tuple[ModelScores, ModelScores]:
-    """Score the rows that were held out, and those that the model was trained on."""
+def _fit_and_score_seen(
+    model: ModelToFit, split: Split, compared: IndexArray
+) -> tuple[ModelScores, ModelScores | None]:
+    """Score the rows that were held out, and those to compare that the model was trained on, if there are any."""
     scores, fitted = _fit_score_and_keep(model, split)
-    return scores, _scores_of(model, fitted, split[0], are_seen=True)
+    if not len(compared):
+        return scores, None
+    return scores, _scores_of(model, fitted, np.intersect1d(compared, split[0]), are_seen=True)
 
 
 def _fit_score_and_keep(model: ModelToFit, split: Split) -> tuple[ModelScores, Any]:
