@@ -8,15 +8,15 @@ All parts by default, and the aims beside what is measured.
 function counts once, however often it is called, and a file is one in which such a function stands. Two numbers of
 functions are shown: those that have a name, and in parentheses all, with lambdas, generator expressions and
 comprehensions, which from Python 3.12 on are no functions any more: compare the first number between versions.
-Methods that dataclasses write stand in no file and are not counted. When the aims were set, 240 / 32, 176 / 28 and 30
-/ 11 counted all functions of the first three calls, and 824 / 108 and 107 / 27 those with a name of the last two.
-`aucross fit` reads a CSV of 2,000 rows with seven numbers and writes a model and a report; `LGBMClassifier` is fitted
-on 2,000 rows; the evaluation scores 1,000 rows and has intervals; the request asks for a decision on one row, and the
-server writes a log.
+Methods that dataclasses write stand in no file and are not counted. The figures beside which the aims were set, 240 /
+32, 176 / 28, 30 / 11, 824 / 108 and 107 / 27, are near all functions for the first three calls and near those with a
+name for the last two. `aucross fit` reads a CSV of 2,000 rows with seven numbers and writes a model and a report;
+`LGBMClassifier` is fitted on 2,000 rows; the evaluation scores 1,000 rows and has intervals; the request asks for a
+decision on one row, and the server writes a log.
 
 *Argsorts*: processor time of an evaluation with intervals on rows that are scored already, divided by that of sorting
 the scores once with `np.argsort`. *Fit*: that of `AUCross(LGBMClassifier).fit`, with its correction of the coverage,
-divided by that of `cross_val_predict` and `fit` with the same folds, on the Adult data, or on made ones where they are
+divided by that of `cross_val_predict` and `fit` with as many folds, on the Adult data, or on made ones where they are
 not there. *Select*: that of deciding on a million rows, divided by that of `predict_proba`. Both sides are measured in
 turns in one run, in one thread, and the median of the ratios is shown.
 """

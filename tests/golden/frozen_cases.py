@@ -593,7 +593,8 @@ def kind_of_spread(key: str) -> str:
     """Which limit a number of `spread/` has."""
     if "auc_gain" in key:
         return "gain"
-    return "std of a difference" if "difference" in key else "std of the AUC" if "selective_auc" in key else "drawn"
+    kinds = {"difference_sd": "std of a difference", "selective_auc_sd": "std of the AUC"}
+    return next((kind for name, kind in kinds.items() if name in key), "drawn")
 
 
 def _add_spreads() -> None:
@@ -607,7 +608,7 @@ def _add_spreads() -> None:
     for title, options in kinds.items():
 
         def spread(seed: int, options: Any = options) -> Flat:
-            found = evaluate_selective(clf_of("plain"), NEW.X, NEW.y, (1.0, 0.8), **options, **draws(seed, 16_000))
+            found = evaluate_selective(clf_of("plain"), NEW.X, NEW.y, (1.0, 0.8), **options, **draws(seed, 32_000))
             rows = [
                 {"target_coverage": row["target_coverage"]} | {key: row[key] for key in keep} for row in found.rows()
             ]
@@ -615,14 +616,9 @@ def _add_spreads() -> None:
 
         def difference(seed: int, options: Any = options) -> Flat:
             clfs = clf_of("plain"), clf_of("confidence")
-            found = compare_selective(*clfs, NEW.X, NEW.y, (0.8,), **options, **draws(seed, 8_000))
-            rows = [row for row in found.rows() if row["metric"] in ("selective_auc", "auc_gain")]
-            names = {"selective_auc": "AUC", "auc_gain": "gain"}
-            return {
-                f"difference of the {names[row['metric']]} {key}": plain(row[key])
-                for row in rows
-                for key in ("difference", "difference_sd", "difference_low", "difference_high")
-            }
+            found = compare_selective(*clfs, NEW.X, NEW.y, (0.8,), **options, **draws(seed, 16_000))
+            row = next(row for row in found.rows() if row["metric"] == "selective_auc")
+            return {key: plain(value) for key, value in row.items() if key.startswith("difference")}
 
         case(f"spread/{title}")(spread)
         case(f"spread/two classifiers, {title}")(difference)
