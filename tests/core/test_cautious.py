@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 from aucross.core import (
+    AUCTarget,
     BandRule,
     CenteredBands,
     GroupBands,
@@ -21,7 +22,6 @@ from aucross.core import (
     RankedScores,
     RejectionBand,
     RuleInput,
-    TargetBands,
     ThresholdBands,
     estimate_auc_bands,
 )
@@ -275,8 +275,8 @@ def widest_share(scores: np.ndarray, rows: int, steps: int, *, from_lowest: bool
 
 RULES = {
     "optimal": OptimalBands,
-    "any width": lambda ranked: OptimalBands(ranked, "any"),
-    "ks": lambda ranked: TargetBands(ranked, "ks"),
+    "any width": lambda ranked: OptimalBands(ranked, AUCTarget("any")),
+    "ks": lambda ranked: OptimalBands(ranked, "ks"),
     "threshold": ThresholdBands,
 }
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from itertools import pairwise
 from math import inf
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from aucross.core import CenteredBands, InfluenceBands, OptimalBands, RankedScores, RejectionBand, best_band
 from aucross.core.influence import Contest, ExpectedAUC
-from aucross.core.nested import MAX_CHUNKS, NestedBands, NestedInfluence
+from aucross.core.nested import MAX_CHUNKS, NestedBands
 from aucross.core.scored_rows import RuleInput
 from strategies import Rows, counts, coverages, fractional_weights, no_weights, property_test, rows
 
@@ -307,13 +308,13 @@ def rejected(rule, coverage: float) -> np.ndarray:
 @pytest.mark.parametrize("reference", [0.9, 0.6])
 def test_at_the_reference_nested_influence_rejects_what_influence_rejects(reference, with_score_bands):
     bands = influence_bands(reference, with_score_bands=with_score_bands)
-    assert np.array_equal(rejected(NestedInfluence(bands, reference), reference), rejected(bands, reference))
+    assert np.array_equal(rejected(replace(bands, reference=reference), reference), rejected(bands, reference))
 
 
 @pytest.mark.parametrize("steps", [30, 0], ids=["by influence", "by the score alone"])
 @pytest.mark.parametrize("reference", [1.0, 0.8])
 def test_nested_influence_rejects_more_and_more_rows(reference, steps):
-    rule = NestedInfluence(influence_bands(reference, steps), reference)
+    rule = replace(influence_bands(reference, steps), reference=reference)
     masks = [rejected(rule, coverage) for coverage in (1.0, 0.99, 0.9, 0.8, 0.5, 0.2)]
     assert all((larger | ~smaller).all() for smaller, larger in pairwise(masks))
     assert [mask.mean() for mask in masks] == pytest.approx([0, 0.01, 0.1, 0.2, 0.5, 0.8], abs=1e-3)
@@ -324,11 +325,11 @@ def test_without_steps_nested_influence_is_the_nested_score_band():
     scores = seen_by_gate()[0][:, 0]
     for coverage in (0.95, 0.8, 0.5):
         expected = bands.score_bands.band(coverage).rejects(scores)
-        assert np.array_equal(rejected(NestedInfluence(bands, 0.8), coverage), expected)
+        assert np.array_equal(rejected(replace(bands, reference=0.8), coverage), expected)
 
 
 def test_nested_influence_pickles():
-    rule = NestedInfluence(influence_bands(0.8), 0.8)
+    rule = replace(influence_bands(0.8), reference=0.8)
     again = pickle.loads(pickle.dumps(rule))
     assert np.array_equal(rejected(again, 0.7), rejected(rule, 0.7))
 
@@ -338,9 +339,9 @@ def test_nested_influence_needs_nested_score_bands():
     columns, probabilities = seen_by_gate(100)
     bands = InfluenceBands(ExpectedAUC(columns, probabilities, BINARY), OptimalBands(ranked))
     with pytest.raises(TypeError, match="must be NestedBands or None"):
-        NestedInfluence(bands, 0.9)
+        replace(bands, reference=0.9)
 
 
 def test_full_coverage_needs_no_influence():
-    assert NestedInfluence(influence_bands(0.9), 0.9).band(1.0) == RejectionBand()
-    assert NestedInfluence(influence_bands(0.9), 0.9).band(0.5).lower == -inf
+    assert replace(influence_bands(0.9), reference=0.9).band(1.0) == RejectionBand()
+    assert replace(influence_bands(0.9), reference=0.9).band(0.5).lower == -inf

@@ -9,6 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from aucross.core import (
+    AUCTarget,
     CenteredBands,
     OptimalBands,
     RankedScores,
@@ -105,7 +106,7 @@ def test_every_rule_gives_the_empty_band_for_an_empty_ranking(rule):
 @given(rows(weights=counts, both_classes=True), coverages)
 def test_optimal_bands_of_any_width_on_labels_are_the_oracle(given_rows, coverage):
     expected = oracle_band(given_rows.labels, given_rows.scores, coverage, given_rows.weights)
-    assert OptimalBands(rank(given_rows), width="any").band(coverage) == expected
+    assert OptimalBands(rank(given_rows), AUCTarget("any")).band(coverage) == expected
 
 
 @pytest.mark.parametrize("width", ["full", "any"])
@@ -113,7 +114,7 @@ def test_optimal_bands_of_any_width_on_labels_are_the_oracle(given_rows, coverag
 @given(given_rows=rows(weights=fractional_weights), coverage=coverages)
 def test_optimal_bands_never_fall_under_the_coverage_on_their_rows(given_rows, coverage, width):
     ranked = rank(given_rows)
-    assert ranked.coverage(OptimalBands(ranked, width).band(coverage)) >= coverage - 1e-12
+    assert ranked.coverage(OptimalBands(ranked, AUCTarget(width)).band(coverage)) >= coverage - 1e-12
 
 
 @property_test
@@ -136,7 +137,7 @@ def test_optimal_placement_does_not_need_both_classes():
 
 def test_an_unknown_width_raises_when_a_band_is_asked_for():
     with pytest.raises(ValueError, match='width must be "full" or "any"'):
-        OptimalBands(evenly_spaced(4), width="narrow").band(0.5)
+        OptimalBands(evenly_spaced(4), AUCTarget("narrow")).band(0.5)
 
 
 def test_an_unknown_placement_raises_with_the_choices():

@@ -21,7 +21,6 @@ from aucross.core import (
     RankedScores,
     RejectionBand,
     Target,
-    TargetBands,
     best_band_for,
 )
 from aucross.core.band_rule import BandRule
@@ -439,8 +438,8 @@ def test_the_cheapest_threshold_parts_the_cheaper_decisions():
 def test_the_auc_gives_the_optimal_bands(given_rows, coverage):
     ranked = RankedScores.from_labels(given_rows.labels, given_rows.scores, given_rows.weights).isotonic()
     expected = OptimalBands(ranked).band(coverage)
-    assert TargetBands(ranked).band(coverage) == expected
-    assert TargetBands(ranked, "auc").band(coverage) == expected
+    assert OptimalBands(ranked).band(coverage) == expected
+    assert OptimalBands(ranked, "auc").band(coverage) == expected
     assert best_band_for(ranked, coverage) == expected
 
 
@@ -456,13 +455,13 @@ def test_the_auc_gives_the_optimal_bands(given_rows, coverage):
 def test_a_name_stands_for_its_target(name, target):
     ranked = portfolio(300, decimals=2).isotonic()
     assert as_target(name) == target
-    assert TargetBands(ranked, name).target == target
-    assert TargetBands(ranked, name).band(0.8) == target.best_band(ranked, 0.8) == best_band_for(ranked, 0.8, name)
+    assert OptimalBands(ranked, name).target == target
+    assert OptimalBands(ranked, name).band(0.8) == target.best_band(ranked, 0.8) == best_band_for(ranked, 0.8, name)
 
 
 @every_target
 def test_a_rule_is_a_band_rule_and_survives_a_pickle(target):
-    rule = TargetBands(portfolio(200).isotonic(), target)
+    rule = OptimalBands(portfolio(200).isotonic(), target)
     assert isinstance(rule, BandRule)
     assert isinstance(target, Target)
     copy = pickle.loads(pickle.dumps(rule))
@@ -478,7 +477,7 @@ def test_any_object_with_the_two_methods_is_a_target():
         def best_band(self, ranked, coverage):
             return RejectionBand()
 
-    assert TargetBands(portfolio(20), Nothing()).band(0.5).is_empty
+    assert OptimalBands(portfolio(20), Nothing()).band(0.5).is_empty
 
 
 # ---- degenerate rankings ----

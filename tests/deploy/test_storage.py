@@ -31,6 +31,7 @@ from xgboost import XGBClassifier
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import (
+    AUCTarget,
     CenteredBands,
     ExpectedCost,
     GroupBands,
@@ -43,7 +44,6 @@ from aucross.core import (
 )
 from aucross.core.cautious import Caution
 from aucross.core.nested import NestedBands
-from aucross.core.targets import TargetBands
 from aucross.datasets import make_credit
 from aucross.deploy.archive import _header_digest
 from aucross.deploy.building import Builder
@@ -262,10 +262,10 @@ def rank(seed):
 
 
 RULES = {
-    "optimal": OptimalBands(rank(0).isotonic(), width="any"),
+    "optimal": OptimalBands(rank(0).isotonic(), AUCTarget("any")),
     "centered": CenteredBands(rank(0), 90.5),
     "threshold": ThresholdBands(rank(0), (rank(1), rank(2))),
-    "target": TargetBands(rank(0), ExpectedCost(review=0.2)),
+    "target": OptimalBands(rank(0), ExpectedCost(review=0.2)),
     "groups": GroupBands({("a", 1): OptimalBands(rank(0)), None: OptimalBands(rank(1))}),
     "promised": OptimalBands(rank(0), coverage_map=Caution(200, 0.9)),
     "nested": NestedBands(rank(0), 0.8),

@@ -13,7 +13,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core.cautious import Caution, rejections_that_keep, smallest_size_that_keeps
 from aucross.core.fixed_path import FixedPathBands
-from aucross.core.influence import InfluenceQuantiles
+from aucross.core.influence import InfluenceBands
 from aucross.core.ranking import RankedScores
 from aucross.core.rules import OptimalBands
 
@@ -284,8 +284,8 @@ def test_with_three_classes_the_influence_is_searched_on_other_rows_than_those_t
         rows, labels
     )
     rule = clf.band_rule_
-    assert isinstance(rule, InfluenceQuantiles)
-    assert clf.band_rule_.coverage_map.n_rows == len(rule.rows.score) == 150
-    assert not set(map(tuple, rule.rule.objective.columns)) & set(map(tuple, rule.rows.columns))
+    assert isinstance(rule, InfluenceBands)
+    assert clf.band_rule_.coverage_map.n_rows == len(rule.threshold_rows.score) == 150
+    assert not set(map(tuple, rule.objective.columns)) & set(map(tuple, rule.threshold_rows.columns))
     plain = clone(clf).set_params(coverage_confidence=None).fit(rows, labels)
     assert plain.select(rows).mean() < clf.select(rows).mean() < 1

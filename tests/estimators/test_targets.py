@@ -23,7 +23,6 @@ from aucross.core import (
     KolmogorovSmirnov,
     OptimalBands,
     PartialAUC,
-    TargetBands,
     best_band_for,
 )
 from aucross.core.targets import as_target
@@ -51,7 +50,7 @@ def fit(method, sample_weight=None, **params):
 def test_the_band_is_the_best_for_the_target_on_the_isotonic_labels_of_the_held_out_rows(method, target):
     clf = fit(method, target=target)
     smooth = clf.held_out_.ranked().isotonic()
-    assert isinstance(clf.band_rule_, TargetBands)
+    assert isinstance(clf.band_rule_, OptimalBands)
     assert clf.band_rule_.target == as_target(target)
     for coverage in COVERAGES:
         assert clf.band(coverage) == best_band_for(smooth, coverage, target)

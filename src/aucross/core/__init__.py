@@ -10,13 +10,12 @@ from aucross.core.cost import ExpectedCost
 from aucross.core.decisions import Decisions
 from aucross.core.fixed_path import FixedPathBands
 from aucross.core.influence import InfluenceBands
-from aucross.core.nested import NestedBands, NestedInfluence
+from aucross.core.nested import NestedBands
 from aucross.core.ranking import RankedScores
 from aucross.core.ranking_targets import KolmogorovSmirnov, PartialAUC
 from aucross.core.rounding import ScoreRounding
 from aucross.core.rules import (
     CenteredBands,
-    OptimalBands,
     ThresholdBands,
     auc_improving_interval,
     estimate_auc_bands,
@@ -24,7 +23,7 @@ from aucross.core.rules import (
 from aucross.core.score_counter import ScoreCounter
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.core.search import best_band, oracle_band
-from aucross.core.targets import AUCTarget, Target, TargetBands, best_band_for
+from aucross.core.targets import AUCTarget, OptimalBands, Target, best_band_for
 from aucross.core.weighted_ranking import WeightedRanking
 
 __all__ = [
@@ -43,7 +42,6 @@ __all__ = [
     "InfluenceBands",
     "KolmogorovSmirnov",
     "NestedBands",
-    "NestedInfluence",
     "OptimalBands",
     "PartialAUC",
     "RankedRule",
@@ -54,7 +52,6 @@ __all__ = [
     "ScoreRounding",
     "ScoredRows",
     "Target",
-    "TargetBands",
     "ThresholdBands",
     "WeightedRanking",
     "auc_improving_interval",

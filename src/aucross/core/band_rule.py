@@ -318,6 +318,10 @@ class RankedRule(BandRule):
         """Share of the ranked weight that the band selects."""
         return self.ranked.coverage(self.placed(coverage)) if self.ranked.total > 0 else coverage
 
+    def gain_of_ranked(self, coverage: float) -> float:
+        """AUC of the ranked rows that the band selects minus that of all."""
+        return self.ranked.auc(self.placed(coverage)) - self.ranked.auc()
+
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
         """Share of positives at each score."""
         return self.ranked.probability_at(self.ranked_score(rows))
@@ -325,15 +329,6 @@ class RankedRule(BandRule):
     def ranked_score(self, rows: RuleInput) -> FloatArray:
         """Return the score of rows as it was ranked."""
         return rows.score if self.rounding is None else self.rounding.round(rows.score)
-
-
-@dataclass(frozen=True)
-class AucRule(RankedRule):
-    """A ranked rule whose bands are searched for the highest AUC of the ranked score."""
-
-    def auc_gain(self, coverage: float) -> float:
-        """AUC of the ranked rows that the band selects minus that of all."""
-        return self.ranked.auc(self.placed(coverage)) - self.ranked.auc()
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.label_shift import expected_ranking, with_new_shares
 from aucross.core.nested import NestedBands
 from aucross.core.ranking import IndexArray, RankedScores
-from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import RuleInput
 from aucross.core.search import rejection_budget
+from aucross.core.targets import OptimalBands
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ over the rows and no sort::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 
@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.band_rule import Axis, BandRule
-from aucross.core.bands import RejectionBand
+from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import lowest_rows
 from aucross.core.label_shift import class_shares, share_ratio, with_share_ratio
+from aucross.core.nested import NestedBands
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import RuleInput
 
@@ -358,31 +359,58 @@ class InfluenceBands(BandRule):
     Parameters
     ----------
     objective : ExpectedAUC
-        The rows that place the bands.
+        The rows that the influence is searched on.
     score_bands : BandRule, optional
         Bands on the first score column to start from and to fall back to; None starts from all rows alike.
     steps : int, default=30
         Steps of the search; 0 leaves the score bands in force for every coverage.
     share_ratio : ndarray of shape (n_classes,), optional
         New over old share of each class, if it has changed since the probabilities of new rows were fitted.
+    reference : float in (0, 1], optional
+        Makes the bands nested: every coverage reads the influence that is searched for this one. The `score_bands` must
+        be :class:`NestedBands` then, or None.
+    threshold_rows : RuleInput, optional
+        Rows whose quantiles are the thresholds, in place of those of `objective`. Where they have a tie breaker, the
+        threshold may cut through a tie.
+    is_fixed : bool, default=False
+        Whether `threshold_rows` had no part in the search, so that a threshold takes the lowest of rows new to it.
 
     Notes
     -----
     A row is known by its score columns and its class probabilities. Its selection score depends on the coverage:
-    :meth:`selection_score` gives it, :meth:`band` says up to which value it is rejected. Where no influence
-    is clearly better than the score band for a coverage, the score band stays in force; its selection score is the
-    distance to the band, not above 0 inside.
+    :meth:`selection_score` gives it, :meth:`band` says up to which value it is rejected. Where no influence is clearly
+    better than the score band for a coverage, the score band stays in force; its selection score is the distance to the
+    band, not above 0 inside, and with a `reference` the depth in the nested bands. A reference of 1 takes the influence
+    on the AUC of all rows.
     """
 
     objective: ExpectedAUC
     score_bands: BandRule | None = None
     steps: int = MAX_STEPS
     share_ratio: FloatArray | None = None
+    reference: float | None = None
+    threshold_rows: RuleInput | None = None
+    is_fixed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.reference is None:
+            return
+        check_coverage(self.reference, name="reference")
+        if not isinstance(self.score_bands, NestedBands | None):
+            raise TypeError(
+                f"score_bands must be NestedBands or None with a reference, got {self.score_bands!r}; pass "
+                "NestedBands(ranked, reference)"
+            )
 
     @property
     def lies_on(self) -> Axis:
         """The influence takes the models to compute."""
         return "other"
+
+    @property
+    def n_placing_rows(self) -> int | None:
+        """Number of rows that place the threshold, if they are not all."""
+        return len(self.threshold_rows) if self.threshold_rows is not None and self.is_fixed else None
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
         """Probability of being positive by the first score column alone."""
@@ -390,24 +418,48 @@ class InfluenceBands(BandRule):
 
     def place(self, coverage: float) -> RejectionBand:
         """Return the one-sided band of selection scores to reject."""
-        found = self.search(coverage)
-        if isinstance(found, RejectionBand):
-            return RejectionBand(-inf, 0.0) if not found.is_empty else RejectionBand()
-        return band_up_to(found.threshold)
+        if (rows := self.threshold_rows) is not None:
+            return _band_within_budget(self.scores_of(rows, coverage), rows.sample_weight, coverage)
+        order = self._order(coverage)
+        if isinstance(order, RejectionBand):
+            return RejectionBand() if order.is_empty else RejectionBand(-inf, 0.0)
+        if isinstance(order, NestedBands):
+            share = order.rejected_share(coverage)
+            return RejectionBand(-inf, share) if share > 0 else RejectionBand()
+        if isinstance(order, InfluenceThreshold):
+            return band_up_to(order.threshold)
+        return _band_within_budget(self._influence_of_placing_rows(order), self.objective.sample_weight, coverage)
 
     def scores_of(self, rows: RuleInput, coverage: float) -> FloatArray:
-        """Score of rows on which the band for this coverage lies."""
-        found = self.search(coverage)
-        if isinstance(found, InfluenceThreshold):
-            return found.table.influence(rows.columns, self.probabilities_of(rows))
-        return np.zeros(len(rows)) if found.is_empty else np.maximum(found.lower - rows.score, rows.score - found.upper)
+        """Score of rows on which the band for this coverage lies, ties told apart where they may be."""
+        order = self._order(coverage)
+        if isinstance(order, RejectionBand):
+            score = (
+                np.zeros(len(rows))
+                if order.is_empty
+                else np.maximum(order.lower - rows.score, rows.score - order.upper)
+            )
+        elif isinstance(order, NestedBands):
+            score = order.depth(rows.score)
+        else:
+            table = order.table if isinstance(order, InfluenceThreshold) else order
+            score = table.influence(rows.columns, self.probabilities_of(rows))
+        return score if self.threshold_rows is None else rows.told_apart(score)
 
     def share_selected(self, coverage: float) -> float:
         """Share of the weight of the rows that placed the bands that is selected."""
-        found, objective = self.search(coverage), self.objective
-        if isinstance(found, RejectionBand):
-            return share_of(found.selects(objective.columns[:, 0]), objective.sample_weight)
-        return share_of(objective.influence(found.table) > found.threshold, objective.sample_weight)
+        if (rows := self.threshold_rows) is not None:
+            return rows.share(self.placed(coverage).selects(self.scores_of(rows, coverage)))
+        order, objective = self._order(coverage), self.objective
+        if isinstance(order, NestedBands):
+            return 1.0 - order.rejected_share(coverage)
+        if isinstance(order, RejectionBand):
+            selected = order.selects(objective.columns[:, 0])
+        elif isinstance(order, InfluenceThreshold):
+            selected = objective.influence(order.table) > order.threshold
+        else:
+            selected = self.placed(coverage).selects(self._influence_of_placing_rows(order))
+        return share_of(selected, objective.sample_weight)
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> InfluenceBands:
         """Search again on other rows, with their class probabilities in place of labels."""
@@ -417,17 +469,23 @@ class InfluenceBands(BandRule):
             moved = share_ratio(probabilities, shares, rows.sample_weight)
             probabilities = with_share_ratio(probabilities, moved)
             ratio = moved if ratio is None else ratio * moved
-        objective = ExpectedAUC(rows.columns, probabilities, self.objective.contests, rows.sample_weight)
         score_bands = self.score_bands
-        if score_bands is not None:
-            score_bands = score_bands.placed_on(rows, label_shift=label_shift)
-        return InfluenceBands(objective, score_bands, self.steps, ratio)
+        return replace(
+            self,
+            objective=ExpectedAUC(rows.columns, probabilities, self.objective.contests, rows.sample_weight),
+            score_bands=None if score_bands is None else score_bands.placed_on(rows, label_shift=label_shift),
+            share_ratio=ratio,
+            threshold_rows=None if self.threshold_rows is None else rows,
+        )
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows of lowest influence among the given ones."""
+        """Take the rows of lowest influence, among the given ones or, with a reference, whatever the capacity is."""
+        if self.reference is not None:
+            return lowest_rows(replace(self, threshold_rows=None).scores_of(rows, self.reference), capacity, order)
         if not 0 < capacity < len(rows):
             return np.arange(min(capacity, len(rows)))
-        again, coverage = self.place_anew(rows, label_shift=False), 1.0 - capacity / len(rows)
+        again = replace(self.place_anew(rows, label_shift=False), threshold_rows=None)
+        coverage = 1.0 - capacity / len(rows)
         if self.score_bands is not None and isinstance(again.search(coverage), RejectionBand):
             return self.score_bands.rows_to_reject(rows, capacity, order)
         return lowest_rows(again.scores_of(rows, coverage), capacity, order)
@@ -453,6 +511,27 @@ class InfluenceBands(BandRule):
         least_gain = -inf if self.score_bands is None else LEAST_GAIN
         return place_by_influence(self.objective, budget, start, steps=self.steps, least_gain=least_gain) or band
 
+    def _order(self, coverage: float) -> InfluenceThreshold | RejectionBand | InfluenceTable | NestedBands:
+        """What puts rows in order: for this coverage, or with a reference for all of them."""
+        if self.reference is None:
+            return self.search(coverage)
+        found = self.search(self.reference)
+        if isinstance(found, InfluenceThreshold):
+            return found.table
+        if isinstance(self.score_bands, NestedBands) and (self.reference < 1 or self.steps == 0):
+            return self.score_bands
+        everything = np.ones(len(self.objective.columns))
+        return self._once("table", 1.0, lambda: self.objective.table(self.objective.histograms(everything)))
+
+    def _influence_of_placing_rows(self, table: InfluenceTable) -> FloatArray:
+        return self._once("influence", 1.0, lambda: self.objective.influence(table))
+
+
+def _band_within_budget(score: FloatArray, weight: FloatArray | None, coverage: float) -> RejectionBand:
+    """The band from the lowest score up to the highest that the rejection budget still holds."""
+    budget = budget_of(np.ones(len(score)) if weight is None else weight, coverage)
+    return band_up_to(highest_within_budget(score, weight, budget))
+
 
 def budget_of(weight: FloatArray, coverage: float) -> float:
     """Weight that may be rejected; sums of weights carry rounding."""
@@ -468,58 +547,3 @@ def share_of(selected: NDArray[np.bool_], weight: FloatArray | None) -> float:
 def band_up_to(threshold: float) -> RejectionBand:
     """The band of all scores up to a threshold; empty without one."""
     return RejectionBand(-inf, threshold) if threshold > -inf else RejectionBand()
-
-
-@dataclass(frozen=True)
-class InfluenceQuantiles(BandRule):
-    """Bands on influences that were searched on other rows: only the threshold is placed on the rows given.
-
-    Parameters
-    ----------
-    rule : BandRule
-        Searched on other rows, so that the rows given had no part in their selection score.
-    rows : RuleInput
-        Rows whose quantiles are the thresholds. Where they have a tie breaker the threshold may cut through a tie.
-    is_fixed : bool, default=True
-        Whether the rows had no part in the search, so that the threshold takes the lowest of rows that are new to it.
-    """
-
-    rule: BandRule
-    rows: RuleInput
-    is_fixed: bool = True
-
-    @property
-    def lies_on(self) -> Axis:
-        """The influence takes the models to compute."""
-        return self.rule.lies_on
-
-    def probability_at(self, rows: RuleInput) -> FloatArray | None:
-        """Probability of being positive, as the rule of the influence tells it."""
-        return self.rule.probability_at(rows)
-
-    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows of lowest influence among the given ones."""
-        return self.rule.rows_to_reject(rows, capacity, order)
-
-    @property
-    def n_placing_rows(self) -> int | None:
-        """Number of rows that place the threshold, if they are not all."""
-        return len(self.rows) if self.is_fixed else None
-
-    def scores_of(self, rows: RuleInput, coverage: float) -> FloatArray:
-        """Return the influence, ties told apart where they may be."""
-        return rows.told_apart(self.rule.scores_of(rows, coverage))
-
-    def share_selected(self, coverage: float) -> float:
-        """Share of the weight of the rows that is selected."""
-        return self.rows.share(self.placed(coverage).selects(self.scores_of(self.rows, coverage)))
-
-    def place(self, coverage: float) -> RejectionBand:
-        """Return the one-sided band of selection scores to reject."""
-        score, weight = self.scores_of(self.rows, coverage), self.rows.sample_weight
-        budget = budget_of(np.ones(len(score)) if weight is None else weight, coverage)
-        return band_up_to(highest_within_budget(score, weight, budget))
-
-    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> InfluenceQuantiles:
-        """Search again on other rows and take their quantiles."""
-        return InfluenceQuantiles(self.rule.placed_on(rows, label_shift=label_shift), rows, self.is_fixed)

@@ -28,18 +28,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucross.core.band_rule import AucRule, Axis, BandRule
+from aucross.core.band_rule import RankedRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import lowest_rows
-from aucross.core.influence import (
-    InfluenceBands,
-    InfluenceTable,
-    InfluenceThreshold,
-    band_up_to,
-    budget_of,
-    highest_within_budget,
-    share_of,
-)
 from aucross.core.label_shift import expected_ranking
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rules import distance_beyond
@@ -55,7 +46,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
-class NestedBands(AucRule):
+class NestedBands(RankedRule):
     """Nested bands through the best band of one coverage.
 
     Parameters
@@ -93,6 +84,10 @@ class NestedBands(AucRule):
         """Return the widest band of the path that selects at least `coverage` of the ranked weight."""
         step = self._step(coverage)
         return self.ranked.band(int(self._path.start[step]), int(self._path.stop[step]))
+
+    def auc_gain(self, coverage: float) -> float:
+        """AUC of the ranked rows that the band selects minus that of all."""
+        return self.gain_of_ranked(coverage)
 
     def depth(self, scores: ArrayLike) -> FloatArray:
         """Share of the weight that the path has rejected once it rejects a score: the order in which to reject.
@@ -181,93 +176,6 @@ class NestedBands(AucRule):
     @cached_property
     def _path(self) -> _Path:
         return _path_through(self.ranked, *self.ranked.block(best_band(self.ranked, self.coverage)))
-
-
-@dataclass(frozen=True)
-class NestedInfluence(BandRule):
-    """Nested bands on the influence: every coverage reads it from the table of the reference.
-
-    Parameters
-    ----------
-    bands : InfluenceBands
-        Places the table of the reference. Its `score_bands` must be :class:`NestedBands` or None.
-    coverage : float in (0, 1]
-        The reference: at this coverage the same rows are rejected as by `bands`.
-
-    Notes
-    -----
-    Where `bands` leaves the score band in force at the reference, the selection score is the depth of the score in
-    the nested score bands. A reference of 1 takes the influence on the AUC of all rows.
-    """
-
-    bands: InfluenceBands
-    coverage: float
-
-    def __post_init__(self) -> None:
-        check_coverage(self.coverage)
-        if not isinstance(self.bands.score_bands, NestedBands | None):
-            raise TypeError(
-                f"the score_bands of nested influence must be NestedBands or None, got {self.bands.score_bands!r}; "
-                "pass NestedBands(ranked, coverage)"
-            )
-
-    @property
-    def lies_on(self) -> Axis:
-        """The influence takes the models to compute."""
-        return self.bands.lies_on
-
-    def probability_at(self, rows: RuleInput) -> FloatArray | None:
-        """Probability of being positive by the first score column alone."""
-        return self.bands.probability_at(rows)
-
-    def place(self, coverage: float) -> RejectionBand:
-        """Return the one-sided band of selection scores to reject."""
-        if coverage == 1:
-            return RejectionBand()
-        if isinstance(self._order, NestedBands):
-            share = self._order.rejected_share(coverage)
-            return RejectionBand(-inf, share) if share > 0 else RejectionBand()
-        objective = self.bands.objective
-        budget = budget_of(objective.weight, coverage)
-        return band_up_to(highest_within_budget(self._influence_of_placing_rows, objective.sample_weight, budget))
-
-    def scores_of(self, rows: RuleInput, coverage: float) -> FloatArray:  # noqa: ARG002
-        """Score of rows on which the bands of all coverages lie."""
-        if isinstance(self._order, NestedBands):
-            return self._order.depth(rows.score)
-        return self._order.influence(rows.columns, self.bands.probabilities_of(rows))
-
-    def share_selected(self, coverage: float) -> float:
-        """Share of the weight of the rows that placed the bands that is selected."""
-        if isinstance(self._order, NestedBands):
-            return 1.0 - self._order.rejected_share(coverage)
-        return share_of(
-            self.placed(coverage).selects(self._influence_of_placing_rows), self.bands.objective.sample_weight
-        )
-
-    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> NestedInfluence:
-        """Search again on other rows, with their class probabilities in place of labels."""
-        return NestedInfluence(self.bands.place_anew(rows, label_shift=label_shift), self.coverage)
-
-    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows of lowest selection score, which is the same for every capacity."""
-        return lowest_rows(self.scores_of(rows, self.coverage), capacity, order)
-
-    @cached_property
-    def _order(self) -> InfluenceTable | NestedBands:
-        """What every coverage reads: the influence of the reference, or the depth of the score."""
-        placed = self.bands.search(self.coverage)
-        if isinstance(placed, InfluenceThreshold):
-            return placed.table
-        score_bands, objective = self.bands.score_bands, self.bands.objective
-        if isinstance(score_bands, NestedBands) and (self.coverage < 1 or self.bands.steps == 0):
-            return score_bands
-        return objective.table(objective.histograms(np.ones(len(objective.columns))))
-
-    @cached_property
-    def _influence_of_placing_rows(self) -> FloatArray:
-        assert isinstance(self._order, InfluenceTable)
-        return self.bands.objective.influence(self._order)
 
 
 # ---- the path ----

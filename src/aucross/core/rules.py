@@ -21,57 +21,20 @@ from typing import Literal
 
 import numpy as np
 
-from aucross.core.band_rule import AucRule, Axis, RankedRule
+from aucross.core.band_rule import Axis, RankedRule
 from aucross.core.bands import RejectionBand
-from aucross.core.capacity import best_rows, lowest_rows
+from aucross.core.capacity import lowest_rows
 from aucross.core.label_shift import expected_ranking
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.scored_rows import RuleInput
-from aucross.core.search import Width, best_band, rejection_budget
+from aucross.core.search import rejection_budget
+from aucross.core.targets import OptimalBands
 
 Placement = Literal["optimal", "centered"]
 
 # Weight of the whole sample against the mean of its two halves with the least variance (Knight & Bassett 2003; the
 # paper's Theorem 4).
 WHOLE_SAMPLE_SHARE = 1 / sqrt(2)
-
-
-@dataclass(frozen=True)
-class OptimalBands(AucRule):
-    """The best band for each coverage, searched exactly on a ranking.
-
-    Placed on true labels this is the paper's Oracle. Placed on isotonic labels, as :func:`estimate_auc_bands` does,
-    it generalises to new rows. The bands of different coverages need not be nested.
-
-    Parameters
-    ----------
-    ranked : RankedScores
-        Rows to place the bands on. On these rows the coverage never falls below the target.
-    width : {"full", "any"}, default="full"
-        Which bands to search, see :func:`best_band`. New rows need the full width: a narrower band that happens to
-        be best on the held-out rows does not stay best.
-
-    Examples
-    --------
-    >>> from aucross.core import OptimalBands, RankedScores
-    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    >>> OptimalBands(ranked.isotonic()).band(coverage=0.6)
-    RejectionBand(lower=0.3, upper=0.4)
-    """
-
-    width: Width = "full"
-
-    def place(self, coverage: float) -> RejectionBand:
-        """Return the best band that selects at least `coverage` of the ranked weight."""
-        return best_band(self.ranked, coverage, width=self.width)
-
-    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> OptimalBands:
-        """Search again on other rows, each of them positive with the probability that its score has here."""
-        return OptimalBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.width)
-
-    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows next to each other in score whose rejection leaves the highest expected AUC."""
-        return best_rows(rows.score, self.ranked.probability_at(rows.score), capacity, order)
 
 
 @dataclass(frozen=True)

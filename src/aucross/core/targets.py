@@ -30,11 +30,12 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 from aucross.core.average_precision import AveragePrecision
 from aucross.core.band_rule import RankedRule
 from aucross.core.bands import RejectionBand
+from aucross.core.capacity import best_rows
 from aucross.core.label_shift import expected_ranking
-from aucross.core.ranking import RankedScores
+from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.ranking_targets import KolmogorovSmirnov, PartialAUC
 from aucross.core.scored_rows import RuleInput
-from aucross.core.search import best_band
+from aucross.core.search import Width, best_band
 
 TargetName = Literal["auc", "ks", "average_precision", "partial_auc"]
 
@@ -97,22 +98,27 @@ def as_target(target: object) -> Target:
 
 
 @dataclass(frozen=True)
-class TargetBands(RankedRule):
-    """The best band for each coverage and any target, searched on a ranking.
+class OptimalBands(RankedRule):
+    """The best band for each coverage, for the AUC or another target, searched on a ranking.
+
+    Placed for the AUC of true labels this is the paper's Oracle. Placed on isotonic labels, as
+    :func:`~aucross.core.estimate_auc_bands` does, it generalises to new rows. The bands of different coverages need not
+    be nested.
 
     Parameters
     ----------
     ranked : RankedScores
-        Rows to place the bands on. On these rows the coverage never falls below the target coverage.
+        Rows to place the bands on. On these rows the coverage never falls below the one asked for.
     target : {"auc", "ks", "average_precision", "partial_auc"} or Target, default="auc"
-        What to make best, see :func:`best_band_for`. With ``"auc"`` the bands are those of
-        :class:`~aucross.core.OptimalBands`.
+        What to make best, see :func:`best_band_for`.
 
     Examples
     --------
-    >>> from aucross.core import RankedScores, TargetBands
+    >>> from aucross.core import OptimalBands, RankedScores
     >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
-    >>> TargetBands(ranked.isotonic(), "ks").band(coverage=0.6)
+    >>> OptimalBands(ranked.isotonic()).band(coverage=0.6)
+    RejectionBand(lower=0.3, upper=0.4)
+    >>> OptimalBands(ranked.isotonic(), "ks").band(coverage=0.6)
     RejectionBand(lower=0.3, upper=0.4)
     """
 
@@ -125,14 +131,33 @@ class TargetBands(RankedRule):
         """Return the best band that selects at least `coverage` of the ranked weight."""
         return best_band_for(self.ranked, coverage, self.target)
 
-    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> TargetBands:
+    def auc_gain(self, coverage: float) -> float | None:
+        """AUC of the ranked rows that the band selects minus that of all; None if it aims elsewhere."""
+        return self.gain_of_ranked(coverage) if isinstance(self.target, AUCTarget) else None
+
+    def place_anew(self, rows: RuleInput, *, label_shift: bool) -> OptimalBands:
         """Search again on other rows, each of them positive with the probability that its score has here."""
-        return TargetBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.target)
+        return OptimalBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.target)
+
+    def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
+        """Take the rows next to each other in score whose rejection leaves the highest expected AUC, or the target."""
+        if not isinstance(self.target, AUCTarget):
+            return super().rows_to_reject(rows, capacity, order)
+        return best_rows(rows.score, self.ranked.probability_at(rows.score), capacity, order)
 
 
 @dataclass(frozen=True)
 class AUCTarget:
-    """The AUC of the selected rows, searched by :func:`aucross.core.best_band` at full width."""
+    """The AUC of the selected rows.
+
+    Parameters
+    ----------
+    width : {"full", "any"}, default="full"
+        Which bands to search, see :func:`aucross.core.best_band`. New rows need the full width: a narrower band that
+        happens to be best on the held-out rows does not stay best.
+    """
+
+    width: Width = "full"
 
     def value(self, ranked: RankedScores, band: RejectionBand | None = None) -> float:
         """Return the AUC after rejecting `band`; NaN if a class is missing."""
@@ -140,7 +165,7 @@ class AUCTarget:
 
     def best_band(self, ranked: RankedScores, coverage: float) -> RejectionBand:
         """Return the band of highest AUC that selects at least `coverage` of the weight."""
-        return best_band(ranked, coverage)
+        return best_band(ranked, coverage, width=self.width)
 
 
 _NAMED: dict[str, Target] = {

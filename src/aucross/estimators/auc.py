@@ -10,12 +10,11 @@ import numpy as np
 
 from aucross.core.band_rule import BandRule
 from aucross.core.fixed_path import FixedPathBands
-from aucross.core.influence import ExpectedAUC, InfluenceBands, InfluenceQuantiles, PairwiseMetric, worth_of_review
-from aucross.core.nested import NestedInfluence
+from aucross.core.influence import ExpectedAUC, InfluenceBands, PairwiseMetric, worth_of_review
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.rules import Placement, estimate_auc_bands
 from aucross.core.scored_rows import ScoredRows
-from aucross.core.targets import AUCTarget, Target, TargetBands, as_target
+from aucross.core.targets import AUCTarget, OptimalBands, Target, as_target
 from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
 from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, best_auc_bands, check_nested
@@ -107,7 +106,7 @@ class _AUCBands(SelectiveClassifier):
         if callable(self.placement):
             return _checked_rule(self.placement(placing.smooth_ranking()))
         if not isinstance(target, AUCTarget):
-            return TargetBands(placing.smooth_ranking(), target)
+            return OptimalBands(placing.smooth_ranking(), target)
         if placing.path is not None:
             path = placing.path.ranked_both_classes("the rows that are trained on")
             return FixedPathBands(placing.smooth_ranking(), path.isotonic(), self.coverage if self.nested else None)
@@ -116,23 +115,26 @@ class _AUCBands(SelectiveClassifier):
             return estimate_auc_bands(whole, rankings, placement="centered")
         return best_auc_bands(placing, self.coverage, nested=self.nested)
 
-    def _place_by_influence(self, placing: PlacingRows) -> BandRule:
+    def _place_by_influence(self, placing: PlacingRows) -> InfluenceBands:
         """With more than two classes the bands lie on the influence."""
         if placing.halves:
             # Confidence needs rows that had no part in their own selection score: one half searches the influence, the
             # other places its threshold.
             searched, placed = placing.halves
             part = replace(placing, held_out=placing.held_out.take(searched), rows=placing.rows.take(searched))
-            return InfluenceQuantiles(self._place_by_influence(replace(part, halves=())), placing.rows.take(placed))
+            rule = self._place_by_influence(replace(part, halves=()))
+            return replace(rule, threshold_rows=placing.rows.take(placed), is_fixed=True)
         classes, rows = np.unique(placing.held_out.labels), placing.rows
         assert rows.probabilities is not None
         metric = self._metric_of(np.arange(rows.probabilities.shape[1]))
         if len(classes) < metric.n_classes:
             _check_every_class(placing.held_out, np.arange(metric.n_classes))
         objective = ExpectedAUC(rows.columns, rows.probabilities, metric.contests, rows.sample_weight)
-        bands = InfluenceBands(objective)
-        rule = NestedInfluence(bands, self.coverage) if self.nested else bands
-        return rule if rows.tie_breaker is None else InfluenceQuantiles(rule, rows, is_fixed=False)
+        return InfluenceBands(
+            objective,
+            reference=self.coverage if self.nested else None,
+            threshold_rows=None if rows.tie_breaker is None else rows,
+        )
 
     def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
         read = rows.rule_input

@@ -17,10 +17,8 @@ from aucross.core.influence import (
     Contest,
     ExpectedAUC,
     InfluenceBands,
-    InfluenceQuantiles,
     worth_of_review,
 )
-from aucross.core.nested import NestedInfluence
 from aucross.core.ranking import FloatArray, IndexArray, check_weights
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import CrossFitted
@@ -278,9 +276,13 @@ class AUCGate(CrossFitted):
         steps = MAX_STEPS if reader.uses_gate else 0
         objective = ExpectedAUC(rows.columns, rows.probabilities, _BINARY, rows.sample_weight)
         score_bands = best_auc_bands(placing, self.coverage, nested=self.nested)
-        bands = InfluenceBands(objective, score_bands, steps)
-        rule = NestedInfluence(bands, self.coverage) if self.nested else bands
-        return rule if rows.tie_breaker is None else InfluenceQuantiles(rule, rows, is_fixed=False)
+        return InfluenceBands(
+            objective,
+            score_bands,
+            steps,
+            reference=self.coverage if self.nested else None,
+            threshold_rows=None if rows.tie_breaker is None else rows,
+        )
 
     def _gate_to_fit(self, X: Table, rng: Generator) -> Any:
         if self.gate is not None:

@@ -17,8 +17,8 @@ from aucross.core.correction import Correction
 from aucross.core.nested import NestedBands
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
-from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import Rows, RuleInput
+from aucross.core.targets import OptimalBands
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores, ModelToFit, held_out_by_folds, is_never_trained
 from aucross.estimators.progress import Step
