@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from aucross.cli.choosing import ADVICE, PAGE, RULE, Choice, Family, Situation, advice_for, line_for, sentence
+from aucross.cli.choosing import ADVICE, RULE, Choice, Family, Situation, advice_for, line_for, sentence
 from cli.commands import ROLES, aucross
 
 LARGE = Situation(n_rows=20_000, n_positives=4_000)
@@ -58,13 +59,18 @@ def test_the_sentence_says_the_line_the_reason_and_the_page():
         "For 20,000 training rows, 4,000 of them positive, and a linear model, line 3 of the rule says AUCGate(model), "
         "because the other model sees where the score is wrong, and stays out where it sees nothing more; place the "
         "band again on the newest scores (recalibrate), because scores drift "
-        '(see "Choosing a method", docs/choosing.md).'
+        '(see the page "Choosing a method" of the documentation).'
     )
 
 
 def test_the_page_that_the_sentence_names_exists():
-    page = Path(__file__).parents[2] / PAGE
+    page = Path(__file__).parents[2] / "docs" / "choosing.md"
     assert page.read_text(encoding="utf-8").startswith("# Choosing a method\n")
+
+
+def test_no_text_of_the_package_names_a_page_by_its_file_which_an_installed_package_lacks():
+    files = (Path(__file__).parents[2] / "src").rglob("*.py")
+    assert [file.name for file in files if re.search(r"docs/\S*\.md", file.read_text(encoding="utf-8"))] == []
 
 
 # ---- the command ----

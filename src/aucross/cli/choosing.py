@@ -12,7 +12,6 @@ from enum import StrEnum
 
 __all__ = ["ADVICE", "RULE", "Advice", "Choice", "Family", "Line", "Situation", "advice_for", "line_for", "sentence"]
 
-PAGE = "docs/choosing.md"
 # With fewer training rows the coverage of new rows is off by a percentage point and more.
 FEW_ROWS = 3_000
 # With fewer positive training rows the AUC of a test is too uncertain to tell methods apart.
@@ -218,5 +217,5 @@ def sentence(situation: Situation) -> str:
     told = "; ".join([f"{line.use}, because {line.because}", *(advice.do for advice in advice_for(situation))])
     return (
         f"For {situation.n_rows:,} training rows, {situation.n_positives:,} of them positive{model}, line {number} of "
-        f'the rule says {told} (see "Choosing a method", {PAGE}).'
+        f'the rule says {told} (see the page "Choosing a method" of the documentation).'
     )

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from aucross.cli.errors import CommandError
 from aucross.cli.numbers import MOSTLY, NumberFormat, other_marks
 from aucross.core.missing import MISSING_TEXTS
+from aucross.estimators.dates import ISO_DATE
 from aucross.system.text import percent_down
 
 Kind = Literal["number", "boolean", "date", "category"]
 
 _CODE = r"^[+-]?0[0-9]"  # 007 is a name, 0.7 a number
-_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+)?Z?$"
 _SECONDS_PER_DAY = 86_400.0
 _AS_USUAL = NumberFormat()
 
@@ -117,7 +117,7 @@ def _infer_from_text(name: str, values: pa.ChunkedArray, numbers: NumberFormat) 
     is_code = pc.any(pc.match_substring_regex(distinct, _CODE)).as_py()
     if pc.all(is_number).as_py() and not is_code:
         return _unless_it_counts_rows(name, numbers.to_floats(text))
-    if pc.all(pc.match_substring_regex(distinct, _DATE)).as_py() and _days(distinct) is not None:
+    if pc.all(pc.match_substring_regex(distinct, ISO_DATE)).as_py() and _days(distinct) is not None:
         return _as_date(name)
     if note := _note_on_numbers(text, is_number, numbers):
         if len(distinct) > _FEW_CATEGORIES:

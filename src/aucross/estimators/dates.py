@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +16,11 @@ from aucross.core.ranking import FloatArray
 from aucross.estimators.types import Column, Table
 
 _MICROSECONDS_PER_DAY = 86_400 * 1_000_000
+# Digits alone are no date: libraries take 20190331 for seconds, days or years, each for another.
+ISO_DATE = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(Z|[ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?$"
+)
 
 
 class DaysSince1970(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -98,7 +104,24 @@ def _is_blank(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.strip().removesuffix("Z")
+    if isinstance(value, str) and value != "NaT":
+        value = moment_of(value)
     has_zone = isinstance(value, datetime) and value.tzinfo is not None
     return value.astimezone(UTC).replace(tzinfo=None) if has_zone else value
+
+
+def moment_of(text: str) -> datetime:
+    """Return the moment that an ISO date stands for, in UTC where no time zone is named.
+
+    Raises
+    ------
+    ValueError
+        If the text is no date, or one that no calendar of four digits holds in UTC.
+    """
+    try:
+        if not re.fullmatch(ISO_DATE, text.strip()):
+            raise ValueError
+        moment = datetime.fromisoformat(text.strip().removesuffix("Z"))
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("must be a date such as 2024-03-31, in the years 1 to 9999 of UTC") from None
