@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import rows_around_band, share_of_groups
 from aucross.core.cautious import TooFewRows
+from aucross.core.noise import kept_clear
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import Rows, RuleInput
@@ -138,6 +139,10 @@ class BandRule(ABC):
         band = self.place_anew(rows, label_shift=False).placed(1.0 - capacity / len(rows))
         return rows_around_band(rows.score, band, capacity, order)
 
+    def clear_of_noise(self, band: RejectionBand) -> RejectionBand:
+        """Return the band with ends that no known score can pass by its last digits; as it is if a rule knows none."""
+        return band
+
     # ---- what a rule states about itself ----
 
     @property
@@ -199,7 +204,7 @@ class BandRule(ABC):
         return RejectionBand() if coverage == 1.0 else self._once("band", coverage, lambda: self._placed(coverage))
 
     def _placed(self, coverage: float) -> RejectionBand:
-        band = self.place(coverage)
+        band = self.clear_of_noise(self.place(coverage))
         return band if self.rounding is None else self.rounding.widen(band)
 
     def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
@@ -313,6 +318,10 @@ class RankedRule(BandRule):
     def ranking(self) -> RankedScores:
         """The ranking that the bands were placed on."""
         return self.ranked
+
+    def clear_of_noise(self, band: RejectionBand) -> RejectionBand:
+        """Return the band with ends that keep clear of the ranked scores."""
+        return kept_clear(band, self.ranked.scores, self.ranked.noise)
 
     def share_selected(self, coverage: float) -> float:
         """Share of the ranked weight that the band selects."""

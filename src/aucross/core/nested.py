@@ -32,6 +32,7 @@ from aucross.core.band_rule import RankedRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import lowest_rows
 from aucross.core.label_shift import expected_ranking
+from aucross.core.noise import nearest_known
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rules import distance_beyond
 from aucross.core.scored_rows import RuleInput
@@ -67,11 +68,11 @@ class NestedBands(RankedRule):
     --------
     >>> from aucross.core import RankedScores
     >>> from aucross.core.nested import NestedBands
-    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [10, 20, 30, 40, 50, 60])
     >>> rule = NestedBands(ranked.isotonic(), coverage=0.6)
     >>> rule.band(0.6), rule.band(0.8)
-    (RejectionBand(lower=0.3, upper=0.4), RejectionBand(lower=0.3, upper=0.3))
-    >>> rule.depth([0.3, 0.35, 0.4, 0.5]).round(2)
+    (RejectionBand(lower=30.0, upper=40.0), RejectionBand(lower=30.0, upper=30.0))
+    >>> rule.depth([30, 35, 40, 50]).round(2)
     array([0.17, 0.25, 0.33, 0.67])
     """
 
@@ -109,6 +110,7 @@ class NestedBands(RankedRule):
         if not len(self.ranked):
             return np.ones(len(values))
         known, path = self.ranked.scores, self._path
+        values = nearest_known(values, known, self.ranked.noise)
         above = np.minimum(np.searchsorted(known, values, side="left"), len(known) - 1)
         below = np.maximum(above - (known[above] != values), 0)
         is_outwards_up = path.step_of[above] >= path.step_of[below]
