@@ -100,7 +100,7 @@ def test_labels_of_rejected_rows_in_another_order_are_refused():
     predicted = pd.Series([0, 1, 0, 0], index=[10, 11, 12, 13])
     labels = pd.Series([1, 0], index=[13, 11])
     for name, y_true, y_pred in (("y_pred", [0, 0, 1, 1], predicted), ("y_true", predicted, [0, 1, 0, 0])):
-        with pytest.raises(ValueError, match=rf"rejected rows in their order.* pass reviewer_labels\.loc\[{name}\.index"):
+        with pytest.raises(ValueError, match=rf"rows in their order.* pass reviewer_labels\.loc\[{name}\.index"):
             team_score(accuracy_score, y_true, y_pred, [True, False, True, False], reviewer_labels=labels)
 
 

@@ -53,7 +53,7 @@ def date_formats(values: Iterable[Any]) -> list[str]:
 
 def _is_date(text: str, form: str) -> bool:
     try:
-        datetime.strptime(text, form)  # noqa: DTZ007  (only whether it can be read)
+        datetime.strptime(text, form)
     except ValueError:
         return False
     return True
