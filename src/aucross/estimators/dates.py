@@ -19,7 +19,7 @@ from aucross.estimators.types import Column, Table
 _MICROSECONDS_PER_DAY = 86_400 * 1_000_000
 
 
-# Of dates in text: dots and two dashes have one order of day and month wherever they are used, strokes have two.
+# Of dates in text; between dots and dashes the day stands before the month, between strokes either may.
 _ORDERS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%y", "%d/%m/%y")
 _FORMATS = [f"{order}{hours}" for hours in ("", " %H:%M", " %H:%M:%S") for order in (*_ORDERS, "%m/%d/%y")]
 _LOOKS_LIKE_A_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{2,4}( \d{1,2}:\d{2}(:\d{2})?)?")
@@ -131,8 +131,8 @@ def _moments(values: NDArray[Any]) -> NDArray[np.datetime64]:
         given = next((value for value in known if value != "NaT"), None)
         form = f"(column, format={formats[0]!r})" if (formats := date_formats(values.tolist())) else ""
         raise ValueError(
-            f"columns of dates must hold dates such as 2024-03-31, or days since 1970, got {given!r} ({error}); convert "
-            f"them with pandas.to_datetime{form}"
+            f"columns of dates must hold dates such as 2024-03-31, or days since 1970, got {given!r} ({error}); "
+            f"convert them with pandas.to_datetime{form}"
         ) from error
 
 

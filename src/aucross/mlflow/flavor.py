@@ -202,7 +202,7 @@ def _check_groups(clf: SelectiveClassifier, band_group_column: str | None) -> No
 
 
 def _check_categories(clf: SelectiveClassifier, reader: ServedColumns) -> None:
-    """Refuse an example whose columns were made categories of few rows: other categories of the fit would be refused."""
+    """Refuse an example whose columns were made categories of few rows: others of the fit would not be served."""
     for name, values in values_of_fit(clf).items():
         known, _ = reader.categories.get(name, (values, False))
         if lacking := [value for value in values if value not in known]:
