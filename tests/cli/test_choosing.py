@@ -61,8 +61,8 @@ def test_the_sentence_says_the_line_the_reason_and_the_page():
     linear = replace(LARGE, family=Family.LINEAR, has_second_model=True, in_time=True)
     assert sentence(linear, "--method gate --base logistic") == (
         "For 20,000 training rows, 4,000 of them positive, and a linear model, line 3 of the rule says --method gate "
-        "--base logistic, because the other model sees where the score is wrong, and stays out where it sees nothing more; place the "
-        "band again on the newest scores (recalibrate), because scores drift "
+        "--base logistic, because the other model sees where the score is wrong, and stays out where it sees nothing "
+        "more; place the band again on the newest scores (recalibrate), because scores drift "
         '(see "Choosing a method", docs/choosing.md).'
     )
 

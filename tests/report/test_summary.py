@@ -245,10 +245,12 @@ def test_a_coverage_whose_interval_excludes_the_one_asked_for_was_missed():
     assert entry["coverage_missed"]
     words = made["sentence"].replace("\N{NO-BREAK SPACE}", " ")
     low, high = (100 * entry[f"achieved_coverage_{end}"] for end in ("low", "high"))
-    assert f"to review. The coverage asked for was missed: its 95 % interval is {low:.1f} % to {high:.1f} %." in words
+    assert f"to review. The coverage asked for was missed: the 95 % interval is {low:.1f} % to {high:.1f} %." in words
     reached = f"{100 * entry['achieved_coverage']:.1f} %, missed"
     for text in (render_markdown(made), render_html(made)):
-        assert text.replace("\N{NO-BREAK SPACE}", " ").count(reached) >= 2  # in the numbers, and in the table of coverages
+        assert (
+            text.replace("\N{NO-BREAK SPACE}", " ").count(reached) >= 2
+        )  # in the numbers, and in the table of coverages
     met = quick((clf, X, y), n_bootstrap=50)
     assert "missed" not in met["sentence"]
     assert not entry_at(met, 0.8)["coverage_missed"]
@@ -275,9 +277,9 @@ def test_shares_of_weight_are_called_so_and_rows_stand_beside_them():
     assert abs(reached - chosen / n) > 0.001
     words = made["sentence"].replace("\N{NO-BREAK SPACE}", " ")
     assert words.startswith(
-        f"Asked to decide 80 % of the weight, the classifier decides {100 * reached:.1f} % of the weight of {n} test rows "
-        f"({chosen} rows, {100 * chosen / n:.1f} % of them) automatically and sends {100 * (1 - reached):.1f} % of the "
-        f"weight ({n - chosen} rows) to review."
+        f"Asked to decide 80 % of the weight, the classifier decides {100 * reached:.1f} % of the weight of {n} test "
+        f"rows ({chosen} rows, {100 * chosen / n:.1f} % of them) automatically and sends {100 * (1 - reached):.1f} % "
+        f"of the weight ({n - chosen} rows) to review."
     )
     listed = {number.key: number for number in tables.numbers(made, entry)}
     assert listed["achieved_coverage"].label == "Coverage reached, by weight"

@@ -266,7 +266,9 @@ def _caveat(row: dict[str, Any], reference: dict[str, Any], unit: str) -> str:
     """Whoever decides fewer cases has the easier task."""
     here, there = row["achieved_coverage"], reference["achieved_coverage"]
     return (
-        f", but decides only {percent(here)} of {unit} against {percent(there)}" if here < there - _SAME_COVERAGE else ""
+        f", but decides only {percent(here)} of {unit} against {percent(there)}"
+        if here < there - _SAME_COVERAGE
+        else ""
     )
 
 

@@ -86,9 +86,9 @@ class SelectiveEvaluation:
         -------
         str or None
         """
-        asked = self if coverages is None else self.at(coverages)
+        asked, level = self if coverages is None else self.at(coverages), exact_percent(self.confidence_level)
         missed = [
-            f"{_asked(row)} (reached {percent(row['achieved_coverage'])}, {exact_percent(self.confidence_level)} interval "
+            f"{_asked(row)} (reached {percent(row['achieved_coverage'])}, {level} interval "
             f"{percent(row['achieved_coverage_low'])} to {percent(row['achieved_coverage_high'])})"
             for row, is_missed in zip(asked.rows(), asked.missed, strict=True)
             if is_missed

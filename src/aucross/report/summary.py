@@ -244,12 +244,11 @@ def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str,
     missed = ""
     if entry["coverage_missed"]:
         span = formats.interval(entry, "achieved_coverage", formats.percent)
-        missed = f" The coverage asked for was missed: its {exact_percent(confidence)} interval is {span}."
+        missed = f" The coverage asked for was missed: the {exact_percent(confidence)} interval is {span}."
     return (
-        f"Asked to decide {formats.target(asked)} of {unit}, the classifier decides {formats.percent(reached)}{of_weight} "
-        f"of {formats.count(n_rows)} test rows{in_rows} "
-        f"automatically and sends {formats.percent(1 - reached)}{of_weight}{rows_left} to review.{missed} "
-        f"Among the automatic rows the AUC is "
+        f"Asked to decide {formats.target(asked)} of {unit}, the classifier decides {formats.percent(reached)}"
+        f"{of_weight} of {formats.count(n_rows)} test rows{in_rows} automatically and sends "
+        f"{formats.percent(1 - reached)}{of_weight}{rows_left} to review.{missed} Among the automatic rows the AUC is "
         f"{formats.area(entry['selective_auc'])}{f' ({exact_percent(confidence)} interval {ends})' if ends else ''}; "
         f"over all rows it is {formats.area(everyone['selective_auc'])}."
         f"{'' if rows.unscored is None else f' {rows.unscored.sentence(n_rows)}'}"

@@ -272,7 +272,9 @@ class GroupGapDisplay:
             overall={metric: float(evaluation.overall.estimates[metric][index]) for metric in metrics},
             # A single group has no gap, and small ones have none that is worth a title.
             gaps={
-                row["metric"]: (row["gap"], row["gap_by_chance"]) for row in records if row["n_groups"] > 1 and len(large)
+                row["metric"]: (row["gap"], row["gap_by_chance"])
+                for row in records
+                if row["n_groups"] > 1 and len(large)
             },
             n=evaluation.n,
             confidence_level=level,
