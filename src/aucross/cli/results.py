@@ -59,8 +59,12 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float], seed: int
 def n_rows_text(rows: LabelledRows, what: str) -> str:
     """How many rows a table is about, for its title."""
     without = f", {rows.n_without_score:,} of them without a score" if rows.unscored is not None else ""
-    weighted = "" if rows.weight is None else ", shares by weight"
-    return f"{rows.n_cases:,} {what}{without}{weighted}"
+    return f"{rows.n_cases:,} {what}{without}{by_weight(rows.weight is not None)}"
+
+
+def by_weight(is_weighted: bool) -> str:
+    """What to add to the title of a table whose shares are not those of rows."""
+    return ", shares by weight" if is_weighted else ""
 
 
 def show_evaluation(screen: Screen, evaluation: SelectiveEvaluation, title: str, asked: float) -> None:
@@ -195,5 +199,6 @@ def show_groups(
     cells = [
         [str(row["group"]), f"{row['n']:,}", *(_with_interval(row, name) for name in _GROUP_COLUMNS)] for row in found
     ]
-    screen.table(f"By {by}, coverage {coverage:g}", [by, "rows", *_GROUP_COLUMNS.values()], cells)
+    title = f"By {by}, coverage {coverage:g}{by_weight(rows.weight is not None)}"
+    screen.table(title, [by, "rows", *_GROUP_COLUMNS.values()], cells)
     return found
