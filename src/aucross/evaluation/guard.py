@@ -101,8 +101,8 @@ class BaseRateCheck:
         of_rows, of_class, by_weight = ("the weight of ", "that of ", " by weight") if self.weighted else ("", "", "")
         sentence = (
             f"{percent(self.for_review)} of {of_rows}{self.n} rows and {percent(self.rarer_for_review)} of {of_class}"
-            f"the {self.rarer_class}s go to review, and the positive rate{by_weight} goes from {self.positive_rate:.3f} to "
-            f"{self.selected_positive_rate:.3f}"
+            f"the {self.rarer_class}s go to review, and the positive rate{by_weight} goes from "
+            f"{self.positive_rate:.3f} to {self.selected_positive_rate:.3f}"
         )
         limits = {
             "max_shift": f"a shift of {abs(self.shift):.3f} (limit {self.guard.max_shift:g})",
