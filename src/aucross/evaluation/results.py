@@ -69,6 +69,8 @@ class SelectiveEvaluation:
     @property
     def missed(self) -> NDArray[np.bool_]:
         """Whether each coverage asked for is outside the interval of the coverage reached; False without intervals."""
+        if "achieved_coverage" not in self.estimates:  # made of metrics of the user alone
+            return np.zeros(len(self.target_coverage), dtype=bool)
         ends = self.spread("achieved_coverage")
         too_low = self.target_coverage > ends["achieved_coverage_high"] + _ROUNDING
         too_high = self.target_coverage < ends["achieved_coverage_low"] - _ROUNDING
