@@ -43,6 +43,7 @@ from aucross.dask import promise_selective as dask_promise
 from aucross.dask.base import DaskSelectiveClassifier
 from aucross.dask.partitions import merged_in_a_tree
 from aucross.dask.training import LostWorkerError
+from aucross.deploy import write_decisions as write_parts
 from aucross.evaluation import PromiseWarning
 from tests.dask.cluster_models import (
     CountingClassifier,
@@ -380,6 +381,18 @@ def test_a_worker_lost_while_writing_loses_nothing_and_writes_nothing_twice(whol
     np.testing.assert_array_equal(written["decision"] == "automatic", local.select(ROWS[:3000]))
     with pytest.raises(ValueError, match=r"another model|other bands|another coverage"):
         write_decisions(by_key("AUCross", coverage=0.6).fit(collection(ROWS, 2), collection(LABELS, 2)), source, target)
+
+
+def test_decisions_on_rows_that_have_changed_are_not_kept(client, tmp_path):
+    clf = PlugInAUC(LogisticRegression(), random_state=0).fit(ROWS, LABELS)
+    (tmp_path / "rows").mkdir()
+    ROWS[:500].to_parquet(tmp_path / "rows" / "0.parquet")
+    given = (clf, tmp_path / "rows", tmp_path / "decisions")
+    counts = write_decisions(*given)
+    assert write_parts(*given) == counts  # known by the same digest without an engine
+    ROWS[500:1000].to_parquet(tmp_path / "rows" / "0.parquet")
+    with pytest.raises(ValueError, match=r"holds decisions on other rows under the name 0\.parquet"):
+        write_decisions(*given)
 
 
 # ---- the command line ----

@@ -370,6 +370,11 @@ def test_a_worker_killed_while_writing_leaves_each_decision_once(spark, rows, cl
     (tmp_path / "out" / "1.parquet").unlink()
     with pytest.raises(ValueError, match="another model"):
         spark_write_decisions(clf, tmp_path / "rows", tmp_path / "out", spark=spark)
+    # What was written without an engine is known by the same digest.
+    assert spark_write_decisions(clf, tmp_path / "rows", tmp_path / "local", spark=spark) == parts
+    rows.iloc[1000:2000].to_parquet(tmp_path / "rows" / "0.parquet")
+    with pytest.raises(ValueError, match=r"holds decisions on other rows under the name 0\.parquet"):
+        spark_write_decisions(clf, tmp_path / "rows", tmp_path / "local", spark=spark)
 
 
 # ---- the command line ----
