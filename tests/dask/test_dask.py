@@ -18,9 +18,11 @@ import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
 from lightgbm import DaskLGBMClassifier, LGBMClassifier
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from xgboost import XGBClassifier
+from xgboost.collective import Config as CollConfig
 from xgboost.dask import DaskXGBClassifier
 
 import dask
@@ -73,6 +75,8 @@ GROUP = pd.Series(np.where(RNG.random(4000) < 0.3, "north", "south"))
 ORDER = RNG.permutation(4000)
 COVERAGES = (0.95, 0.8, 0.5)
 
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8")
 
 # On a busy machine a worker takes its time to start and to answer.
 PATIENT = {
@@ -279,18 +283,42 @@ def test_the_classifier_in_memory_is_stored(client, tmp_path):
 # ---- boosters ----
 
 
+def booster(library, **parameters):
+    if library == "lightgbm":
+        # time_out and tree_learner are of the machines that train, and no file of a model may name them.
+        return DaskLGBMClassifier(n_estimators=8, verbosity=-1, time_out=60, tree_learner="voting", **parameters)
+    return DaskXGBClassifier(n_estimators=8, coll_cfg=CollConfig(retry=2), **parameters)
+
+
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
-def test_boosters_train_on_the_cluster_and_bands_lie_on_their_held_out_scores(whole_cluster, library):
-    model = (
-        DaskLGBMClassifier(n_estimators=8, verbosity=-1) if library == "lightgbm" else DaskXGBClassifier(n_estimators=8)
-    )
-    clf = DaskPlugInAUC(model, cv=HashedFolds(4, key="loan")).fit(
+def test_boosters_train_on_the_cluster_and_their_models_are_stored(whole_cluster, tmp_path, library):
+    clf = DaskPlugInAUC(booster(library), cv=HashedFolds(4, key="loan")).fit(
         collection(ROWS, 3), collection(LABELS, 4), collection(WEIGHT, 3)
     )
     local = clf.to_local()
     assert type(local.estimator_) is (LGBMClassifier if library == "lightgbm" else XGBClassifier)
     memory = PlugInAUC(FrozenEstimator(local.estimator_), cv=HashedFolds(4, key="loan"))
     assert_same_decisions(local, memory.fit(ROWS, LABELS, sample_weight=WEIGHT))
+    save(local, tmp_path / "model.aucross")
+    assert_same_decisions(load(tmp_path / "model.aucross"), local)
+    assert not {"machines", "local_listen_port", "num_machines", "num_threads"} & vars(local.estimator_).keys()
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_a_booster_may_name_the_cluster_and_a_clone_shares_it(whole_cluster, library):
+    base = booster(library)
+    base.client = whole_cluster
+    clf = DaskPlugInAUC(base, cv=4)
+    with Client(whole_cluster.cluster) as current:  # another connection, which ends before it could be used
+        assert clf._client() is whole_cluster
+        assert current is not whole_cluster
+    clf.fit(collection(ROWS, 2), collection(LABELS, 2))
+    assert base.client is whole_cluster
+    assert clf.expected_coverage(0.8).expected == pytest.approx(0.8, abs=0.05)
+    twin = clone(DaskPlugInAUC(base, cv=4, client=whole_cluster))
+    assert twin.client is whole_cluster
+    assert twin.estimator is not base
+    assert twin._client() is whole_cluster
 
 
 def test_folds_of_ordinary_estimators_run_on_the_cluster(client):
@@ -425,14 +453,27 @@ def test_the_command_line_fits_decides_and_evaluates_on_folders(whole_cluster, t
     assert "the intervals count each row by itself, though rows of one 'loan' belong" in capsys.readouterr().err
 
 
+def test_the_command_of_the_page_trains_its_booster_into_a_file_that_is_read(whole_cluster, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("loans").mkdir()
+    rows = ROWS[:1000].rename(columns={"loan": "amount"})
+    rows.assign(default=LABELS[:1000]).to_parquet("loans/0.parquet")
+    command, at = re.search(r"\$ aucross (fit loans --engine dask .*)", PAGE)[1], whole_cluster.scheduler.address
+    assert run([*command.split(), "--scheduler", at]) == 0
+    clf = load("model.aucross")
+    assert type(clf.estimator_) is LGBMClassifier
+    assert clf.select(rows).mean() == pytest.approx(0.8, abs=0.1)
+    assert run(["predict", "model.aucross", "loans", "--out", "decisions", "--engine", "dask", "--scheduler", at]) == 0
+    np.testing.assert_array_equal(pd.read_parquet("decisions")["decision"] == "automatic", clf.select(rows))
+
+
 # ---- the page ----
 
 
 def test_the_blocks_of_the_page_in_memory_and_on_dask_give_the_same(whole_cluster):
-    page = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8")
     names: dict = {}
     for title in ("In memory", "Dask"):
-        block = re.search(rf"## {title}\n.*?```python\n(.*?)```", page, re.DOTALL)[1]
+        block = re.search(rf"## {title}\n.*?```python\n(.*?)```", PAGE, re.DOTALL)[1]
         exec(re.sub(r"client = .*", "", block), names)  # the cluster of these tests
     on_dask, decided = names["on_dask"], names["lazy"].compute()
     for coverage in (0.8, 0.6):
