@@ -7,8 +7,6 @@ import logging
 import os
 import re
 import shutil
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -473,24 +471,30 @@ def test_the_command_of_the_page_trains_its_booster_into_a_file_that_is_read(who
 # ---- the page ----
 
 
-SAME = """
-    import numpy as np
+def block_of(title):
+    return re.search(rf"## {title}\n.*?```python\n(.*?)```", PAGE, re.DOTALL)[1]
 
-    decided = lazy.compute()
+
+def test_the_blocks_of_the_page_in_memory_and_on_dask_give_the_same(whole_cluster):
+    names: dict = {"__name__": "__main__"}
+    for title in ("In memory", "Dask"):
+        exec(re.sub(r"client = .*", "pass", block_of(title)), names)  # the cluster of these tests
+    on_dask, decided = names["on_dask"], names["lazy"].compute()
     for coverage in (0.8, 0.6):
-        ends = [(fitted.band(coverage).lower, fitted.band(coverage).upper) for fitted in (on_dask, clf)]
-        np.testing.assert_allclose(*ends, rtol=1e-7)
-    np.testing.assert_array_equal(decided["decision"] == "automatic", decisions.selected)
+        expected = names["clf"].band(coverage)
+        assert on_dask.band(coverage).lower == pytest.approx(expected.lower, rel=1e-7)
+        assert on_dask.band(coverage).upper == pytest.approx(expected.upper, rel=1e-7)
+    np.testing.assert_array_equal(decided["decision"] == "automatic", names["decisions"].selected)
     for name in ("achieved_coverage", "selective_auc", "auc_gain"):
-        np.testing.assert_allclose(judged.estimates[name], evaluation.estimates[name], rtol=1e-12)
-"""
+        np.testing.assert_allclose(names["judged"].estimates[name], names["evaluation"].estimates[name], rtol=1e-12)
 
 
-def test_the_blocks_of_the_page_in_memory_and_on_dask_are_a_script_and_give_the_same(tmp_path):
-    blocks = [re.search(rf"## {title}\n.*?```python\n(.*?)```", PAGE, re.DOTALL)[1] for title in ("In memory", "Dask")]
-    (tmp_path / "page.py").write_text("".join(blocks) + SAME, encoding="utf-8")
-    ran = subprocess.run([sys.executable, "page.py"], cwd=tmp_path, check=False, capture_output=True, text=True)
-    assert ran.returncode == 0, ran.stderr
+def test_the_page_is_a_script_that_its_workers_can_import():
+    # Without the guard each worker would start workers, and Python refuses that.
+    names: dict = {"__name__": "__mp_main__"}
+    exec(block_of("Dask"), names)
+    assert "Client" in names
+    assert "client" not in names
 
 
 # As many as make the sketches of XGBoost approximate: of fewer rows it keeps all values.

@@ -42,13 +42,13 @@ class RowsDigest:
             if column.type == _arrow().large_binary():
                 content, lengths = _joined(column.fill_null(b""))
                 values.update(content)
-                further.update(np.where(is_null, -1, lengths))
+                further.update(np.where(is_null, -1, lengths).data)
                 continue
             numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
-            values.update(np.where(is_null, np.nan, numbers.astype(np.float64) + 0.0))  # -0 becomes 0
+            values.update(np.where(is_null, np.nan, numbers.astype(np.float64) + 0.0).data)  # -0 becomes 0
             if numbers.dtype.kind in "iu" and len(large := np.flatnonzero((numbers > _EXACT) | (numbers < -_EXACT))):
-                further.update(large + self._n_rows)
-                further.update(numbers[large])
+                further.update((large + self._n_rows).data)
+                further.update(numbers[large].data)
         self._n_rows += batch.num_rows
 
     def hexdigest(self) -> str:
