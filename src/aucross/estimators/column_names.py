@@ -13,7 +13,7 @@ they score every row wrongly and say nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,30 @@ def refuse_repeated_names(X: Table) -> None:
     raise ValueError(
         f"X must have columns of different names, got {repeated[:_MOST_NAMES]} more than once{more}{remedy}"
     )
+
+
+def refuse_one_row(X: Table) -> None:
+    """Raise if X is a row, or a column, by itself; its model reads tables."""
+    if isinstance(X, list | tuple):
+        is_flat = len(X) > 0 and np.ndim(X[0]) == 0 and not isinstance(X[0], Mapping)
+    else:
+        shape = getattr(X, "shape", (0, 0))
+        is_flat = isinstance(X, Mapping) or (len(shape) == 1 and shape[0] > 0)
+    if not is_flat:
+        return
+    library = type(X).__module__.partition(".")[0]
+    if hasattr(X, "iloc"):
+        remedy = '; pass X.iloc[[0]] for the row X.iloc[0], or X[["name"]] for one column'
+    elif isinstance(X, Mapping):
+        remedy = "; pass pandas.DataFrame([X]) for one row"
+    elif isinstance(X, list | tuple):
+        remedy = "; pass [X] for one row"
+    elif hasattr(X, "to_frame"):
+        remedy = "; pass X.to_frame() for one column, or X[:1] for the first row of a frame"
+    else:  # the first words are those of scikit-learn
+        remedy = ". Reshape your data: pass X.reshape(1, -1) for one row, or X.reshape(-1, 1) for one column"
+    kind = f"{library} {type(X).__name__}" if library in ("pandas", "polars") else type(X).__name__
+    raise ValueError(f"X must have rows and columns, got a {kind} of {len(X)} values{remedy}")
 
 
 def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitted: Sequence[str]) -> None:

@@ -18,7 +18,7 @@ from aucross.core.ranking import FloatArray, RankedScores, check_weights
 from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
 from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.band_groups import check_band_groups
-from aucross.estimators.column_names import refuse_other_columns, refuse_other_names
+from aucross.estimators.column_names import refuse_one_row, refuse_other_columns, refuse_other_names
 from aucross.estimators.fold_ensemble import FoldEnsemble, score_and_judge
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.labels import in_score_order
@@ -75,8 +75,15 @@ class Scoring(ABC):
         if "band_rule_" not in self.__dict__:
             check_is_fitted(self, "band_rule_")
 
+    @property
+    def _reads_tables(self) -> bool:
+        """Whether the fit had columns; some pipelines read texts, of which a list or a column is many rows."""
+        return "fit_columns_" in self.__dict__ or any(hasattr(m, "n_features_in_") for m, _ in self._fitted_models())
+
     def _check_columns(self, X: Table) -> None:
         """Refuse rows whose columns are not those of the fit, where a model would take one column for another."""
+        if self._reads_tables:
+            refuse_one_row(X)
         if isinstance(X, np.ndarray) or not hasattr(X, "__len__"):  # a lazy frame, which is refused later
             return
         of_fit = self.__dict__.get("fit_columns_")

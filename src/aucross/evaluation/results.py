@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.intervals import Ends, difference_ends
 from aucross.system.notebook import Estimate, Strip, arrow_stream, result_html, strips
-from aucross.system.text import exact_percent
+from aucross.system.text import exact_percent, percent
 
+# A coverage asked for may differ from the end of an interval by rounding.
+_ROUNDING = 1e-9
 _COUNTS = ("n_positive", "n_negative", "n_selected", "n_rarest")
 
 
@@ -46,6 +48,8 @@ class SelectiveEvaluation:
         compared.
     n_units : int, optional
         Number of units, such as customers, that were drawn in the place of rows.
+    at_least : bool
+        Whether the coverages are to be reached at least, as those of a classifier with ``coverage_confidence``.
     """
 
     target_coverage: FloatArray
@@ -60,6 +64,38 @@ class SelectiveEvaluation:
     intervals: Mapping[str, Ends] = field(default_factory=dict)
     has_rows: bool = True
     n_units: int | None = None
+    at_least: bool = False
+
+    @property
+    def missed(self) -> NDArray[np.bool_]:
+        """Whether each coverage asked for is outside the interval of the coverage reached; False without intervals."""
+        if "achieved_coverage" not in self.estimates:  # made of metrics of the user alone
+            return np.zeros(len(self.target_coverage), dtype=bool)
+        ends = self.spread("achieved_coverage")
+        too_low = self.target_coverage > ends["achieved_coverage_high"] + _ROUNDING
+        too_high = self.target_coverage < ends["achieved_coverage_low"] - _ROUNDING
+        return np.asarray(too_low | (too_high & (not self.at_least)))
+
+    def missed_sentence(self, coverages: Iterable[float] | None = None) -> str | None:
+        """Say which coverages asked for were missed; None if none was.
+
+        Parameters
+        ----------
+        coverages : iterable of float, optional
+            Some of the target coverages; all of them by default.
+
+        Returns
+        -------
+        str or None
+        """
+        asked, level = self if coverages is None else self.at(coverages), exact_percent(self.confidence_level)
+        missed = [
+            f"{_asked(row)} (reached {percent(row['achieved_coverage'])}, {level} interval "
+            f"{percent(row['achieved_coverage_low'])} to {percent(row['achieved_coverage_high'])})"
+            for row, is_missed in zip(asked.rows(), asked.missed, strict=True)
+            if is_missed
+        ]
+        return f"The coverage asked for was missed: {', '.join(missed)}." if missed else None
 
     def spread(self, name: str) -> dict[str, FloatArray]:
         """Standard deviation (``_sd``) and interval (``_low``, ``_high``) of a metric at each coverage."""
@@ -115,7 +151,8 @@ class SelectiveEvaluation:
             sentence += f", {most[metric]:.4f} at {_asked(most)}"
         table = [{"coverage asked": _asked(row), **shown_metrics(row, self.estimates)} for row in rows]
         pictures = strips([estimate_of(row, metric) for row in rows], most[metric])
-        return result_html(f"{sentence}.", with_pictures(table, f"{name} ", pictures), self._further())
+        sentence = " ".join(filter(None, (f"{sentence}.", self.missed_sentence())))
+        return result_html(sentence, with_pictures(table, f"{name} ", pictures), self._further())
 
     def _further(self) -> str:
         intervals = f"In brackets: {exact_percent(self.confidence_level)} intervals. "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
@@ -21,9 +22,15 @@ from aucross.report.rows import BoolArray, FloatArray, ReportRows
 
 
 def coverage_numbers(
-    rows: ReportRows, evaluation: SelectiveEvaluation | None, *, confidence: float, n_bootstrap: int, random_state: int
+    rows: ReportRows,
+    evaluation: SelectiveEvaluation | None,
+    *,
+    confidence: float,
+    n_bootstrap: int,
+    random_state: int,
+    at_least: bool,
 ) -> list[dict[str, Any]]:
-    """One dictionary per coverage: estimates, intervals (``_low``, ``_high``) and counts."""
+    """One dictionary per coverage: estimates, intervals (``_low``, ``_high``), counts and what to say of a miss."""
     if evaluation is None:
         evaluation = evaluate_selections(
             rows.positive,
@@ -47,6 +54,7 @@ def coverage_numbers(
             )
     else:
         evaluation = _checked(evaluation.at(rows.coverages), rows, confidence, n_bootstrap, random_state)
+    evaluation = replace(evaluation, at_least=at_least)
     oracle = oracle_curve(
         rows.by_score.positive,
         rows.by_score.score,
@@ -62,6 +70,7 @@ def coverage_numbers(
             {
                 **_counts(rows.selected_of_all(mask)),
                 **estimates,
+                "coverage_missed": bool(evaluation.missed[index]),
                 "selective_gini": 2 * auc - 1,
                 # Without an AUC of its own a selection has none to compare with.
                 "oracle_auc": auc if isnan(auc) else float(oracle.auc[index]),

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from aucross.evaluation.coverage import positive_rate
 from aucross.evaluation.deciles import decile_rows
+from aucross.evaluation.evaluate import asks_for_at_least
 from aucross.evaluation.inputs import check_probability, seed_from
 from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
 from aucross.evaluation.promise import PromiseWarning, SelectivePromise, promise_selection, promise_selective
@@ -135,11 +136,11 @@ def build_summary(
     names = _class_names(clf, class_names)
     promise = _promise(judged, rows, coverage, groups, confidence=confidence, doubts=doubts)
     bootstrap = {"n_bootstrap": n_bootstrap, "random_state": seed_from(random_state)}
-    by_group, hidden_groups = group_tables(rows, by, confidence_level=confidence, **bootstrap)
+    by_group, group_notes = group_tables(rows, by, confidence_level=confidence, **bootstrap)
     lies_on, bands = score_bands(judged, rows)
     score = _score(rows, lies_on)
     compared = judged.features if features is None else features
-    numbers = coverage_numbers(rows, evaluation, confidence=confidence, **bootstrap)
+    numbers = coverage_numbers(rows, evaluation, confidence=confidence, at_least=asks_for_at_least(clf), **bootstrap)
     entries = _entries(rows, numbers, feature_differences(rows, compared), score["bin_edges"], confidence)
     for entry, band, tables in zip(entries, bands, by_group, strict=True):
         entry |= {"bands": band, **tables}
@@ -156,6 +157,7 @@ def build_summary(
         "data": {"name": data_name, **_data(clf, rows, names)},
         "score": score,
         "coverages": entries,
+        "group_notes": group_notes,
         "method": {
             **method_card(clf),
             "confidence": confidence,
@@ -163,7 +165,8 @@ def build_summary(
             "bootstrap_seed": bootstrap["random_state"],
             "command": command,
             "date": date or dt.date.today().isoformat(),
-            "limits": [*limits(rows, coverage, sizes), *([hidden_groups] if hidden_groups else [])],
+            # Without a table of groups there is no other place that names those which are not shown.
+            "limits": [*limits(rows, coverage, sizes), *([] if sizes else group_notes)],
         },
     }
     return {key: json_ready(value) for key, value in summary.items()}
@@ -233,10 +236,19 @@ def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str,
     n_rows = entry["n_automatic"] + entry["n_review"]
     reached, asked = entry["achieved_coverage"], entry["target_coverage"]
     ends = formats.interval(entry, "selective_auc", formats.area)
+    unit, in_rows, rows_left = "the rows", "", ""
+    if rows.weight is not None:
+        unit, share = "the weight", formats.percent(entry["n_automatic"] / n_rows)
+        in_rows, rows_left = f" ({entry['n_automatic']:,} rows, {share} of them)", f" ({entry['n_review']:,} rows)"
+    of_weight = " of the weight" if in_rows else ""
+    missed = ""
+    if entry["coverage_missed"]:
+        span = formats.interval(entry, "achieved_coverage", formats.percent)
+        missed = f" The coverage asked for was missed: the {exact_percent(confidence)} interval is {span}."
     return (
-        f"Asked to decide {formats.target(asked)} of the rows, the classifier decides {formats.percent(reached)} of "
-        f"{formats.count(n_rows)} test rows "
-        f"automatically and sends {formats.percent(1 - reached)} to review. Among the automatic rows the AUC is "
+        f"Asked to decide {formats.target(asked)} of {unit}, the classifier decides {formats.percent(reached)}"
+        f"{of_weight} of {formats.count(n_rows)} test rows{in_rows} automatically and sends "
+        f"{formats.percent(1 - reached)}{of_weight}{rows_left} to review.{missed} Among the automatic rows the AUC is "
         f"{formats.area(entry['selective_auc'])}{f' ({exact_percent(confidence)} interval {ends})' if ends else ''}; "
         f"over all rows it is {formats.area(everyone['selective_auc'])}."
         f"{'' if rows.unscored is None else f' {rows.unscored.sentence(n_rows)}'}"
