@@ -25,10 +25,18 @@ from aucross.core.rounding import RoundedBands, ScoreRounding
 from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.band_groups import check_groups_held_out
 from aucross.estimators.column_names import refuse_other_columns, text_names_of
+from aucross.estimators.copies import LEAST_COPIED, warn_if_copied
 from aucross.estimators.familiar import kinds_of_fit, shares_unknown
 from aucross.estimators.fold_ensemble import FoldEnsemble, Judged
 from aucross.estimators.frames import refuse_columns_that_abort
-from aucross.estimators.held_out import CrossFitJudges, HeldOutScores, HeldOutSource, ModelToFit, is_never_trained
+from aucross.estimators.held_out import (
+    CrossFitJudges,
+    HeldOutScores,
+    HeldOutSource,
+    ModelToFit,
+    is_never_trained,
+    warn_if_frozen_knows,
+)
 from aucross.estimators.placing import (
     CorrectCoverage,
     Draws,
@@ -166,8 +174,13 @@ class Fitting(ABC, CallbackSupport):
         if not fitted.judges:  # fold models that judge new rows may differ: held-out rows were spread over them too
             held_out = fitted.held_out
             warn_if_models_differ(fitted.rule, self.coverage, held_out.read_by(fitted.reader), held_out.folds)
+        marks = TrainingMarks.of(X, fitted.held_out.fingerprint)
+        if is_never_trained(self.estimator):
+            warn_if_frozen_knows(self.estimator, training, response_method, fitted.held_out)
+        elif groups is None and marks is not None and marks.n_single < (1 - LEAST_COPIED) * marks.n_rows:
+            warn_if_copied(X, training.y)
         of_table = {
-            "training_marks_": TrainingMarks.of(X, fitted.held_out.fingerprint),
+            "training_marks_": marks,
             "fit_columns_": text_names_of(X),
             "fit_kinds_": kinds_of_fit(X),
             "unknown_at_fit_": {name: share for name, share in shares_unknown(fitted.models, X).items() if share},
