@@ -67,10 +67,10 @@ def warn_if_copied(X: Table, labels: Labels) -> None:
 def _columns(X: Table) -> Iterator[Any]:
     """Columns of numbers of an array or a frame, without missing values in the place of others."""
     names = text_names_of(X)
-    table = X if names is not None else np.asarray(X) if hasattr(X, "ndim") and not hasattr(X, "tocsr") else None
-    if table is None or (names is None and table.ndim != 2):
+    if names is not None:
+        columns: Iterator[Any] = (np.asarray(X[name]) for name in names)
+    elif isinstance(X, np.ndarray) and X.ndim == 2:
+        columns = iter(X.T)
+    else:
         return
-    for place in names or range(table.shape[1]):
-        column = np.asarray(table[place] if names is not None else table[:, place])
-        if column.dtype.kind in "fiu":
-            yield column
+    yield from (column for column in columns if column.dtype.kind in "fiu")

@@ -86,7 +86,7 @@ def _checked_response(estimator: Classifier, X: Table, response_method: str) -> 
     """What a model says of rows as float64, one entry for each of them; a masked value is NaN, which is no score."""
     given = getattr(estimator, response_method)(X)
     if isinstance(given, np.ma.MaskedArray):
-        given = given.astype(np.float64).filled(np.nan)
+        given = np.ma.filled(np.ma.asarray(given, dtype=np.float64), np.nan)
     # float64 on purpose: some libraries return float32, and bands are compared in float64.
     response = np.asarray(given, dtype=np.float64)
     name, n_rows = f"{type(estimator).__name__}.{response_method}", _n_rows(X)

@@ -474,7 +474,7 @@ def _are_rows_of_fit(held_out: Any, positive: BoolArray, score: FloatArray) -> b
     if np.array_equal(score[rows], held_out.responses):
         return True
     # Labels in the same order are the same rows, unless they are sorted.
-    return len(np.unique(rows)) == len(positive) and np.count_nonzero(np.diff(positive)) >= _FEWEST_CHANGES
+    return len(np.unique(rows)) == len(positive) and int(np.diff(positive).sum()) >= _FEWEST_CHANGES
 
 
 def _of_groups(n_groups: int | None) -> str:
