@@ -52,9 +52,9 @@ class RowsSeen:
     by_chance : float
         Share of new rows whose mark is set by chance.
     n_twice : int
-        Rows that occurred exactly twice in the fit, which leave no marks.
+        Different rows that occur exactly twice in the fit, which leave no marks, or exactly twice here.
     equal_each : float
-        How many new rows equal a marked one for each of `n_twice`, if equal rows occur here as often as in the fit.
+        How many new rows equal a marked one for each of `n_twice`, at most, if equal rows occur by themselves.
     has_repeats : bool
         Whether equal rows occurred in the fit, so that :attr:`share` is a least one.
     is_whole : bool
@@ -83,9 +83,8 @@ class RowsSeen:
     def is_noticed(self) -> bool:
         """Whether more rows are marked than chance and rows that are equal by themselves explain.
 
-        Of values that occur in the fit and here by themselves, those seen once in the fit and those seen twice are to
-        each other as 1 to n / 2m at most, for n rows of the fit and m here, whatever the values (Poisson numbers with
-        means np, mp). Given how many there are of the latter, the number of the former is negative binomial.
+        If rows are equal by themselves, some are so in the fit and some here as well. Given how many different rows
+        occur exactly twice on one side, the number of those that occur once in the fit and here is negative binomial.
         """
         if self.is_whole or self.share < LEAST_SHARE:
             return self.is_whole
@@ -148,17 +147,28 @@ class TrainingMarks:
         keys = _keys_of_rows(X, self.salt, self.columns)
         if keys is None:
             return RowsSeen(0, 0, 1.0)
-        # Good and Turing: of m new rows 2m / n equal one that was seen once for every row that was seen twice.
-        equal_each = 2.0 * len(keys) * self.sampled / self.n_rows
+        equal_each = self.sampled * _equal_each(len(keys) / self.n_rows)
         is_whole = len(keys) == self.n_rows and int(keys.sum()) == self.total
         keys, counts = np.unique(keys, return_counts=True)
         if is_whole and _chance_of(counts) < CHANCE:
             return RowsSeen(len(keys), len(keys), 0.0, is_whole=True)
+        n_twice = self.n_twice + int(np.count_nonzero(counts == 2))
         keys = keys[_is_sampled(keys, self.sampled)]
         bits = np.unpackbits(self.field).astype(bool)
         marked = int(bits[_places(keys, len(bits))].sum())
         has_repeats = self.n_single < self.n_rows
-        return RowsSeen(len(keys), marked, float(bits.mean()), self.n_twice, equal_each, has_repeats)
+        return RowsSeen(len(keys), marked, float(bits.mean()), n_twice, equal_each, has_repeats)
+
+
+def _equal_each(ratio: float) -> float:
+    """How many values occur once in the fit and here for each that occurs exactly twice on one side, at most.
+
+    Of a value that a row has with probability p, n rows of the fit hold a Poisson number of mean a = np, and those here
+    one of mean `ratio` a. Rare values have 2 ratio / (1 + ratio²); of the most unfavourable ones there are more.
+    """
+    here = ratio * (fit := np.geomspace(1e-3, 20.0, 400))
+    once_and_here = fit * np.exp(-fit) * -np.expm1(-here)
+    return float(np.max(once_and_here / (fit**2 * np.exp(-fit) / 2 + here**2 * np.exp(-here) / 2)))
 
 
 def _chance_of(counts: NDArray[np.intp]) -> float:
