@@ -6,8 +6,8 @@ Each row leaves one mark in a field of bits, at a place that a salted hash of it
 
 Rows that come back find their marks set. New rows find one set by chance, about one in eight, so a single mark says
 nothing about a single person, while a table of which most rows are marked has been seen before. Neither values nor
-hashes of rows are kept. The field is at most 128 KiB: of more rows a sample is marked, chosen by the hash, so that the
-same rows are in the sample when they come back.
+hashes of rows are kept, only the sum of all hashes. The field is at most 128 KiB: of more rows a sample is marked,
+chosen by the hash, so that the same rows are in the sample when they come back.
 
 Rows that occur more than once in the fit leave no mark, because equal rows will then come by themselves. Of a table in
 which that is common, only the return of all rows at once is noticed for sure, by the sum of their hashes.
