@@ -17,6 +17,7 @@ from aucross import AUCross, PlugInAUC, evaluate_selective
 from aucross.core import oracle_band
 from aucross.evaluation import (
     BaseRateGuard,
+    TrainingRowsWarning,
     UnscoredRows,
     evaluate_groups,
     expected_calibration_error,
@@ -24,7 +25,7 @@ from aucross.evaluation import (
     selective_brier,
     selective_ks,
 )
-from aucross.evaluation.promise import PromiseWarning, promise_selective
+from aucross.evaluation.promise import promise_selective
 from aucross.report import SCHEMA_VERSION, build_summary, render_html, render_markdown, tables
 from aucross.report.rows import GRID
 from report.cases import entry_at, make_linear, quick
@@ -219,7 +220,7 @@ def test_the_promise_is_that_of_promise_selective(credit, summary):
 def test_a_doubt_about_the_rows_is_written_down():
     _, X, y = make_linear(weights=[0.7])
     fitted = AUCross(LogisticRegression(), random_state=0).fit(X, y)
-    with pytest.warns(PromiseWarning, match="took part in the fit"):
+    with pytest.warns(TrainingRowsWarning, match="took part in the fit"):
         made = quick((fitted, X, y))
     assert "took part in the fit" in made["promise"]["warnings"][0]
     assert made["promise"]["sentence"] == "Nothing: these are rows that the classifier was fitted on."
