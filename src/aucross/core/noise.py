@@ -106,7 +106,7 @@ def without_noise(scores: FloatArray) -> FloatArray:
     is_first = _is_first(distinct, noise, _FINER)
     starts = np.flatnonzero(is_first)
     middle = (starts + np.append(starts[1:], len(distinct)) - 1) // 2  # one of them, so that float32 stays float32
-    return distinct[middle][(np.cumsum(is_first) - 1)[place]]
+    return np.asarray(distinct[middle][(np.cumsum(is_first) - 1)[place]])
 
 
 def _is_first(ascending: FloatArray, noise: FloatArray, finer: int) -> NDArray[np.bool_]:
