@@ -194,8 +194,9 @@ class Fitting(ABC, CallbackSupport):
             raise ValueError(f"classes must be two labels, got {labels.tolist()}; more classes are fitted in memory")
         response_method, held_out = resolve_response_method(model, self.response_method), counts.held_out()
         reader = self._reader(held_out, labels, [ModelToFit(model, _no_rows(labels), response_method)])
+        ranked = held_out.without_noise()
         rule = rule_in_force(
-            PlacingRows(held_out, held_out.read_by(reader), reader),
+            PlacingRows(ranked, ranked.read_by(reader).without_noise(), reader),
             counts.halves(),
             lambda placing: RoundedBands(self._place(placing), counts.rounding),
             self.coverage_confidence,
