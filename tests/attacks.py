@@ -23,6 +23,7 @@ LEAST = {
     "report, scripts and control characters": 20,
     "library inputs": 81,
     "rules in SQL and JSON": 250,
+    "same row, same decision": 100_000,
 }
 
 

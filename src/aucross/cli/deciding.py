@@ -264,7 +264,7 @@ class TableDecisions:
 
     def _rejected(self, scored: ScoredRows, capacity: int, rows: IndexArray) -> IndexArray:
         """Positions of the rows that a capacity sends to review; ids decide between equal scores."""
-        rule, read = self.clf.band_rule_, replace(scored.rule_input, sample_weight=None)
+        rule, read = self.clf.band_rule_, replace(scored.rule_input.without_noise(), sample_weight=None)
         order = np.arange(len(scored))
         rejected = rule.rows_to_reject(read, capacity, order)
         tied = tied_rows(read, rejected) if self.ids.is_column else np.empty(0, dtype=np.intp)

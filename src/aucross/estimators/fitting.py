@@ -213,8 +213,9 @@ class Fitting(ABC, CallbackSupport):
             raise ValueError(f"classes must be two labels, got {labels.tolist()}; more classes are fitted in memory")
         response_method, held_out = resolve_response_method(model, self.response_method), counts.held_out()
         reader = self._reader(held_out, labels, [ModelToFit(model, _no_rows(labels), response_method)])
+        ranked = held_out.without_noise()
         rule = rule_in_force(
-            PlacingRows(held_out, held_out.read_by(reader), reader),
+            PlacingRows(ranked, ranked.read_by(reader).without_noise(), reader),
             counts.halves(),
             lambda placing: RoundedBands(self._place(placing), counts.rounding),
             self.coverage_confidence,
@@ -352,13 +353,14 @@ class Fitting(ABC, CallbackSupport):
             reader = self._reader(held_out, training.classes, models)
             path = score_path(models, draws, step)
             with step("placing the bands"):
+                ranked = held_out.without_noise()
                 placing = PlacingRows(
-                    held_out,
-                    held_out.read_by(reader),
+                    ranked,
+                    ranked.read_by(reader).without_noise(),
                     reader,
                     seen=None if seen is None else SeenRows(*(scores.read_by(reader) for scores in seen)),
                     judged_apart=bool(judges),
-                    path=path,
+                    path=None if path is None else path.without_noise(),
                 )
                 rule = rule_in_force(placing, draws.halves, self._place, self.coverage_confidence)
         return Fitted(answering, held_out, reader, rule, judges, self._further_attributes(answering, held_out))

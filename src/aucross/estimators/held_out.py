@@ -20,6 +20,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
+from aucross.core.noise import without_noise
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
 from aucross.core.scored_rows import Rows, RuleInput, predicted_class
 from aucross.estimators.fold_ensemble import FoldEnsemble, Judged, judge
@@ -113,6 +114,11 @@ class HeldOutScores:
         """What a rule reads of the rows."""
         read = reader.read(self.responses, self.second)
         return RuleInput(*read, self.sample_weight, self.band_groups, self.tie_breaker)
+
+    def without_noise(self) -> HeldOutScores:
+        """The same with scores that differ only by noise made equal, for bands to be placed on."""
+        second = None if self.second is None else without_noise(self.second)
+        return replace(self, responses=without_noise(self.responses), second=second)
 
     def with_tie_breaker(self, of_training_rows: FloatArray | None) -> HeldOutScores:
         """The same with a number for each row by which ties may be cut, given for all training rows."""
