@@ -263,7 +263,7 @@ def test_more_than_the_coverage_asked_for_is_no_miss_where_at_least_that_was_pro
     for confidence in (None, 0.95):
         clf = PlugInAUC(LogisticRegression(), coverage=0.8, coverage_confidence=confidence, random_state=0).fit(X, y)
         X_new, y_new = X[(score := clf.predict_proba(X)[:, 1]) > 0.8], y[score > 0.8]
-        with pytest.warns(PromiseWarning):
+        with pytest.warns(TrainingRowsWarning):
             selected[confidence] = entry_at(quick((clf, X_new, y_new), n_bootstrap=50), 0.8)
     assert all(entry["achieved_coverage_low"] > 0.8 for entry in selected.values())
     assert [entry["coverage_missed"] for entry in selected.values()] == [True, False]
