@@ -7,7 +7,6 @@ import logging
 import os
 import re
 import shutil
-import warnings
 from pathlib import Path
 
 import dask.array as da
@@ -47,7 +46,6 @@ from aucross.dask.base import DaskSelectiveClassifier
 from aucross.dask.partitions import merged_in_a_tree
 from aucross.dask.training import LostWorkerError
 from aucross.deploy import write_decisions as write_parts
-from aucross.evaluation import PromiseWarning
 from tests.dask.cluster_models import (
     CountingClassifier,
     KillsInTraining,
@@ -257,9 +255,7 @@ def test_evaluation_and_promise_are_those_in_memory(client, fitted, weight):
     expected = evaluate_selective(local, scored, LABELS, [1.0, 0.8, 0.6], sample_weight=weight, n_bootstrap=0)
     for name in ("achieved_coverage", "selective_auc", "selective_accuracy", "positive_rate"):
         np.testing.assert_allclose(found.estimates[name], expected.estimates[name], rtol=1e-9, err_msg=name)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PromiseWarning)  # the rows are those of the fit
-        in_memory = promise_selective(local, scored, LABELS, 0.8, sample_weight=weight)
+    in_memory = promise_selective(local, scored, LABELS, 0.8, sample_weight=weight, allow_fit_rows=True)
     promised = dask_promise(fitted, X, y, 0.8, sample_weight=of_rows)
     assert promised.selective_auc == pytest.approx(in_memory.selective_auc)
 

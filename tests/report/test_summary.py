@@ -17,6 +17,7 @@ from aucross import AUCross, PlugInAUC, evaluate_selective
 from aucross.core import oracle_band
 from aucross.evaluation import (
     BaseRateGuard,
+    TrainingRowsWarning,
     UnscoredRows,
     evaluate_groups,
     expected_calibration_error,
@@ -24,7 +25,7 @@ from aucross.evaluation import (
     selective_brier,
     selective_ks,
 )
-from aucross.evaluation.promise import PromiseWarning, promise_selective
+from aucross.evaluation.promise import promise_selective
 from aucross.report import SCHEMA_VERSION, build_summary, render_html, render_markdown, tables
 from aucross.report.rows import GRID
 from report.cases import entry_at, make_linear, quick
@@ -219,7 +220,7 @@ def test_the_promise_is_that_of_promise_selective(credit, summary):
 def test_a_doubt_about_the_rows_is_written_down():
     _, X, y = make_linear(weights=[0.7])
     fitted = AUCross(LogisticRegression(), random_state=0).fit(X, y)
-    with pytest.warns(PromiseWarning, match="took part in the fit"):
+    with pytest.warns(TrainingRowsWarning, match="took part in the fit"):
         made = quick((fitted, X, y))
     assert "took part in the fit" in made["promise"]["warnings"][0]
     assert made["promise"]["sentence"] == "Nothing: these are rows that the classifier was fitted on."
@@ -262,7 +263,7 @@ def test_more_than_the_coverage_asked_for_is_no_miss_where_at_least_that_was_pro
     for confidence in (None, 0.95):
         clf = PlugInAUC(LogisticRegression(), coverage=0.8, coverage_confidence=confidence, random_state=0).fit(X, y)
         X_new, y_new = X[(score := clf.predict_proba(X)[:, 1]) > 0.8], y[score > 0.8]
-        with pytest.warns(PromiseWarning):
+        with pytest.warns(TrainingRowsWarning):
             selected[confidence] = entry_at(quick((clf, X_new, y_new), n_bootstrap=50), 0.8)
     assert all(entry["achieved_coverage_low"] > 0.8 for entry in selected.values())
     assert [entry["coverage_missed"] for entry in selected.values()] == [True, False]

@@ -14,12 +14,13 @@ import pyarrow as pa
 
 from aucross.cli.columns import convert
 from aucross.cli.errors import CommandError, UsageError, listed, one_line
-from aucross.cli.models import known_categories
+from aucross.cli.models import models_of
 from aucross.cli.schema import Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model, signing_key
 from aucross.cli.tables import check_readable
 from aucross.deploy import DecisionLog, read_metadata
+from aucross.estimators.familiar import known_categories
 from aucross.system.libraries import import_library
 
 _SHORTEST_TOKEN = 16
@@ -104,7 +105,8 @@ def _all_categories(clf: Any, path: Path) -> dict[str, list[str]]:
     """
     counts = read_metadata(path, key=signing_key()).get("n_categories")
     counts = counts if isinstance(counts, dict) else {}
-    return {name: values for name, values in known_categories(clf).items() if len(values) == counts.get(name)}
+    known = known_categories(models_of(clf))
+    return {name: values for name, values in known.items() if len(values) == counts.get(name)}
 
 
 def _group_of_each_value(clf: Any, schema: Schema) -> dict[Any, Any] | None:

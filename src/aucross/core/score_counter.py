@@ -25,7 +25,7 @@ class ScoreCounter:
     Parameters
     ----------
     bits : {20, 32}, default=20
-        20 rounds to the top 20 bits of the float32 pattern, in a table of 16 MB for each of the sums. 32 counts distinct
+        20 rounds to 20 bits of the float32 pattern, in a table of 16 MB for each of the sums. 32 counts distinct
         float32 scores, and grows with their number. See :class:`ScoreRounding`.
     weighted : bool, default=False
         Whether rows have weights.

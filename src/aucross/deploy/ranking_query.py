@@ -19,7 +19,7 @@ import numpy as np
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.core.weighted_ranking import WeightedRanking
-from aucross.deploy.band_text import sql_identifier, sql_literal
+from aucross.deploy.band_text import refuse_alike, sql_identifier, sql_literal
 from aucross.system.libraries import import_library
 
 Dialect = Literal["ansi", "duckdb", "postgres", "snowflake", "bigquery", "spark", "databricks", "mysql", "tsql"]
@@ -239,6 +239,7 @@ def _given(
     else:
         if positive == negative:
             raise ValueError(f"positive and negative must be different labels, got {positive!r} for both")
+        refuse_alike((positive, negative), "positive and negative labels")
         name, also = _name(rules, label), f" AND {is_usable}" if is_usable else ""
         of_classes = {
             side: f"{name} = {_label(rules, own_label)}{also}"

@@ -22,8 +22,8 @@ from aucross.evaluation.coverage import positive_rate
 from aucross.evaluation.deciles import decile_rows
 from aucross.evaluation.evaluate import asks_for_at_least
 from aucross.evaluation.inputs import check_probability, seed_from
-from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
-from aucross.evaluation.promise import PromiseWarning, SelectivePromise, promise_selection, promise_selective
+from aucross.evaluation.judged_rows import JudgedRows, TrainingRowsWarning, check_two_classes, judge
+from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective, rows_of_fit
 from aucross.evaluation.results import SelectiveEvaluation
 from aucross.evaluation.unscored import UnscoredRows
 from aucross.report import formats
@@ -131,10 +131,10 @@ def build_summary(
     check_two_classes(clf, "ROC and CAP curves of a report know two; evaluate_selective tabulates more")
     coverage = _on_grid(check_probability(clf.coverage if coverage is None else coverage, "coverage"))
     confidence = check_probability(confidence, "confidence", ends=False)
-    judged, doubts = _judged(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, features=features)
+    judged = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, features=features)
     rows = read_rows(judged, coverage, groups, unscored)
     names = _class_names(clf, class_names)
-    promise = _promise(judged, rows, coverage, groups, confidence=confidence, doubts=doubts)
+    promise = _promise(judged, rows, coverage, groups, confidence=confidence)
     bootstrap = {"n_bootstrap": n_bootstrap, "random_state": seed_from(random_state)}
     by_group, group_notes = group_tables(rows, by, confidence_level=confidence, **bootstrap)
     lies_on, bands = score_bands(judged, rows)
@@ -255,30 +255,28 @@ def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str,
     )
 
 
-def _judged(clf: Any, X: Any, y: ArrayLike, **options: Any) -> tuple[JudgedRows, list[str]]:
-    """The rows, and what speaks against a promise from them."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        judged = judge(clf, X, y, warning=PromiseWarning, **options)
-    return judged, _said_again(caught)
-
-
 def _promise(
-    judged: JudgedRows, rows: ReportRows, coverage: float, groups: Any, *, confidence: float, doubts: list[str]
+    judged: JudgedRows, rows: ReportRows, coverage: float, groups: Any, *, confidence: float
 ) -> dict[str, Any]:
     """The bounds that can be promised, with their sentence; none where the rows took part in the fit."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        made = promise_selective(
-            judged.clf, judged.scored, judged.labels, coverage, confidence=confidence, groups=groups
-        )
+    made = promise_selective(
+        judged.clf,
+        judged.scored,
+        judged.labels,
+        coverage,
+        confidence=confidence,
+        groups=groups,
+        allow_fit_rows=True,
+    )
+    share, doubt = rows_of_fit(judged)
+    if doubt is not None and judged.doubt is None:  # of marked rows a warning was given before
+        warnings.warn(doubt, TrainingRowsWarning, stacklevel=3)
     if rows.unscored is not None:
         made = replace(_promise_of_all(rows, coverage, confidence), target_coverage=made.target_coverage)
-    promise = made.to_dict()
-    doubts = doubts or _said_again(caught)
-    if doubts:
+    promise = replace(made, share_of_fit=share).to_dict()
+    if doubt is not None:
         promise["sentence"] = "Nothing: these are rows that the classifier was fitted on."
-    return promise | {"warnings": doubts}
+    return promise | {"warnings": [] if doubt is None else [doubt]}
 
 
 def _promise_of_all(rows: ReportRows, coverage: float, confidence: float) -> SelectivePromise:
@@ -292,10 +290,3 @@ def _promise_of_all(rows: ReportRows, coverage: float, confidence: float) -> Sel
         sample_weight=rows.weight_of_all,
         groups=rows.groups_of_all,
     )
-
-
-def _said_again(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Give the warnings again, and return those that the report must say: its readers were not there."""
-    for warning in caught:
-        warnings.warn(str(warning.message), warning.category, stacklevel=4)
-    return list({str(one.message): None for one in caught if issubclass(one.category, PromiseWarning)})

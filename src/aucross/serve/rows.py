@@ -29,6 +29,7 @@ from aucross.core.missing import MISSING_TEXTS, is_missing
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.dates import moment_of
+from aucross.estimators.familiar import rows_checked_elsewhere
 from aucross.estimators.score_column import score_column_in
 from aucross.system.libraries import import_library
 
@@ -230,7 +231,7 @@ class ServedModel:
             return _AS_SENT[kind](next(iter(self._taken[name])))
         column = score_column_in(self.clf.estimator_)
         if column is not None and column.threshold is not None and name == self.score_name:
-            return float(column.threshold)  # 0.5 would be no score in points
+            return float(getattr(column, "column_range_", [column.threshold])[0])  # 0.5 would be no score in points
         return _EXAMPLES[kind]
 
     def check_scores(self) -> None:
@@ -249,10 +250,11 @@ class ServedModel:
 
     def scored(self, rows: Sequence[BaseModel]) -> ScoredRows:
         """The rows after the classifier has seen them, with their groups if there are any."""
-        if self.group_column is None:
-            return self.clf.scored(self.table(rows))
-        groups = [self.group_of[value] for value in self._values(rows, self.group_column)]
-        return self.clf.scored(self.table(rows), band_groups=groups)
+        groups = None
+        if self.group_column is not None:
+            groups = [self.group_of[value] for value in self._values(rows, self.group_column)]
+        with rows_checked_elsewhere():
+            return self.clf.scored(self.table(rows), band_groups=groups)
 
     def table(self, rows: Sequence[BaseModel]) -> Any:
         """The rows as the frame that the classifier reads."""
