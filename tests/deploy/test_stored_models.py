@@ -124,7 +124,6 @@ CLASSIFIERS = {
         n_estimators=5, loss="exponential", subsample=0.5, random_state=0
     ),
     "boosting, from zero": GradientBoostingClassifier(n_estimators=5, init="zero", random_state=0),
-    "boosting, from a model": GradientBoostingClassifier(n_estimators=5, init=LogisticRegression(), random_state=0),
     "histogram boosting": HistGradientBoostingClassifier(max_iter=5, max_features=0.5, random_state=0),
     "histogram boosting, stopped": HistGradientBoostingClassifier(max_iter=9, early_stopping=True, random_state=0),
     "boosted trees": AdaBoostClassifier(n_estimators=3, random_state=0),
@@ -441,6 +440,10 @@ def test_caches_and_checkpoints_stay_on_their_machine(tmp_path):
             "LGBMClassifier.objective",
         ),
         (XGBClassifier(**boosted, booster="gblinear"), "a booster of the kind gblinear has no stored form"),
+        (
+            GradientBoostingClassifier(n_estimators=2, init=LogisticRegression()),
+            "must start from the shares of the classes: pass init=None",
+        ),
         (XGBClassifier(**boosted, tree_method="hist", callbacks=[print]), "XGBClassifier.callbacks"),
         (KNeighborsClassifier(5, weights=np.ones_like), "KNeighborsClassifier.weights"),
         (KNeighborsClassifier(5, metric=lambda a, b: abs(a - b).sum()), "KNeighborsClassifier.metric"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +18,9 @@ from aucross.cli.errors import CommandError, UsageError, listed, one_line
 from aucross.cli.models import known_categories
 from aucross.cli.schema import Schema
 from aucross.cli.screen import Screen
-from aucross.cli.storage import load_model, signing_key
+from aucross.cli.storage import load_model_with_facts
 from aucross.cli.tables import check_readable
-from aucross.deploy import DecisionLog, read_metadata
+from aucross.deploy import DecisionLog
 from aucross.system.libraries import import_library
 
 _SHORTEST_TOKEN = 16
@@ -45,7 +46,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     _check_host(options.host, token)
     uvicorn = import_library("uvicorn", purpose="aucross serve", extra="serve")
     serve: Any = import_library("aucross.serve", purpose="aucross serve", extra="serve")
-    clf, schema = load_model(options.model)
+    clf, schema, facts = load_model_with_facts(options.model)
     groups = _group_of_each_value(clf, schema)
     group_column = None if groups is None else schema.roles.band_group
     model = serve.ServedModel(
@@ -55,7 +56,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         schema.score,
         group_column,
         groups,
-        known_values=_all_categories(clf, options.model),
+        known_values=_all_categories(clf, facts),
     )
     if options.log is None:
         screen.note("decisions are not logged; --log names a file that keeps them")
@@ -90,12 +91,12 @@ def _log(path: Path | None, clf: Any) -> AbstractContextManager[DecisionLog | No
         raise CommandError(f"--log: {one_line(error)}") from None
 
 
-def _all_categories(clf: Any, path: Path) -> dict[str, list[str]]:
+def _all_categories(clf: Any, facts: Mapping[str, Any]) -> dict[str, list[str]]:
     """The categories of columns of which the model knows all that the fit saw.
 
     A model file keeps no category of few rows. A column that had some may be sent one: it counts as at the fit.
     """
-    counts = read_metadata(path, key=signing_key()).get("n_categories")
+    counts = facts.get("n_categories")
     counts = counts if isinstance(counts, dict) else {}
     return {name: values for name, values in known_categories(clf).items() if len(values) == counts.get(name)}
 
