@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from aucross.cli.schema import Roles, Schema
-from aucross.deploy.archive import archive_bytes
+from aucross.deploy.archive import archive_bytes, expansion_limit
 from aucross.deploy.storage import read_header, save
 from aucross.system.text import json_ready
 from deploy.forging import (
@@ -194,6 +194,7 @@ for name, (source, class_name, attribute, node) in {
     "rounds of more trees": ("boosting", "GradientBoostingClassifier", "n_trees_per_iteration_", 3),
     "a tree of no depth": ("tree", "Tree", "max_depth", 0),
     "a tree without a bottom": ("tree", "Tree", "max_depth", 2**60),
+    "chances of vectors without slopes": ("sparse vectors", "SVC", "_effective_probability", True),
     "more neighbours than rows": ("neighbours", "KNeighborsClassifier", "n_samples_fit_", 10**6),
     "output by another library": (
         "pipeline",
@@ -607,11 +608,11 @@ def _labels_outside_of_the_classes(file):
 
 @crafted("neighbours")
 def _neighbours_by_a_matrix_of_another_size(file):
+    n_rows = len(file.array(file.state("KNeighborsClassifier")["_y"]))
+    rows = file.first_array(np.random.default_rng(0).normal(size=(n_rows, 3000)))
     state = file.state("KNeighborsClassifier")
-    state.update(_fit_method="brute", effective_metric_="mahalanobis")
-    state["effective_metric_params_"] = {"@dict": [["V", [[1.0]]]]}
-    state["_fit_X"] = file.first_array(np.ones((80, 3000)))
-    file.state("KNeighborsClassifier")["n_features_in_"] = 3000
+    state.update(_fit_method="brute", effective_metric_="mahalanobis", _fit_X=rows, n_features_in_=3000)
+    state["effective_metric_params_"] = {"@dict": [["VI", [[1.0]]]]}
 
 
 def dropped(values):
@@ -834,6 +835,31 @@ def test_a_crafted_archive_is_refused_and_nothing_is_unpacked(name, folder, monk
     finally:
         tracemalloc.stop()
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.attack("model file, crafted")
+@pytest.mark.parametrize(
+    ("source", "class_name", "attribute", "shape"),
+    [
+        ("logistic", "LogisticRegression", "coef_", (1, 7_500_000)),
+        ("tree", "Tree", "integers", (5, 300_000)),
+        ("tree", "Tree", "values", (1_900_000, 1, 2)),
+        ("neighbours", "KNeighborsClassifier", "_fit_X", (400_000, 1)),
+    ],
+)
+def test_arrays_of_one_number_take_no_more_memory_than_is_said(source, class_name, attribute, shape, folder):
+    """They pack a thousand to one, so a file of 20 KB may hold as much as is allowed; reading must not double it."""
+    file = Forgery(source, folder)
+    reference = file.state(class_name)[attribute]
+    file.set_array(reference, np.ones(shape, dtype=file.array(reference).dtype))
+    path = folder / "large.aucross"
+    path.write_bytes(file.content())
+    tracemalloc.start()
+    try:
+        outcome(path)
+        assert tracemalloc.get_traced_memory()[1] < expansion_limit(path.stat().st_size)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.attack("model file, crafted")

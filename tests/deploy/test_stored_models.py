@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 
 import numpy as np
@@ -421,6 +422,18 @@ def test_a_dummy_comes_back(tmp_path):
 
 
 # ---- what is not kept, and what cannot be saved ----
+
+
+def test_a_pipeline_for_polars_is_loaded_only_where_polars_is_in_use(tmp_path, monkeypatch):
+    """Otherwise a file would make `predict` import it."""
+    pytest.importorskip("polars")
+    clf = PlugIn(make_pipeline(StandardScaler().set_output(transform="polars"), logistic), random_state=0).fit(X, y)
+    save(clf, tmp_path / "clf.aucross")
+    np.testing.assert_array_equal(load(tmp_path / "clf.aucross").select(X), clf.select(X))
+    monkeypatch.delitem(sys.modules, "polars")
+    with pytest.raises(ValueError, match=r"is refused: .* polars must have been imported: import polars"):
+        load(tmp_path / "clf.aucross")
+    assert "polars" not in sys.modules
 
 
 def test_caches_and_checkpoints_stay_on_their_machine(tmp_path):
