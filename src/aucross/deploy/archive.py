@@ -256,9 +256,10 @@ def _unpacked(archive: ZipFile, member: ZipInfo) -> bytearray:
     if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         raise DamagedError(f"{member.filename} is compressed in a way that is not used here")
     content, n_read = bytearray(member.file_size), 0  # no more than is declared, whatever is packed
-    with archive.open(member) as file, memoryview(content) as view:
-        while taken := file.readinto(view[n_read : n_read + _PIECE]):  # in pieces: each is held twice for a moment
-            n_read += taken
+    with archive.open(member) as file:
+        while piece := file.read(min(_PIECE, member.file_size - n_read)):  # at once, it would be held twice
+            content[n_read : n_read + len(piece)] = piece
+            n_read += len(piece)
     if n_read != member.file_size:
         raise DamagedError(f"{member.filename} does not have the size that is declared")
     return content

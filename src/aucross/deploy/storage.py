@@ -397,7 +397,7 @@ def _warn_of_other_version(name: str, header: FileHeader) -> None:
             f"{name} was saved with scikit-learn {saved} and is loaded with {present}: its models may fail "
             "or answer differently; install the version of the file, or fit and save again",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
