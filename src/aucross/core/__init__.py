@@ -25,7 +25,6 @@ from aucross.core.score_counter import ScoreCounter
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.core.search import best_band, oracle_band
 from aucross.core.targets import AUCTarget, Target, TargetBands, best_band_for
-from aucross.core.weighted_ranking import WeightedRanking
 
 __all__ = [
     "AUCTarget",
@@ -56,7 +55,6 @@ __all__ = [
     "Target",
     "TargetBands",
     "ThresholdBands",
-    "WeightedRanking",
     "WrappedRule",
     "auc_improving_interval",
     "best_band",

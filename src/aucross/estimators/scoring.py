@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, RankedScores, check_weights
 from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
-from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.column_names import refuse_other_columns, refuse_other_names
 from aucross.estimators.fold_ensemble import FoldEnsemble, score_and_judge
@@ -212,12 +211,12 @@ class Scoring(ABC):
         return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
 
     @of_one_fit
-    def scored_ranking(self, ranked: RankedScores | WeightedRanking) -> CountedRows:
+    def scored_ranking(self, ranked: RankedScores) -> CountedRows:
         """Rows that were counted by score elsewhere, as scored rows, for :meth:`recalibrate`.
 
         Parameters
         ----------
-        ranked : RankedScores or WeightedRanking
+        ranked : RankedScores
             Numbers of rows at each score of this classifier, whatever their labels.
 
         Returns
@@ -228,8 +227,7 @@ class Scoring(ABC):
         self._check_fitted()
         if len(self.classes_) != 2 or self.band_rule_.judged_apart or self.held_out_.second is not None:
             raise ValueError("a ranking tells too little of rows for this classifier, which reads more than one score")
-        scores = ranked.scores if isinstance(ranked, RankedScores) else ranked.rows.scores
-        return CountedRows.of_entries(self._scored_rows(scores, scores, None), ranked)
+        return CountedRows.of_entries(self._scored_rows(ranked.scores, ranked.scores, None), ranked)
 
 
 def has_no_rows(X: Table) -> bool:

@@ -36,25 +36,6 @@ class SelectedRows(NamedTuple):
         return SelectedRows(self.positive[rows], self.score[rows], self.weight[rows])
 
 
-class EvaluationRows(NamedTuple):
-    """All rows of an evaluation of two classes: labels, scores, predicted labels and weights."""
-
-    positive: BoolArray
-    score: FloatArray
-    predicted: BoolArray
-    sample_weight: FloatArray | None = None
-
-    @property
-    def correct(self) -> BoolArray:
-        """True where the predicted label is the true one."""
-        return np.asarray(self.positive == self.predicted)
-
-    def take(self, rows: BoolArray | IndexArray) -> EvaluationRows:
-        """Some of the rows."""
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return EvaluationRows(self.positive[rows], self.score[rows], self.predicted[rows], weight)
-
-
 class AnsweredRows(NamedTuple):
     """All rows of a metric that reads predicted labels."""
 
