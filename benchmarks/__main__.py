@@ -42,8 +42,10 @@ RUNS: dict[str, tuple[str, ...]] = {
     "torch_speed": (),
     "torch_auc": (),
     "house_size": (),
+    "house_paths": (),
 }
 LIBRARIES = {
+    "house_paths": "fastapi",
     "serve_load": "fastapi",
     "onnx_suite": "onnx",
     "dask_scale": "dask",

@@ -1,15 +1,18 @@
-"""Write `published_methods.json`: bands and coverages of the published methods on fixed rows.
+"""Write `published_methods.json`, bands and coverages of the published methods on fixed rows, and `frozen.json`.
 
     python tests/golden/regenerate.py
 
 Run it only after a change that is meant to move these figures, look at the difference, and say in the changelog why
 they moved. The rows come from scikit-learn's `make_classification`; the logistic regression is solved to a tolerance
-at which its scores do not depend on the machine to the digits that are compared.
+at which its scores do not depend on the machine to the digits that are compared. `frozen_cases.py` says what
+`frozen.json` holds; of each case that moved a line is printed.
 """
 
 from __future__ import annotations
 
 import json
+import sys
+from importlib import import_module
 from math import isinf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,10 +78,35 @@ def measure(clf: Any, rows: Split) -> list[dict[str, Any]]:
     return figures
 
 
+def freeze() -> None:
+    """Write what every case says today, and print which cases say something else than before."""
+    sys.path.insert(0, str(FILE.parents[1]))  # of a script the own folder alone is searched
+    frozen = import_module("golden.frozen_cases")
+    before = json.loads(frozen.FILE.read_text()) if frozen.FILE.exists() else {}
+    now = {}
+    for name, case in frozen.CASES.items():
+        found = case(0)
+        now[name] = frozen.by_kind(name, found, case(1))
+        if moved := frozen.changes(before.get(name, {}), found):
+            sys.stdout.write(f"{name}: {len(moved)} of {len(found)} keys, such as {moved[0]}\n")
+    frozen.FILE.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n")
+
+
+def rounded(figures: dict[str, list[dict[str, Any]]]) -> str:
+    """The figures to the digits that are compared."""
+    return json.dumps({name: [_short(row) for row in rows] for name, rows in figures.items()})
+
+
+def _short(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: None if value is None else round(value, 6) for key, value in row.items()}
+
+
 def main() -> None:
     """Measure and write."""
     figures = {name: measure(clf, fixed_rows()) for name, clf in published_methods().items()}
-    FILE.write_text(json.dumps(figures, indent=1) + "\n")
+    if rounded(figures) != rounded(json.loads(FILE.read_text())):  # further digits are those of the machine
+        FILE.write_text(json.dumps(figures, indent=1) + "\n")
+    freeze()
 
 
 if __name__ == "__main__":
