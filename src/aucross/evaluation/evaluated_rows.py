@@ -187,7 +187,7 @@ class EvaluatedRows:
         weight = among.astype(np.float64) if own is None else among * own
         total = float(weight.sum())
         share = float(weight @ counted) / total if total > 0 else nan
-        return weight * (counted - share) / (total or 1.0)
+        return left_out(weight, total or 1.0) * (counted - share)
 
     def _share(self, name: str, chosen: BoolArray) -> tuple[BoolArray, BoolArray]:
         """The rows that a share is about, and those of them that count."""
@@ -200,9 +200,9 @@ class EvaluatedRows:
 
     def _influence_on_auc(self, chosen: BoolArray, part: RankedSelection) -> FloatArray:
         _, positive, weight = self._ascending
-        added = np.where(positive, *(values[self.entry] for values in part.influences))
-        added[~chosen] = 0.0
-        return added if weight is None else added * weight
+        totals = np.where(positive, *(total or 1.0 for total in part.selected.totals[:, 1].tolist()))
+        added = np.where(positive, *(values[self.entry] for values in part.influences)) * totals
+        return chosen * added * left_out(np.ones(len(chosen)) if weight is None else weight, totals)
 
     def _by_unit(self, values: FloatArray) -> FloatArray:
         if self.units is not None:
@@ -265,3 +265,9 @@ class EvaluatedRows:
         """The same of some of the rows alone; their influences are those on all rows."""
         rows = (self.positive, self.score, self.predicted, self.selections, self.weight, self.units)
         return EvaluatedRows(*rows, members)
+
+
+def left_out(weight: FloatArray, total: FloatArray | float) -> FloatArray:
+    """Share of the weight that each row has, with what it adds beyond first order, as `squares_left_out` says."""
+    share = weight / total
+    return np.asarray(share * np.sqrt(1.0 + 2.0 * share))

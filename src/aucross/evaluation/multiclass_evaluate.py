@@ -28,6 +28,7 @@ from aucross.core.influence import PairwiseMetric
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.evaluation.bootstrap import draw_weights
 from aucross.evaluation.catalogue import METRICS, MULTICLASS_METRICS, MetricLike, measure_anew, metrics_on_request
+from aucross.evaluation.evaluated_rows import left_out
 from aucross.evaluation.inputs import (
     BoolArray,
     check_coverages,
@@ -44,6 +45,7 @@ from aucross.evaluation.results import SelectiveEvaluation
 
 # What the search calls the two ranking metrics.
 _RANKING = {"hand_till_m": "auc", "auc_mu": "auc_mu"}
+_TINY = float(np.finfo(float).tiny)
 
 
 class MulticlassRows(NamedTuple):
@@ -65,7 +67,7 @@ class MulticlassRows(NamedTuple):
         else:
             among, counted = self.share(name, mask)
             weight = self.weight * among
-            added = weight * (counted - weighted_mean(counted, weight)) / max(weight.sum(), np.finfo(float).tiny)
+            added = left_out(weight, max(float(weight.sum()), _TINY)) * (counted - weighted_mean(counted, weight))
         return added if self.units is None else sums_by_unit(self.units, added)
 
     def share(self, name: str, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
@@ -90,7 +92,7 @@ class MulticlassRows(NamedTuple):
             ranked = RankedScores.from_labels(wins, score, weight)
             loss = np.where(wins, *(values[np.searchsorted(ranked.scores, score)] for values in ranked.losses))
             mean, total = weighted_mean(loss[wins], weight[wins]), np.where(wins, *ranked.totals[:, 1])
-            added[rows] += weight * (mean - loss) / total
+            added[rows] += left_out(weight, total) * (mean - loss)
         return added / len(metric.contests)
 
     def losses(self, name: str, mask: BoolArray) -> LossSums | None:

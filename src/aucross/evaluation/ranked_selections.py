@@ -131,29 +131,30 @@ class RankedSelection:
         if np.isnan(self.auc):
             return found | dict.fromkeys(("selective_auc", "auc_gain"), Moments(nan, nan))
         auc, gain = np.zeros((2, 2))
-        of_selected, of_everything = self.selected.class_powers, self.everything.class_powers
         for side, (among_selected, among_all) in enumerate(zip(self.influences, of_all.influences, strict=True)):
+            selected, everything = self.selected.class_powers[side], self.everything.class_powers[side]
+            weight, weight_of_all = self.selected.totals[side, 1], self.everything.totals[side, 1]
             more = among_selected - among_all
             one, both, all_alone = among_selected, more, -among_all
             for place, power in enumerate((2, 3)):
                 one, both, all_alone = one * among_selected, both * more, all_alone * -among_all
-                times = of_selected[side, power]
+                times = squares_left_out(selected, weight) if power == 2 else selected[power]
                 auc[place] += times @ one
                 # Of a rejected row the AUC of all rows alone knows: the gain is less by what it adds there.
-                gain[place] += times @ (both - all_alone) + of_everything[side, power] @ all_alone
-        is_same = self.is_everything
-        return found | {"selective_auc": Moments(*auc), "auc_gain": Moments(0.0, 0.0) if is_same else Moments(*gain)}
+                rejected = everything - selected
+                alone = squares_left_out(rejected, weight_of_all) if power == 2 else rejected[power]
+                gain[place] += times @ both + alone @ all_alone
+        return found | {
+            "selective_auc": Moments(*auc),
+            "auc_gain": Moments(0.0, 0.0) if self.is_everything else Moments(*gain),
+        }
 
     @cached_property
     def influences(self) -> tuple[FloatArray, FloatArray]:
         """What a selected positive, and a negative, of weight 1 at each score adds to the AUC."""
-        found = []
-        for loss, (_, weight, squares, _) in zip(self.selected.losses, self.selected.totals.tolist(), strict=True):
-            # A class of n rows varies around its own mean by n - 1 of n of its variance; with weights n is Kish's size.
-            others = weight**2 - squares
-            scale = sqrt(weight**2 / others) / weight if others > 1e-12 * squares else 0.0
-            found.append(((1.0 - self.auc) - loss) * scale)
-        return found[0], found[1]
+        above, below = self.selected.losses
+        positives, negatives = self.selected.totals[:, 1].tolist()
+        return ((1.0 - self.auc) - above) / (positives or 1.0), ((1.0 - self.auc) - below) / (negatives or 1.0)
 
     def loss_of_rejected(self) -> float:
         """What a rejected row loses on average among all rows, if it is of the smaller class; 0 without any."""
@@ -176,11 +177,18 @@ def _share_moments(of_all: FloatArray, of_lost: FloatArray) -> Moments:
     if np.isnan(share):
         return Moments(nan, nan)
     counted = np.maximum(of_all - of_lost, 0.0)
-    squares, cubes = (
-        float(((1.0 - share) ** power * counted[power] + (-share) ** power * of_lost[power]) / weight**power)
-        for power in (2, 3)
-    )
-    return Moments(squares, cubes)
+    squares = (1.0 - share) ** 2 * squares_left_out(counted, weight) + share**2 * squares_left_out(of_lost, weight)
+    cubes = (1.0 - share) ** 3 * counted[3] - share**3 * of_lost[3]
+    return Moments(float(squares / weight**2), float(cubes / weight**3))
+
+
+def squares_left_out(powers: FloatArray, weight: float) -> FloatArray:
+    """Squared weights, with what rows add beyond first order.
+
+    A row of weight w that is left out of W moves a mean by 1 / (1 - w / W) times as much, and its square counts about
+    1 + 2 w / W times. It matters where a class has few rows, or one of them weighs much.
+    """
+    return np.asarray(powers[2] + 2.0 * powers[3] / (weight or 1.0))
 
 
 # ---- the evaluation ----
