@@ -130,24 +130,29 @@ class RankedSelection:
         found = {name: _share_moments(*powers) for name, powers in self.shares.items()}
         if np.isnan(self.auc):
             return found | dict.fromkeys(("selective_auc", "auc_gain"), Moments(nan, nan))
-        auc, gain = np.zeros((2, 2))
+        if self.is_everything:
+            return found | {"selective_auc": self.auc_moments, "auc_gain": Moments(0.0, 0.0)}
+        squares, cubes = of_all.auc_moments.squares, -of_all.auc_moments.cubes
         for side, (among_selected, among_all) in enumerate(zip(self.influences, of_all.influences, strict=True)):
-            selected, everything = self.selected.class_powers[side], self.everything.class_powers[side]
-            weight, weight_of_all = self.selected.totals[side, 1], self.everything.totals[side, 1]
-            more = among_selected - among_all
-            one, both, all_alone = among_selected, more, -among_all
-            for place, power in enumerate((2, 3)):
-                one, both, all_alone = one * among_selected, both * more, all_alone * -among_all
-                times = squares_left_out(selected, weight) if power == 2 else selected[power]
-                auc[place] += times @ one
-                # Of a rejected row the AUC of all rows alone knows: the gain is less by what it adds there.
-                rejected = everything - selected
-                alone = squares_left_out(rejected, weight_of_all) if power == 2 else rejected[power]
-                gain[place] += times @ both + alone @ all_alone
-        return found | {
-            "selective_auc": Moments(*auc),
-            "auc_gain": Moments(0.0, 0.0) if self.is_everything else Moments(*gain),
-        }
+            selected, more = self.selected.class_powers[side], among_selected - among_all
+            # Of a rejected row the AUC of all rows alone knows: the gain is less by what it adds there.
+            squared, squared_in_all = more * more, among_all * among_all
+            squares += squares_left_out(selected, self.selected.totals[side, 1]) @ squared
+            squares -= squares_left_out(selected, self.everything.totals[side, 1]) @ squared_in_all
+            cubes += selected[3] @ (squared * more + squared_in_all * among_all)
+        return found | {"selective_auc": self.auc_moments, "auc_gain": Moments(float(squares), float(cubes))}
+
+    @cached_property
+    def auc_moments(self) -> Moments:
+        """Moments of what the rows add to the AUC."""
+        squares, cubes = 0.0, 0.0
+        for powers, totals, influence in zip(
+            self.selected.class_powers, self.selected.totals, self.influences, strict=True
+        ):
+            squared = influence * influence
+            squares += float(squares_left_out(powers, totals[1]) @ squared)
+            cubes += float(powers[3] @ (squared * influence))
+        return Moments(squares, cubes)
 
     @cached_property
     def influences(self) -> tuple[FloatArray, FloatArray]:
