@@ -92,7 +92,7 @@ class EvaluatedRows:
             units = None if units is None else np.unique(units[used], return_inverse=True)[1]
         return cls(positive, score, predicted, dict(zip(coverages, masks, strict=True)), weight, units), used
 
-    @property
+    @cached_property
     def n_units(self) -> int | None:
         """Number of units, if rows belong to some."""
         return None if self.units is None else int(self.units.max()) + 1
@@ -110,6 +110,10 @@ class EvaluatedRows:
     def _ascending(self) -> tuple[FloatArray, BoolArray, FloatArray | None]:
         weight = None if self.weight is None else self.weight[self.order]
         return self.score[self.order], self.positive[self.order], weight
+
+    @cached_property
+    def _units(self) -> IndexArray:
+        return np.arange(len(self.order)) if self.units is None else self.units[self.order]
 
     @cached_property
     def _starts(self) -> IndexArray | None:
@@ -171,7 +175,7 @@ class EvaluatedRows:
     def influence(self, name: str, coverage: float) -> FloatArray:
         """What each row, or each unit, adds to a metric at a coverage, to first order; 0 for rows of other groups."""
         chosen = self.selections[coverage][self.order]
-        return self._by_unit(self._influence(name, chosen, self.selection(chosen)))
+        return self._influence(name, chosen, self.selection(chosen))
 
     def _influence(self, name: str, chosen: BoolArray, part: RankedSelection) -> FloatArray:
         if name == "selective_auc":
@@ -182,52 +186,48 @@ class EvaluatedRows:
         if name in RELATED:
             other, factor, _ = RELATED[name]
             return factor * self._influence(other, chosen, part)
-        among, counted = self._share(name, chosen)
-        own = self._ascending[2]
-        weight = among.astype(np.float64) if own is None else among * own
-        total = float(weight.sum())
-        share = float(weight @ counted) / total if total > 0 else nan
-        return left_out(weight, total or 1.0) * (counted - share)
+        return share_influence(*self._share(name, chosen))
 
-    def _share(self, name: str, chosen: BoolArray) -> tuple[BoolArray, BoolArray]:
-        """The rows that a share is about, and those of them that count."""
-        positive = self._ascending[1]
-        if name == "achieved_coverage":
-            return np.ones(len(chosen), dtype=bool), chosen
-        if name == "positives_for_review":
-            return positive, ~chosen
-        return chosen, positive if name == "positive_rate" else ~self._wrong
+    def _share(self, name: str, chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Weight of the rows that a share is about, and of those of them that do not count, in each row or unit."""
+        _, positive, weight = self._ascending
+        among, lost = {
+            "achieved_coverage": (None, ~chosen),
+            "selective_accuracy": (chosen, chosen & self._wrong),
+            "positive_rate": (chosen, chosen & ~positive),
+            "positives_for_review": (positive, positive & chosen),
+        }[name]
+        own = np.ones(len(chosen)) if weight is None else weight
+        return self._by_unit(own if among is None else own * among), self._by_unit(own * lost)
 
     def _influence_on_auc(self, chosen: BoolArray, part: RankedSelection) -> FloatArray:
         _, positive, weight = self._ascending
         totals = np.where(positive, *(total or 1.0 for total in part.selected.totals[:, 1].tolist()))
         added = np.where(positive, *(values[self.entry] for values in part.influences)) * totals
-        return chosen * added * left_out(np.ones(len(chosen)) if weight is None else weight, totals)
+        return self._by_unit(chosen * added * left_out(np.ones(len(chosen)) if weight is None else weight, totals))
 
     def _by_unit(self, values: FloatArray) -> FloatArray:
         if self.units is not None:
-            return sums_by_unit(self.units[self.order], values, self.n_units or 0)
+            return sums_by_unit(self._units, values, self.n_units or 0)
         added = np.zeros(len(self.positive))
         added[self.order] = values
         return added
 
-    # ---- units ----
-
-    def _losses_of_units(self, chosen: BoolArray, part: RankedSelection) -> dict[str, LossSums | None]:
-        """What the intervals are read from where rows of one unit were drawn together."""
+    def _of_units(
+        self, chosen: BoolArray, part: RankedSelection
+    ) -> tuple[dict[str, LossSums | None], dict[str, Moments]]:
+        """What intervals and spreads are read from where rows of one unit were drawn together."""
         _, positive, weight = self._ascending
-        assert self.units is not None
-        weight = np.ones(len(chosen)) if weight is None else weight
-        units, n_units, found = self.units[self.order], self.n_units or 0, {}
-        for name in part.shares:
-            among, counted = self._share(name, chosen)
-            own, lost = np.flatnonzero(among), np.flatnonzero(among & ~counted)
-            of_all, of_lost = (sums_by_unit(units[rows], weight[rows], n_units) for rows in (own, lost))
-            found[name] = share_losses_of_units(of_all, of_lost)
-        loss = np.where(positive, *(values[self.entry] for values in part.selected.losses))
+        shares = {name: self._share(name, chosen) for name in part.shares}
+        moments = {name: Moments.of(share_influence(*sums)) for name, sums in shares.items()}
+        moments |= {name: Moments.of(self._influence(name, chosen, part)) for name in ("selective_auc", "auc_gain")}
         rows = np.flatnonzero(chosen)
-        found["selective_auc"] = auc_losses_of_units(positive[rows], weight[rows], loss[rows], units[rows], n_units)
-        return found
+        loss = np.where(positive, *(values[self.entry] for values in part.selected.losses))[rows]
+        weight = np.ones(len(rows)) if weight is None else weight[rows]
+        units = self._units[rows]
+        losses = {name: share_losses_of_units(*sums) for name, sums in shares.items()}
+        losses["selective_auc"] = auc_losses_of_units(positive[rows], weight, loss, units, self.n_units or 0)
+        return losses, moments
 
     # ---- the evaluation ----
 
@@ -255,11 +255,7 @@ class EvaluatedRows:
             return Measured(coverage, part, {}, {})
         if self.units is None:
             return Measured(coverage, part, part.losses(), part.moments(self.everything))
-        moments = {
-            name: Moments.of(self._by_unit(self._influence(name, chosen, part)))
-            for name in (*part.shares, "selective_auc", "auc_gain")
-        }
-        return Measured(coverage, part, self._losses_of_units(chosen, part), moments)
+        return Measured(coverage, part, *self._of_units(chosen, part))
 
     def of_members(self, members: NDArray[np.intp]) -> EvaluatedRows:
         """The same of some of the rows alone; their influences are those on all rows."""
@@ -271,3 +267,11 @@ def left_out(weight: FloatArray, total: FloatArray | float) -> FloatArray:
     """Share of the weight that each row has, with what it adds beyond first order, as `squares_left_out` says."""
     share = weight / total
     return np.asarray(share * np.sqrt(1.0 + 2.0 * share))
+
+
+def share_influence(weight: FloatArray, lost: FloatArray) -> FloatArray:
+    """What each row or unit adds to the share of the weight that is not lost."""
+    total = float(weight.sum())
+    share = float(lost.sum()) / total if total > 0 else nan
+    scale = np.sqrt(1.0 + 2.0 * weight / (total or 1.0)) / (total or 1.0)
+    return np.asarray(scale * (share * weight - lost))

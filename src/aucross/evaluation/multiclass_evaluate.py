@@ -91,7 +91,7 @@ class MulticlassRows(NamedTuple):
             score, weight = columns[rows, contest.column], self.weight[rows]
             ranked = RankedScores.from_labels(wins, score, weight)
             loss = np.where(wins, *(values[np.searchsorted(ranked.scores, score)] for values in ranked.losses))
-            mean, total = weighted_mean(loss[wins], weight[wins]), np.where(wins, *ranked.totals[:, 1])
+            mean, total = weighted_mean(loss[wins], weight[wins]), np.where(wins, *ranked.totals[:, 1].tolist())
             added[rows] += left_out(weight, total) * (mean - loss)
         return added / len(metric.contests)
 

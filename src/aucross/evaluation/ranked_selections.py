@@ -137,10 +137,10 @@ class RankedSelection:
             selected, more = self.selected.class_powers[side], among_selected - among_all
             # Of a rejected row the AUC of all rows alone knows: the gain is less by what it adds there.
             squared, squared_in_all = more * more, among_all * among_all
-            squares += squares_left_out(selected, self.selected.totals[side, 1]) @ squared
-            squares -= squares_left_out(selected, self.everything.totals[side, 1]) @ squared_in_all
-            cubes += selected[3] @ (squared * more + squared_in_all * among_all)
-        return found | {"selective_auc": self.auc_moments, "auc_gain": Moments(float(squares), float(cubes))}
+            squares += float(squares_left_out(selected, self.selected.totals[side, 1]) @ squared)
+            squares -= float(squares_left_out(selected, self.everything.totals[side, 1]) @ squared_in_all)
+            cubes += float(selected[3] @ (squared * more + squared_in_all * among_all))
+        return found | {"selective_auc": self.auc_moments, "auc_gain": Moments(squares, cubes)}
 
     @cached_property
     def auc_moments(self) -> Moments:
