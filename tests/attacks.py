@@ -19,9 +19,11 @@ LEAST = {
     "decision log, writer killed": 425,
     "decision log, damaged": 100,
     "command line": 205,
+    "requests over HTTP": 479,
     "report, scripts and control characters": 20,
     "library inputs": 81,
     "rules in SQL and JSON": 250,
+    "same row, same decision": 100_000,
 }
 
 

@@ -55,6 +55,42 @@ def test_text_that_differs_in_every_row_is_left_out_by_name():
     assert inferred.note == "column 'x' is left out: its text is different in every row, as in an identifier"
 
 
+DAY_FIRST = [f"{day:02d}.{month:02d}.2022" for month in (1, 2) for day in range(1, 29)]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        DAY_FIRST,
+        [value.replace(".", "/") for value in DAY_FIRST] * 2,
+        [value.replace("2022", "22") for value in DAY_FIRST],
+        ["/".join(value.split(".")[::-1]) for value in DAY_FIRST],
+        [f"{value} 10:30" for value in DAY_FIRST],
+    ],
+)
+def test_dates_that_are_not_iso_are_called_dates(values):
+    with pytest.raises(CommandError) as caught:
+        kind_of(values)
+    assert str(caught.value) == (
+        f"column 'x' holds dates such as {values[0]!r}; write them as 2024-03-31, year first, or leave the column out "
+        "with --drop x"
+    )
+
+
+def test_a_few_dates_that_are_not_iso_are_categories_with_a_note():
+    inferred = kind_of(["03.01.2022", "31.12.2022", "03.01.2022"])
+    assert inferred.kind == "category"
+    assert inferred.note == (
+        "column 'x' is read as categories; it holds dates such as '03.01.2022'; write them as 2024-03-31, year first, "
+        "to have dates"
+    )
+
+
+def test_versions_and_numbers_with_marks_are_no_dates():
+    assert kind_of(["1.2.3", "10.20.30", "1.2.3"]).note is None or "dates" not in kind_of(["1.2.3", "10.20.30"]).note
+    assert "dates" not in kind_of(["1.169.000", "2.500.000", "1.169.000"]).note
+
+
 def test_row_numbers_are_left_out_by_name():
     assert kind_of(["3", "1", "2", "4"]).note == "column 'x' is left out: it numbers the rows"
     assert kind_of([3, 1, 2, 5]).kind == "number"

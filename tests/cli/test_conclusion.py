@@ -42,6 +42,14 @@ def test_rejecting_rows_of_all_kinds_is_no_clear_rise():
     assert "which is no clear rise (95 % interval of the change -.0" in sentence
 
 
+def test_a_coverage_that_was_missed_is_called_so():
+    assert concluded(Y, ~MIDDLE, asked=0.9).endswith(
+        "). The coverage asked for was missed: 90 % (reached 80 %, 95 % interval 75.7 % to 83.8 %)."
+    )
+    assert concluded(Y, ~MIDDLE, asked=0.7).endswith("was missed: 70 % (reached 80 %, 95 % interval 75.7 % to 83.8 %).")
+    assert "missed" not in concluded(Y, ~MIDDLE, asked=0.8)
+
+
 def test_an_effect_without_an_interval_is_a_change_and_no_rise():
     masks = {1.0: np.ones(400, dtype=bool), 0.8: ~MIDDLE}
     evaluation = evaluate_selections(Y, SCORE, Y, masks, n_bootstrap=0)
@@ -56,15 +64,20 @@ def test_nine_rows_of_a_class_are_too_few_to_conclude_from_and_ten_are_not(kind)
     y = rare if kind == "positive" else ~rare
     places = np.flatnonzero(rare)
     nine, ten = (~np.isin(SCORE, places[:number]) for number in (3, 2))
-    assert concluded(y, nine).endswith(f" leaves 9 {kind} test rows, too few to tell what it does to the AUC.")
+    assert f" leaves 9 {kind} test rows, too few to tell what it does to the AUC." in concluded(y, nine)
     assert "AUC of the rest from" in concluded(y, ten)
 
 
-def test_with_weights_their_share_is_told():
+def test_with_weights_their_share_is_told_beside_the_rows():
     sentence = concluded(Y, ~MIDDLE, sample_weight=np.where(MIDDLE, 4.0, 1.0))
-    assert sentence.startswith("Sending 50 % of the weight to review raises the AUC of the rest")
+    assert sentence.startswith("Sending 50 % of the weight (80 of 400 rows) to review raises the AUC of the rest")
 
 
 def test_no_row_and_a_single_class():
-    assert concluded(Y, np.ones(400, dtype=bool)) == "No case goes to review at coverage 0.8; the AUC of all is .980."
-    assert concluded(Y, Y) == "Sending 50 % of cases to review leaves a single class; no AUC of the rest can be stated."
+    missed = "The coverage asked for was missed: 80 % (reached"
+    assert concluded(Y, np.ones(400, dtype=bool)).startswith(
+        f"No case goes to review at coverage 0.8; the AUC of all is .980. {missed}"
+    )
+    assert concluded(Y, Y, asked=0.5) == (
+        "Sending 50 % of cases to review leaves a single class; no AUC of the rest can be stated."
+    )

@@ -13,7 +13,7 @@ import pytest
 import sklearn
 from PIL import Image
 
-from aucross.cli.demo import N_LOANS, compare_on_loans
+from aucross.cli.demo import N_LOANS, compare_on_loans, print_comparison
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -75,8 +75,31 @@ def test_the_columns_stand_below_their_names(whole):
     assert lines[header - 1].index("max probability") == lines[header].rindex("automatic")
 
 
-def test_the_demo_says_that_the_answer_for_an_auc_comes_from_other_loans_than_the_table(whole):
-    assert "This comes from the held-out scores of the training loans; the table is about the test loans." in whole[0]
+def test_both_coverages_for_an_auc_stand_side_by_side_with_their_meaning(whole):
+    lines = whole[0].splitlines()
+    start = lines.index("Loans that can be decided automatically with an AUC of 0.80 among them:")
+    assert re.fullmatch(
+        r" +\d+%  by held-out scores of the 450 training loans: what to plan with, known before the test "
+        r"\(95 % interval \d+% to \d+%\)",
+        lines[start + 1],
+    )
+    assert re.fullmatch(
+        r" +(none|\d+%)  of the 150 test loans: (no line of the table reaches it|what these loans happened to reach, "
+        r"the highest such line of the table \(.*\))",
+        lines[start + 2],
+    )
+
+
+def test_the_coverage_of_the_test_loans_is_that_of_the_first_line_with_the_auc(compared):
+    said = []
+    print_comparison(compared, said.append)
+    rows = [row for row in compared.of_aucross.rows() if row["selective_auc"] >= 0.8]
+    assert said[-1].startswith(f"{rows[0]['achieved_coverage']:>7.0%}  of the 5,000 test loans: what ")
+    assert f"({rows[0]['selective_auc']:.3f}, 95 % interval" in said[-1]
+    assert said[-2].startswith(
+        f"{compared.aucross.coverage_for(auc=0.8).coverage:>7.0%}  by held-out scores of the 15,000 "
+    )
+    assert said[-3].startswith("Loans that can be decided automatically with an AUC of 0.80")
 
 
 def test_with_the_core_libraries_alone_it_prints_the_same_table(whole, tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucross.cli.familiar import range_of
+from aucross.estimators.familiar import range_of
 from cli.commands import aucross
 
 FIT = ("--target", "default", "--method", "plugin-auc", "--no-report", "--quiet")
@@ -92,3 +92,11 @@ def test_the_same_numbers_again_are_within_their_range(values):
     low, high = range_of(np.repeat(np.array(values, dtype=float), 20))
     assert low <= min(values) <= max(values) <= high
     assert high - low < 100 * max(np.ptp(values), max(map(abs, values)) / 100)
+
+
+@pytest.mark.parametrize(
+    "command", [("predict",), ("predict", "--capacity", 50), ("evaluate",)], ids=lambda parts: parts[-1]
+)
+def test_a_number_without_values_is_told_once(notes, command):
+    found = [note for note in notes(*command, age=lambda age: age.where(age < 0)) if "'age'" in note]
+    assert found == ["column 'age': all of its 400 values are missing, and the fit had numbers there; is it filled in?"]

@@ -89,3 +89,17 @@ def test_numbers_with_marks_are_read_by_the_options_at_the_fit_and_later(table, 
         assert result.exit_code == 0, result.stderr
         decisions.append(pd.read_parquet(out))
     pd.testing.assert_frame_equal(*decisions)
+
+
+def test_a_table_of_very_many_columns_is_told_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("aucross.cli.training._MANY_COLUMNS", 2)
+    pd.DataFrame({"a": [1.5, 2], "b": [3.5, 4], "default": [0, 1]}).to_csv(tmp_path / "wide.csv", index=False)
+
+    def stop(table):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("aucross.cli.training.read_table", stop)
+    result = aucross("fit", tmp_path / "wide.csv", *SMALL, "--out", tmp_path / "m.aucross")
+    assert "note: wide.csv has 3 columns, which take minutes to read and may take hours to fit" in " ".join(
+        result.stderr.split()
+    )

@@ -85,6 +85,23 @@ def test_exactly_as_many_rows_go_to_review_as_the_capacity(decide, monkeypatch, 
     assert decide("--capacity", capacity)["decision"].eq("review").sum() == min(capacity, 300)
 
 
+def test_a_table_whose_ids_change_between_two_readings_is_refused(run, folder, tmp_path, monkeypatch):
+    path, out = tmp_path / "new.csv", tmp_path / "decisions.csv"
+    table = pd.read_csv(folder / "new.csv", dtype=str)
+    table.to_csv(path, index=False)
+    choose = deciding.TableDecisions._selected
+
+    def change_then_choose(self, *arguments):
+        table[::-1].to_csv(path, index=False)  # as many rows, with the same ids, in another order
+        return choose(self, *arguments)
+
+    monkeypatch.setattr(deciding.TableDecisions, "_selected", change_then_choose)
+    result = run("predict", folder / "model.aucross", path, "--out", out, "--recalibrate", "--quiet")
+    assert result.exit_code == 1
+    assert "new.csv changed while it was read; run the command again" in result.stderr
+    assert not out.exists()
+
+
 def test_capacity_does_not_depend_on_the_order_of_the_rows(run, folder, loans, tmp_path, decide):
     # Every row twice with ids of its own: half of the rows tie with another.
     twice = pd.concat([loans.iloc[:100]] * 2).assign(loan=[f"{number:06d}" for number in range(200)])

@@ -57,6 +57,15 @@ def test_quoted_line_breaks_stay_in_their_row(tmp_path):
     assert read_table(table)["a"].to_pylist() == ["one\ntwo", "three"]
 
 
+def test_a_line_of_names_that_is_longer_than_a_block_is_read_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "_HEADER_BYTES", 4)  # after a whole name: the rest would be missing in silence
+    path = written(tmp_path / "t.csv", "abc,def,ghi\n1,2,3\n")
+    assert open_table(path).names == ["abc", "def", "ghi"]
+    monkeypatch.setattr(tables, "_LONGEST_HEADER", 8)
+    with pytest.raises(CommandError, match=r"t.csv has no end of its first line"):
+        open_table(path)
+
+
 def test_columns_without_a_name_are_not_read(tmp_path):
     table = open_table(written(tmp_path / "t.csv", ",a,\n0,1,\n1,2,\n"))
     assert table.names == ["a"]

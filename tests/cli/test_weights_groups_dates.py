@@ -142,6 +142,7 @@ def test_a_model_of_a_table_with_dates_takes_dates_in_python(base, loans, tmp_pa
         .to_series(),
         pd.Series(["1970-01-02", "1970-01-03T12:00", None]),
         pd.Series(["1970-01-02Z", " 1970-01-03T12:00:00Z", ""], dtype=object),
+        pd.Series(["1970-01-02T02:00+02:00", "1970-01-03 10:00:00-0200", None], dtype=object),
         pd.Series([dt.date(1970, 1, 2), dt.datetime(1970, 1, 3, 12), None], dtype=object),
         pd.Series([1.0, 2.5, np.nan]),
     ],
@@ -153,9 +154,10 @@ def test_dates_of_any_kind_are_days(values):
     assert np.array_equal(days, [[1.0], [2.5], [np.nan]], equal_nan=True)
 
 
-def test_what_is_no_date_is_refused():
+@pytest.mark.parametrize("text", ["soon", "20190331", "2024", "0", "9999-12-31T23:59:59-23:59"])
+def test_what_is_no_date_is_refused(text):
     with pytest.raises(ValueError, match="columns of dates must hold dates such as 2024-03-31, or days since 1970"):
-        DaysSince1970().fit_transform(pd.DataFrame({"date": ["soon"]}))
+        DaysSince1970().fit_transform(pd.DataFrame({"date": [text]}))
 
 
 # ---- missing values ----

@@ -98,7 +98,7 @@ def test_a_band_lies_within_that_of_every_lower_coverage(data, weights):
 @given(data=st.data())
 def test_at_the_reference_the_band_is_the_best_one(data, weights):
     ranked, coverage = rank(data.draw(rows(weights=weights))), data.draw(coverages)
-    assert NestedBands(ranked, coverage).band(coverage) == best_band(ranked, coverage)
+    assert NestedBands(ranked, coverage).place(coverage) == best_band(ranked, coverage)
 
 
 @property_test

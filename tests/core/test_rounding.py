@@ -47,9 +47,10 @@ ends = finite | st.floats(0, 1, width=32)
 
 def slow_round(score: float, bits: int) -> float:
     """One score at a time, by the text of its bits."""
-    largest = float(np.finfo(np.float32).max)
+    largest = float(np.uint32(int("0" + "1" * 7 + "0" + "1" * (bits - 9) + "0" * (32 - bits), 2)).view(np.float32))
     single = np.float32(min(max(score, -largest), largest))
-    digits = f"{int(single.view(np.uint32)):032b}"
+    half = 2 ** (31 - bits) if bits < 32 else 0
+    digits = f"{int(single.view(np.uint32)) + half:032b}"
     kept = digits[:bits].ljust(32, "0")
     return float(np.uint32(int(kept, 2)).view(np.float32)) + 0.0
 
@@ -57,7 +58,7 @@ def slow_round(score: float, bits: int) -> float:
 @every_rounding
 @property_test
 @given(score=finite)
-def test_a_score_keeps_the_top_bits_of_its_float32(rounding, score):
+def test_a_score_is_rounded_to_the_top_bits_of_its_float32(rounding, score):
     rounded = rounding.round([score])
     assert rounded.dtype == np.float64
     assert rounded[0] == slow_round(score, rounding.bits)

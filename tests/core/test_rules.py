@@ -105,7 +105,7 @@ def test_every_rule_gives_the_empty_band_for_an_empty_ranking(rule):
 @given(rows(weights=counts, both_classes=True), coverages)
 def test_optimal_bands_of_any_width_on_labels_are_the_oracle(given_rows, coverage):
     expected = oracle_band(given_rows.labels, given_rows.scores, coverage, given_rows.weights)
-    assert OptimalBands(rank(given_rows), width="any").band(coverage) == expected
+    assert OptimalBands(rank(given_rows), width="any").place(coverage) == expected
 
 
 @pytest.mark.parametrize("width", ["full", "any"])
@@ -127,7 +127,7 @@ def test_optimal_bands_on_isotonic_labels_never_fall_under_the_coverage_on_the_l
 @given(rows(weights=counts), coverages)
 def test_the_default_placement_is_the_best_full_width_band_on_isotonic_labels(given_rows, coverage):
     ranked = rank(given_rows)
-    assert estimate_auc_bands(ranked).band(coverage) == best_band(ranked.isotonic(), coverage, width="full")
+    assert estimate_auc_bands(ranked).place(coverage) == best_band(ranked.isotonic(), coverage, width="full")
 
 
 def test_optimal_placement_does_not_need_both_classes():
@@ -165,7 +165,7 @@ def test_the_ends_of_centred_bands_are_the_rows_half_the_rejected_share_away_fro
     scores = np.repeat(given_rows.scores, given_rows.weights.astype(int))
     half_width = len(scores) * (1 - coverage) / 2
     expected = RejectionBand(row_at(scores, center - half_width), row_at(scores, center + half_width))
-    assert CenteredBands(ranked, center).band(coverage) == expected
+    assert CenteredBands(ranked, center).place(coverage) == expected
 
 
 @pytest.mark.parametrize("center", [40, 50, 59])
@@ -219,7 +219,7 @@ def test_the_cross_fitted_centre_of_the_hand_worked_rows_is_the_rank_of_the_blen
 
 def test_the_band_of_the_hand_worked_rows_spans_half_of_the_rejected_rows_on_each_side_of_the_centre():
     rule = estimate_auc_bands(RankedScores.from_labels(HAND_LABELS, HAND_SCORES), placement="centered")
-    assert rule.band(0.5) == RejectionBand(0.02, 0.41)
+    assert rule.place(0.5) == RejectionBand(0.02, 0.41)
 
 
 def test_positions_that_are_whole_numbers_are_not_rounded_down():
@@ -280,7 +280,7 @@ def test_the_published_bounds_need_both_classes(placed_by, label, numbers):
 @property_test
 @given(rows(weights=fractional_weights), coverages)
 def test_the_threshold_is_the_highest_confidence_that_keeps_the_coverage(given_rows, coverage):
-    band = ThresholdBands(rank(given_rows)).band(coverage)
+    band = ThresholdBands(rank(given_rows)).place(coverage)
     threshold = quantile_threshold(given_rows.scores, coverage, given_rows.weights)
     assert band == (RejectionBand() if threshold == -inf else RejectionBand(-inf, threshold))
 
@@ -334,7 +334,7 @@ def test_a_threshold_that_the_whole_and_its_halves_agree_on_is_kept_to_the_last_
     for confidence in np.random.default_rng(0).random(500):
         whole = RankedScores.from_labels(np.ones(4), [confidence, confidence, 2.0, 2.0])
         half = RankedScores.from_labels(np.ones(2), [confidence, 2.0])
-        assert ThresholdBands(whole, (half, half)).band(0.5).upper == confidence
+        assert ThresholdBands(whole, (half, half)).place(0.5).upper == confidence
 
 
 def test_a_blend_above_the_threshold_of_the_whole_is_cut_back_to_it():

@@ -205,7 +205,7 @@ def test_the_best_band_equals_brute_force_and_keeps_the_coverage(target):
         band = best_band_for(ranked, coverage, target)
         reached = slow_value(target, entries, *ranked.block(band))
         if isinstance(target, AUCTarget):
-            assert band == OptimalBands(ranked).band(coverage)
+            assert band == OptimalBands(ranked).place(coverage)
         else:
             # Of equally heavy bands that leave both classes, where no wider one does, any may be taken.
             expected = np.atleast_1d(slow_best(target, entries, coverage))
@@ -438,9 +438,9 @@ def test_the_cheapest_threshold_parts_the_cheaper_decisions():
 @given(rows(weights=fractional_weights), coverages)
 def test_the_auc_gives_the_optimal_bands(given_rows, coverage):
     ranked = RankedScores.from_labels(given_rows.labels, given_rows.scores, given_rows.weights).isotonic()
-    expected = OptimalBands(ranked).band(coverage)
-    assert TargetBands(ranked).band(coverage) == expected
-    assert TargetBands(ranked, "auc").band(coverage) == expected
+    expected = OptimalBands(ranked).place(coverage)
+    assert TargetBands(ranked).place(coverage) == expected
+    assert TargetBands(ranked, "auc").place(coverage) == expected
     assert best_band_for(ranked, coverage) == expected
 
 
@@ -457,7 +457,7 @@ def test_a_name_stands_for_its_target(name, target):
     ranked = portfolio(300, decimals=2).isotonic()
     assert as_target(name) == target
     assert TargetBands(ranked, name).target == target
-    assert TargetBands(ranked, name).band(0.8) == target.best_band(ranked, 0.8) == best_band_for(ranked, 0.8, name)
+    assert TargetBands(ranked, name).place(0.8) == target.best_band(ranked, 0.8) == best_band_for(ranked, 0.8, name)
 
 
 @every_target

@@ -8,9 +8,11 @@ import pickle
 import signal
 import subprocess
 import sys
+from datetime import datetime, timedelta
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier
@@ -18,6 +20,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from aucross import AUCross, PlugInAUC, SCross, save
 from aucross.deploy import DecisionFolder, write_decisions
 from aucross.deploy.light_copy import light_copy
+from aucross.deploy.rows_digest import RowsDigest
 
 NAMES = ["age", "income", "debt", "years"]
 
@@ -80,13 +83,23 @@ def test_a_second_call_writes_only_what_is_missing(clf, source, tmp_path):
     lost.unlink()
     written = []
 
-    def run(write_part, parts):
-        written.extend(parts)
-        return map(write_part, parts)
+    def run(act, parts):
+        written.append(list(parts))
+        return map(act, parts)
 
     assert write_decisions(clf, source, tmp_path / "out", run=run) == whole
-    assert written == [1]
+    assert written == [[0, 2], [1]]  # what is there is looked at, the rest is written
     assert {path: path.read_bytes() for path in files} == files
+
+
+CHANGED = r"on other rows under the name 2\.parquet; decisions are not mixed"
+
+
+def changed(rows, column):
+    """The rows of the last file, with another value in one of them."""
+    part = rows[1334:].copy()
+    part.loc[1500, column] += 1
+    return part
 
 
 @pytest.mark.parametrize(
@@ -96,15 +109,88 @@ def test_a_second_call_writes_only_what_is_missing(clf, source, tmp_path):
         (lambda rows, out: {"columns": ["id"]}, "with other columns"),
         (lambda rows, out: rows[:10].to_parquet(out.parent / "rows" / "9.parquet"), "on other files"),
         (lambda rows, out: rows[:10].to_parquet(out.parent / "rows" / "2.parquet"), "with other rows"),
+        # Files of the same name and length: other rows, another order, one value, one value beside the features.
+        (lambda rows, out: rows[:666].to_parquet(out.parent / "rows" / "2.parquet"), CHANGED),
+        (lambda rows, out: rows[:1333:-1].to_parquet(out.parent / "rows" / "2.parquet"), CHANGED),
+        (lambda rows, out: changed(rows, "debt").to_parquet(out.parent / "rows" / "2.parquet"), CHANGED),
+        (lambda rows, out: changed(rows, "id").to_parquet(out.parent / "rows" / "2.parquet"), CHANGED),
+        (lambda rows, out: changed(rows, "region").to_parquet(out.parent / "rows" / "2.parquet"), CHANGED),
+        (lambda rows, out: (out / "2.parquet").replace(out / "0.parquet"), "on other rows under the name 0.parquet"),
         (lambda rows, out: (out / "_manifest.json").write_text("{}"), "is not a manifest"),
         (lambda rows, out: (out / "_manifest.json").unlink(), "it is not known which model decided there"),
     ],
 )
 def test_what_differs_from_the_first_call_is_refused(clf, rows, source, tmp_path, change, sentence):
-    write_decisions(clf, source, tmp_path / "out")
+    given = {"columns": ["id", "region"]}
+    write_decisions(clf, source, tmp_path / "out", **given)
+    (tmp_path / "out" / "1.parquet").rename(tmp_path / "1.parquet")
     further = change(rows, tmp_path / "out")
     with pytest.raises(ValueError, match=sentence):
-        write_decisions(clf, source, tmp_path / "out", **(further if isinstance(further, dict) else {}))
+        write_decisions(clf, source, tmp_path / "out", **given | (further if isinstance(further, dict) else {}))
+    assert not (tmp_path / "out" / "1.parquet").exists()  # nothing is written beside what is refused
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda rows, path: rows.to_parquet(path, compression="gzip", row_group_size=100),
+        lambda rows, path: rows.convert_dtypes(dtype_backend="pyarrow").to_parquet(path),
+        lambda rows, path: rows[rows.columns[::-1]].assign(y=0, further="x").to_parquet(path),
+    ],
+    ids=["other groups", "other library", "other columns that nothing reads"],
+)
+def test_the_same_rows_written_otherwise_keep_their_decisions(clf, rows, source, tmp_path, write):
+    whole = write_decisions(clf, source, tmp_path / "out", columns=["id"])
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").glob("*.parquet")}
+    write(rows[1334:], source / "2.parquet")
+    assert write_decisions(clf, source, tmp_path / "out", columns=["id"]) == whole
+    assert {path: path.stat().st_mtime_ns for path in files} == files
+
+
+def digest_of(*batches):
+    digest = RowsDigest(["a"])
+    for values in batches:
+        array = values if isinstance(values, pa.Array) else pa.array(values)
+        digest.add(pa.record_batch([array], names=["a"]))
+    return digest.hexdigest()
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        ([1, 2], [3]),
+        ([1.0, 2.0, 3.0],),
+        (pa.array([1, 2, 3], pa.uint8()),),
+        (pa.array([0, 1, 2, 3]).slice(1),),
+        (pa.array([1, 2, 3]).dictionary_encode(),),
+    ],
+)
+def test_equal_numbers_have_one_digest(batches):
+    assert digest_of(*batches) == digest_of([1, 2, 3])
+
+
+@pytest.mark.parametrize(
+    "batches",
+    [
+        (["ab", None], ["", "c"]),
+        (pa.array(["ab", None, "", "c"], pa.large_string()),),
+        (pa.array(["ab", None, "", "c"]).dictionary_encode(),),
+        (pa.array(["x", "ab", None, "", "c"]).slice(1),),
+    ],
+)
+def test_equal_texts_have_one_digest(batches):
+    assert digest_of(*batches) == digest_of(["ab", None, "", "c"])
+
+
+def test_what_differs_has_another_digest():
+    day = datetime(2024, 5, 1)
+    contents = [
+        *([1, 2], [2, 1], [1, 2, 0], ["1", "2"], [1.5, 2], [1, None], [2**53, 2**53 + 1], [2**53, 2**53]),
+        *(["ab", "c"], ["a", "bc"], ["ab", "c", ""], ["ab", "c", None], ["abc"], [b"ab", b"c"], [None, None], []),
+        *([day], [day + timedelta(microseconds=1)], [[1], [2]], [[1, 2]], [{"a": 1}], [True, True, False]),
+    ]
+    assert len({digest_of(content) for content in contents}) == len(contents)
+    assert digest_of([0.0, float("nan")]) == digest_of([-0.0, None])
 
 
 def test_two_models_or_two_rules_are_never_mixed(clf, rows, source, tmp_path):

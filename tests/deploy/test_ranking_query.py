@@ -100,6 +100,11 @@ def test_rows_that_cannot_be_used_are_refused():
         read_ranking(asked(ranking_query("t", "s", "y", weight="w", dialect="duckdb"), t=frame[:3]))
 
 
+def test_labels_that_a_collation_does_not_tell_apart_are_refused():
+    with pytest.raises(ValueError, match=r"^positive and negative labels must differ by more than case, "):
+        ranking_query("loans", "pd", "state", positive="BAD", negative="Bad")
+
+
 def test_names_mean_what_they_say_and_nothing_else():
     name = "x; DROP TABLE t --"
     frame = pd.DataFrame({name: [0.25], "a'b": [1]})
@@ -258,5 +263,6 @@ def test_what_a_ranking_cannot_fit_is_refused(loans):
             clf.fit_ranking(ranked)
     with pytest.raises(ValueError, match="two labels in sorted order"):
         AUCross(ScoreColumn("pd")).fit_ranking(ranked, classes=[1, 0])
+    sums = RankedScores.from_labels(loans["bad"], loans["pd"], loans["amount"], as_counts=True)
     with pytest.raises(ValueError, match="fractional weights"):
-        AUCross(ScoreColumn("pd")).fit_ranking(RankedScores.from_labels(loans["bad"], loans["pd"], loans["amount"]))
+        AUCross(ScoreColumn("pd")).fit_ranking(sums)

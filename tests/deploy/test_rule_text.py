@@ -168,6 +168,14 @@ def test_unseen_and_missing_groups_go_to_review_in_sql():
     ]
 
 
+@pytest.mark.parametrize("other", ["NORTH", "north ", "Nörth"])
+def test_groups_that_a_collation_does_not_tell_apart_are_refused(other):
+    groups = np.where(X[:, 1] > 0, "north", other)
+    clf = AUCross(logistic, random_state=0).fit(X, y, band_groups=groups)
+    with pytest.raises(ValueError, match=r"^groups of bands must differ by more than case, .*; give them names that"):
+        rule_to_sql(clf, "score", group_column="region")
+
+
 def test_the_column_of_groups_goes_with_bands_per_group():
     with pytest.raises(ValueError, match=r"group_column must be given if and only if .*; leave it out"):
         rule_to_sql(AUCross(logistic, random_state=0).fit(X, y), "score", group_column="region")

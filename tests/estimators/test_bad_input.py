@@ -362,6 +362,33 @@ def test_scores_that_are_not_finite_are_never_selected_in_silence(method, distor
             ask(X[5:20])
 
 
+DISTORTED = {
+    "fewer rows": (
+        lambda scores: scores[:-1],
+        r"predict_proba must return one entry for each row, got \d+ for \d+ rows",
+    ),
+    "more rows": (lambda scores: np.vstack((scores, scores)), "predict_proba must return one entry for each row, got "),
+    "below 0": (
+        lambda scores: scores - 0.3,
+        r"predict_proba must return probabilities between 0 and 1, got -0\.\d+ to ",
+    ),
+    "percent": (lambda scores: 100 * scores, "predict_proba must return probabilities between 0 and 1, got "),
+    "masked": (lambda scores: np.ma.masked_less(scores, 0.3), "the scores of the base model must be finite, got "),
+}
+
+
+@every_method
+@pytest.mark.parametrize("distort", DISTORTED)
+def test_scores_that_are_none_are_refused_in_fit_and_after_it(method, distort):
+    change, message = DISTORTED[distort]
+    with pytest.raises(ValueError, match=message):
+        make(method, Scripted(lambda scores, _: change(scores))).fit(X, y)
+    later = make(method, Scripted(lambda scores, rows: change(scores) if len(rows) == 17 else scores)).fit(X, y)
+    for ask in (later.select, later.decide, later.scored):
+        with pytest.raises(ValueError, match=message):
+            ask(X[:17])
+
+
 @every_method
 def test_scores_of_another_shape_are_refused(method):
     with pytest.raises(

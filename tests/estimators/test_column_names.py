@@ -243,3 +243,46 @@ def test_equal_names_are_compared_once_and_no_model_is_looked_at():
     rows = Rows()
     refuse_other_columns(None, "predict_proba", rows, NAMES)
     assert rows.asked == 1
+
+
+# ---- kinds of columns ----
+
+CODES = X["debt"].rank(method="dense").astype(int).astype(str)
+DAYS = pd.Timestamp("2000-01-01") + pd.to_timedelta(X["debt"].rank(), "D")
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_category_where_the_fit_had_a_number_is_refused_whatever_is_asked(asked):
+    model = xgboost().set_params(enable_categorical=True)
+    clf = fit(model, method=PlugInAUC)
+    with pytest.raises(TypeError, match=r"got a category in 'debt', where the fit had a number: .*; give it the type"):
+        getattr(clf, asked)(X.assign(debt=CODES.astype("category")))
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_categories_of_other_libraries_are_refused_too(kind):
+    clf = fit(xgboost().set_params(enable_categorical=True), method=PlugInAUC)
+    frame = X.assign(debt=CODES.astype("category"))
+    rows = pytest.importorskip("polars").from_pandas(frame) if kind == "polars" else None
+    rows = pytest.importorskip("pyarrow").Table.from_pandas(frame) if rows is None else rows
+    with pytest.raises(TypeError, match=r"got a category in 'debt', where the fit had a number"):
+        clf.select(rows)
+
+
+def test_a_date_where_the_fit_had_a_number_is_refused():
+    clf = fit(catboost(), method=PlugInAUC)
+    with pytest.raises(TypeError, match=r"got a date in 'debt', where the fit had a number"):
+        clf.predict(X.assign(debt=DAYS.astype("datetime64[ns]")))
+    np.testing.assert_array_equal(clf.select(X.astype({"debt": "float32"})), clf.select(X.astype("float32")))
+
+
+def test_scikit_learn_reads_the_values_of_categories():
+    clf = fit(LogisticRegression(), method=PlugInAUC)
+    np.testing.assert_array_equal(clf.select(X.astype({"debt": "category"})), clf.select(X))
+
+
+def test_a_saved_classifier_keeps_the_kinds(tmp_path):
+    clf = fit(xgboost().set_params(enable_categorical=True), method=PlugInAUC)
+    save(clf, tmp_path / "m.aucross")
+    with pytest.raises(TypeError, match="got a category in 'debt'"):
+        load(tmp_path / "m.aucross").select(X.assign(debt=CODES.astype("category")))

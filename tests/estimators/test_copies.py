@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from aucross import AUCGate, AUCross, SCross
+from aucross import AUCGate, AUCross, PlugInAUC, SCross
 from aucross.estimators.copies import common_rows
 
 MODEL = DecisionTreeClassifier(max_depth=6, random_state=0)
@@ -77,3 +82,55 @@ def test_new_rows_never_lose_the_copies_by_surprise(ensemble):
             placed = clf.decide(clf.scored_held_out(), coverage).selected[X[clf.held_out_.rows, 0] == -9.0]
             new = clf.select(X_new, coverage)[X_new[:, 0] == -9.0]
             assert len(set(placed) | set(new)) == 1
+
+
+# ---- copies by mistake, and models that know the rows ----
+
+
+def noisy_rows(n_rows, seed=0):
+    draws = np.random.default_rng(seed)
+    rows = draws.normal(size=(n_rows, 4))
+    return rows, (draws.random(n_rows) < 1 / (1 + np.exp(-rows[:, 0]))).astype(int)
+
+
+def test_copies_of_continuous_rows_are_warned_of_unless_groups_keep_them_together():
+    rows, labels = noisy_rows(400)
+    twice = np.concatenate((np.arange(400), np.arange(100)))
+    with pytest.warns(
+        UserWarning, match=r"^100 of 500 rows \(20 %\) are copies of others with the same label, .* groups"
+    ):
+        PlugInAUC(LogisticRegression(), random_state=0).fit(
+            pd.DataFrame(rows[twice], columns=list("abcd")), labels[twice]
+        )
+    AUCross(LogisticRegression(), random_state=0).fit(rows[twice], labels[twice], groups=twice)
+
+
+def test_rows_that_are_equal_by_themselves_are_no_copies():
+    draws = np.random.default_rng(0)
+    grades = draws.integers(0, 4, (800, 3)).astype(float)
+    labels = (draws.random(800) < (1 + grades[:, 0]) / 6).astype(int)
+    PlugInAUC(LogisticRegression(), random_state=0).fit(grades, labels)
+    amount = np.where(draws.random(800) < 0.04, 0.0, draws.normal(size=800))  # equal where nothing is known
+    PlugInAUC(LogisticRegression(), random_state=0).fit(
+        np.column_stack((amount, grades * (amount != 0)[:, None])), labels
+    )
+
+
+@pytest.mark.parametrize("model", [RandomForestClassifier(30, random_state=0), DecisionTreeClassifier(random_state=0)])
+@pytest.mark.filterwarnings("ignore:a coverage of .* (cannot be reached|lowers the AUC)")
+def test_a_frozen_model_that_is_handed_its_own_training_rows_is_noticed(model):
+    rows, labels = noisy_rows(1200)
+    frozen = FrozenEstimator(clone(model).fit(rows[:600], labels[:600]))
+    with pytest.warns(
+        UserWarning, match=r"^the frozen model ranks the rows almost perfectly, with an AUC of 1\.000, and "
+    ):
+        AUCross(frozen, coverage=0.8, random_state=0).fit(rows[:600], labels[:600])
+    AUCross(frozen, coverage=0.8, random_state=0).fit(rows[600:], labels[600:])
+
+
+@pytest.mark.filterwarnings("ignore:a coverage of .* cannot be reached")
+def test_a_frozen_model_that_is_excellent_on_new_rows_is_not_accused():
+    rows, labels = make_classification(3000, n_informative=10, class_sep=2.5, flip_y=0, random_state=1)
+    frozen = FrozenEstimator(RandomForestClassifier(30, random_state=0).fit(rows[:2500], labels[:2500]))
+    clf = AUCross(frozen, coverage=0.8, random_state=0).fit(rows[2500:], labels[2500:])
+    assert clf.held_out_auc(1.0)[0] > 0.98

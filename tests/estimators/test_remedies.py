@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from aucross import AUCGate, AUCross, PlugInAUC, save
 from aucross.datasets import make_credit
@@ -24,6 +27,35 @@ def boosting():
 
 def fitted():
     return PlugInAUC(boosting(), random_state=0).fit(NUMBERS, y)
+
+
+ROWS_ALONE = {
+    "pandas": (NUMBERS.iloc[0], r"pandas Series .* pass X\.iloc\[\[0\]\] for the row X\.iloc\[0\]"),
+    "array": (NUMBERS.to_numpy()[0], r"ndarray .*\. Reshape your data: pass X\.reshape\(1, -1\) for one row"),
+    "tuple": (tuple(NUMBERS.iloc[0]), r"tuple .* pass \[X\] for one row"),
+    "polars": (pl.from_pandas(NUMBERS)["age"], r"polars Series .* pass X\.to_frame\(\)"),
+    "dict": (NUMBERS.iloc[0].to_dict(), r"dict .* pass pandas.DataFrame\(\[X\]\) for one row"),
+}
+
+
+@pytest.mark.parametrize("row", ROWS_ALONE)
+@pytest.mark.parametrize("method", ["select", "predict", "predict_proba", "decide", "scored", "predict_selective"])
+def test_one_row_alone_is_no_table_and_the_remedy_is_named(method, row):
+    given, said = ROWS_ALONE[row]
+    with pytest.raises(ValueError, match=rf"^X must have rows and columns, got a {said}"):
+        getattr(fitted(), method)(given)
+
+
+def test_the_remedy_for_one_row_helps():
+    clf = fitted()
+    assert clf.select(NUMBERS.iloc[[0]]).tolist() == clf.select(NUMBERS)[:1].tolist()
+
+
+def test_texts_that_a_pipeline_reads_one_by_one_are_rows():
+    texts = ["late again", "paid"] * 30
+    model = make_pipeline(CountVectorizer(), LogisticRegression())
+    clf = PlugInAUC(model, random_state=0, coverage=1.0).fit(texts, [1, 0] * 30)
+    assert clf.predict(["late", "paid"]).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(("given", "named"), [("lgb", "the string 'lgb'"), (5, "5")])

@@ -303,3 +303,21 @@ def test_a_score_that_says_nothing_is_not_said_to_point_the_wrong_way():
     for seed in range(5):  # a warning would be an error
         noise = frame.assign(pd=np.random.default_rng(seed).random(N_ROWS))
         AUCross(ScoreColumn("pd"), random_state=0).fit(noise, labels)
+
+
+@pytest.mark.parametrize("method", [AUCross, PlugInAUC, SCross])
+@pytest.mark.parametrize("change", [lambda points: points / 100, lambda points: -points, lambda points: 1000 * points])
+def test_points_of_another_unit_or_sign_are_refused(method, change):
+    rng = np.random.default_rng(0)
+    points = rng.normal(600, 80, (2000, 1))
+    y = (rng.random(2000) < 1 / (1 + np.exp((points[:, 0] - 600) / 60))).astype(int)
+    clf = method(ScoreColumn(0, threshold=600, higher_is_positive=False), coverage=0.8, random_state=0).fit(points, y)
+    for n_rows in (2000, 15, 3, 1):
+        with pytest.raises(
+            ValueError, match=r"^the column 0 must be in the unit of the fit, .* from 3\d\d to 8[0-9]+,"
+        ):
+            clf.select(change(points[:n_rows]))
+    assert clf.select(points).mean() == pytest.approx(0.8, abs=0.03)
+    clf.select([[100.0]])  # an unusual row is none of another unit
+    clf.select(np.vstack((points, change(points[:500]))))
+    assert clf.select(points[:0]).tolist() == []

@@ -14,6 +14,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from aucross import AUCross, PlugInAUC, ScoreColumn
 from aucross.datasets import make_credit
+from aucross.estimators import DaysSince1970
 
 pd = pytest.importorskip("pandas")
 
@@ -56,6 +57,35 @@ def test_days_since_a_date_can_be_learned_from():
     remedy = str(caught.value).rpartition("the days since a date: ")[2]
     days = eval(remedy, {"pd": pd, "X": X})
     assert PlugInAUC(boosting()).fit(X.assign(issue_date=days), y).select(X.assign(issue_date=days)).any()
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%Y", "%m/%d/%Y", "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%y %H:%M"])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_dates_in_text_are_called_dates_and_the_remedy_has_their_format(library, form):
+    pl = pytest.importorskip("polars")
+    rows = X.assign(issue_date=X["issue_date"].dt.strftime(form))
+    rows = pl.from_pandas(rows) if library == "polars" else rows
+    with pytest.raises((TypeError, ValueError), match=r"X has dates in 'issue_date' \(.*; drop dates with ") as caught:
+        PlugInAUC(boosting()).fit(rows, y)
+    assert "category" not in str(caught.value)
+    remedy = str(caught.value).rpartition("the days since a date: ")[2]
+    if library == "polars":
+        days = rows.select(eval(remedy, {"pl": pl}))["issue_date"].to_list()
+    else:
+        days = eval(remedy, {"pd": pd, "X": rows}).to_list()
+    assert days == (X["issue_date"] - pd.Timestamp("2000-01-01")).dt.days.to_list()
+
+
+def test_dates_that_can_be_read_in_two_ways_are_asked_about():
+    rows = X.assign(issue_date=["03/01/2022", "04/02/2022"] * (len(X) // 2))
+    with pytest.raises(ValueError, match=r"format='%d/%m/%Y'.*\(or with '%m/%d/%Y' if the month comes first\)$"):
+        PlugInAUC(boosting()).fit(rows, y)
+
+
+def test_days_since_1970_name_the_format_of_dates_that_are_not_iso():
+    rows = pd.DataFrame({"day": ["03.01.2022", "31.01.2022", None]})
+    with pytest.raises(ValueError, match=r"got '03.01.2022'.*pandas.to_datetime\(column, format='%d.%m.%Y'\)"):
+        DaysSince1970().fit_transform(rows)
 
 
 def test_dates_and_text_are_both_named():

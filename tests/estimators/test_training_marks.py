@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, PlugInAUC, ScoreColumn, evaluate_selective
 from aucross.estimators.training_marks import MOST_BITS, TrainingMarks
-from aucross.evaluation import PromiseWarning, TrainingRowsWarning, promise_selective
+from aucross.evaluation import TrainingRowsWarning, promise_selective
 from aucross.report import build_summary
 
 rng = np.random.default_rng(0)
@@ -69,26 +69,59 @@ def test_equal_rows_that_occur_by_themselves_are_no_return():
     assert not marks.seen_in(few_values[2000:]).is_noticed
 
 
+def repeated_rows(draws, n_rows):
+    """Rows of a set with 962 different ones, of which some are common and many are rare."""
+    shares = 1 / np.arange(1, 963)
+    return draws.choice(962, size=(n_rows, 1), p=shares / shares.sum()).astype(float)
+
+
+@pytest.mark.parametrize(("n_fit", "n_test"), [(1000, 1000), (12_422, 12_422), (3000, 12_422), (12_422, 2000)])
+def test_where_equal_rows_are_normal_nobody_is_accused(n_fit, n_test):
+    for seed in range(10):
+        draws = np.random.default_rng(seed)
+        marks = TrainingMarks.of(repeated_rows(draws, n_fit), str(seed))
+        assert not marks.seen_in(repeated_rows(draws, n_test)).is_noticed
+
+
+@pytest.mark.parametrize("n_rows", [1000, 5000])
+def test_a_tenth_of_the_rows_is_noticed_where_rows_differ(n_rows):
+    for seed in range(10):
+        draws = np.random.default_rng(seed)
+        rows = draws.normal(size=(2 * n_rows, 3))
+        marks = TrainingMarks.of(rows[:n_rows], str(seed))
+        assert not marks.seen_in(rows[n_rows:]).is_noticed
+        assert marks.seen_in(rows[n_rows - n_rows // 10 : -n_rows // 10]).is_noticed
+
+
 def test_where_values_repeat_the_share_is_a_least_one():
     draws = np.random.default_rng(1)
-    points = draws.integers(300, 900, size=(900, 1))
-    half_new = np.concatenate([points[:450], draws.integers(900, 1500, size=(450, 1))])
-    marks = TrainingMarks.of(points, "salt")
-    assert marks.seen_in(points).has_repeats
-    assert marks.seen_in(points).is_noticed
-    assert marks.seen_in(points).share < 1
-    assert marks.seen_in(half_new).share < 0.5
-    assert not TrainingMarks.of(X, "salt").seen_in(X).has_repeats
+    points = draws.integers(300, 5000, size=(900, 1))
+    half_new = np.concatenate([points[:450], draws.integers(5000, 9700, size=(450, 1))])
+    seen = TrainingMarks.of(points, "salt").seen_in(half_new)
+    assert seen.has_repeats
+    assert seen.is_noticed
+    assert 0.2 < seen.share < 0.5
+    assert not TrainingMarks.of(X, "salt").seen_in(X[:500]).has_repeats
+
+
+def test_all_rows_at_once_are_noticed_however_often_they_repeat():
+    rows = repeated_rows(np.random.default_rng(0), 2000)
+    marks = TrainingMarks.of(rows, "salt")
+    assert marks.seen_in(rng.permutation(rows)).is_noticed
+    assert marks.seen_in(rows).share == 1
+    assert not marks.seen_in(rows[:-1]).is_noticed
+    coin = np.repeat([[0.0], [1.0]], 50, axis=0)  # another sample of two values is often the same
+    assert not TrainingMarks.of(coin, "salt").seen_in(coin).is_noticed
 
 
 # ---- who is told ----
 
 
 def test_of_repeated_values_it_is_said_that_at_least_so_many_came_back():
-    points = np.round(600 + 80 * X[:, :1], 1)
+    points = np.round(600 + 80 * X[:, :1], 2)
     on_points = AUCross(ScoreColumn(0, threshold=600), coverage=0.8).fit(points, y)
-    with pytest.warns(TrainingRowsWarning, match=r"^at least \d+ % of the rows took part in the fit"):
-        evaluate_selective(on_points, points, y, n_bootstrap=0)
+    with pytest.warns(TrainingRowsWarning, match=r"^at least [\d.]+ % of the different rows took part in the fit"):
+        evaluate_selective(on_points, points[:700], y[:700], n_bootstrap=0)
 
 
 @pytest.fixture(scope="module")
@@ -96,12 +129,12 @@ def clf():
     return PlugInAUC(RandomForestClassifier(20, random_state=0), coverage=0.8, random_state=0).fit(X, y)
 
 
-def test_evaluation_and_promise_warn_of_rows_of_the_fit_and_of_no_others(clf):
+def test_evaluation_warns_of_rows_of_the_fit_and_the_promise_refuses_them_and_no_others(clf):
     order = rng.permutation(1500)[:400]
     with pytest.warns(TrainingRowsWarning, match="about 100 % of the rows took part in the fit") as caught:
         evaluate_selective(clf, X[order], y[order], n_bootstrap=0)
     assert caught[0].filename == __file__
-    with pytest.warns(PromiseWarning, match="no bound holds; pass test rows"):
+    with pytest.raises(ValueError, match="no bound holds; pass test rows"):
         promise_selective(clf, X[order], y[order])
     evaluate_selective(clf, X_new, y_new, n_bootstrap=0)
     promise_selective(clf, X_new, y_new)
@@ -109,8 +142,8 @@ def test_evaluation_and_promise_warn_of_rows_of_the_fit_and_of_no_others(clf):
 
 def test_the_report_promises_nothing_from_rows_of_the_fit(clf):
     order = rng.permutation(1500)[:400]
-    with pytest.warns(PromiseWarning):
-        summary = build_summary(clf, clf.scored(X[order]), y[order], features=X[order], n_bootstrap=20)
+    with pytest.warns(TrainingRowsWarning):
+        summary = build_summary(clf, clf.scored(X[order]), y[order], features=X[order])
     assert summary["promise"]["sentence"].startswith("Nothing")
     assert summary["promise"]["warnings"]
 

@@ -6,6 +6,7 @@ import json
 import pickle
 import re
 import sys
+from html import unescape
 from math import isnan, nan
 
 import numpy as np
@@ -743,6 +744,42 @@ def test_gaps_compare_groups_with_enough_rows():
     assert {row["n_groups"] for row in report.gaps(min_n=1).rows()} == {3}
     few = evaluate_group_selections(labels[:40], score[:40], score[:40] > 0.5, {1.0: [True] * 40}, by[130:170])
     assert {row["n_groups"] for row in few.gaps().rows()} == {2}
+
+
+def sized(**sizes):
+    """A report of groups of such sizes; at 0.8 a small group is selected whole and another not at all."""
+    n, by = sum(sizes.values()), np.repeat(list(sizes), list(sizes.values()))
+    rng = np.random.default_rng(0)
+    labels, score = rng.random(n) < 0.3, rng.random(n)
+    selected = (score > 0.2) | (by == "whole")
+    selected &= by != "none"
+    return evaluate_group_selections(labels, score, score > 0.5, {0.8: selected}, by)
+
+
+def test_no_headline_comes_from_a_group_that_is_too_small_and_it_is_named_with_its_size():
+    report = sized(a=150, b=150, whole=8, none=2)
+    page = report._repr_html_()
+    headline = unescape(page[: page.index("<table")]).replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search(r"selected, from [\d.]+ % of '[ab]' to [\d.]+ % of '[ab]'\. Not compared", headline)
+    left_out = "Not compared, with fewer than 50 rows: none (2 rows), whole (8 rows)."
+    assert left_out in headline
+    assert report.gaps().sentence.endswith(f" are larger than what chance explains. {left_out}")
+    assert report.gaps(min_n=8).sentence.endswith("Not compared, with fewer than 8 rows: none (2 rows).")
+
+
+def test_groups_that_are_all_too_small_have_no_headline():
+    report = sized(a=60, whole=8, none=2)
+    said = "No two groups have 50 rows, so that none are compared: a (60 rows), none (2 rows), whole (8 rows)."
+    page = report._repr_html_()
+    assert unescape(page[: page.index("<table")]).count("of 'none'") == 0
+    assert said in page
+    assert report.gaps().sentence == said
+    assert report.band_advice(0.8) == said
+
+
+def test_many_small_groups_are_counted():
+    sizes = {f"g{number:02d}": 10 for number in range(30)}
+    assert sized(a=60, b=60, **sizes).gaps().sentence.endswith("g19 (10 rows) and 10 more.")
 
 
 def test_the_gap_by_chance_of_a_share_is_that_of_rows_dealt_anew():

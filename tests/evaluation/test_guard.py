@@ -136,6 +136,18 @@ def test_a_selection_that_keeps_the_mix_is_silent():
     )
 
 
+def test_shares_of_weight_are_called_so():
+    y = make_rows()
+    selected = rejecting(y, positives=25, negatives=225)
+    weighted = BaseRateGuard().check(y, selected, sample_weight=np.where(selected, 1.0, 3.0))
+    assert weighted.message == (
+        "50 % of the weight of 1000 rows and 50 % of that of the positives go to review, and the positive rate by "
+        "weight goes from 0.100 to 0.100"
+    )
+    equal = BaseRateGuard().check(y, selected, sample_weight=np.full(len(y), 3.0))
+    assert equal.message.startswith("25 % of 1000 rows and ")
+
+
 def test_each_limit_alone():
     common, rare = make_rows(4000, 0.5), make_rows(4000, 0.01)
     # Prevalence .5 to .44: 6 points, 12 % of it, 1.3 times as often.

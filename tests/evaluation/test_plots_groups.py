@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from aucross.evaluation.groups import evaluate_groups
+from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.plots import GroupGapDisplay
 from evaluation.drawn_rows import REGION, X_test, labels_of, y_test
 
@@ -41,6 +41,17 @@ def test_groups_are_named_with_their_sizes(report):
     display = GroupGapDisplay.from_evaluation(report, 0.7)
     labels = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert labels == [f"{group} (n = {n})" for group, n in zip(report.groups, report.n, strict=True)]
+
+
+def test_groups_that_are_too_small_for_the_gap_say_so():
+    y, score = np.arange(180) % 2, np.random.default_rng(0).random(180)
+    by = np.repeat(["a", "b", "tiny"], [80, 80, 20])
+    report = evaluate_group_selections(y, score, score > 0.5, {0.8: score > 0.2}, by)
+    labels = [label.get_text() for label in GroupGapDisplay.from_evaluation(report).ax_.get_yticklabels()]
+    assert labels == ["a (n = 80)", "b (n = 80)", "tiny (n = 20, not in the gap)"]
+    y, score, by = y[80:], score[80:], by[80:]
+    report = evaluate_group_selections(y, score, score > 0.5, {0.8: score > 0.2}, by)
+    assert GroupGapDisplay.from_evaluation(report).gaps == {}  # no two groups are large enough
 
 
 def test_a_report_of_several_coverages_needs_one_named(report):

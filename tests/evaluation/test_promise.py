@@ -23,7 +23,7 @@ from aucross import AUCross, PlugInAUC, SCross
 from aucross.core.bounds import auc_under_exponential_weights, bootstrap_auc_bounds
 from aucross.evaluation import achieved_coverage, auc_interval, selective_auc
 from aucross.evaluation.inputs import SelectedRows
-from aucross.evaluation.promise import PromiseWarning, SelectivePromise, promise_selection, promise_selective
+from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective
 from strategies import property_test
 
 METHODS = ("delong", "bootstrap")
@@ -557,17 +557,32 @@ def test_bands_per_group():
 
 
 @pytest.mark.parametrize("kind", [AUCross, SCross, PlugInAUC])
-def test_the_rows_of_the_fit_raise_a_warning(kind):
+def test_rows_of_the_fit_are_refused_or_marked_for_good(kind):
     clf = kind(LogisticRegression(), random_state=0, **({"holdout_size": 0.3} if kind is PlugInAUC else {}))
     clf.fit(X_TRAIN, Y_TRAIN)
-    with pytest.warns(PromiseWarning, match="^about 100 % of the rows took part in the fit") as caught:
+    with pytest.raises(ValueError, match=r"^about 100 % of the rows took part in the fit.* or allow_fit_rows=True "):
         promise_selective(clf, X_TRAIN, Y_TRAIN)
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-    with pytest.warns(PromiseWarning, match="^X and y look like the rows that clf was fitted on: ") as caught:
+    with pytest.raises(ValueError, match=r"^X and y look like the rows that clf was fitted on: "):
         promise_selective(clf, clf.scored(X_TRAIN), Y_TRAIN)
-    assert caught[0].filename == __file__
-    promise_selective(clf, X_TEST, Y_TEST)
+    for rows in (X_TRAIN, clf.scored(X_TRAIN)):
+        marked = promise_selective(clf, rows, Y_TRAIN, promised_coverage=0.5, allow_fit_rows=True)
+        assert str(marked).startswith("No promise, since 100 % of the rows took part in the fit: At least 50 % of ")
+        assert marked.to_dict()["share_of_fit"] == 1
+        assert marked.to_dict()["sentence"] == str(marked)
+        assert marked.to_dict()["is_supported"] is False
+        assert "share_of_fit=1.0" in repr(marked)
+        assert "No promise" in marked._repr_html_()
+        assert marked.coverage_alone > 0.5
+        assert not marked.holds(coverage=0.5)
+    fresh = promise_selective(clf, X_TEST, Y_TEST, allow_fit_rows=True)
+    assert fresh.share_of_fit == 0
+    assert fresh.holds(coverage=0.5)
+
+
+def test_labels_that_are_sorted_as_those_of_the_fit_are_no_sign_of_its_rows():
+    order = np.argsort(Y_TRAIN)
+    clf = AUCross(LogisticRegression(), random_state=0).fit(X_TRAIN[order], Y_TRAIN[order])
+    promise_selective(clf, clf.scored(X_TRAIN[order] + 0.1), Y_TRAIN[order])
 
 
 def test_labels_that_repeat_those_of_the_fit_are_fresh_rows_to_a_hold_out_method():

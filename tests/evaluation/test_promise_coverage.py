@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross
-from aucross.evaluation import PromiseWarning, promise_coverage, promise_selection
+from aucross.evaluation import promise_coverage, promise_selection
 from aucross.evaluation.promise_coverage import COVERAGE_SHARE, COVERAGES, likeliest_start
 
 
@@ -110,8 +110,13 @@ def test_the_whole_statement_is_right_as_often_as_it_says(clf):
 
 
 def test_rows_of_the_fit_are_noticed(clf):
-    with pytest.warns(PromiseWarning, match="took part in the fit"):
+    with pytest.raises(ValueError, match=r"^about 100 % of the rows took part in the fit"):
         promise_coverage(clf, X_TRAIN, Y_TRAIN, auc=0.8)
+    marked = promise_coverage(clf, X_TRAIN, Y_TRAIN, auc=0.8, allow_fit_rows=True)
+    assert not np.isnan(marked.target_coverage)
+    assert not marked.is_supported
+    assert str(marked).startswith("No promise, since 100 % of the rows took part in the fit: At a target coverage of ")
+    assert marked.to_dict()["share_of_fit"] == 1
 
 
 def test_weights_make_it_approximate(clf):

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from aucross import AUCross, PlugIn, evaluate_selective, selective_scorer
+from aucross import AUCross, PlugIn, PlugInAUC, evaluate_selective, selective_scorer
 from aucross.evaluation import Metric, SelectiveScorer, expected_cost
 from aucross.evaluation.catalogue import METRICS_ON_REQUEST, MULTICLASS_METRICS, STANDARD_METRICS
 
@@ -162,7 +162,9 @@ def test_grid_search_over_the_coverage_scores_each_at_its_own():
         refit="auc",
         cv=3,
         error_score="raise",
-    ).fit(X, y)
+    )
+    with pytest.warns(UserWarning, match=r"^classifiers of coverage 1 and 0\.6 are scored"):
+        search.fit(X, y)
     full, partly = search.cv_results_["mean_test_share"]
     assert full == 1.0
     assert partly == pytest.approx(0.6, abs=0.06)
@@ -249,3 +251,16 @@ def test_probabilities_are_asked_for_where_a_metric_needs_them(clf):
     model = AUCross(LogisticRegression(), response_method="decision_function", cv=3).fit(X_train, y_train)
     with pytest.raises(ValueError, match=r"^y_score must be probabilities in \[0, 1\]"):
         selective_scorer("selective_brier")(model, X_test, y_test)
+
+
+def test_a_grid_of_coverages_is_warned_of_unless_all_are_scored_at_one():
+    rows, labels = make_classification(400, flip_y=0.3, random_state=0)
+    clf = PlugInAUC(LogisticRegression(), holdout_size=0.3, random_state=0)
+    grid = {"coverage": [0.7, 0.8, 0.9]}
+    with pytest.warns(
+        UserWarning, match=r"^classifiers of coverage 0\.7 and 0\.8 are scored .* one coverage for all"
+    ) as caught:
+        GridSearchCV(clf, grid, scoring=selective_scorer(), cv=2).fit(rows, labels)
+    assert len(caught) == 1
+    GridSearchCV(clf, grid, scoring=selective_scorer(coverage=0.8), cv=2).fit(rows, labels)
+    GridSearchCV(clf, {"estimator__C": [0.1, 1.0]}, scoring=selective_scorer(), cv=2).fit(rows, labels)

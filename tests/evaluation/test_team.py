@@ -6,6 +6,7 @@ from functools import partial
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import (
     accuracy_score,
@@ -83,6 +84,24 @@ def test_labels_of_selected_rows_may_be_missing(missing):
     decisions = team_predictions([0, 1, 1], [True, True, False], reviewer_labels=[missing, missing, 0])
     assert decisions.tolist() == [0, 1, 0]
     assert decisions.dtype == np.dtype(int)
+
+
+@pytest.mark.parametrize("labels", [[0, 1], np.array([0, 1]), pd.Series([0, 1], index=[11, 13])])
+def test_labels_of_the_rejected_rows_alone_are_enough(labels):
+    predicted = pd.Series([0, 1, 0, 0], index=[10, 11, 12, 13])
+    selected = [True, False, True, False]
+    assert team_predictions(predicted, selected, reviewer_labels=labels).tolist() == [0, 0, 0, 1]
+    assert team_score(accuracy_score, [0, 0, 1, 1], predicted, selected, reviewer_labels=labels) == 0.75
+    y_true, predicted = pd.Series([0, 0, 1, 1], index=[10, 11, 12, 13]), predicted.to_numpy()
+    assert team_score(accuracy_score, y_true, predicted, selected, reviewer_labels=labels) == 0.75
+
+
+def test_labels_of_rejected_rows_in_another_order_are_refused():
+    predicted = pd.Series([0, 1, 0, 0], index=[10, 11, 12, 13])
+    labels = pd.Series([1, 0], index=[13, 11])
+    for name, y_true, y_pred in (("y_pred", [0, 0, 1, 1], predicted), ("y_true", predicted, [0, 1, 0, 0])):
+        with pytest.raises(ValueError, match=rf"rows in their order.* pass reviewer_labels\.loc\[{name}\.index"):
+            team_score(accuracy_score, y_true, y_pred, [True, False, True, False], reviewer_labels=labels)
 
 
 def test_longer_strings_of_reviewers_are_kept_whole():
@@ -273,7 +292,7 @@ def test_one_class_of_rows_can_be_scored_with_perfect_reviewers():
         ({"reviewer_accuracy": "high"}, "reviewer_accuracy must be a number in"),
         ({"reviewer_accuracy": {0: 0.9}}, r"an accuracy for every label, got none for \[1\]"),
         ({"reviewer_accuracy": {0: 0.9, 1: -1}}, r"reviewer_accuracy must be in \[0, 1\], got -1"),
-        ({"reviewer_labels": [0, 1]}, "reviewer_labels must hold one label per row, got 2 for 3 rows"),
+        ({"reviewer_labels": [0]}, "one label per row, or one per rejected row, got 1 for 3 rows, 2 of them rejected"),
         ({"reviewer_labels": [[0], [1], [0]]}, r"reviewer_labels must be 1-d, got shape \(3, 1\)"),
         ({"reviewer_labels": [0, None, 1]}, "got 1 missing of 2, the first in row 1"),
         ({"reviewer_labels": [0, np.nan, np.nan]}, "got 2 missing of 2, the first in row 1"),

@@ -157,6 +157,34 @@ def test_row_without_a_score_goes_to_review():
     assert not run(graph, np.full((1, 4), np.nan))[2].any()
 
 
+@pytest.mark.few_scores
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1e39])
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        RandomForestClassifier(20, random_state=0),
+        GradientBoostingClassifier(n_estimators=5),
+        HistGradientBoostingClassifier(max_iter=5),
+        LGBMClassifier(n_estimators=5, verbose=-1),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_values_that_the_classifier_refuses_go_to_review_in_the_graph_and_others_as_it_decides(model, value):
+    clf = fitted(PlugInAUC, model)
+    graph = to_onnx(clf, NUMBERS, coverages=[0.9])
+    for column in range(4):
+        rows = NUMBERS[:50].copy()
+        rows[:, column] = value
+        try:
+            with np.errstate(over="ignore"):  # of a value that is too large for float32
+                expected = clf.select(rows, 0.9)
+        except ValueError:
+            expected = np.zeros(50, dtype=bool)
+        np.testing.assert_array_equal(run(graph, rows)[2][:, 0], expected)
+
+
 # ---- missing values and categories ----
 
 CATEGORIES = rng.choice(["a", "b", "c", "d"], N).astype(object)
@@ -192,6 +220,9 @@ def test_frames_with_gaps_and_categories_are_converted(name):
     graph = to_onnx(clf, TABLE[TRAIN], coverages=COVERAGES)
     assert len(graph.graph.input) == 3
     assert_decides_as(clf, graph, TABLE)
+    infinite = TABLE.assign(z=np.inf)
+    expected = clf.select(infinite) if "histogram" in name else np.zeros(N, dtype=bool)
+    np.testing.assert_array_equal(run(to_onnx(clf, TABLE), infinite)[2][:, 0], expected)
 
 
 def test_imputer_for_another_mark_than_nan_and_a_column_without_values():

@@ -13,10 +13,11 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from aucross import AUCross, evaluate_selective
+from aucross import AUCross, PlugInAUC, evaluate_selective
 from aucross.core import oracle_band
 from aucross.evaluation import (
     BaseRateGuard,
+    TrainingRowsWarning,
     UnscoredRows,
     evaluate_groups,
     expected_calibration_error,
@@ -24,8 +25,8 @@ from aucross.evaluation import (
     selective_brier,
     selective_ks,
 )
-from aucross.evaluation.promise import PromiseWarning, promise_selective
-from aucross.report import SCHEMA_VERSION, build_summary
+from aucross.evaluation.promise import promise_selective
+from aucross.report import SCHEMA_VERSION, build_summary, render_html, render_markdown, tables
 from aucross.report.rows import GRID
 from report.cases import entry_at, make_linear, quick
 
@@ -48,7 +49,7 @@ def test_the_schema_is_named_and_numbered(summary):
     assert (summary["schema"], summary["schema_version"]) == ("aucross.report", SCHEMA_VERSION)
     assert set(summary) == {
         *("schema", "schema_version", "title", "coverage", "sentence", "promise"),
-        *("data", "score", "coverages", "method"),
+        *("data", "score", "coverages", "method", "group_notes"),
     }
 
 
@@ -208,7 +209,7 @@ def test_the_promise_is_that_of_promise_selective(credit, summary):
 def test_a_doubt_about_the_rows_is_written_down():
     _, X, y = make_linear(weights=[0.7])
     fitted = AUCross(LogisticRegression(), random_state=0).fit(X, y)
-    with pytest.warns(PromiseWarning, match="took part in the fit"):
+    with pytest.warns(TrainingRowsWarning, match="took part in the fit"):
         made = quick((fitted, X, y))
     assert "took part in the fit" in made["promise"]["warnings"][0]
     assert made["promise"]["sentence"] == "Nothing: these are rows that the classifier was fitted on."
@@ -221,6 +222,67 @@ def test_the_sentence_says_what_was_asked_reached_and_ranked(summary):
     assert f"{100 * entry['achieved_coverage']:.1f} % of 2,000 test rows" in words
     assert f"AUC is {entry['selective_auc']:.4f} (95 % interval {entry['selective_auc_low']:.4f} to " in words
     assert words.endswith(f"over all rows it is {summary['coverages'][-1]['selective_auc']:.4f}.")
+
+
+def test_a_coverage_whose_interval_excludes_the_one_asked_for_was_missed():
+    clf, X, y = make_linear(coverage=0.8)
+    middle = clf.band(0.8)
+    score = clf.predict_proba(X)[:, 1]
+    near = np.abs(score - (middle.lower + middle.upper) / 2) < 0.25  # many more of these than in the fit
+    made = quick((clf, X[near], y[near]), with_intervals=True)
+    entry = entry_at(made, 0.8)
+    assert entry["achieved_coverage_high"] < 0.8
+    assert entry["coverage_missed"]
+    words = made["sentence"].replace("\N{NO-BREAK SPACE}", " ")
+    low, high = (100 * entry[f"achieved_coverage_{end}"] for end in ("low", "high"))
+    assert f"to review. The coverage asked for was missed: the 95 % interval is {low:.1f} % to {high:.1f} %." in words
+    reached = f"{100 * entry['achieved_coverage']:.1f} %, missed"
+    for text in (render_markdown(made), render_html(made)):
+        assert (
+            text.replace("\N{NO-BREAK SPACE}", " ").count(reached) >= 2
+        )  # in the numbers, and in the table of coverages
+    met = quick((clf, X, y), with_intervals=True)
+    assert "missed" not in met["sentence"]
+    assert not entry_at(met, 0.8)["coverage_missed"]
+
+
+def test_more_than_the_coverage_asked_for_is_no_miss_where_at_least_that_was_promised():
+    _, X, y = make_linear(4000)
+    selected = {}
+    for confidence in (None, 0.95):
+        clf = PlugInAUC(LogisticRegression(), coverage=0.8, coverage_confidence=confidence, random_state=0).fit(X, y)
+        X_new, y_new = X[(score := clf.predict_proba(X)[:, 1]) > 0.8], y[score > 0.8]
+        with pytest.warns(TrainingRowsWarning):
+            selected[confidence] = entry_at(quick((clf, X_new, y_new), with_intervals=True), 0.8)
+    assert all(entry["achieved_coverage_low"] > 0.8 for entry in selected.values())
+    assert [entry["coverage_missed"] for entry in selected.values()] == [True, False]
+
+
+def test_shares_of_weight_are_called_so_and_rows_stand_beside_them():
+    clf, X, y = make_linear(coverage=0.8)
+    weight = 1.0 + 9.0 * (X[:, 0] > 0.5)
+    made = quick((clf, X, y), sample_weight=weight, with_intervals=True, by=np.where(X[:, 1] > 0, "a", "b"))
+    entry = entry_at(made, 0.8)
+    reached, n, chosen = entry["achieved_coverage"], len(y), entry["n_automatic"]
+    assert abs(reached - chosen / n) > 0.001
+    words = made["sentence"].replace("\N{NO-BREAK SPACE}", " ")
+    assert words.startswith(
+        f"Asked to decide 80 % of the weight, the classifier decides {100 * reached:.1f} % of the weight of {n} test "
+        f"rows ({chosen} rows, {100 * chosen / n:.1f} % of them) automatically and sends {100 * (1 - reached):.1f} % "
+        f"of the weight ({n - chosen} rows) to review."
+    )
+    listed = {number.key: number for number in tables.numbers(made, entry)}
+    assert listed["achieved_coverage"].label == "Coverage reached, by weight"
+    assert listed["positive_rate"].label.endswith(", by weight")
+    assert "weight" not in listed["selective_auc"].label
+    text = listed["n_automatic"].text.replace("\N{NO-BREAK SPACE}", " ")
+    assert text == f"{chosen} of {n} ({100 * chosen / n:.1f} %)"
+    made_of = (tables.coverage_table(made), tables.group_table(made, entry), tables.decile_table(made, entry))
+    for table in made_of:
+        assert any(column.endswith(", by weight") for column in table.columns)
+    page = render_html(made)
+    assert "coverage: share of weight to answer" in page
+    assert "share of rows" not in page[: page.index("report-data")]
 
 
 def test_without_bootstrap_there_are_no_intervals(linear):
@@ -407,7 +469,32 @@ def test_few_rows_and_weights_are_named_among_the_limits():
     limits = " ".join(made["method"]["limits"])
     assert "automatic rows are of the smaller class" in limits
     assert "Rows carry weights" in limits
-    assert "The smallest group has 10 rows" in limits
+    assert "The smallest group has 10 rows: read its numbers as rough." in limits
+
+
+def test_groups_that_are_too_small_for_the_gaps_are_named_with_their_sizes():
+    clf, X, y = make_linear()
+    by = np.repeat(["a", "b", "c", "d"], [300, len(y) - 311, 8, 3])
+    made = quick((clf, X, y), by=by, with_intervals=True)
+    assert [group["group"] for group in entry_at(made, 0.9)["groups"]] == ["a", "b", "c"]
+    assert {gap["n_groups"] for gap in entry_at(made, 0.9)["group_gaps"]} == {2}
+    notes = [
+        "Not compared, with fewer than 50 rows: c (8 rows).",
+        "1 group of fewer than 5 rows (3 in all) not shown: numbers of so few are those of single people.",
+    ]
+    assert made["group_notes"] == notes
+    for page in (render_markdown(made), render_html(made)):
+        assert " ".join(notes) in page
+
+
+def test_no_gap_is_stated_where_no_two_groups_are_large_enough():
+    clf, X, y = make_linear()
+    made = quick((clf, X, y), by=np.repeat(["a", "b", "c"], [len(y) - 10, 8, 2]), with_intervals=True)
+    assert entry_at(made, 0.9)["group_gaps"] == []
+    said = f"No two groups have 50 rows, so that none are compared: a ({len(y) - 10} rows), b (8 rows)."
+    for page in (render_markdown(made), render_html(made)):
+        assert said in page
+        assert "Largest gaps" not in page
 
 
 # ---- refusals ----

@@ -31,7 +31,7 @@ class Client:
         await self._events.put({"type": "lifespan.startup"})
         told = await self._told.get()
         assert told["type"] == "lifespan.startup.complete", told
-        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://server")
+        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self._app), base_url="http://localhost")
 
     async def _end(self) -> None:
         await self._http.aclose()

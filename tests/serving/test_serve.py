@@ -163,6 +163,23 @@ def test_missing_values_blanks_and_times_of_day_are_read_as_in_tables():
 
 # ---- what is refused ----
 
+NO_DATE = "must be a date such as 2024-03-31, in the years 1 to 9999 of UTC"
+NO_DATES = (
+    *("20190331", "2024", "0", "-1", "1553990400", "1.5e9", "31.3.2024", "2024-3-1", "2024-02-30", "2024-W13-7"),
+    *(
+        "2024-03-31T",
+        "2024-03-31T24:00",
+        "2024-03-31T12:00:60",
+        "2024-03-31+02:00",
+        "12:00",
+        "now",
+        "",
+        "NaT",
+        "٢٠٢٤-03-31",
+    ),
+    *("9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "0000-01-01", "10000-01-01", "2024-03-31T00:00+99:99"),
+)
+
 
 @pytest.mark.parametrize(
     ("change", "detail"),
@@ -172,8 +189,8 @@ def test_missing_values_blanks_and_times_of_day_are_read_as_in_tables():
         ({"income": "1"}, "row.income: must be a number"),
         ({"income": 10**400}, "row.income: must be a finite number that double precision can hold"),
         ({"owner": 1}, "row.owner"),
-        ({"since": 17}, "a date must be text such as 2024-03-31"),
-        ({"since": "31.3.2024"}, "row.since"),
+        ({"since": 17}, "row.since: must be a date as text, such as 2024-03-31"),
+        *(({"since": text}, f"row.since: {NO_DATE}") for text in NO_DATES),
         ({"branch <b>": 4}, "row.branch <b>"),
         ({"other": 1}, "row.other: Extra inputs are not permitted"),
     ],
@@ -385,13 +402,17 @@ def test_a_body_beyond_the_limit_is_refused_whether_or_not_its_size_is_told(in_p
         assert client.post("/decision", json={"row": ROWS[0]}).status_code == 200
 
 
-def test_without_the_token_nothing_but_health_is_told(monkeypatch):
+def test_without_the_token_nothing_about_the_model_is_told(monkeypatch):
     compared = []
     compare = hmac.compare_digest
     monkeypatch.setattr("hmac.compare_digest", lambda *pair: compared.append(pair) or compare(*pair))
     with Client(make_app(MODEL, ServeOptions(token=TOKEN))) as client:
-        for path in ("/docs", "/openapi.json", "/metrics", "/nowhere"):
+        for path in ("/openapi.json", "/metrics", "/nowhere"):
             assert client.get(path).status_code == 401
+            assert client.get(path).headers["www-authenticate"] == "Bearer"
+        page = client.get("/docs")
+        assert (page.status_code, "Authorization: Bearer" in page.text) == (200, True)
+        assert not any(html.escape(word) in page.text for word in (*COLUMNS, "unpaid", "80%"))
         for wrong in ("", "Bearer", f"Bearer {TOKEN.decode()}x", f"Basic {TOKEN.decode()}"):
             response = client.post("/decision", json={"row": ROWS[0]}, headers={"Authorization": wrong})
             assert response.status_code == 401
@@ -399,8 +420,15 @@ def test_without_the_token_nothing_but_health_is_told(monkeypatch):
         assert client.get("/health").json() == {"status": "ok"}
         right = {"Authorization": f"Bearer {TOKEN.decode()}"}
         assert client.post("/decision", json={"row": ROWS[0]}, headers=right).status_code == 200
-        assert 'aucross_refusals_total{reason="token"} 8.0' in client.get("/metrics", headers=right).text
-    assert len(compared) == 10  # every request was compared in constant time
+        assert "<td>income</td>" in client.get("/docs", headers=right).text
+        assert 'aucross_refusals_total{reason="token"} 10.0' in client.get("/metrics", headers=right).text
+        description = client.get("/openapi.json", headers=right).json()
+    assert len(compared) == 15  # every request was compared in constant time
+    assert description["components"]["securitySchemes"] == {"token": {"type": "http", "scheme": "bearer"}}
+    assert [description["paths"][path]["post"]["security"] for path in ("/decision", "/decisions")] == [
+        [{"token": []}]
+    ] * 2
+    assert "security" not in description["paths"]["/health"]["get"]
 
 
 # ---- errors ----

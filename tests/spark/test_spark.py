@@ -154,9 +154,8 @@ def test_recalibration_equals_that_on_rows(frame, rows, in_memory, weight):
 def test_evaluation_and_promise_equal_those_on_rows(spark, fitted, clf, in_memory):
     rows = made_rows(1)
     frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False))
-    options = {"random_state": 0, "n_bootstrap": 100}
-    by_spark = fitted.evaluate(frame, [1.0, 0.8], **options)
-    by_rows = evaluate_selective(in_memory, rows[NAMES], rows["label"], coverages=[1.0, 0.8], **options)
+    by_spark = fitted.evaluate(frame, [1.0, 0.8])
+    by_rows = evaluate_selective(in_memory, rows[NAMES], rows["label"], coverages=[1.0, 0.8])
     for name in ("achieved_coverage", "selective_auc", "auc_gain", "selective_accuracy"):
         np.testing.assert_allclose(by_spark.estimates[name], by_rows.estimates[name], rtol=1e-12)
     promise = promise_selective(clf, rows[NAMES], rows["label"], sample_weight=rows["weight"])
@@ -164,7 +163,7 @@ def test_evaluation_and_promise_equal_those_on_rows(spark, fitted, clf, in_memor
     seen = made_rows(0)
     reversed_clf = AUCross(model(), pos_label=0, random_state=0).fit(seen[NAMES], seen["label"])
     again = evaluate_selective(reversed_clf, reversed_clf.scored(rows[NAMES]), rows["label"], [0.8], n_bootstrap=0)
-    found = spark_evaluate(reversed_clf, frame, coverages=[0.8], label="label", n_bootstrap=0)
+    found = spark_evaluate(reversed_clf, frame, coverages=[0.8], label="label")
     np.testing.assert_allclose(found.estimates["selective_auc"], again.estimates["selective_auc"], rtol=1e-6)
     with pytest.raises(ValueError, match="only, got 1,500 rows with others"):
         spark_evaluate(clf, frame.withColumn("label", F.col("id") % 4), label="label")
@@ -284,6 +283,34 @@ def test_a_model_with_a_booster_is_written_and_read(fitted, frame, tmp_path):
         SparkAUCross(model()).write().save(str(tmp_path / "estimator"))
 
 
+def test_with_a_key_models_are_signed_and_only_signed_ones_are_read(fitted, frame, tmp_path, monkeypatch):
+    rows = VectorAssembler(inputCols=NAMES, outputCol="features").transform(frame)
+    whole = SparkSelectiveModel(fitted.toLocal(), LogisticRegression(maxIter=1).fit(rows)).setCoverage(0.8)
+    unsigned, signed = tmp_path / "unsigned", tmp_path / "signed"
+    whole.write().save(str(unsigned))
+    for name in ("key", "other"):
+        (tmp_path / name).write_text(f"{name:>16}")
+    monkeypatch.setenv("AUCROSS_KEY_FILE", str(tmp_path / "key"))
+    whole.write().save(str(signed))
+    assert SparkSelectiveModel.load(str(signed)).band() == whole.band()
+    with pytest.raises(ValueError, match="is refused: it is not signed"):
+        SparkSelectiveModel.load(str(unsigned))
+    # The signature holds for what lies beside the classifier, too: the coverage, and the model that gives the scores.
+    for file in (next((signed / "metadata").glob("part-*")), next((signed / "base" / "metadata").glob("part-*"))):
+        content = file.read_bytes()
+        file.with_name(f".{file.name}.crc").unlink()
+        changed = content.replace(b'"coverage":0.8', b'"coverage":0.9').replace(b'"maxIter":1', b'"maxIter":2')
+        assert changed != content
+        file.write_bytes(changed)
+        with pytest.raises(ValueError, match="are not those that were signed"):
+            SparkSelectiveModel.load(str(signed))
+        file.write_bytes(content)
+    SparkSelectiveModel.load(str(signed))
+    monkeypatch.setenv("AUCROSS_KEY_FILE", str(tmp_path / "other"))
+    with pytest.raises(ValueError, match="is refused"):
+        SparkSelectiveModel.load(str(signed))
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # its threads are never closed
 @pytest.mark.filterwarnings("ignore:all held-out scores equal:UserWarning")
 def test_a_cross_validator_chooses_parameters_of_the_base_model(frame):
@@ -370,6 +397,11 @@ def test_a_worker_killed_while_writing_leaves_each_decision_once(spark, rows, cl
     (tmp_path / "out" / "1.parquet").unlink()
     with pytest.raises(ValueError, match="another model"):
         spark_write_decisions(clf, tmp_path / "rows", tmp_path / "out", spark=spark)
+    # What was written without an engine is known by the same digest.
+    assert spark_write_decisions(clf, tmp_path / "rows", tmp_path / "local", spark=spark) == parts
+    rows.iloc[1000:2000].to_parquet(tmp_path / "rows" / "0.parquet")
+    with pytest.raises(ValueError, match=r"holds decisions on other rows under the name 0\.parquet"):
+        spark_write_decisions(clf, tmp_path / "rows", tmp_path / "local", spark=spark)
 
 
 # ---- the command line ----
@@ -397,7 +429,7 @@ def test_the_commands_fit_evaluate_and_predict_on_a_folder(spark, rows, tmp_path
 
 def test_the_blocks_of_the_page_in_memory_and_on_spark_give_the_same(spark):
     page = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8")
-    names: dict = {}
+    names: dict = {"__name__": "__main__"}
     for title in ("In memory", "Spark"):
         exec(re.search(rf"## {title}\n.*?```python\n(.*?)```", page, re.DOTALL)[1], names)
     clf, model, decided = names["clf"], names["model"], names["decided"].toArrow().to_pandas()

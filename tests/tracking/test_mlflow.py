@@ -15,9 +15,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from catboost import CatBoostClassifier
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 import aucross.mlflow
 from aucross import AUCross, PlugInAUC
@@ -74,7 +78,7 @@ def logged(store, clf, credit):
 
 
 def as_text(X):
-    return X.astype({"grade": "str", "region": "str"})
+    return X.astype({"grade": "str", "region": "str", "age": "float64", "open_accounts": "float64"})
 
 
 def expected(clf, X, coverage=None):
@@ -119,6 +123,74 @@ def test_pyfunc_refuses_a_category_that_the_fit_did_not_know(logged, credit):
     model = mlflow.pyfunc.load_model(logged.model_uri)
     with pytest.raises(ValueError, match=r"column 'grade' must hold the categories of the fit, got also \['Z'\]"):
         model.predict(as_text(credit[0].head(3)).assign(grade="Z"))
+
+
+@pytest.mark.parametrize("labels", [("repaid", "default"), (0, 1), (False, True)])
+def test_numbers_of_few_rows_are_double_and_optional_and_labels_keep_their_names(labels, credit, tmp_path):
+    X, y = credit
+    named = np.array(labels)[np.asarray(y)]
+    boosting = HistGradientBoostingClassifier(max_iter=3, random_state=0)
+    clf = PlugInAUC(boosting, holdout_size=0.5, random_state=0, pos_label=labels[1]).fit(X, named)
+    aucross.mlflow.save_model(clf, tmp_path / "model", input_example=X.iloc[[0]])
+    model = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    signature = model.metadata.signature
+    found = {column.name: (column.type.name, column.required) for column in signature.inputs}
+    assert found == {
+        "grade": ("string", True),
+        "region": ("string", True),
+        **dict.fromkeys(("income", "age", "open_accounts"), ("double", False)),
+    }
+    kind = {str: "string", int: "long", bool: "boolean"}[type(labels[0])]
+    assert {column.name: column.type.name for column in signature.outputs}["prediction"] == kind
+    rows = as_text(X[:40]).assign(age=30.5, income=np.nan)
+    answers = model.predict(rows)
+    assert answers["prediction"].tolist() == clf.predict(X[:40].assign(age=30.5, income=np.nan)).tolist()
+    assert set(answers["prediction"]) <= set(labels)
+
+
+def test_an_array_of_whole_numbers_takes_decimals_and_missing_values(credit, tmp_path):
+    X = credit[0][["age", "open_accounts"]].to_numpy()
+    clf = PlugInAUC(HistGradientBoostingClassifier(max_iter=3), holdout_size=0.5, random_state=0).fit(X, credit[1])
+    aucross.mlflow.save_model(clf, tmp_path / "model", input_example=X[:2])
+    answers = mlflow.pyfunc.load_model(str(tmp_path / "model")).predict(np.array([[30.5, np.nan]]))
+    assert len(answers) == 1
+
+
+def test_a_column_that_is_not_sent_is_named(logged, credit):
+    model = mlflow.pyfunc.load_model(logged.model_uri)
+    with pytest.raises(ValueError, match=r"rows must have the columns of the fit, and lack \['income'\]; send them"):
+        model.predict(as_text(credit[0].head(3)).drop(columns="income"))
+
+
+def encoding():
+    encode = make_column_transformer(
+        (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")), ["grade"]),
+        (OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1), [1]),
+        remainder=SimpleImputer(),
+    )
+    return make_pipeline(encode, LogisticRegression(max_iter=5000))
+
+
+@pytest.mark.parametrize("model", [HistGradientBoostingClassifier(max_iter=3), encoding()])
+@pytest.mark.parametrize("example", ["text", "none"])
+def test_categories_that_the_fit_has_not_seen_are_refused_whatever_the_example(model, example, credit, tmp_path):
+    X, y = credit
+    rows = as_text(X)
+    is_pipeline = hasattr(model, "steps")
+    clf = PlugInAUC(model, holdout_size=0.5, random_state=0).fit(rows if is_pipeline else X, y)
+    given = rows.head(3) if example == "text" else None
+    aucross.mlflow.save_model(clf, tmp_path / "model", input_example=given)
+    served = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    assert len(served.predict(rows[:40])) == 40
+    for column in ("grade", "region"):
+        with pytest.raises(ValueError, match=rf"column '{column}' must hold the categories of the fit, got also .'Z'"):
+            served.predict(rows.head(3).assign(**{column: "Z"}))
+
+
+def test_an_example_that_lacks_categories_of_the_fit_is_refused(clf, credit, tmp_path):
+    few = credit[0].head(2).astype({"grade": "str"}).astype({"grade": "category"})
+    with pytest.raises(ValueError, match=r"must have the categories of the fit, got a column 'grade' that lacks \['A'"):
+        aucross.mlflow.save_model(clf, tmp_path / "model", input_example=few)
 
 
 def test_the_requirements_are_pinned_without_a_search(logged):
@@ -184,7 +256,7 @@ def test_mlflows_own_flavor_takes_the_trusted_types(store, tmp_path):
 def test_a_model_whose_types_are_not_listed_is_loaded_where_the_environment_trusts_them(
     store, credit, tmp_path, monkeypatch
 ):
-    X, y = credit[0][["income", "age"]].fillna(0), credit[1]
+    X, y = credit[0][["income", "age"]].fillna(0).astype(float), credit[1]
     boosting = CatBoostClassifier(iterations=3, verbose=0, allow_writing_files=False)
     clf = PlugInAUC(boosting, holdout_size=0.5, random_state=0).fit(X, y)
     aucross.mlflow.save_model(clf, tmp_path / "cat", input_example=X.head())
@@ -210,7 +282,7 @@ def test_models_are_signed_and_checked_with_the_key_of_the_environment(clf, cred
 
 
 def test_bands_per_group_need_the_column_of_groups(credit, tmp_path):
-    X, y = credit[0][["income", "age"]].fillna(0), credit[1]
+    X, y = credit[0][["income", "age"]].fillna(0).astype(float), credit[1]
     groups = np.where(X["age"] > 40, "old", "young")
     clf = PlugInAUC(
         HistGradientBoostingClassifier(max_iter=5, random_state=0), coverage=0.8, holdout_size=0.5, random_state=0
@@ -294,7 +366,8 @@ def answers(address):
 
 def test_the_server_of_mlflow_decides_over_the_loopback_address(server, clf, credit):
     X = credit[0][300:340]
-    body = {"dataframe_split": json.loads(as_text(X).to_json(orient="split")), "params": {"coverage": 0.6}}
+    rows = X.astype({"grade": "str", "region": "str"})  # whole numbers stay whole
+    body = {"dataframe_split": json.loads(rows.to_json(orient="split")), "params": {"coverage": 0.6}}
     request = urllib.request.Request(
         f"{server}/invocations", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )

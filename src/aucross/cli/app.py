@@ -492,6 +492,17 @@ def serve(
     ] = None,
     most_bytes: Annotated[int, typer.Option("--most-bytes", min=1, help="Size of the largest request.")] = 1_000_000,
     most_rows: Annotated[int, typer.Option("--most-rows", min=1, help="Rows of the largest request.")] = 1_000,
+    body_seconds: Annotated[
+        float, typer.Option("--body-seconds", min=0.001, max=3600, help="Time in which a request must arrive whole.")
+    ] = 10.0,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="A further name by which callers reach the server; can be given repeatedly.",
+        ),
+    ] = None,
 ) -> dict[str, Any]:
     """Decide on rows over HTTP: one or many at a time, typed as in the training table, until told to end.
 
@@ -499,7 +510,9 @@ def serve(
     """
     from aucross.cli.serve import ServeCommand, run_serve  # noqa: PLC0415
 
-    return run_serve(ServeCommand(model, host, port, log, token_file, most_bytes, most_rows), screen)
+    names = tuple(allow_host or ())
+    options = ServeCommand(model, host, port, log, token_file, most_bytes, most_rows, body_seconds, names)
+    return run_serve(options, screen)
 
 
 @_command("aucross demo")

@@ -12,7 +12,6 @@ from enum import StrEnum
 
 __all__ = ["ADVICE", "RULE", "Advice", "Choice", "Family", "Line", "Situation", "advice_for", "line_for", "sentence"]
 
-PAGE = "docs/choosing.md"
 # With fewer training rows the coverage of new rows is off by a percentage point and more.
 FEW_ROWS = 3_000
 # With fewer positive training rows the AUC of a test is too uncertain to tell methods apart.
@@ -210,13 +209,31 @@ def advice_for(situation: Situation) -> list[Advice]:
     return [advice for advice in ADVICE if advice.applies(situation)]
 
 
-def sentence(situation: Situation) -> str:
-    """What the rule says about a situation, in one sentence, and where the rule is."""
+def sentence(situation: Situation, options: str, same_as: str | None = None) -> str:
+    """What the rule says about a situation, in one sentence, and where the rule is.
+
+    Parameters
+    ----------
+    situation : Situation
+        What is known.
+    options : str
+        What to type on the command line for what the rule names.
+    same_as : str, optional
+        Simpler options that decide in the same way here, so that there is nothing to recommend.
+
+    Returns
+    -------
+    str
+    """
     line = line_for(situation)
     number = RULE.index(line) + 1
     model = f", and {situation.family}" if situation.family is not None else ""
-    told = "; ".join([f"{line.use}, because {line.because}", *(advice.do for advice in advice_for(situation))])
+    if same_as is None:
+        use = f"{options}, because {line.because}"
+    else:
+        use = f"{options}, which changes nothing here: {same_as} decides in the same way"
+    told = "; ".join([use, *(advice.do for advice in advice_for(situation))])
     return (
         f"For {situation.n_rows:,} training rows, {situation.n_positives:,} of them positive{model}, line {number} of "
-        f'the rule says {told} (see "Choosing a method", {PAGE}).'
+        f'the rule says {told} (see the page "Choosing a method" of the documentation).'
     )

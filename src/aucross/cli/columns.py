@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from aucross.cli.errors import CommandError
 from aucross.cli.numbers import MOSTLY, NumberFormat, other_marks
 from aucross.core.missing import MISSING_TEXTS
+from aucross.estimators.dates import ISO_DATE, date_formats
 from aucross.system.text import percent_down
 
 Kind = Literal["number", "boolean", "date", "category"]
 
 _CODE = r"^[+-]?0[0-9]"  # 007 is a name, 0.7 a number
-_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]+)?Z?$"
 _SECONDS_PER_DAY = 86_400.0
 _AS_USUAL = NumberFormat()
 
@@ -38,6 +38,8 @@ _AS_USUAL = NumberFormat()
 _FEW_CATEGORIES = 20
 # Text with a value of its own for more than this share of its rows names the rows.
 _NEARLY_UNIQUE = 0.5
+# So many different texts tell whether a column holds dates.
+_DATES_TO_READ = 1000
 # Whole numbers of so many digits, nearly all different, may be account numbers.
 _DIGITS_OF_AN_ACCOUNT = 8
 
@@ -117,16 +119,24 @@ def _infer_from_text(name: str, values: pa.ChunkedArray, numbers: NumberFormat) 
     is_code = pc.any(pc.match_substring_regex(distinct, _CODE)).as_py()
     if pc.all(is_number).as_py() and not is_code:
         return _unless_it_counts_rows(name, numbers.to_floats(text))
-    if pc.all(pc.match_substring_regex(distinct, _DATE)).as_py() and _days(distinct) is not None:
+    if pc.all(pc.match_substring_regex(distinct, ISO_DATE)).as_py() and _days(distinct) is not None:
         return _as_date(name)
-    if note := _note_on_numbers(text, is_number, numbers):
+    is_dates = bool(date_formats(distinct.slice(0, _DATES_TO_READ).to_pylist()))
+    note = _note_on_dates(text) if is_dates else _note_on_numbers(text, is_number, numbers)
+    if note:
         if len(distinct) > _FEW_CATEGORIES:
             raise CommandError(f"column {name!r} {note}, or leave the column out with --drop {shlex.quote(name)}")
-        return Inferred("category", f"column {name!r} is read as categories; it {note} to have numbers")
+        meant = ", to have dates" if is_dates else " to have numbers"
+        return Inferred("category", f"column {name!r} is read as categories; it {note}{meant}")
     if len(distinct) == len(text) > 1:
         return Inferred(None, f"column {name!r} is left out: its text is different in every row, as in an identifier")
     _check_names_no_rows(name, len(distinct), len(text))
     return Inferred("category")
+
+
+def _note_on_dates(text: pa.ChunkedArray) -> str:
+    """What to do about dates that only their writer can read: day or month may come first."""
+    return f"holds dates such as {_shown(text[0].as_py())}; write them as 2024-03-31, year first"
 
 
 def _note_on_numbers(text: pa.ChunkedArray, is_number: pa.ChunkedArray, numbers: NumberFormat) -> str | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from aucross.cli.choosing import Family, Situation, sentence
+from aucross.cli.choosing import Choice, Family, Situation, line_for, sentence
 from aucross.cli.errors import UsageError
 from aucross.cli.models import check_installed, is_installed
 from aucross.cli.names import Answer, Base, Method
@@ -55,6 +56,11 @@ class Contestant:
         return f"{self.method} with {self.answer}"
 
     @property
+    def options(self) -> str:
+        """What to type to have it."""
+        return _options(self.answer, self.method)
+
+    @property
     def auc_of_all(self) -> float:
         """AUC of the base model on all test rows."""
         return float(self.evaluation.rows()[0]["selective_auc"])
@@ -76,8 +82,10 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
     note_if_turned_round(contestants[0].evaluation, options.score, screen.note)
     rows = _rows(contestants)
     _show(screen, rows, options, n_rows_text(test, "test rows"))
-    conclusion = " ".join(filter(None, (_conclusion(contestants, rows), test.sentence_on_unscored)))
-    rule = sentence(_situation(options, contestants, fitted_on))
+    unit = "cases" if test.weight is None else "the weight"
+    said = (_conclusion(contestants, rows, unit), _missed(contestants[_best(rows)], options.coverage))
+    conclusion = " ".join(filter(None, (*said, test.sentence_on_unscored)))
+    rule = _rule(_situation(options, contestants, fitted_on), contestants)
     screen.say(conclusion)
     screen.say(rule)
     return {
@@ -130,6 +138,41 @@ def _situation(options: CompareOptions, contestants: Sequence[Contestant], rows:
     )
 
 
+# What the rule can name for a table at hand.
+_METHODS = {Choice.AUCROSS: Method.AUCROSS, Choice.SCORE_COLUMN: Method.AUCROSS, Choice.GATE: Method.GATE}
+
+
+def _rule(situation: Situation, contestants: Sequence[Contestant]) -> str:
+    """The line of the rule in options to type; where they change nothing, the simpler ones that decide alike."""
+    method = _METHODS[line_for(situation).use]
+    answer = max(contestants, key=lambda contestant: contestant.auc_of_all).answer
+    found = {(contestant.answer, contestant.method): contestant for contestant in contestants}
+    named, plain = found.get((answer, method)), found.get((answer, Method.AUCROSS))
+    is_same = named is not None and plain is not None and named is not plain and _decide_alike(named, plain)
+    return sentence(situation, _options(answer, method), plain.options if plain is not None and is_same else None)
+
+
+def _decide_alike(first: Contestant, second: Contestant) -> bool:
+    """Whether two have the same coverage and AUC to the last digit shown, in all resamples."""
+    names = ("difference", "difference_low", "difference_high")
+    rows = first.evaluation.minus(second.evaluation).rows()
+    shown = [row for row in rows if row["metric"] in ("selective_auc", "achieved_coverage")]
+    return all(decimal(row[name]) in (".000", "nan") for row in shown for name in names)
+
+
+def _options(answer: Answer, method: Method) -> str:
+    if isinstance(answer, Base):
+        return f"--method {method} --base {answer}"
+    threshold = "" if answer.threshold is None else f" --threshold {answer.threshold:g}"
+    low = " --low-is-positive" if answer.low_is_positive else ""
+    return f"--method {method} --score {shlex.quote(answer.column)}{threshold}{low}"
+
+
+def _missed(contestant: Contestant, coverage: float) -> str | None:
+    said = contestant.evaluation.missed_sentence([coverage])
+    return None if said is None else said.replace("The coverage", f"By {contestant.name} the coverage", 1)
+
+
 def _gap_to_oracle(clf: Any, rows: LabelledRows) -> float:
     """How far the automatic rows stay behind those of the best band, which only the labels of the test rows show."""
     assert rows.scored is not None
@@ -154,6 +197,7 @@ def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
                 "difference_low": paired["difference_low"],
                 "difference_high": paired["difference_high"],
                 "share_above_reference": paired["share_above_zero"],
+                "coverage_missed": bool(contestant.evaluation.missed[-1]),
                 "gap_to_oracle": contestant.gap_to_oracle,
                 "seconds": contestant.seconds,
             }
@@ -177,7 +221,7 @@ def _show(screen: Screen, rows: Sequence[dict[str, Any]], options: CompareOption
         [
             row["base"],
             row["method"],
-            decimal(row["achieved_coverage"]),
+            decimal(row["achieved_coverage"]) + (" missed" if row["coverage_missed"] else ""),
             decimal(row["auc_of_all"]),
             _interval(row, "selective_auc"),
             "reference" if number == 0 else _interval(row, "difference"),
@@ -201,7 +245,7 @@ def _best(rows: Sequence[dict[str, Any]]) -> int:
     return int(np.argmax([-1.0 if np.isnan(row["selective_auc"]) else row["selective_auc"] for row in rows]))
 
 
-def _conclusion(contestants: Sequence[Contestant], rows: Sequence[dict[str, Any]]) -> str:
+def _conclusion(contestants: Sequence[Contestant], rows: Sequence[dict[str, Any]], unit: str = "cases") -> str:
     best = _best(rows)
     row, name, reference = rows[best], contestants[best].name, contestants[0].name
     if len(contestants) == 1:
@@ -215,14 +259,16 @@ def _conclusion(contestants: Sequence[Contestant], rows: Sequence[dict[str, Any]
     clear = "clearly" if row["difference_low"] > 0 else "not clearly"
     low, high = decimal(row["difference_low"]), decimal(row["difference_high"])
     interval = f"95 % interval of the difference {low} to {high}"
-    return f"{start}; it is {clear} above {reference} ({interval}){_caveat(row, rows[0])}."
+    return f"{start}; it is {clear} above {reference} ({interval}){_caveat(row, rows[0], unit)}."
 
 
-def _caveat(row: dict[str, Any], reference: dict[str, Any]) -> str:
+def _caveat(row: dict[str, Any], reference: dict[str, Any], unit: str) -> str:
     """Whoever decides fewer cases has the easier task."""
     here, there = row["achieved_coverage"], reference["achieved_coverage"]
     return (
-        f", but decides only {percent(here)} of cases against {percent(there)}" if here < there - _SAME_COVERAGE else ""
+        f", but decides only {percent(here)} of {unit} against {percent(there)}"
+        if here < there - _SAME_COVERAGE
+        else ""
     )
 
 

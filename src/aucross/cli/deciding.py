@@ -27,6 +27,7 @@ from aucross.cli.tables import BATCH_ROWS, TableFile, read_batches
 from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.ranking import IndexArray
 from aucross.core.scored_rows import RuleInput, ScoredRows
+from aucross.deploy.rows_digest import RowsDigest
 from aucross.estimators.recalibrate import refuse_too_few
 
 ROW = "row"
@@ -78,11 +79,12 @@ class _Batch(NamedTuple):
 
 
 class _AllRows(NamedTuple):
-    """The same of all rows of a table, without their ids."""
+    """The same of all rows of a table, of their ids only a digest."""
 
     has_score: NDArray[np.bool_]
     scored: ScoredRows | None
     weight: NDArray[np.float64] | None
+    ids: str
 
     def with_ids(self, ids: Iterator[pa.Array]) -> Iterator[_Batch]:
         """The rows again in batches of ids."""
@@ -152,7 +154,7 @@ class TableDecisions:
         selected = self._selected(rows, names)
         pa.default_memory_pool().release_unused()
         first = 0
-        for batch in rows.with_ids(self._ids(len(selected))):
+        for batch in rows.with_ids(self._ids(len(selected), rows.ids)):
             yield self._written(batch, selected[first : first + len(batch.ids)]), batch.weight
             first += len(batch.ids)
 
@@ -198,7 +200,9 @@ class TableDecisions:
         """Score all rows; of their ids only short names are kept, and those where they may decide."""
         names = IdNames() if self.capacity is not None and self.ids.is_column else None
         has_score, scored, weight = [np.empty(0, dtype=bool)], [], []
+        digest = RowsDigest([self.ids.name])
         for batch in self._scored():
+            digest.add(pa.record_batch([batch.ids], [self.ids.name]))
             has_score.append(batch.has_score)
             if batch.scored is not None:
                 scored.append(batch.scored)
@@ -210,19 +214,20 @@ class TableDecisions:
             np.concatenate(has_score),
             ScoredRows.concatenate(scored) if scored else None,
             np.concatenate(weight) if weight else None,
+            digest.hexdigest(),
         )
 
-    def _ids(self, n_rows: int) -> Iterator[pa.Array]:
+    def _ids(self, n_rows: int, expected: str) -> Iterator[pa.Array]:
         """Ids of all rows, batch after batch; row numbers need no file."""
         if not self.ids.is_column:
             for first in range(0, n_rows, BATCH_ROWS):
                 yield pa.array(np.arange(first, min(first + BATCH_ROWS, n_rows), dtype=np.int64))
             return
-        n_read = 0
-        for batch in read_batches(self.table, [self.ids.name]):
-            n_read += batch.num_rows
-            yield self.ids.of_batch(batch, 0)
-        if n_read != n_rows:
+        digest = RowsDigest([self.ids.name])
+        for ids in self._ids_again():
+            digest.add(pa.record_batch([ids], [self.ids.name]))
+            yield ids
+        if digest.hexdigest() != expected:
             raise CommandError(f"{self.table.path.name} changed while it was read; run the command again")
 
     def _selected_by_coverage(
@@ -259,7 +264,7 @@ class TableDecisions:
 
     def _rejected(self, scored: ScoredRows, capacity: int, rows: IndexArray) -> IndexArray:
         """Positions of the rows that a capacity sends to review; ids decide between equal scores."""
-        rule, read = self.clf.band_rule_, replace(scored.rule_input, sample_weight=None)
+        rule, read = self.clf.band_rule_, replace(scored.rule_input.without_noise(), sample_weight=None)
         order = np.arange(len(scored))
         rejected = rule.rows_to_reject(read, capacity, order)
         tied = tied_rows(read, rejected) if self.ids.is_column else np.empty(0, dtype=np.intp)

@@ -107,7 +107,7 @@ def _row(asked: str, ours: str, usual: str) -> str:
     return f"{asked:>9}   {ours:<{len(_HEADER)}}   {usual}".rstrip()
 
 
-def _conclusion(compared: LoanComparison) -> tuple[str, str]:
+def _conclusion(compared: LoanComparison) -> list[str]:
     lines = {line["coverage"]: line for line in _lines(compared.of_aucross)}
     everyone, shown = lines[1.0], lines[SHOWN_COVERAGE]
     band = compared.aucross.band()
@@ -116,12 +116,27 @@ def _conclusion(compared: LoanComparison) -> tuple[str, str]:
         f"Sending the {1 - shown['automatic']:.0%} of loans that score between {band.lower:.3f} and {band.upper:.3f} "
         f"to a person moves the AUC on the others from {everyone['auc']:.3f} to {shown['auc']:.3f}."
     )
-    wanted = (
-        f"For an AUC of {answer.auc:.2f}, {answer.coverage:.0%} of loans can be decided automatically "
-        f"(between {answer.low:.0%} and {answer.high:.0%} with 95 % confidence). This comes from the held-out scores "
-        "of the training loans; the table is about the test loans."
-    )
-    return sent, wanted
+    n_test, n_training = len(compared.y), compared.n_loans - len(compared.y)
+    # The table runs from all loans to the fewest, so that the first line that reaches the AUC decides most loans.
+    reached = next((line for line in lines.values() if line["auc"] >= answer.auc), None)
+    if reached is None:
+        on_test = f"   none  of the {n_test:,} test loans: no line of the table reaches it"
+    else:
+        interval = f"{reached['auc']:.3f}, 95 % interval {reached['auc_low']:.3f} to {reached['auc_high']:.3f}"
+        on_test = (
+            f"{reached['automatic']:>7.0%}  of the {n_test:,} test loans: what these loans happened to reach, the "
+            f"highest such line of the table ({interval})"
+        )
+    return [
+        sent,
+        "",
+        f"Loans that can be decided automatically with an AUC of {answer.auc:.2f} among them:",
+        (
+            f"{answer.coverage:>7.0%}  by held-out scores of the {n_training:,} training loans: what to plan with, "
+            f"known before the test (95 % interval {answer.low:.0%} to {answer.high:.0%})"
+        ),
+        on_test,
+    ]
 
 
 def run_demo(folder: Path, n_loans: int, screen: Screen) -> dict[str, Any]:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from aucross.cli.errors import CommandError, UsageError, listed
 from aucross.cli.names import Base, EngineName, Method
-from aucross.cli.results import CONFIDENCE, conclusion, coverages_with, show_evaluation
+from aucross.cli.results import CONFIDENCE, by_weight, conclusion, coverages_with, show_evaluation
 from aucross.cli.schema import Roles, Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model, save_model, signing_key
@@ -143,7 +143,8 @@ def run_engine_fit(options: EngineFitOptions, screen: Screen) -> dict[str, Any]:
         "conclusion": sentence,
     }
     save_model(clf, options.out, schema, **facts)
-    show_evaluation(screen, evaluation, f"{n_test:,} test rows ({split})", options.coverage)
+    weighted = by_weight(options.roles.weight is not None)
+    show_evaluation(screen, evaluation, f"{n_test:,} test rows{weighted} ({split})", options.coverage)
     screen.say(sentence)
     screen.say(f"Model: {options.out}")
     return {
@@ -221,7 +222,8 @@ def run_engine_evaluate(
     with open_engine(engine, scheduler, screen) as opened:
         evaluation, n_rows = _evaluated(opened, clf, rows, asked, screen=screen)
     sentence = conclusion(evaluation, asked, is_weighted=schema.roles.weight is not None)
-    show_evaluation(screen, evaluation, f"{n_rows:,} rows of {data.name}", asked)
+    weighted = by_weight(schema.roles.weight is not None)
+    show_evaluation(screen, evaluation, f"{n_rows:,} rows of {data.name}{weighted}", asked)
     screen.say(sentence)
     return {
         "command": "evaluate",

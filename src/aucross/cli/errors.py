@@ -106,7 +106,10 @@ def _warnings_as(note: Callable[[str], None]) -> Iterator[None]:
     """Show each warning once, as a note; warnings for programmers are none of the user's business."""
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        if issubclass(category, UserWarning | RuntimeWarning):
+        from aucross.estimators.familiar import StrangeValuesWarning  # noqa: PLC0415  (slow, and seldom needed)
+
+        # Of strange values in a batch the commands tell for the whole table.
+        if issubclass(category, UserWarning | RuntimeWarning) and not issubclass(category, StrangeValuesWarning):
             note(one_line(message))
 
     with warnings.catch_warnings():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aucross.cli.errors import UsageError
-from aucross.cli.familiar import StrangeValues
+from aucross.cli.models import strange_values
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.reports import check_libraries, check_report, report_path, write_model_report
 from aucross.cli.results import conclusion, coverages_with, evaluate, n_rows_text, show_evaluation, show_groups
@@ -89,7 +89,7 @@ def _read(options: EvaluateOptions, screen: Screen) -> tuple[Any, Schema, Labell
     rows = read_test_rows(
         options.data, schema, screen, by=options.by, group=options.group, separator=options.separator
     ).scored_by(clf)
-    strange = StrangeValues(clf, schema.familiar)
+    strange = strange_values(clf, schema)
     strange.add(rows.X)
     for note in strange.notes():
         screen.note(note)

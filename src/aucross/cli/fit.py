@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.familiar import familiar_values
-from aucross.cli.models import check_installed
+from aucross.cli.models import check_installed, models_of
 from aucross.cli.names import Answer, Base, Method
 from aucross.cli.output import check_writable
 from aucross.cli.reports import check_libraries, check_report, report_path, write_model_report
@@ -27,6 +26,7 @@ from aucross.cli.screen import Screen
 from aucross.cli.storage import save_model, signing_key
 from aucross.cli.tables import check_table
 from aucross.cli.training import TrainingOptions, read_rows, train
+from aucross.estimators.familiar import familiar_values
 from aucross.report.rows import GRID
 
 
@@ -103,7 +103,8 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
         ),
         "review_band": _review_band(options, clf),
     }
-    schema = replace(schema, familiar=familiar_values(clf, schema, fitted_on))
+    numbers = [name for name, kind in schema.columns.items() if kind == "number"]
+    schema = replace(schema, familiar=familiar_values(models_of(clf), fitted_on.X, numbers))
     save_model(clf, options.out, schema, **facts, n_categories=_n_categories(schema, fitted_on))
     show_evaluation(screen, evaluation, f"{n_rows_text(test, 'test rows')} ({options.split})", options.coverage)
     groups = show_groups(screen, clf, test, options.by, coverage=options.coverage)

@@ -25,8 +25,9 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 from aucross.cli.columns import Kind
 from aucross.cli.errors import CommandError
 from aucross.cli.names import Answer, Base, GivenScore, Method, Ties
-from aucross.cli.schema import LabelledRows
+from aucross.cli.schema import LabelledRows, Schema
 from aucross.estimators import AUCGate, AUCross, DaysSince1970, PlugIn, PlugInAUC, ScoreColumn, SCross
+from aucross.estimators.familiar import StrangeValues, known_categories
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,17 +146,15 @@ def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weig
         return Pipeline([(ENCODE, encode), ("model", model)])
 
 
-def known_categories(clf: Any) -> dict[str, list[str]]:
-    """The categories that a classifier made here knows, by column; where two models read one, the longer list."""
-    found: dict[str, list[str]] = {}
-    for model in (getattr(clf, "estimator_", None), getattr(clf, "gate_", None)):
-        encode = model.named_steps.get(ENCODE) if isinstance(model, Pipeline) else None
-        parts = encode.transformers if isinstance(encode, ColumnTransformer) else []
-        for columns, encoder in ((names, encoder) for part, encoder, names in parts if part == CATEGORIES):
-            for column, values in zip(columns, encoder.categories, strict=True):
-                texts = [value for value in values if isinstance(value, str)]  # NaN stands for missing ones
-                found[column] = max(found.get(column, []), texts, key=len)
-    return found
+def models_of(clf: Any) -> list[Any]:
+    """The fitted models of a classifier that read the table."""
+    return [model for model in (getattr(clf, "estimator_", None), getattr(clf, "gate_", None)) if model is not None]
+
+
+def strange_values(clf: Any, schema: Schema) -> StrangeValues:
+    """What counts the values of a table that are unlike those of the fit."""
+    rare, ranges = (schema.familiar.get(part, {}) for part in ("rare", "ranges"))
+    return StrangeValues(known_categories(models_of(clf)), rare, ranges)
 
 
 def fit_classifier(clf: Any, rows: LabelledRows) -> Any:

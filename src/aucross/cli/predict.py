@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from aucross.cli.deciding import Ids, TableDecisions
 from aucross.cli.errors import UsageError
-from aucross.cli.familiar import StrangeValues
 from aucross.cli.labels import output_labels
+from aucross.cli.models import strange_values
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.output import check_writable, n_marked, table_writer
 from aucross.cli.screen import Screen
@@ -45,7 +45,7 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
     clf, schema = load_model(options.model, options.numbers)
     table = open_table(options.data, options.separator)
     schema.check_columns(table, screen.note)
-    strange = StrangeValues(clf, schema.familiar)
+    strange = strange_values(clf, schema)
     decisions = TableDecisions(
         clf,
         table,

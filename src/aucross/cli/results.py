@@ -58,7 +58,12 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> Select
 def n_rows_text(rows: LabelledRows, what: str) -> str:
     """How many rows a table is about, for its title."""
     without = f", {rows.n_without_score:,} of them without a score" if rows.unscored is not None else ""
-    return f"{rows.n_cases:,} {what}{without}"
+    return f"{rows.n_cases:,} {what}{without}{by_weight(rows.weight is not None)}"
+
+
+def by_weight(is_weighted: bool) -> str:
+    """What to add to the title of a table whose shares are not those of rows."""
+    return ", shares by weight" if is_weighted else ""
 
 
 def show_evaluation(screen: Screen, evaluation: SelectiveEvaluation, title: str, asked: float) -> None:
@@ -66,13 +71,13 @@ def show_evaluation(screen: Screen, evaluation: SelectiveEvaluation, title: str,
     rows = [
         [
             f"{row['target_coverage']:g}",
-            _with_interval(row, "achieved_coverage"),
+            _with_interval(row, "achieved_coverage") + (" missed" if is_missed else ""),
             _with_interval(row, "selective_auc"),
             _with_interval(row, "auc_gain"),
             decimal(row["selective_accuracy"]),
             decimal(row["positive_rate"]),
         ]
-        for row in evaluation.rows()
+        for row, is_missed in zip(evaluation.rows(), evaluation.missed, strict=True)
     ]
     marked = int(np.flatnonzero(evaluation.target_coverage == asked)[0])
     screen.table(title, _HEADER, rows, marked)
@@ -107,11 +112,11 @@ def conclusion(
     evaluation: SelectiveEvaluation, asked: float, *, is_weighted: bool = False, on_unscored: str | None = None
 ) -> str:
     """What sending as many rows to review as asked does to the AUC of the others, and what becomes of the unscored."""
-    said = _conclusion_on_band(evaluation, asked, is_weighted)
-    return said if on_unscored is None else f"{said} {on_unscored}"
+    said = _conclusion_on_band(evaluation, asked, is_weighted, is_whole=on_unscored is None)
+    return " ".join(filter(None, (said, evaluation.missed_sentence([asked]), on_unscored)))
 
 
-def _conclusion_on_band(evaluation: SelectiveEvaluation, asked: float, is_weighted: bool) -> str:
+def _conclusion_on_band(evaluation: SelectiveEvaluation, asked: float, is_weighted: bool, *, is_whole: bool) -> str:
     at, everyone = (int(np.flatnonzero(evaluation.target_coverage == coverage)[0]) for coverage in (asked, 1.0))
     auc = evaluation.estimates["selective_auc"]
     coverage = evaluation.estimates["achieved_coverage"]
@@ -119,12 +124,21 @@ def _conclusion_on_band(evaluation: SelectiveEvaluation, asked: float, is_weight
     if coverage[at] == coverage[everyone]:
         who = "No case" if reviewed == 0 else "No case that has a score"
         return f"{who} goes to review at coverage {asked:g}; the AUC of all is {decimal(auc[everyone])}."
-    start = f"Sending {percent(reviewed)} of {'the weight' if is_weighted else 'cases'} to review"
+    cases = _cases(evaluation, at, everyone, with_rows=is_whole) if is_weighted else "cases"
+    start = f"Sending {percent(reviewed)} of {cases} to review"
     if isnan(auc[at]) or isnan(auc[everyone]):
         return f"{start} leaves a single class; no AUC of the rest can be stated."
     if (too_few := _too_few_rows(evaluation, at)) is not None:
         return f"{start} leaves {too_few}, too few to tell what it does to the AUC."
     return f"{start} {_effect_on_auc(evaluation, at, everyone)}."
+
+
+def _cases(evaluation: SelectiveEvaluation, at: int, everyone: int, *, with_rows: bool) -> str:
+    """The weight, beside the rows that carry it where the evaluation has counted all of them."""
+    if not with_rows or evaluation.n_positive is None or evaluation.n_negative is None:
+        return "the weight"
+    automatic, n_rows = ((evaluation.n_positive + evaluation.n_negative)[place] for place in (at, everyone))
+    return f"the weight ({n_rows - automatic:,} of {n_rows:,} rows)"
 
 
 def note_if_turned_round(
@@ -183,5 +197,6 @@ def show_groups(
     cells = [
         [str(row["group"]), f"{row['n']:,}", *(_with_interval(row, name) for name in _GROUP_COLUMNS)] for row in found
     ]
-    screen.table(f"By {by}, coverage {coverage:g}", [by, "rows", *_GROUP_COLUMNS.values()], cells)
+    title = f"By {by}, coverage {coverage:g}{by_weight(rows.weight is not None)}"
+    screen.table(title, [by, "rows", *_GROUP_COLUMNS.values()], cells)
     return found

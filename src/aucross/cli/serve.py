@@ -6,7 +6,7 @@ import ipaddress
 import logging
 import socket
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ import pyarrow as pa
 
 from aucross.cli.columns import convert
 from aucross.cli.errors import CommandError, UsageError, listed, one_line
-from aucross.cli.models import known_categories
+from aucross.cli.models import models_of
 from aucross.cli.schema import Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model, signing_key
 from aucross.cli.tables import check_readable
 from aucross.deploy import DecisionLog, read_metadata
+from aucross.estimators.familiar import known_categories
 from aucross.system.libraries import import_library
 
 _SHORTEST_TOKEN = 16
@@ -37,6 +38,8 @@ class ServeCommand:
     token_file: Path | None = None
     most_bytes: int = 1_000_000
     most_rows: int = 1_000
+    body_seconds: float = 10.0
+    allow_host: tuple[str, ...] = ()
 
 
 def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
@@ -45,6 +48,11 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     _check_host(options.host, token)
     uvicorn = import_library("uvicorn", purpose="aucross serve", extra="serve")
     serve: Any = import_library("aucross.serve", purpose="aucross serve", extra="serve")
+    try:
+        limits = options.most_bytes, options.most_rows, options.body_seconds
+        served = serve.ServeOptions(None, token, *limits, hosts=(options.host, *options.allow_host))
+    except ValueError as error:
+        raise UsageError(f"--allow-host, --body-seconds: {error}") from None
     clf, schema = load_model(options.model)
     groups = _group_of_each_value(clf, schema)
     group_column = None if groups is None else schema.roles.band_group
@@ -65,12 +73,12 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     # Before an address is told: whoever reads it may ask at once.
     with _log(options.log, clf) as log, _listening(options.host, options.port) as listener:
-        app = serve.make_app(model, serve.ServeOptions(log, token, options.most_bytes, options.most_rows))
+        app = serve.make_app(model, replace(served, log=log))
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         screen.say(f"Deciding at {address}, described at {address}/docs; Ctrl-C ends it.")
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=10
+            app, log_config=None, access_log=False, server_header=False, ws="none", timeout_graceful_shutdown=10
         )
         uvicorn.Server(config).run(sockets=[listener])
     return {"command": "serve", "model": str(options.model), "log": None if options.log is None else str(options.log)}
@@ -97,7 +105,8 @@ def _all_categories(clf: Any, path: Path) -> dict[str, list[str]]:
     """
     counts = read_metadata(path, key=signing_key()).get("n_categories")
     counts = counts if isinstance(counts, dict) else {}
-    return {name: values for name, values in known_categories(clf).items() if len(values) == counts.get(name)}
+    known = known_categories(models_of(clf))
+    return {name: values for name, values in known.items() if len(values) == counts.get(name)}
 
 
 def _group_of_each_value(clf: Any, schema: Schema) -> dict[Any, Any] | None:

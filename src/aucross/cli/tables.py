@@ -44,6 +44,7 @@ DELIMITERS = ",;\t|"
 BLOCK_BYTES = 4 * 2**20
 BATCH_ROWS = 50_000
 _HEADER_BYTES = 2**20
+_LONGEST_HEADER = 2**26
 _LOOKS_LIKE_A_VALUE = re.compile(r"[+-]?[0-9][0-9.,:eE /-]*")
 
 
@@ -275,6 +276,11 @@ def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
     """Names of the columns as they are in the file, and what stands between them."""
     with _stream(path) as stream:
         start = stream.read(_HEADER_BYTES)
+        # Of a line that is cut, some columns would be missing in silence.
+        while not re.search(rb"[^\r\n][\r\n]", start) and (more := stream.read(_HEADER_BYTES)):
+            if len(start) >= _LONGEST_HEADER:
+                raise CommandError(f"{path.name} has no end of its first line, that of column names; save it as CSV")
+            start += more
     if b"\x00" in start:
         raise CommandError(f"{path.name} is not UTF-8 text; save it as CSV in UTF-8")
     text = start.decode("utf-8-sig", errors="replace")

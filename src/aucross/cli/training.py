@@ -82,6 +82,10 @@ def check_coverage_option(coverage: float | None) -> None:
         raise UsageError(str(error)) from None
 
 
+# With more, nothing would be told for minutes.
+_MANY_COLUMNS = 10_000
+
+
 def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, LabelledRows, LabelledRows]:
     """Read the table, learn its columns, and keep rows apart to test on."""
     table = open_table(options.data, options.separator)
@@ -89,6 +93,11 @@ def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, Labelle
     for option, name in (("--by", options.by), ("--score", options.score and options.score.column)):
         if name is not None:
             table.check_has(name, option)
+    if len(table.names) > _MANY_COLUMNS:
+        screen.note(
+            f"{table.path.name} has {len(table.names):,} columns, which take minutes to read and may take hours to "
+            "fit; if that is too long, write those that matter to a table of their own"
+        )
     whole = read_table(table)
     schema = learn_schema(
         table,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import rows_around_band, share_of_groups
+from aucross.core.noise import kept_clear
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.scored_rows import Rows, RuleInput
 
@@ -90,6 +91,10 @@ class BandRule(ABC):
             return np.arange(min(capacity, len(rows)))
         band = self.placed_on(rows).band(1.0 - capacity / len(rows))
         return rows_around_band(rows.score, band, capacity, order)
+
+    def clear_of_noise(self, band: RejectionBand) -> RejectionBand:
+        """Return the band with ends that no known score can pass by its last digits; as it is if a rule knows none."""
+        return band
 
     # ---- what a rule states about itself ----
 
@@ -179,7 +184,7 @@ class BandRule(ABC):
         if group is not None:
             raise ValueError(_no_groups("band_group"))
         if (band := self._bands.get(coverage)) is None:
-            band = self.place(coverage)
+            band = self.clear_of_noise(self.place(coverage))
             if len(self._bands) >= _MOST_KEPT:
                 self._bands.clear()
             self._bands[coverage] = band  # threads may place the same band twice; both are equal
@@ -256,6 +261,10 @@ class RankedRule(BandRule):
     def ranking(self) -> RankedScores:
         """The ranking that the bands were placed on."""
         return self.ranked
+
+    def clear_of_noise(self, band: RejectionBand) -> RejectionBand:
+        """Return the band with ends that keep clear of the ranked scores."""
+        return kept_clear(band, self.ranked.scores, self.ranked.noise)
 
     def coverage_reached(self, coverage: float) -> float:
         """Share of the ranked weight that the band selects."""

@@ -20,6 +20,7 @@ from aucross.core.band_rule import RankedRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.label_shift import expected_ranking, with_new_shares
 from aucross.core.nested import NestedBands
+from aucross.core.noise import kept_clear
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.rules import OptimalBands
 from aucross.core.scored_rows import RuleInput
@@ -43,10 +44,10 @@ class FixedPathBands(RankedRule):
     Examples
     --------
     >>> from aucross.core import FixedPathBands, RankedScores
-    >>> path = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]).isotonic()
-    >>> others = RankedScores.from_labels([0, 0, 0, 1, 1], [0.15, 0.25, 0.33, 0.38, 0.55])
+    >>> path = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [10, 20, 30, 40, 50, 60]).isotonic()
+    >>> others = RankedScores.from_labels([0, 0, 0, 1, 1], [15, 25, 33, 38, 55])
     >>> FixedPathBands(others, path).band(coverage=0.6)
-    RejectionBand(lower=0.3, upper=0.38)
+    RejectionBand(lower=30.0, upper=38.0)
     """
 
     path: RankedScores
@@ -77,6 +78,10 @@ class FixedPathBands(RankedRule):
         band = path.band_of_depth(float(depth[order[count - 1]]))
         # The last row taken lies at the end of the band, where rounding must not leave it out.
         return RejectionBand(min(band.lower, float(taken.min())), max(band.upper, float(taken.max())))
+
+    def clear_of_noise(self, band: RejectionBand) -> RejectionBand:
+        """Return the band with ends that keep clear of the scores of both kinds of rows."""
+        return kept_clear(super().clear_of_noise(band), self.path.scores, self.path.noise)
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> FixedPathBands:
         """Go along the same path as far as other rows say; after a label shift its rows count by the new shares."""

@@ -30,6 +30,7 @@ from aucross.core.band_rule import Axis, BandRule, WrappedRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.capacity import lowest_rows
 from aucross.core.label_shift import class_shares, share_ratio, with_share_ratio
+from aucross.core.noise import ends_above, noise_share
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import RuleInput
 
@@ -112,8 +113,9 @@ class ColumnBins:
             order = np.argsort(scores)
             below = np.arange(1.0, len(scores) + 1) if weight is None else np.cumsum(weight[order])
             quantiles = below[-1] * np.arange(1, max_bins) / max_bins
-            distinct = np.unique(np.append(scores[order[np.searchsorted(below, quantiles)]], distinct[-1]))
-        return cls(distinct[:-1])
+            quantiles = np.unique(np.append(scores[order[np.searchsorted(below, quantiles)]], distinct[-1]))
+            return cls(ends_above(distinct)[np.searchsorted(distinct, quantiles[:-1])])
+        return cls(ends_above(distinct)[:-1])
 
     def __len__(self) -> int:
         return len(self.edges) + 1
@@ -194,6 +196,11 @@ class ExpectedAUC:
     def weight(self) -> FloatArray:
         """Weights of the rows, 1 by default."""
         return np.ones(len(self.columns)) if self.sample_weight is None else self.sample_weight
+
+    @cached_property
+    def noise_share(self) -> float:
+        """Noise of an influence as a share of the largest one."""
+        return noise_share(self.columns.ravel())
 
     @cached_property
     def by_class(self) -> FloatArray:
@@ -325,7 +332,7 @@ def place_by_influence(
     best, best_value = None, table.value + least_gain
     for step in range(steps):
         influence = objective.influence(table)
-        threshold = highest_within_budget(influence, objective.sample_weight, budget)
+        threshold = highest_within_budget(influence, objective.sample_weight, budget, objective.noise_share)
         proposal = objective.histograms(influence > threshold)
         value = objective.value(proposal)
         if value > best_value:
@@ -336,8 +343,13 @@ def place_by_influence(
     return best
 
 
-def highest_within_budget(scores: FloatArray, weight: FloatArray | None, budget: float) -> float:
-    """Highest score up to which all rows fit into the budget, -inf if none does; ties stay together."""
+def highest_within_budget(
+    scores: FloatArray, weight: FloatArray | None, budget: float, noise_share: float = 0.0
+) -> float:
+    """Threshold up to which all rows fit into the budget, -inf if none does; ties stay together.
+
+    Scores that differ by less than a share of the largest are ties.
+    """
     if weight is None:
         count = min(int(budget), len(scores) - 1)  # one row at least stays
         parted = np.partition(scores, count)
@@ -347,8 +359,9 @@ def highest_within_budget(scores: FloatArray, weight: FloatArray | None, budget:
         count = min(int(np.searchsorted(np.cumsum(weight[order]), budget, side="right")), len(scores) - 1)
         lowest, first_kept = scores[order[:count]][weight[order[:count]] > 0], scores[order[count]]
     # A tie with the first row kept stays on the selected side; rows of weight 0 move no threshold.
-    rejected = lowest[lowest < first_kept]
-    return float(rejected.max()) if len(rejected) else -np.inf
+    noise = noise_share * float(np.abs(scores).max())
+    rejected = lowest[lowest < first_kept - noise]
+    return float(rejected.max()) + noise / 2 if len(rejected) else -np.inf
 
 
 @dataclass(frozen=True)
@@ -515,7 +528,9 @@ class InfluenceQuantiles(WrappedRule):
         """Return the one-sided band of selection scores to reject."""
         score, weight = self.selection_score(self.rows, coverage), self.rows.sample_weight
         budget = budget_of(np.ones(len(score)) if weight is None else weight, coverage)
-        return band_up_to(highest_within_budget(score, weight, budget))
+        # A score whose ties are told apart has no digit to spare.
+        share = noise_share(self.rows.columns.ravel()) if self.rows.tie_breaker is None else 0.0
+        return band_up_to(highest_within_budget(score, weight, budget, share))
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> InfluenceQuantiles:
         """Search again on other rows and take their quantiles."""

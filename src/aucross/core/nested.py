@@ -41,6 +41,7 @@ from aucross.core.influence import (
     share_of,
 )
 from aucross.core.label_shift import expected_ranking
+from aucross.core.noise import nearest_known
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rules import distance_beyond
 from aucross.core.scored_rows import RuleInput
@@ -76,11 +77,11 @@ class NestedBands(AucRule):
     --------
     >>> from aucross.core import RankedScores
     >>> from aucross.core.nested import NestedBands
-    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [10, 20, 30, 40, 50, 60])
     >>> rule = NestedBands(ranked.isotonic(), coverage=0.6)
     >>> rule.band(0.6), rule.band(0.8)
-    (RejectionBand(lower=0.3, upper=0.4), RejectionBand(lower=0.3, upper=0.3))
-    >>> rule.depth([0.3, 0.35, 0.4, 0.5]).round(2)
+    (RejectionBand(lower=30.0, upper=40.0), RejectionBand(lower=30.0, upper=30.0))
+    >>> rule.depth([30, 35, 40, 50]).round(2)
     array([0.17, 0.25, 0.33, 0.67])
     """
 
@@ -114,6 +115,7 @@ class NestedBands(AucRule):
         if not len(self.ranked):
             return np.ones(len(values))
         known, path = self.ranked.scores, self._path
+        values = nearest_known(values, known, self.ranked.noise)
         above = np.minimum(np.searchsorted(known, values, side="left"), len(known) - 1)
         below = np.maximum(above - (known[above] != values), 0)
         is_outwards_up = path.step_of[above] >= path.step_of[below]
@@ -229,7 +231,8 @@ class NestedInfluence(BandRule):
             return RejectionBand(-inf, share) if share > 0 else RejectionBand()
         objective = self.bands.objective
         budget = budget_of(objective.weight, coverage)
-        return band_up_to(highest_within_budget(self._influence_of_placing_rows, objective.sample_weight, budget))
+        influence = self._influence_of_placing_rows
+        return band_up_to(highest_within_budget(influence, objective.sample_weight, budget, objective.noise_share))
 
     def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:  # noqa: ARG002
         """Score of rows on which the bands of all coverages lie."""

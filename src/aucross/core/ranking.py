@@ -25,6 +25,7 @@ from scipy.special import ndtri
 
 from aucross.core.bands import RejectionBand
 from aucross.core.missing import refuse_name_of_column
+from aucross.core.noise import noise_of
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
@@ -335,6 +336,11 @@ class RankedScores:
         # Entry by entry and not from the sums of the classes: rows of weight 1 then add up to whole numbers, whatever
         # shares of them are positive, and a position that is a whole number falls on the same row in every batch.
         return _read_only(np.concatenate(([0.0], np.cumsum(self.positives + self.negatives))))
+
+    @cached_property
+    def noise(self) -> FloatArray:
+        """By how much each score may differ in another batch or on another machine."""
+        return noise_of(self.scores)
 
     @property
     def total_positives(self) -> float:

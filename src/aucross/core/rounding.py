@@ -2,7 +2,7 @@
 
 Scores of many rows are counted after rounding, so that equal scores meet in one entry and the count stays small::
 
-    float64 score ──► float32 ──► its top 20 bits        sign, exponent and 11 binary digits of 23
+    float64 score ──► float32 ──► 20 bits of it          sign, exponent and 11 binary digits of 23
                       bits=32     bits=20
 
 Rounding keeps the order of scores, so the scores that round into a band are an interval of float64 numbers. The band is
@@ -36,7 +36,7 @@ Statistic = Literal["auto", "exact", "binned"]
 # Up to so many rows "auto" counts distinct float32 scores, which takes at most 24 bytes a row where counts meet.
 MOST_ROWS_EXACT = 5_000_000
 
-_LARGEST = float(np.finfo(np.float32).max)
+_LARGEST = {_EXACT: float(np.finfo(np.float32).max), _SHORT: float(np.uint32(0x7F7FF000).view(np.float32))}
 
 
 @dataclass(frozen=True)
@@ -46,20 +46,20 @@ class ScoreRounding:
     Parameters
     ----------
     bits : {32, 20}, default=32
-        32 rounds to the nearest float32. 20 keeps the top 20 bits of that float32, its sign, exponent and 11 of 23
-        binary digits, and cuts the others off: no more than about a million different scores exist, of which 65
-        thousand lie between 2**-32 and 1.
+        32 rounds to the nearest float32. 20 rounds that float32 to its top 20 bits, its sign, exponent and 11 of 23
+        binary digits: no more than about a million different scores exist, of which 65 thousand lie between 2**-32
+        and 1. Rounded, and not cut off, so that a score such as 1/4 lies in the middle of those that count as it.
 
     Notes
     -----
-    Finite scores beyond the range of float32 count as its largest, and -0 counts as 0.
+    Finite scores beyond the range of float32, or of its 20 bits, count as the largest there is, and -0 counts as 0.
 
     Examples
     --------
     >>> from aucross.core import RejectionBand, ScoreRounding
     >>> rounding = ScoreRounding(20)
     >>> rounding.round([0.1, 0.100001, 0.2])
-    array([0.09997559, 0.09997559, 0.19995117])
+    array([0.1000061 , 0.1000061 , 0.20001221])
     >>> band = rounding.widen(RejectionBand(*rounding.round([0.1, 0.1])))
     >>> band.rejects([0.0999, 0.1, 0.100001, 0.1001])
     array([False,  True,  True, False])
@@ -105,10 +105,11 @@ class ScoreRounding:
             In the order of the scores; rounded scores stay as they are.
         """
         values = np.asarray(scores, dtype=np.float64)
-        nearest = np.where(np.isfinite(values), values.clip(-_LARGEST, _LARGEST), values).astype(np.float32)
+        largest = _LARGEST[self.bits]
+        nearest = np.where(np.isfinite(values), values.clip(-largest, largest), values).astype(np.float32)
         if self.bits == _SHORT:
-            # Cut off, NaN could become infinite.
-            pattern = nearest.view(np.uint32) & np.uint32(0xFFFFF000)
+            # Rounded, NaN could become infinite.
+            pattern = (nearest.view(np.uint32) + np.uint32(0x800)) & np.uint32(0xFFFFF000)
             nearest = np.where(np.isnan(nearest), nearest, pattern.view(np.float32))
         return nearest.astype(np.float64) + 0.0  # -0 becomes 0
 

@@ -54,9 +54,9 @@ class OptimalBands(AucRule):
     Examples
     --------
     >>> from aucross.core import OptimalBands, RankedScores
-    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [10, 20, 30, 40, 50, 60])
     >>> OptimalBands(ranked.isotonic()).band(coverage=0.6)
-    RejectionBand(lower=0.3, upper=0.4)
+    RejectionBand(lower=30.0, upper=40.0)
     """
 
     width: Width = "full"

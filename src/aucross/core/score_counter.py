@@ -12,7 +12,7 @@ from aucross.core.rounding import ScoreRounding
 
 # A score of 20 bits is its place in a table of this many counts; the sign and the exponent are part of it.
 _N_PLACES = 2**20
-_LARGEST = np.finfo(np.float32).max
+_LARGEST = float(ScoreRounding(20).round(np.finfo(np.float32).max))
 
 # Rankings of batches that are kept before they are merged, where each distinct score is an entry.
 _MOST_PARTS = 16
@@ -24,7 +24,7 @@ class ScoreCounter:
     Parameters
     ----------
     bits : {20, 32}, default=20
-        20 keeps the top 20 bits of the float32 pattern, in a table of 16 MB for each of the sums. 32 counts distinct
+        20 rounds to 20 bits of the float32 pattern, in a table of 16 MB for each of the sums. 32 counts distinct
         float32 scores, and grows with their number. See :class:`ScoreRounding`.
     weighted : bool, default=False
         Whether rows have weights.
@@ -92,9 +92,8 @@ class ScoreCounter:
 
 
 def _places(score: NDArray[np.floating]) -> NDArray[np.intp]:
-    """The top 20 bits of the float32 pattern of each score, as a number."""
-    if score.dtype != np.float32:
-        if score.max() > _LARGEST or score.min() < -_LARGEST:
-            score = score.clip(-_LARGEST, _LARGEST)
-        score = score.astype(np.float32)
-    return (score.view(np.uint32) >> np.uint32(12)).astype(np.intp)
+    """The float32 pattern of each score, rounded to 20 bits, as a number."""
+    if score.max() > _LARGEST or score.min() < -_LARGEST:
+        score = score.clip(-_LARGEST, _LARGEST)
+    pattern = score.astype(np.float32, copy=False).view(np.uint32)
+    return ((pattern + np.uint32(0x800)) >> np.uint32(12)).astype(np.intp)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.core.noise import without_noise
 from aucross.core.ranking import FloatArray, IndexArray, effective_size
 
 # Some rows of many: positions, or a slice, which copies nothing.
@@ -66,10 +67,19 @@ class RuleInput:
 
     @property
     def may_be_tied(self) -> bool:
-        """Whether rows may share a selection score; if a rule reads more than one score, ties are the safe answer."""
-        if self.probabilities is not None or self.columns.shape[1] > 1:
+        """Whether a band may reach beyond its last row, to others of the same selection score.
+
+        If a rule reads more than one score, that is the safe answer, and if ties are told apart by digits so close that
+        a band ends half way between two of them.
+        """
+        if self.probabilities is not None or self.columns.shape[1] > 1 or self.tie_breaker is not None:
             return True
         return len(np.unique(self.score)) < len(self)
+
+    def without_noise(self) -> RuleInput:
+        """The same rows with scores that differ only by noise made equal, to be ranked among each other."""
+        probabilities = None if self.probabilities is None else without_noise(self.probabilities)
+        return replace(self, columns=without_noise(self.columns), probabilities=probabilities)
 
     def take(self, rows: Rows) -> RuleInput:
         """Some of the rows."""
@@ -222,7 +232,7 @@ _SMALLEST_SCORE = 1e-150
 
 
 def split_ties(score: FloatArray, tie_breaker: FloatArray) -> FloatArray:
-    """Tell rows of equal score apart: the last 24 binary digits of a score are those of a number that the row has.
+    """Tell rows of equal score apart: the last 24 binary digits of a score, rounded, are those of a number of the row.
 
     Parameters
     ----------
@@ -234,8 +244,9 @@ def split_ties(score: FloatArray, tie_breaker: FloatArray) -> FloatArray:
     Returns
     -------
     ndarray of shape (n,)
-        Scores that differ from the given ones by less than 4e-9 of their size, in the same order: only scores that
-        close to each other may change places. Scores within 1e-150 of 0 count as 0.
+        Scores that differ from the given ones by less than 6e-9 of their size, in the same order: only scores that
+        close to each other may change places. Scores within 1e-150 of 0 count as 0. Scores are rounded before, and not
+        cut off, so that a score such as 1/4 with noise in its last digits stays one score.
 
     Examples
     --------
@@ -243,11 +254,12 @@ def split_ties(score: FloatArray, tie_breaker: FloatArray) -> FloatArray:
     >>> from aucross.core.scored_rows import split_ties
     >>> score = np.array([0.25, 0.25, 0.5, 0.1])
     >>> split = split_ties(score, tie_breaker=np.array([0.9, 0.1, 0.0, 0.5]))
-    >>> print(np.argsort(split), np.allclose(split, score, rtol=4e-9))
+    >>> print(np.argsort(split), np.allclose(split, score, rtol=6e-9))
     [3 1 0 2] True
     """
     digits = (tie_breaker * 2.0**_TIE_DIGITS).astype(np.int64)
-    with_digits = (np.ascontiguousarray(score).view(np.int64) >> _TIE_DIGITS << _TIE_DIGITS | digits).view(np.float64)
+    pattern = np.ascontiguousarray(score).view(np.int64) + (1 << _TIE_DIGITS - 1)
+    with_digits = (pattern >> _TIE_DIGITS << _TIE_DIGITS | digits).view(np.float64)
     return np.where(np.abs(score) < _SMALLEST_SCORE, tie_breaker * _SMALLEST_SCORE, with_digits)
 
 

@@ -111,9 +111,9 @@ class TargetBands(RankedRule):
     Examples
     --------
     >>> from aucross.core import RankedScores, TargetBands
-    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    >>> ranked = RankedScores.from_labels([0, 0, 1, 0, 1, 1], [10, 20, 30, 40, 50, 60])
     >>> TargetBands(ranked.isotonic(), "ks").band(coverage=0.6)
-    RejectionBand(lower=0.3, upper=0.4)
+    RejectionBand(lower=30.0, upper=40.0)
     """
 
     target: TargetName | Target = "auc"

@@ -43,7 +43,7 @@ from aucross.dask.deciding import (
     select,
 )
 from aucross.dask.partitions import check_collection, merged_in_a_tree, partitions_of, pieces_of
-from aucross.dask.training import ClusterTraining, is_distributed, local_model
+from aucross.dask.training import ClusterTraining, is_distributed, local_model, without_client
 from aucross.deploy.light_copy import light_copy
 from aucross.estimators.coverage_for import CoverageForAUC
 from aucross.estimators.hashed_folds import HashedFolds
@@ -123,11 +123,21 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """The models that score the folds, and the one that answers."""
         raise NotImplementedError
 
+    def __sklearn_clone__(self) -> Self:
+        # A clone shares the connection, which cannot be copied.
+        plain = copy(self)
+        plain.client, plain.estimator = None, without_client(self.estimator)
+        twin: Self = BaseEstimator.__sklearn_clone__(plain)
+        twin.client = self.client
+        if plain.estimator is not self.estimator:
+            twin.estimator.set_params(client=self.estimator.client)
+        return twin
+
     def _client(self) -> Client:
-        if self.client is not None:
-            return self.client
+        base = getattr(self, "estimator", None)
         try:
-            return default_client()
+            of_base = base.client if base is not None and is_distributed(base) else None
+            return self.client or of_base or default_client()
         except ValueError:
             raise ValueError(
                 "client must be given or started: there is no connection to a Dask cluster; call "

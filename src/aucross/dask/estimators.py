@@ -51,7 +51,7 @@ class DaskAUCross(_CrossFitted):
     max_retries : int, default=2
         How often a distributed fit is repeated as a whole if a worker is lost.
     client : distributed.Client, optional
-        The cluster; the current client by default.
+        The cluster; that of the base classifier, if it has one, or the current client by default.
 
     Attributes
     ----------

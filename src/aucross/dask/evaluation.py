@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from aucross.evaluation import SelectiveEvaluation, evaluate_ranking, promise_ranking
-from aucross.evaluation.evaluate import DEFAULT_COVERAGES
+from aucross.evaluation.evaluate import DEFAULT_COVERAGES, asks_for_at_least
 
 
 def evaluate_selective(
@@ -47,7 +48,8 @@ def evaluate_selective(
     ranked = clf.rankings(X, y, asked, sample_weight=sample_weight, band_groups=band_groups)
     if "threshold" not in options and clf.to_local().response_method_ != "predict_proba":
         options["threshold"] = 0.0
-    return evaluate_ranking(ranked.everything, ranked.selected, asked, **options)
+    evaluation = evaluate_ranking(ranked.everything, ranked.selected, asked, **options)
+    return replace(evaluation, at_least=asks_for_at_least(clf))
 
 
 def promise_selective(

@@ -41,6 +41,14 @@ _LOOK, _NOTICE, _GRACE, _RESTART = 0.25, 1.0, 5.0, 60.0
 _WORDS_OF_LOSS = ("socket", "allreduce", "allgather", "broadcast failed", "connection", "broken pipe", "tracker")
 
 
+# Parameters about the machines that train, with the other names that LightGBM has for them: a model in memory has none.
+_OF_MACHINES = (
+    "client coll_cfg is_pre_partition local_listen_port local_port machine_list machine_list_file "
+    "machine_list_filename machines mlist nodes num_machine num_machines port pre_partition time_out tree tree_learner "
+    "tree_learner_type tree_type workers"
+)
+
+
 class LostWorkerError(RuntimeError):
     """A distributed fit failed because workers were lost, more often than it may be repeated."""
 
@@ -54,8 +62,15 @@ def local_model(estimator: Any) -> Any:
     """The in-memory counterpart of a classifier that trains on collections, unfitted; others are as they are."""
     if not is_distributed(estimator):
         return estimator
-    params = {name: value for name, value in estimator.get_params(deep=False).items() if name != "client"}
-    return _local_class(estimator)(**params)
+    of_machines, params = _OF_MACHINES.split(), estimator.get_params(deep=False)
+    return _local_class(estimator)(**{name: value for name, value in params.items() if name not in of_machines})
+
+
+def without_client(estimator: Any) -> Any:
+    """The classifier without its connection to a cluster, which can be neither copied nor sent."""
+    params = estimator.get_params(deep=False)
+    # That of XGBoost is no parameter, and no clone has it.
+    return type(estimator)(**{**params, "client": None}) if params.get("client") is not None else estimator
 
 
 def _local_class(estimator: Any) -> Any:
@@ -142,7 +157,7 @@ def _stacked(tables: Sequence[Any]) -> Any:
 
 
 def _train_on_cluster(client: Client, estimator: Any, parts: Sequence[Delayed], meta: Any, classes: Any) -> Any:
-    model = clone(estimator)
+    model = clone(without_client(estimator))
     if "client" in model.get_params(deep=False):
         model.set_params(client=client)
     else:
@@ -151,7 +166,7 @@ def _train_on_cluster(client: Client, estimator: Any, parts: Sequence[Delayed], 
     has_weights = client.compute(delayed(_has_weights)(parts[0])).result()
     weight = {"sample_weight": _column(parts, "sample_weight", np.dtype(np.float64))} if has_weights else {}
     fitted = model.fit(X, y, **weight)
-    return fitted.to_local() if hasattr(fitted, "to_local") else _local_xgboost(fitted, estimator)
+    return _local_booster(fitted, estimator)
 
 
 def _has_weights(rows: Rows) -> bool:
@@ -173,9 +188,14 @@ def _column(parts: Sequence[Delayed], name: str, dtype: Any) -> Any:
     return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
 
-def _local_xgboost(fitted: Any, estimator: Any) -> Any:
+def _local_booster(fitted: Any, estimator: Any) -> Any:
+    """The trained model as one in memory: with the parameters of the estimator, and none of the machines."""
     model = local_model(estimator)
-    model.load_model(fitted.get_booster().save_raw())
+    if hasattr(fitted, "to_local"):  # LightGBM sets tree_learner, machines, ports and threads where parameters are
+        trained = {name: value for name, value in vars(fitted.to_local()).items() if "_" in (name[0], name[-1])}
+        model.__dict__ |= {name: value for name, value in trained.items() if name != "_other_params"}
+    else:
+        model.load_model(fitted.get_booster().save_raw())
     return model
 
 

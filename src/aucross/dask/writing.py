@@ -40,7 +40,7 @@ def write_decisions(
     -------
     list of PartCounts
         Rows and automatic decisions of each file. A second call finishes what a first one left, and refuses to mix the
-        decisions of two models.
+        decisions of two models, or decisions on rows that have changed.
     """
     local = clf.to_local() if hasattr(clf, "to_local") else clf
     run = parts_on_workers(default_client() if client is None else client)
@@ -62,13 +62,13 @@ def parts_on_workers(client: Client, told: Callable[[int, int], None] | None = N
     callable
     """
 
-    def run(function: Callable[[int], PartCounts], parts: Sequence[int]) -> Iterable[PartCounts]:
+    def run(function: Callable[[int], Any], parts: Sequence[int]) -> Iterable[Any]:
         # The function holds the classifier and is sent once, as a part of the graph.
         sent = delayed(function, traverse=False)
         futures = client.compute([sent(part) for part in parts])
-        for done, (_, counts) in enumerate(as_completed(futures, with_results=True), start=1):
+        for done, (_, result) in enumerate(as_completed(futures, with_results=True), start=1):
             if told is not None:
                 told(done, len(parts))
-            yield counts
+            yield result
 
     return run

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from fractions import Fraction
 from math import inf, isfinite, ulp
+from unicodedata import combining, normalize
 
 from aucross.core.bands import RejectionBand
 
@@ -196,6 +198,24 @@ def sql_literal(value: str | int) -> str:
     if not isinstance(value, str) or not value.isprintable() or "\\" in value:
         raise ValueError(f"an SQL value must be an integer or printable text without backslashes, got {value!r}")
     return "'" + value.replace("'", "''") + "'"
+
+
+def refuse_alike(values: Iterable[object], name: str) -> None:
+    """Raise if texts differ by case, accents or blanks at the end alone, which some collations do not tell apart.
+
+    Where two are equal to a database, the branch of either decides on the rows of both.
+    """
+    seen: dict[str, str] = {}
+    for value in values:
+        if not isinstance(value, str):
+            continue
+        plain = "".join(sign for sign in normalize("NFKD", value) if not combining(sign)).casefold().rstrip()
+        if plain in seen:
+            raise ValueError(
+                f"{name} must differ by more than case, accents and blanks at the end to be told apart by every "
+                f"database, got {seen[plain]!r} and {value!r}; give them names that differ in letters, or numbers"
+            )
+        seen[plain] = value
 
 
 def _end_from_json(value: object, name: str) -> float | None:

@@ -8,16 +8,19 @@
 
 One file of rows gives one file of decisions. Who runs the parts, and where, does not matter: a loop, the workers of
 Dask or those of Spark all run :meth:`DecisionFolder.write_part`, and a part that is run twice is written twice with the
-same bytes. The manifest is written before the first part. A later run reads it: it leaves out the parts that are there,
-and refuses to add decisions of another model, at another coverage or on other rows.
+same bytes. The manifest is written before the first part, and each part names the content of the rows that it decides
+on. A later run reads both: it leaves out the parts that are there, and refuses to add decisions of another model, at
+another coverage or on other rows.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +28,18 @@ import numpy as np
 
 from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.deploy.light_copy import light_copy
+from aucross.deploy.rows_digest import RowsDigest
 from aucross.system.files import remove_orphans, whole_file, write_whole
 from aucross.system.libraries import import_library
 
 FORMAT = "aucross decisions"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 # Readers of folders of Parquet leave out what begins like this.
 MANIFEST = "_manifest.json"
+
+# Key of the Parquet file under which a part names the content of its rows.
+ROWS_KEY = "aucross.rows"
 
 # Columns that decisions add to those that name the rows.
 DECISION_COLUMNS = ("score", "prediction", "decision")
@@ -40,7 +48,7 @@ DECISION_COLUMNS = ("score", "prediction", "decision")
 BATCH_ROWS = 50_000
 
 # Runs a function on each of some numbers of parts; in which order and where is its own affair.
-RunParts = Callable[[Callable[[int], "PartCounts"], Sequence[int]], Iterable["PartCounts"]]
+RunParts = Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -177,15 +185,47 @@ class DecisionFolder:
         PartCounts
         """
         parquet = _parquet()
-        target, batches = Path(self.folder) / self.names[part], self._decided(clf, part)
-        n_rows = n_automatic = 0
-        with whole_file(target) as file, parquet.ParquetWriter(file, self._schema(clf, part)) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-                n_rows += batch.num_rows
-                n_automatic += int((batch["decision"].to_numpy(zero_copy_only=False) == AUTOMATIC).sum())
+        target, schema = Path(self.folder) / self.names[part], self._schema(clf, part)
+        digest, n_rows, n_automatic = RowsDigest(self._read_columns(clf, part)), 0, 0
+        with whole_file(target) as file, parquet.ParquetWriter(file, schema) as writer:
+            for batch in self._batches(clf, part):
+                digest.add(batch)
+                decided = self._decided(clf, schema, batch)
+                writer.write_batch(decided)
+                n_rows += decided.num_rows
+                n_automatic += int((decided["decision"].to_numpy(zero_copy_only=False) == AUTOMATIC).sum())
             self._check_rows(part, n_rows)
+            writer.add_key_value_metadata({ROWS_KEY: digest.hexdigest()})
         return PartCounts(part, n_rows, n_automatic)
+
+    def changed(self, clf: Any, part: int) -> str | None:
+        """Say what is wrong with a part that is there: its rows have changed since, or something else decided in it.
+
+        Parameters
+        ----------
+        clf : SelectiveClassifier
+            The classifier that the folder was opened with.
+        part : int
+            Number of the file among ``names``.
+
+        Returns
+        -------
+        str or None
+            None if the part holds what would be written again. It is a value, not an error, because engines wrap the
+            errors of their workers.
+        """
+        digest = RowsDigest(self._read_columns(clf, part))
+        for batch in self._batches(clf, part):
+            digest.add(batch)
+        found = _parquet().read_metadata(Path(self.folder) / self.names[part]).metadata or {}
+        for key, value in {**self._decided_by(), ROWS_KEY: digest.hexdigest()}.items():
+            if found.get(key.encode()) != value.encode():
+                what = "on other rows" if key == ROWS_KEY else "of another model or by other bands"
+                return (
+                    f"{self.folder} holds decisions {what} under the name {self.names[part]}; decisions are not mixed, "
+                    "so name a new folder"
+                )
+        return None
 
     def counts(self) -> list[PartCounts]:
         """Count the rows of all parts as they lie in the folder; refuses a folder that is not complete."""
@@ -201,28 +241,38 @@ class DecisionFolder:
             counts.append(PartCounts(part, len(decisions), int((decisions.to_numpy() == AUTOMATIC).sum())))
         return counts
 
-    def _decided(self, clf: Any, part: int) -> Iterator[Any]:
-        """The rows of a part with their decisions, batch by batch."""
-        arrow, schema = _arrow(), self._schema(clf, part)
+    def _read_columns(self, clf: Any, part: int) -> list[str]:
+        """The columns that decisions are made of, and those that are written beside them."""
+        known = _parquet().read_schema(Path(self.source) / self.names[part]).names
+        groups = [] if self.band_groups is None else [self.band_groups]
+        return list(dict.fromkeys([*feature_columns(clf, known), *groups, *self.columns]))
+
+    def _batches(self, clf: Any, part: int) -> Iterator[Any]:
+        """The rows of a part, a batch at a time."""
+        with _parquet().ParquetFile(Path(self.source) / self.names[part]) as file:
+            wanted = self._read_columns(clf, part)
+            yield from (
+                batch for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False) if len(batch)
+            )
+
+    def _decided(self, clf: Any, schema: Any, batch: Any) -> Any:
+        """The rows of a batch with their decisions."""
+        arrow = _arrow()
         # Of the classifier's own coverage the fit has spoken; another one may warn.
         coverage = None if self.coverage == clf.coverage else self.coverage
-        groups = [] if self.band_groups is None else [self.band_groups]
-        with _parquet().ParquetFile(Path(self.source) / self.names[part]) as file:
-            features = feature_columns(clf, file.schema_arrow.names)
-            wanted = [name for name in file.schema_arrow.names if name in {*features, *self.columns, *groups}]
-            for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False):
-                if not batch.num_rows:
-                    continue
-                of_rows = batch[self.band_groups].to_pandas() if self.band_groups is not None else None
-                rows = clf.scored(batch.select(features).to_pandas(), band_groups=of_rows)
-                selected = clf.decide(rows, coverage).selected
-                decided = {
-                    **{name: batch[name] for name in self.columns},
-                    "score": rows.score,
-                    "prediction": rows.predicted,
-                    "decision": np.where(selected, AUTOMATIC, REVIEW),
-                }
-                yield arrow.record_batch([arrow.array(values) for values in decided.values()], schema=schema)
+        of_rows = batch[self.band_groups].to_pandas() if self.band_groups is not None else None
+        rows = clf.scored(batch.select(feature_columns(clf, batch.schema.names)).to_pandas(), band_groups=of_rows)
+        selected = clf.decide(rows, coverage).selected
+        decided = {
+            **{name: batch[name] for name in self.columns},
+            "score": rows.score,
+            "prediction": rows.predicted,
+            "decision": np.where(selected, AUTOMATIC, REVIEW),
+        }
+        return arrow.record_batch([arrow.array(values) for values in decided.values()], schema=schema)
+
+    def _decided_by(self) -> dict[str, str]:
+        return {"aucross.model": self.model_fingerprint, "aucross.rule": self.rule_fingerprint}
 
     def _schema(self, clf: Any, part: int) -> Any:
         arrow = _arrow()
@@ -231,7 +281,7 @@ class DecisionFolder:
         return arrow.schema(
             [*(of_rows.field(name) for name in self.columns), *zip(DECISION_COLUMNS, types, strict=True)],
             # Each file says by itself what decided in it, whatever becomes of the manifest.
-            metadata={"aucross.model": self.model_fingerprint, "aucross.rule": self.rule_fingerprint},
+            metadata=self._decided_by(),
         )
 
     def _check_columns(self) -> None:
@@ -296,7 +346,8 @@ def write_decisions(
         Folder of Parquet files with the rows. It may be larger than memory.
     folder : path-like
         Folder of the decisions: a file for each file of rows, and ``_manifest.json``. It must be new, or begun by a
-        call with the same classifier, coverage and rows.
+        call with the same classifier, coverage and rows. Parts that are there are kept if their rows are the same:
+        their values are read again, which takes a small part of the time of deciding.
     coverage : float in (0, 1], optional
         Target share of rows to decide automatically; that of the classifier by default.
     columns : sequence of str, default=()
@@ -334,11 +385,16 @@ def write_decisions(
     """
     decisions = DecisionFolder.open(clf, source, folder, coverage=coverage, columns=columns, band_groups=band_groups)
 
-    def write_part(part: int) -> PartCounts:
-        return decisions.write_part(clf, part)
-
-    for _ in (run or map)(write_part, decisions.missing):
-        pass
+    # To workers a light copy travels; here the classifier itself may warn.
+    decider, run = (clf, map) if run is None else (light_copy(clf, decisions.coverage), run)
+    missing = decisions.missing
+    # All parts that are there are looked at before one is written.
+    if present := [part for part in range(len(decisions.names)) if part not in set(missing)]:
+        for refusal in run(partial(decisions.changed, decider), present):
+            if refusal is not None:
+                raise ValueError(refusal)
+    if missing:
+        deque(run(partial(decisions.write_part, decider), missing), maxlen=0)
     return decisions.counts()
 
 

@@ -17,7 +17,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from aucross.core.ranking import FloatArray, RankedScores
-from aucross.deploy.band_text import sql_identifier, sql_literal
+from aucross.core.rounding import ScoreRounding
+from aucross.deploy.band_text import refuse_alike, sql_identifier, sql_literal
 from aucross.system.libraries import import_library
 
 Dialect = Literal["ansi", "duckdb", "postgres", "snowflake", "bigquery", "spark", "databricks", "mysql", "tsql"]
@@ -80,7 +81,7 @@ def ranking_query(
     weight : str, optional
         Column of weights; rows of weight 0 are left out.
     bits : {64, 32, 20}, default=20
-        How scores are rounded before they are counted. 20 keeps the top 20 bits of the float32 pattern, in every
+        How scores are rounded before they are counted. 20 rounds to the top 20 bits of the float32 pattern, in every
         dialect: at most 65 thousand different scores lie between 2**-32 and 1. 32 counts distinct float32 scores, in
         dialects that have float32: DuckDB, PostgreSQL, Spark, Databricks and Transact-SQL. 64 counts scores as they
         are.
@@ -236,6 +237,7 @@ def _given(
     else:
         if positive == negative:
             raise ValueError(f"positive and negative must be different labels, got {positive!r} for both")
+        refuse_alike((positive, negative), "positive and negative labels")
         name, also = _name(rules, label), f" AND {is_usable}" if is_usable else ""
         of_classes = {
             side: f"{name} = {_label(rules, own_label)}{also}"
@@ -262,10 +264,11 @@ def _rounding_steps(rules: _Dialect, bits: int, others: str) -> tuple[list[str],
             f"ELSE CAST(CAST(score AS {rules.single}) AS {rules.double}) END"
         )
         return [_step("rounded", f"{single} AS score", others, "given")], "rounded"
-    largest, smallest = _plain(_LARGEST), _plain(2.0**-126)
+    largest, smallest = _plain(float(ScoreRounding(20).round(_LARGEST))), _plain(2.0**-126)
     guess = f"POWER(2e0, FLOOR({rules.natural_logarithm}(size) / {rules.natural_logarithm}(2e0)))"
-    # The logarithm may be off by a rounding error next to a power of two, so the guess is set right. Adding half of the
-    # last digit of float32 before cutting 11 digits off is rounding to float32 first, and all is exact in doubles.
+    # The logarithm may be off by a rounding error next to a power of two, so the guess is set right. Adding half of
+    # the last digit of float32 is rounding to float32 first, adding half of the last of 11 digits is rounding to these,
+    # and all is exact in doubles.
     return [
         _step(
             "sizes",
@@ -289,7 +292,7 @@ def _rounding_steps(rules: _Dialect, bits: int, others: str) -> tuple[list[str],
         _step(
             "rounded",
             "CASE WHEN score < 0 THEN -1e0 ELSE 1e0 END "
-            f"* (FLOOR((size / unit + {_plain(2.0**-24)}) * 2048e0) / 2048e0 * unit) + 0e0 AS score",
+            f"* (FLOOR((size / unit + {_plain(2.0**-12 + 2.0**-24)}) * 2048e0) / 2048e0 * unit) + 0e0 AS score",
             others,
             "units",
         ),

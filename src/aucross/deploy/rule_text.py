@@ -16,6 +16,7 @@ from aucross.deploy.band_text import (
     band_entries,
     band_to_sql,
     is_automatic_in_sql,
+    refuse_alike,
     sql_case,
     sql_identifier,
     sql_literal,
@@ -140,6 +141,10 @@ def rule_to_sql(
     -----
     The band of a :class:`~aucross.ScoreColumn` of points lies on the distance from its threshold. Its ends are written
     as points, such that every float64 is decided as ``select`` decides it, rounding included.
+
+    Groups are compared with ``=``, by the collation of their column. Groups that some collations do not tell apart, as
+    'North' and 'NORTH', are refused. Give the column a collation that tells case, accents and blanks apart: under
+    another one, an unseen 'north' is decided as 'North' is, where ``select`` sends it to review.
     """
     check_is_fitted(clf, "band_rule_")
     _score_in_words(clf)  # refuses rules that lie on something else
@@ -151,6 +156,7 @@ def rule_to_sql(
         raise ValueError(f"group_column must be given if and only if the bands were fitted per group; {remedy}")
     if group_column is None:
         return band_to_sql(_band_in_sql(clf, clf.band(target)), column, automatic=automatic, review=review, quote=quote)
+    refuse_alike(_groups(clf), "groups of bands")
     score, group_name = sql_identifier(column, quote), sql_identifier(group_column, quote)
     return sql_case(
         [

@@ -7,24 +7,32 @@
                                         yes ──► models                no ──► ValueError
 
 LightGBM, CatBoost and, for polars, XGBoost read columns by place and do not look at names: with two columns exchanged
-they score every row wrongly and say nothing.
+they score every row wrongly and say nothing. So do XGBoost with a category and CatBoost with a date where the fit had a
+number, which they take for a code and for nanoseconds.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.types import Classifier, Table
 
 # Their models compare names, which is scikit-learn's rule, or find columns by name, as ColumnTransformer does.
 _COMPARE_NAMES = ("sklearn", "aucross")
 _MOST_NAMES = 5
+# By the names of types of pandas, polars and Arrow in lower case.
+_KINDS = re.compile(
+    r"(?P<number>u?int|float|double|halffloat|decimal|bool)|(?P<category>categor|enum|dictionary)"
+    r"|(?P<date>date|time|duration|period)"
+)
 
 
 def names_of(X: Table) -> list[Any] | None:
@@ -54,6 +62,30 @@ def refuse_repeated_names(X: Table) -> None:
     raise ValueError(
         f"X must have columns of different names, got {repeated[:_MOST_NAMES]} more than once{more}{remedy}"
     )
+
+
+def refuse_one_row(X: Table) -> None:
+    """Raise if X is a row, or a column, by itself; its model reads tables."""
+    if isinstance(X, list | tuple):
+        is_flat = len(X) > 0 and np.ndim(X[0]) == 0 and not isinstance(X[0], Mapping)
+    else:
+        shape = getattr(X, "shape", (0, 0))
+        is_flat = isinstance(X, Mapping) or (len(shape) == 1 and shape[0] > 0)
+    if not is_flat:
+        return
+    library = type(X).__module__.partition(".")[0]
+    if hasattr(X, "iloc"):
+        remedy = '; pass X.iloc[[0]] for the row X.iloc[0], or X[["name"]] for one column'
+    elif isinstance(X, Mapping):
+        remedy = "; pass pandas.DataFrame([X]) for one row"
+    elif isinstance(X, list | tuple):
+        remedy = "; pass [X] for one row"
+    elif hasattr(X, "to_frame"):
+        remedy = "; pass X.to_frame() for one column, or X[:1] for the first row of a frame"
+    else:  # the first words are those of scikit-learn
+        remedy = ". Reshape your data: pass X.reshape(1, -1) for one row, or X.reshape(-1, 1) for one column"
+    kind = f"{library} {type(X).__name__}" if library in ("pandas", "polars") else type(X).__name__
+    raise ValueError(f"X must have rows and columns, got a {kind} of {len(X)} values{remedy}")
 
 
 def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitted: Sequence[str]) -> None:
@@ -98,6 +130,40 @@ def refuse_other_names(X: Table, fitted: Sequence[str]) -> None:
             "X must have the columns of the fit in their order, because a hash of the whole row cuts through ties, "
             f"{_difference(fitted, given)}"
         )
+
+
+def kinds_of(X: Table) -> dict[str, str]:
+    """Kinds of the columns of a frame by name: "number", "category" or "date"; others, such as text, are left out."""
+    names = text_names_of(X)
+    if names is None:
+        return {}
+    types = X.schema.types if hasattr(type(X), "column_names") else X.dtypes
+    found = {name: _KINDS.match(str(dtype).lower()) for name, dtype in zip(names, list(types), strict=True)}
+    return {name: match.lastgroup or "" for name, match in found.items() if match is not None}
+
+
+def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str]) -> None:
+    """Raise if a column is a number, a category or a date, was another of these at the fit, and is read as it is.
+
+    Parameters
+    ----------
+    model : classifier
+        The fitted model that is about to read the rows. scikit-learn's models read values, or raise.
+    X : table
+        The rows.
+    fitted : dict
+        Kinds of the columns of the fit, by name.
+    """
+    if all(type(reader).__module__.partition(".")[0] in _COMPARE_NAMES for reader in _readers(model)):
+        return
+    for name, kind in kinds_of(X).items():
+        if fitted.get(name, kind) != kind:
+            refuse_columns_that_abort(model, X)  # which has a remedy of its own
+            raise TypeError(
+                f"X must have columns of the kinds of the fit, got a {kind} in {name!r}, where the fit had a "
+                f"{fitted[name]}: the model would take it for another number in silence; give it the type of the fit, "
+                f"as in X.astype({{{name!r}: X_fit[{name!r}].dtype}})"
+            )
 
 
 def _are_text(names: Sequence[Any]) -> bool:

@@ -144,7 +144,7 @@ class Deciding(Scoring):
             )
         names = None if ids is None else check_ids(ids, len(rows))
         order = np.arange(len(rows)) if names is None else order_of(names)
-        unweighted = replace(rows.rule_input, sample_weight=None)
+        unweighted = replace(rows.rule_input.without_noise(), sample_weight=None)
         within, beyond = 0, len(rows) + 1
         while beyond - within > 1:
             middle = (within + beyond) // 2
@@ -157,7 +157,7 @@ class Deciding(Scoring):
         capacity = check_capacity(capacity)
         names = None if ids is None else check_ids(ids, len(rows))
         order = np.arange(len(rows)) if names is None else order_of(names)
-        unweighted = replace(rows.rule_input, sample_weight=None)
+        unweighted = replace(rows.rule_input.without_noise(), sample_weight=None)
         is_rejected = np.zeros(len(rows), dtype=bool)
         is_rejected[self.band_rule_.rows_to_reject(unweighted, capacity, order)] = True
         if not len(rows):

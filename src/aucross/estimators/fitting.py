@@ -11,7 +11,7 @@ A method is two choices: where held-out scores come from (``_source``) and where
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -24,9 +24,18 @@ from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import RoundedBands, ScoreRounding
 from aucross.estimators.band_groups import check_groups_held_out
 from aucross.estimators.column_names import refuse_other_columns, text_names_of
+from aucross.estimators.copies import LEAST_COPIED, warn_if_copied
+from aucross.estimators.familiar import kinds_of_fit, shares_unknown
 from aucross.estimators.fold_ensemble import FoldEnsemble, Judged
 from aucross.estimators.frames import refuse_columns_that_abort
-from aucross.estimators.held_out import CrossFitJudges, HeldOutScores, HeldOutSource, ModelToFit, is_never_trained
+from aucross.estimators.held_out import (
+    CrossFitJudges,
+    HeldOutScores,
+    HeldOutSource,
+    ModelToFit,
+    is_never_trained,
+    warn_if_frozen_knows,
+)
 from aucross.estimators.placing import (
     CorrectCoverage,
     Draws,
@@ -165,7 +174,17 @@ class Fitting(ABC, CallbackSupport):
             held_out = fitted.held_out
             warn_if_models_differ(fitted.rule, self.coverage, held_out.read_by(fitted.reader), held_out.folds)
         marks = TrainingMarks.of(X, fitted.held_out.fingerprint)
-        return self._put_in_place(fitted, training.classes, response_method, marks, text_names_of(X))
+        if is_never_trained(self.estimator):
+            warn_if_frozen_knows(self.estimator, training, response_method, fitted.held_out)
+        elif groups is None and marks is not None and marks.n_single < (1 - LEAST_COPIED) * marks.n_rows:
+            warn_if_copied(X, training.y)
+        of_table = {
+            "training_marks_": marks,
+            "fit_columns_": text_names_of(X),
+            "fit_kinds_": kinds_of_fit(X),
+            "unknown_at_fit_": {name: share for name, share in shares_unknown(fitted.models, X).items() if share},
+        }
+        return self._put_in_place(fitted, training.classes, response_method, of_table)
 
     def fit_on_counts(self, model: Any, counts: ScoreCounts, *, classes: Column) -> Any:
         """Place the bands on counts of held-out scores, for a model that is trained already.
@@ -193,13 +212,14 @@ class Fitting(ABC, CallbackSupport):
             raise ValueError(f"classes must be two labels, got {labels.tolist()}; more classes are fitted in memory")
         response_method, held_out = resolve_response_method(model, self.response_method), counts.held_out()
         reader = self._reader(held_out, labels, [ModelToFit(model, _no_rows(labels), response_method)])
+        ranked = held_out.without_noise()
         rule = rule_in_force(
-            PlacingRows(held_out, held_out.read_by(reader), reader),
+            PlacingRows(ranked, ranked.read_by(reader).without_noise(), reader),
             counts.halves(),
             lambda placing: RoundedBands(self._place(placing), counts.rounding),
             self.coverage_confidence,
         )
-        return self._put_in_place(Fitted([model], held_out, reader, rule, [], {}), labels, response_method, None)
+        return self._put_in_place(Fitted([model], held_out, reader, rule, [], {}), labels, response_method)
 
     def fit_ranking(self, ranked: RankedScores, *, classes: Column = (0, 1)) -> Any:
         """Place the bands on a ranking of a score that already exists, without any rows.
@@ -287,8 +307,7 @@ class Fitting(ABC, CallbackSupport):
         fitted: Fitted,
         classes: Labels,
         response_method: str,
-        marks: TrainingMarks | None,
-        columns: list[str] | None = None,
+        of_table: Mapping[str, Any] | None = None,
     ) -> Any:
         """Say what is doubtful about a fit, then put its results on the classifier."""
         held_out = fitted.held_out
@@ -299,7 +318,7 @@ class Fitting(ABC, CallbackSupport):
         warn_if_out_of_reach(
             fitted.rule, self.coverage, held_out.n_effective, ties_are_split=held_out.tie_breaker is not None
         )
-        others = ("fitted_band_rule_", "judges_", "positive_class_", "fit_columns_")
+        others = ("fitted_band_rule_", "judges_", "positive_class_", "fit_columns_", "fit_kinds_", "unknown_at_fit_")
         earlier = {name: value for name, value in self.__dict__.items() if name not in others}
         # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
         # meets one fit or the other.
@@ -314,8 +333,8 @@ class Fitting(ABC, CallbackSupport):
             "response_method_": response_method,
             "n_placing_rows_": held_out.n_effective,
             **({"judges_": fitted.judges} if fitted.judges else {}),
-            "training_marks_": marks,
-            **({} if columns is None else {"fit_columns_": columns}),
+            "training_marks_": None,
+            **{name: value for name, value in (of_table or {}).items() if value},
             **fitted.attributes,
         }
         return self
@@ -333,13 +352,14 @@ class Fitting(ABC, CallbackSupport):
             reader = self._reader(held_out, training.classes, models)
             path = score_path(models, draws, step)
             with step("placing the bands"):
+                ranked = held_out.without_noise()
                 placing = PlacingRows(
-                    held_out,
-                    held_out.read_by(reader),
+                    ranked,
+                    ranked.read_by(reader).without_noise(),
                     reader,
                     seen=None if seen is None else SeenRows(*(scores.read_by(reader) for scores in seen)),
                     judged_apart=bool(judges),
-                    path=path,
+                    path=None if path is None else path.without_noise(),
                 )
                 rule = rule_in_force(placing, draws.halves, self._place, self.coverage_confidence)
         return Fitted(answering, held_out, reader, rule, judges, self._further_attributes(answering, held_out))

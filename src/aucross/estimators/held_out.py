@@ -6,6 +6,7 @@ methods; nothing else knows where held-out scores come from.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -19,6 +20,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel, delayed
 
+from aucross.core.noise import without_noise
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
 from aucross.core.scored_rows import Rows, RuleInput, predicted_class
 from aucross.estimators.fold_ensemble import FoldEnsemble, Judged, judge
@@ -112,6 +114,11 @@ class HeldOutScores:
         """What a rule reads of the rows."""
         read = reader.read(self.responses, self.second)
         return RuleInput(*read, self.sample_weight, self.band_groups, self.tie_breaker)
+
+    def without_noise(self) -> HeldOutScores:
+        """The same with scores that differ only by noise made equal, for bands to be placed on."""
+        second = None if self.second is None else without_noise(self.second)
+        return replace(self, responses=without_noise(self.responses), second=second)
 
     def with_tie_breaker(self, of_training_rows: FloatArray | None) -> HeldOutScores:
         """The same with a number for each row by which ties may be cut, given for all training rows."""
@@ -404,6 +411,11 @@ class CrossFitJudges(CrossFit):
         return Trained(answering, self._with_copies(held_out, models, judges))
 
 
+# When a frozen model is held against a copy of itself: rows that it takes, an AUC that is nearly perfect, and by how
+# much that of the copy must be lower, which is rare for honest models, even if trained on many more rows than these.
+_FEWEST_TO_TRY, _MOST_TO_TRY = 100, 5000
+_NEARLY_PERFECT, _LARGEST_GAP, _TAIL = 0.97, 0.1, 0.01
+
 # Each tree leaves out 1/e of the rows. So many of a thousand fits may leave a row that no tree has left out.
 _FITS_WITH_ROW_IN_ALL_BAGS = 1e-3
 # Out-of-bag scores average fewer trees than the forest does, so that more of them are exactly 0. Where a third of the
@@ -531,6 +543,39 @@ def _kept_as_given(models: Sequence[ModelToFit], judges: Sequence[FoldEnsemble])
 def is_never_trained(estimator: Classifier) -> bool:
     """Whether a model is the same whatever rows it is given: a frozen one, or a column of scores."""
     return isinstance(estimator, FrozenEstimator) or getattr(estimator, "trains_nothing", False)
+
+
+def warn_if_frozen_knows(
+    estimator: Classifier, training: TrainingRows, response_method: str, held_out: HeldOutScores
+) -> None:
+    """Say so if a frozen model seems to have been trained on the rows: it ranks them as no copy of it does new ones.
+
+    Nothing tells on which rows it was trained. So if its AUC is nearly perfect, a copy is trained on three quarters of
+    the rows, or of a sample of them, and scores the others. Of an excellent model the copy is good, too.
+    """
+    if not isinstance(estimator, FrozenEstimator) or len(training.classes) != 2 or len(training.y) < _FEWEST_TO_TRY:
+        return
+    auc = held_out.ranked().auc()
+    if not auc >= _NEARLY_PERFECT:
+        return
+    order = np.random.default_rng(0).permutation(len(training.y))[:_MOST_TO_TRY]
+    train, test = np.split(order, [3 * len(order) // 4])
+    model = getattr(estimator.estimator, "best_estimator_", estimator.estimator)  # no search is run again
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            copy = replace(training, fit_params={}).train(model, train)
+            scores = class_scores(copy, take_rows(training.X, test), response_method, training.classes)
+        of_copy = RankedScores.from_labels(training.labels[test] == 1, scores)
+        upper = of_copy.auc_bounds(_TAIL)[1]
+    except Exception:  # a model that cannot be trained here tells nothing
+        return
+    if auc - upper > _LARGEST_GAP:
+        warn_user(
+            f"the frozen model ranks the rows almost perfectly, with an AUC of {auc:.3f}, and a copy of it trained on "
+            f"three quarters of them has {of_copy.auc():.3f} on the rest: if it was trained on these rows, coverage "
+            "and figures of the fit are wrong; pass rows that are new to it, or the model without FrozenEstimator"
+        )
 
 
 def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -14,6 +14,9 @@ from aucross.estimators.training_rows import take_rows
 from aucross.estimators.types import Classifier, Labels, Table
 
 RESPONSE_METHODS = ("predict_proba", "decision_function")
+
+# Probabilities that float32 has rounded may lie so far beyond 0 and 1.
+_ROUNDING = 1e-6
 
 # Rows near the decision boundary on which it shows whether labels follow from scores.
 _ROWS_TO_TRY = 256
@@ -68,8 +71,7 @@ def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, 
     n_classes = len(classes)
     if n_classes > 2:
         _refuse_one_against_one(estimator, response_method)
-    # float64 on purpose: some libraries return float32, and bands are compared in float64.
-    response = np.asarray(getattr(estimator, response_method)(X), dtype=np.float64)
+    response = _checked_response(estimator, X, response_method)
     if response.ndim == 2 and response.shape[1] == n_classes:
         return response[:, place_of_positive(estimator, classes)] if n_classes == 2 else response
     if response.ndim != 1 or n_classes > 2:
@@ -78,6 +80,37 @@ def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, 
             f"classes, or one score per row for two, got shape {response.shape}; wrap the model so that it does"
         )
     return response if place_of_positive(estimator, classes) == 1 else -response
+
+
+def _checked_response(estimator: Classifier, X: Table, response_method: str) -> FloatArray:
+    """What a model says of rows as float64, one entry for each of them; a masked value is NaN, which is no score."""
+    given = getattr(estimator, response_method)(X)
+    if isinstance(given, np.ma.MaskedArray):
+        given = np.ma.filled(np.ma.asarray(given, dtype=np.float64), np.nan)
+    # float64 on purpose: some libraries return float32, and bands are compared in float64.
+    response = np.asarray(given, dtype=np.float64)
+    name, n_rows = f"{type(estimator).__name__}.{response_method}", _n_rows(X)
+    if response.ndim and n_rows is not None and len(response) != n_rows:
+        raise ValueError(
+            f"{name} must return one entry for each row, got {len(response)} for {n_rows} rows; wrap the model so that "
+            "it keeps all rows in their order"
+        )
+    if response_method == "predict_proba" and response.size:
+        lowest, highest = float(response.min()), float(response.max())
+        if -inf < lowest < -_ROUNDING or 1.0 + _ROUNDING < highest < inf:  # others are refused as not finite
+            raise ValueError(
+                f"{name} must return probabilities between 0 and 1, got {lowest:g} to {highest:g}; for scores of "
+                'another kind give the model a decision_function and pass response_method="decision_function"'
+            )
+    return response
+
+
+def _n_rows(X: Table) -> int | None:
+    """Rows of a table; None if it has no length."""
+    shape = getattr(X, "shape", None)
+    if shape:
+        return int(shape[0])
+    return len(X) if hasattr(X, "__len__") else None
 
 
 def place_of_positive(estimator: Classifier, classes: Labels) -> int:

@@ -25,7 +25,7 @@ Score = Callable[[Any, Any, Any], ScoredRows]
 def place_on_unlabelled(rule: BandRule, rows: ScoredRows, *, label_shift: bool) -> BandRule:
     """Place a rule on scored rows; groups without rows keep theirs, and it is said which."""
     warn_if_constant(rows.score, "new", ties_are_split=rows.rule_input.tie_breaker is not None)
-    placed = rule.placed_on(rows.rule_input, label_shift=label_shift)
+    placed = rule.placed_on(rows.rule_input.without_noise(), label_shift=label_shift)
     if rows.band_groups is not None and rule.group_labels is not None:
         known = set(rows.band_groups.tolist())
         if without := [group for group in rule.group_labels if group not in known]:

@@ -21,8 +21,12 @@ from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.core.rounding import band_of_values
 from aucross.estimators.column_names import names_of
+from aucross.estimators.familiar import range_of
 from aucross.estimators.labels import check_classes, no_such_class
 from aucross.estimators.types import Column, Labels, Table
+
+# Of so many rows most lie where those of the fit lay; of fewer that may be otherwise by chance.
+_ROWS_TO_COMPARE = 10
 
 
 class ScoreColumn(ClassifierMixin, BaseEstimator):
@@ -53,6 +57,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         because with others its position may be another one.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         The name of the column; with a position the names of the columns of X, if they are all text.
+    column_range_ : list of two float
+        Ends of where nearly all values of a column of points lay at the fit, rounded outwards; only for enough rows.
     trains_nothing : bool
         Always True: every fit on the same columns gives the same model, so that refits and corrections for the
         number of training rows are of no use.
@@ -140,6 +146,9 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         if self.pos_label is not None and self.pos_label not in classes.tolist():
             raise no_such_class(self.pos_label, classes)
         self.classes_ = classes
+        self.__dict__.pop("column_range_", None)
+        if self.threshold is not None and (ends := range_of(values)) is not None:
+            self.column_range_ = ends
         return self
 
     def fit_without_rows(self, classes: Column) -> Self:
@@ -373,6 +382,33 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         self._check_parameters()
         values, _ = self._column_of(X)
         self._check_scores(values)
+
+    def refuse_other_unit(self, X: Table) -> None:
+        """Refuse rows whose points are of another unit or sign than those of the fit: no band would hold them.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            New rows. Of ten or more, half must lie where nearly all of the fit lay; of fewer, one must be at least of
+            that size and sign.
+        """
+        ends = getattr(self, "column_range_", None)
+        if ends is None:
+            return
+        values, (low, high) = self._column_of(X)[0], ends
+        if len(values) >= _ROWS_TO_COMPARE:
+            is_other = bool(np.mean((values < low) | (values > high)) > 0.5)
+        else:
+            size = max(abs(low), abs(high))
+            lowest = (low / 10 if low else -size / 10) if low >= 0 else -10 * size
+            highest = (high / 10 if high else size / 10) if high <= 0 else 10 * size
+            is_other = len(values) > 0 and bool(((values < lowest) | (values > highest)).all())
+        if is_other and np.isfinite(values).all():
+            raise ValueError(
+                f"the column {self.column!r} must be in the unit of the fit, where nearly all values lay from {low:g} "
+                f"to {high:g}, got {values.min():g} to {values.max():g}; turn it into that unit, or fit again if the "
+                "score has changed"
+            )
 
     def _place(self, names: list[Any] | None, n_columns: int) -> int:
         """Position of the column in X."""

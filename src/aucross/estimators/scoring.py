@@ -17,7 +17,13 @@ from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, RankedScores, check_weights
 from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
 from aucross.estimators.band_groups import check_band_groups
-from aucross.estimators.column_names import refuse_other_columns, refuse_other_names
+from aucross.estimators.column_names import (
+    refuse_one_row,
+    refuse_other_columns,
+    refuse_other_kinds,
+    refuse_other_names,
+)
+from aucross.estimators.familiar import warn_of_strange_values
 from aucross.estimators.fold_ensemble import FoldEnsemble, score_and_judge
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.labels import in_score_order
@@ -43,6 +49,8 @@ class Scoring(ABC):
     held_out_: HeldOutScores
     band_rule_: BandRule
     fit_columns_: list[str]  # names of the columns of the fit, where X had names
+    fit_kinds_: dict[str, str]  # kinds of these columns, where they are numbers, categories or dates
+    unknown_at_fit_: dict[str, float]  # shares of values of the fit that an encoder does not know, where there are any
 
     @abstractmethod
     def predict(self, X: Table) -> Labels:
@@ -74,8 +82,17 @@ class Scoring(ABC):
         if "band_rule_" not in self.__dict__:
             check_is_fitted(self, "band_rule_")
 
+    @property
+    def _reads_tables(self) -> bool:
+        """Whether the fit had columns; some pipelines read texts, of which a list or a column is many rows."""
+        return "fit_columns_" in self.__dict__ or any(hasattr(m, "n_features_in_") for m, _ in self._fitted_models())
+
     def _check_columns(self, X: Table) -> None:
         """Refuse rows whose columns are not those of the fit, where a model would take one column for another."""
+        if self._reads_tables:
+            refuse_one_row(X)
+        if (score := score_column_in(self.estimator_)) is not None and not has_no_rows(X):
+            score.refuse_other_unit(X)
         if isinstance(X, np.ndarray) or not hasattr(X, "__len__"):  # a lazy frame, which is refused later
             return
         of_fit = self.__dict__.get("fit_columns_")
@@ -86,6 +103,12 @@ class Scoring(ABC):
             names = np.asarray(getattr(model, "feature_names_in_", ())).tolist() if of_fit is None else of_fit
             if names:
                 refuse_other_columns(model, method, X, names)
+            if (kinds := self.__dict__.get("fit_kinds_")) is not None:
+                refuse_other_kinds(model, X, kinds)
+        models = [model for model, _ in self._fitted_models() if score_column_in(model) is None]
+        if models:
+            kinds, rare = self.__dict__.get("fit_kinds_", {}), self.__dict__.get("unknown_at_fit_", {})
+            warn_of_strange_values(models, X, rare, [name for name, kind in kinds.items() if kind == "number"])
 
     @of_one_fit
     def scored(self, X: Table, *, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:

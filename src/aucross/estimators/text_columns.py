@@ -9,6 +9,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from aucross.core.missing import is_mark_of_pandas, is_missing
+from aucross.estimators.dates import date_formats
 from aucross.estimators.types import Classifier, Table
 from aucross.estimators.untrained import NumberedClasses
 
@@ -51,11 +52,13 @@ def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fi
     if marks := _columns_with_marks(error, X):
         return _explained_marks(error, role, model, marks)
     texts, dates = _columns_of(X, _TEXT_TYPES, str), _columns_of(X, _TIME_TYPES, (date, time, timedelta))
+    formats = {name: found for name in texts if (found := date_formats(X[name].head(_ROWS_TO_LOOK_AT)))}
+    dates |= {name: texts.pop(name) for name in formats}
     remedies = []
     if texts:
         remedies.append(_remedy_for_new(X, list(texts)) if is_fitted else _remedy(model, X, list(texts)))
     if dates:
-        remedies.append(_remedy_for_dates(X, list(dates)))
+        remedies.append(_remedy_for_dates(X, list(dates), formats.get(next(iter(dates)), [])))
     if not remedies:
         return None
     held = [f"{what} in {_listed(columns)}" for what, columns in (("text", texts), ("dates", dates)) if columns]
@@ -119,14 +122,17 @@ def _listed(columns: dict[Any, str]) -> str:
     return ", ".join(f"{name!r} ({dtype})" for name, dtype in list(columns.items())[:_MOST_NAMES]) + more
 
 
-def _remedy_for_dates(X: Table, names: list[Any]) -> str:
-    """Drop the columns, or count days: models cannot learn from a date as such."""
+def _remedy_for_dates(X: Table, names: list[Any], formats: list[str]) -> str:
+    """Drop the columns, or count days: models cannot learn from a date as such. Of text, with its format."""
     if type(X).__module__.startswith("polars"):
-        drop, days = f"X.drop({names!r})", f"(pl.col({names[0]!r}) - pl.date(2000, 1, 1)).dt.total_days()"
+        drop, column = f"X.drop({names!r})", f"pl.col({names[0]!r})"
+        read = f".str.to_datetime({formats[0]!r}).dt.date()" if formats else ""
+        days = f"({column}{read} - pl.date(2000, 1, 1)).dt.total_days()"
     else:
-        drop = f"X.drop(columns={names!r})"
-        days = f"(pd.to_datetime(X[{names[0]!r}]) - pd.Timestamp('2000-01-01')).dt.days"
-    return f"drop dates with {drop}, or turn them into numbers, such as the days since a date: {days}"
+        drop, read = f"X.drop(columns={names!r})", f", format={formats[0]!r}" if formats else ""
+        days = f"(pd.to_datetime(X[{names[0]!r}]{read}) - pd.Timestamp('2000-01-01')).dt.days"
+    other = f" (or with {formats[1]!r} if the month comes first)" if len(formats) > 1 else ""
+    return f"drop dates with {drop}, or turn them into numbers, such as the days since a date: {days}{other}"
 
 
 def _remedy_for_new(X: Table, names: list[Any]) -> str:

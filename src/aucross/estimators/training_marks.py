@@ -6,8 +6,11 @@ Each row leaves one mark in a field of bits, at a place that a salted hash of it
 
 Rows that come back find their marks set. New rows find one set by chance, about one in eight, so a single mark says
 nothing about a single person, while a table of which most rows are marked has been seen before. Neither values nor
-hashes of rows are kept. The field is at most 128 KiB: of more rows a sample is marked, chosen by the hash, so that the
-same rows are in the sample when they come back.
+hashes of rows are kept, only the sum of all hashes. The field is at most 128 KiB: of more rows a sample is marked,
+chosen by the hash, so that the same rows are in the sample when they come back.
+
+Rows that occur more than once in the fit leave no mark, because equal rows will then come by themselves. Of a table in
+which that is common, only the return of all rows at once is noticed for sure, by the sum of their hashes.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import gammaln
+from scipy.stats import binom, nbinom
 
 from aucross.estimators.row_hash import Hashes, hash_rows
 from aucross.estimators.types import Table
@@ -45,30 +49,50 @@ class RowsSeen:
         Different rows that could be compared.
     n_marked : int
         Those whose mark is set.
-    expected : float
-        Share of new rows whose mark is set, by chance or because equal rows occur.
+    by_chance : float
+        Share of new rows whose mark is set by chance.
+    n_twice : int
+        Different rows that occur exactly twice in the fit, which leave no marks, or exactly twice here.
+    equal_each : float
+        How many new rows equal a marked one for each of `n_twice`, at most, if equal rows occur by themselves.
     has_repeats : bool
-        Whether equal rows occurred in the fit. They leave no marks, so that :attr:`share` is then a least one.
+        Whether equal rows occurred in the fit, so that :attr:`share` is a least one.
+    is_whole : bool
+        Whether these are all rows of the fit and no others, and too many for that to be chance.
     """
 
     n_rows: int
     n_marked: int
-    expected: float
+    by_chance: float
+    n_twice: int = 0
+    equal_each: float = 0.0
     has_repeats: bool = False
+    is_whole: bool = False
 
     @property
     def share(self) -> float:
         """Estimated share of the different rows that took part in the fit; at least so many, if there are repeats."""
-        if self.n_rows == 0 or self.expected >= 1:
+        if self.is_whole:
+            return 1.0
+        if self.n_rows == 0 or self.by_chance >= 1:
             return 0.0
-        return max((self.n_marked / self.n_rows - self.expected) / (1.0 - self.expected), 0.0)
+        n_beyond_chance = (self.n_marked - self.by_chance * self.n_rows) / (1.0 - self.by_chance)
+        return max(n_beyond_chance - self.n_twice * self.equal_each, 0.0) / self.n_rows
 
     @property
     def is_noticed(self) -> bool:
-        """Whether more rows are marked than chance explains."""
-        if self.share < LEAST_SHARE:
-            return False
-        return bool(binom.sf(self.n_marked - 1, self.n_rows, self.expected) < CHANCE)
+        """Whether more rows are marked than chance and rows that are equal by themselves explain.
+
+        If rows are equal by themselves, some are so in the fit and some here as well. Given how many different rows
+        occur exactly twice on one side, the number of those that occur once in the fit and here is negative binomial.
+        """
+        if self.is_whole or self.share < LEAST_SHARE:
+            return self.is_whole
+        equal = np.arange(self.n_marked + 1)
+        by_themselves = nbinom.pmf(equal, self.n_twice + 1, 1.0 / (1.0 + self.equal_each))
+        by_chance = binom.sf(self.n_marked - equal - 1, self.n_rows, self.by_chance)
+        beyond = nbinom.sf(self.n_marked, self.n_twice + 1, 1.0 / (1.0 + self.equal_each))
+        return bool(by_themselves @ by_chance + beyond < CHANCE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +107,10 @@ class TrainingMarks:
         The bits, eight in a byte.
     sampled : float
         Share of all hashes that are marked or looked up.
-    repeated : float
-        Estimated share of new rows that equal a marked row because equal rows occur.
+    n_rows, n_single, n_twice : int
+        All rows of the fit, and those of them that occurred once (which are marked) and twice.
+    total : int
+        Sum of the hashes of all rows.
     columns : list of str or None
         Columns of a frame, None for tables without names.
     """
@@ -92,7 +118,10 @@ class TrainingMarks:
     salt: str
     field: NDArray[np.uint8]
     sampled: float
-    repeated: float
+    n_rows: int
+    n_single: int
+    n_twice: int
+    total: int
     columns: list[str] | None = None
 
     @classmethod
@@ -110,22 +139,42 @@ class TrainingMarks:
         sampled = min(n_bits / (BITS_PER_ROW * max(len(single), 1)), 1.0)
         bits = np.zeros(n_bits, dtype=bool)
         bits[_places(single[_is_sampled(single, sampled)], n_bits)] = True
-        # Good and Turing: rows seen once hold about 2 / n of the mass for every row seen twice.
-        repeated = min(2.0 * float(np.count_nonzero(counts == 2)) / len(keys), 1.0)
-        return cls(salt, np.packbits(bits), sampled, repeated, columns)
+        n_twice = int(np.count_nonzero(counts == 2))
+        return cls(salt, np.packbits(bits), sampled, len(keys), len(single), n_twice, int(keys.sum()), columns)
 
     def seen_in(self, X: Table) -> RowsSeen:
         """Count the rows of a table whose marks are set; equal rows are one."""
         keys = _keys_of_rows(X, self.salt, self.columns)
         if keys is None:
             return RowsSeen(0, 0, 1.0)
-        keys = np.unique(keys)
+        equal_each = self.sampled * _equal_each(len(keys) / self.n_rows)
+        is_whole = len(keys) == self.n_rows and int(keys.sum()) == self.total
+        keys, counts = np.unique(keys, return_counts=True)
+        if is_whole and _chance_of(counts) < CHANCE:
+            return RowsSeen(len(keys), len(keys), 0.0, is_whole=True)
+        n_twice = self.n_twice + int(np.count_nonzero(counts == 2))
         keys = keys[_is_sampled(keys, self.sampled)]
         bits = np.unpackbits(self.field).astype(bool)
-        by_chance = float(bits.mean())
         marked = int(bits[_places(keys, len(bits))].sum())
-        expected = by_chance + (1.0 - by_chance) * self.repeated
-        return RowsSeen(len(keys), marked, expected, has_repeats=self.repeated > 0.0)
+        has_repeats = self.n_single < self.n_rows
+        return RowsSeen(len(keys), marked, float(bits.mean()), n_twice, equal_each, has_repeats)
+
+
+def _equal_each(ratio: float) -> float:
+    """How many values occur once in the fit and here for each that occurs exactly twice on one side, at most.
+
+    Of a value that a row has with probability p, n rows of the fit hold a Poisson number of mean a = np, and those here
+    one of mean `ratio` a. Rare values have 2 ratio / (1 + ratio²); of the most unfavourable ones there are more.
+    """
+    here = ratio * (fit := np.geomspace(1e-3, 20.0, 400))
+    once_and_here = fit * np.exp(-fit) * -np.expm1(-here)
+    return float(np.max(once_and_here / (fit**2 * np.exp(-fit) / 2 + here**2 * np.exp(-here) / 2)))
+
+
+def _chance_of(counts: NDArray[np.intp]) -> float:
+    """How probable it is at most that as many new rows have each value exactly as often as in the fit."""
+    n_rows = counts.sum()
+    return float(np.exp(gammaln(n_rows + 1) + (counts * np.log(counts / n_rows) - gammaln(counts + 1)).sum()))
 
 
 def _is_sampled(keys: Hashes, share: float) -> NDArray[np.bool_]:

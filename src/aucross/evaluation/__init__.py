@@ -47,7 +47,7 @@ from aucross.evaluation.plots import (
     GroupGapDisplay,
     RiskCoverageDisplay,
 )
-from aucross.evaluation.promise import PromiseWarning, SelectivePromise, promise_selection, promise_selective
+from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective
 from aucross.evaluation.promise_coverage import CoveragePromise, TriedCoverage, promise_coverage
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 from aucross.evaluation.risk_curves import (
@@ -77,7 +77,6 @@ __all__ = [
     "GroupEvaluation",
     "GroupGapDisplay",
     "Metric",
-    "PromiseWarning",
     "RiskCoverageDisplay",
     "SelectiveComparison",
     "SelectiveEvaluation",

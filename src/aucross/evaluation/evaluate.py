@@ -117,10 +117,17 @@ def evaluate_selective(
     }
     selections = rows.selections(coverages)
     if len(clf.classes_) == 2:
-        return evaluate_selections(rows.positive, rows.score, rows.predicted, selections, **options)
-    return evaluate_multiclass_selections(
-        rows.labels, rows.score, rows.scored.predicted, selections, classes=clf.classes_, **options
-    )
+        evaluation = evaluate_selections(rows.positive, rows.score, rows.predicted, selections, **options)
+    else:
+        evaluation = evaluate_multiclass_selections(
+            rows.labels, rows.score, rows.scored.predicted, selections, classes=clf.classes_, **options
+        )
+    return replace(evaluation, at_least=asks_for_at_least(clf))
+
+
+def asks_for_at_least(clf: Any) -> bool:
+    """Whether a classifier promises its coverage, and reaches more on average."""
+    return getattr(clf, "coverage_confidence", None) is not None
 
 
 def _warn_of_one_class(labels: NDArray[Any]) -> None:

@@ -32,6 +32,7 @@ LEAST_ROWS_SHOWN = 5
 
 # Rows of a group from which on it is compared with others, unless another number is asked for.
 ENOUGH_ROWS = 50
+_MOST_NAMED = 20
 
 # How often the rows are dealt to the groups anew, and how often deviations of the groups are drawn.
 _N_DEALT = 2000
@@ -213,9 +214,11 @@ class GroupEvaluation:
         reached = {row["group"]: row["achieved_coverage"] for row in rows if row["target_coverage"] == lowest}
         of_all = reached.pop(ALL_ROWS)
         sentence = f"At a coverage of {exact_percent(lowest)}, {percent(of_all)} of all rows are selected"
+        reached = {_plain(self.groups[number]): reached[_plain(self.groups[number])] for number in self.large_groups()}
         if reached:
             least, most = (choose(reached, key=lambda group: reached[group]) for choose in (min, max))
             sentence += f", from {percent(reached[least])} of '{least}' to {percent(reached[most])} of '{most}'"
+        sentence = " ".join(filter(None, (f"{sentence}.", self.small_groups_sentence())))
         table = [
             {
                 "coverage asked": exact_percent(row["target_coverage"]),
@@ -226,7 +229,40 @@ class GroupEvaluation:
             for row in rows
         ]
         pictures = strips([estimate_of(row, "achieved_coverage") for row in rows], of_all)
-        return result_html(f"{sentence}.", with_pictures(table, "reached ", pictures))
+        return result_html(sentence, with_pictures(table, "reached ", pictures))
+
+    def large_groups(self) -> IndexArray:
+        """Numbers of the groups that can be compared: those of at least 50 rows, none if fewer than two have so many.
+
+        Headlines, and the gaps of a report, come from no other group.
+        """
+        large = np.flatnonzero(self.n >= ENOUGH_ROWS)
+        return large if len(large) > 1 else large[:0]
+
+    def small_groups_sentence(self, least: int = ENOUGH_ROWS) -> str | None:
+        """Name the groups that are too small to be compared, with their sizes; None if there are none.
+
+        Parameters
+        ----------
+        least : int, default=50
+            Rows that a group must have.
+
+        Returns
+        -------
+        str or None
+        """
+        is_small = self.n < least
+        too_few = np.count_nonzero(~is_small) < 2
+        named = np.flatnonzero(is_small | too_few)
+        if not np.count_nonzero(is_small):
+            return None
+        names = [f"{_plain(self.groups[number])} ({self.n[number]:,} rows)" for number in named[:_MOST_NAMED]]
+        more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
+        if too_few:
+            start = f"No two groups have {least:,} rows, so that none are compared"
+        else:
+            start = f"Not compared, with fewer than {least:,} rows"
+        return f"{start}: {', '.join(names)}{more}."
 
     def band_advice(self, coverage: float) -> str:
         """Say in a sentence whether a band for each group is worth it at a coverage: ``fit(..., band_groups=...)``.
@@ -244,6 +280,8 @@ class GroupEvaluation:
         gap = next((row for row in found if row["target_coverage"] == coverage), None)
         if gap is None:
             raise ValueError(f"coverage must be one of {self.overall.target_coverage.tolist()}, got {coverage!r}")
+        if not len(self.large_groups()) and (said := self.small_groups_sentence()):
+            return said
         sizes = f"{gap['gap']:.3f} between groups, {gap['gap_by_chance']:.3f} by chance"
         if not gap["gap"] > gap["gap_by_chance"]:
             return f"One band selects about the same share of every group ({sizes}): bands of their own add noise."
@@ -279,8 +317,10 @@ class GroupEvaluation:
         shares, as those of all rows would be in so small a group). Where nothing should be chosen by looking, use
         :meth:`differences`.
         """
+        small = self.small_groups_sentence(ENOUGH_ROWS if min_n is None else min_n)
+        can_conclude = min_n is not None or len(self.large_groups()) > 0 or small is None
         if min_n is None:
-            min_n = ENOUGH_ROWS if np.count_nonzero(self.n >= ENOUGH_ROWS) > 1 else 1
+            min_n = ENOUGH_ROWS if len(self.large_groups()) else 1
         taking_part = np.flatnonzero(self.n >= min_n)
         if not len(taking_part):
             raise ValueError(f"min_n must leave a group, got {min_n}, while the largest has {self.n.max()} rows")
@@ -291,7 +331,8 @@ class GroupEvaluation:
         ]
         labels = ("metric", "highest_group", "lowest_group")
         n_larger = sum(row["gap"] > row["gap_by_chance"] for row in records)
-        sentence = f"{n_larger} of {len(records)} gaps between groups are larger than what chance explains."
+        found = f"{n_larger} of {len(records)} gaps between groups are larger than what chance explains."
+        sentence = " ".join(filter(None, (found if can_conclude else None, small)))
         return GroupComparison(tuple(records), labels, ("highest", "lowest", "gap", "gap_by_chance", "ratio"), sentence)
 
     def _gap(self, name: str, index: int, taking_part: IndexArray) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 from scipy.stats import hypergeom
 
+from aucross.core.bounds import has_weights
 from aucross.core.ranking import FloatArray, as_positive
 from aucross.evaluation.coverage import achieved_coverage, positive_rate, positives_for_review
 from aucross.evaluation.group_column import group_column
@@ -46,6 +47,8 @@ class BaseRateCheck:
         Probability that as many rows, rejected at random, would hold a number of positives at least as unusual.
     guard : BaseRateGuard
         The limits.
+    weighted : bool
+        Whether the rows have different weights, so that shares are those of weight; `chance` counts rows.
     """
 
     n: int
@@ -59,6 +62,7 @@ class BaseRateCheck:
     review_ratio: float
     chance: float
     guard: BaseRateGuard
+    weighted: bool = False
 
     @property
     def exceeded(self) -> tuple[str, ...]:
@@ -94,10 +98,11 @@ class BaseRateCheck:
             return f"there are no {self.rarer_class}s among {self.n} rows: nothing to compare"
         if isnan(self.selected_positive_rate):
             return f"none of {self.n} rows is selected: nothing to compare"
+        of_rows, of_class, by_weight = ("the weight of ", "that of ", " by weight") if self.weighted else ("", "", "")
         sentence = (
-            f"{percent(self.for_review)} of {self.n} rows and {percent(self.rarer_for_review)} of the "
-            f"{self.rarer_class}s go to review, and the positive rate goes from {self.positive_rate:.3f} to "
-            f"{self.selected_positive_rate:.3f}"
+            f"{percent(self.for_review)} of {of_rows}{self.n} rows and {percent(self.rarer_for_review)} of {of_class}"
+            f"the {self.rarer_class}s go to review, and the positive rate{by_weight} goes from "
+            f"{self.positive_rate:.3f} to {self.selected_positive_rate:.3f}"
         )
         limits = {
             "max_shift": f"a shift of {abs(self.shift):.3f} (limit {self.guard.max_shift:g})",
@@ -248,6 +253,7 @@ class BaseRateGuard:
             review_ratio=rarer_for_review / for_review if for_review > 0 else nan,
             chance=_chance(positive, selected),
             guard=self,
+            weighted=has_weights(weight),
         )
 
 

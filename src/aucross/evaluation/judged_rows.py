@@ -45,6 +45,8 @@ class JudgedRows:
         The rows before they were scored, if they were given.
     share_of_fit : float
         Estimated share of the rows that took part in the fit, 0 if it is not more than chance explains.
+    doubt : str or None
+        The same in a sentence, None if it is 0.
     """
 
     clf: Any
@@ -52,6 +54,7 @@ class JudgedRows:
     labels: NDArray[Any]
     features: Any = None
     share_of_fit: float = 0.0
+    doubt: str | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -90,11 +93,11 @@ def judge(
     sample_weight: ArrayLike | None = None,
     band_groups: Any = None,
     features: Any = None,
-    warning: type[TrainingRowsWarning] = TrainingRowsWarning,
+    warns: bool = True,
 ) -> JudgedRows:
     """Score labelled rows, or take scored ones as they are; labels that the classifier does not know are refused.
 
-    A warning tells of rows that took part in the fit; for scored rows they are found in `features`, if given.
+    Rows that took part in the fit are warned of, or only noted; for scored rows they are found in `features`, if given.
     """
     check_selective(clf)
     labels = _known_labels(clf, y)
@@ -104,12 +107,14 @@ def judge(
     if len(labels) != len(scored):
         raise ValueError(f"y must hold one label per row of X, got {len(labels)} for {len(scored)} rows")
     given = features if isinstance(X, ScoredRows) else X
-    share = warn_of_rows_of_fit(clf, given, warning)
-    return JudgedRows(clf, scored, labels, None if isinstance(X, ScoredRows) else X, share)
+    share, doubt = _rows_of_fit(clf, given)
+    if warns and doubt is not None:
+        warnings.warn(doubt, TrainingRowsWarning, stacklevel=3)
+    return JudgedRows(clf, scored, labels, None if isinstance(X, ScoredRows) else X, share, doubt)
 
 
-def warn_of_rows_of_fit(clf: Any, X: Any, warning: type[TrainingRowsWarning] = TrainingRowsWarning) -> float:
-    """Say so if rows took part in the fit, shuffled or in part; return their estimated share, 0 if none are noticed.
+def warn_of_rows_of_fit(clf: Any, X: Any) -> None:
+    """Say so if rows took part in the fit, shuffled or in part.
 
     Parameters
     ----------
@@ -117,27 +122,25 @@ def warn_of_rows_of_fit(clf: Any, X: Any, warning: type[TrainingRowsWarning] = T
         Fitted classifier. One that was stored by an earlier version has no marks of its rows, and nothing is noticed.
     X : array-like or frame of shape (n_samples, n_features) or None
         Rows as they would be scored.
-    warning : type, default=TrainingRowsWarning
-        The kind of warning.
-
-    Returns
-    -------
-    float
     """
+    if (doubt := _rows_of_fit(clf, X)[1]) is not None:
+        warnings.warn(doubt, TrainingRowsWarning, stacklevel=3)
+
+
+def _rows_of_fit(clf: Any, X: Any) -> tuple[float, str | None]:
+    """The share of the rows that took part in the fit, and a sentence about it; 0 and None if none are noticed."""
     marks = getattr(clf, "training_marks_", None)
     if marks is None or X is None:
-        return 0.0
+        return 0.0, None
     seen = marks.seen_in(X)
     if not seen.is_noticed:
-        return 0.0
-    warnings.warn(
-        f"{'at least' if seen.has_repeats else 'about'} {percent(seen.share)} of the rows took part in the fit of this "
-        "classifier: on rows that trained the model or placed the band every figure is too good, and no bound holds; "
-        "pass test rows",
-        warning,
-        stacklevel=4,
+        return 0.0, None
+    what = "different rows" if seen.has_repeats else "rows"
+    return float(seen.share), (
+        f"{'at least' if seen.has_repeats else 'about'} {percent(seen.share)} of the {what} took part in the fit of "
+        "this classifier: on rows that trained the model or placed the band every figure is too good, and no bound "
+        "holds; pass test rows"
     )
-    return float(seen.share)
 
 
 def judge_to_draw(clf: Any, X: Any, y: ArrayLike, **options: Any) -> JudgedRows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil, isnan, nan, sqrt
@@ -37,15 +36,14 @@ from aucross.evaluation.inputs import (
     unit_numbers,
     weighted_mean,
 )
-from aucross.evaluation.judged_rows import JudgedRows, TrainingRowsWarning, check_two_classes, judge
+from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
 from aucross.system.notebook import result_html
-from aucross.system.text import down, exact_percent, json_ready, percent_down, plural
+from aucross.system.text import down, exact_percent, json_ready, percent, percent_down, plural
 
 PromiseMethod = Literal["delong", "bootstrap"]
 
-
-class PromiseWarning(TrainingRowsWarning):
-    """The rows of a promise look like those that the classifier was fitted on, for which it does not hold."""
+# Labels that change so often along the rows, and as in the fit, are those of the fit.
+_FEWEST_CHANGES = 20
 
 
 @dataclass(frozen=True)
@@ -75,6 +73,9 @@ class SelectivePromise:
         The coverage that the classifier was asked for, if it is known.
     n_groups : int or None
         Units that the rows belong to, if `groups` was given.
+    share_of_fit : float
+        Share of the rows that took part in the fit. Above 0 the bounds are no promise: the sentence says so, and
+        :meth:`holds` is False.
     """
 
     coverage_at_least: float
@@ -93,10 +94,13 @@ class SelectivePromise:
     promised_coverage: float | None = None
     target_coverage: float | None = None
     n_groups: int | None = None
+    share_of_fit: float = 0.0
 
     @property
     def is_supported(self) -> bool | None:
-        """Whether the rows support `promised_coverage`; None if none was fixed."""
+        """Whether the rows support `promised_coverage`; None if none was fixed; rows of the fit support nothing."""
+        if self.share_of_fit:
+            return False
         return None if self.promised_coverage is None else self.coverage_alone >= self.promised_coverage
 
     def holds(self, *, coverage: float | None = None, auc: float | None = None) -> bool:
@@ -121,8 +125,8 @@ class SelectivePromise:
         signed = {"coverage": (coverage, self.coverage_alone), "auc": (auc, self.auc_alone)}
         if coverage is None and auc is None:
             raise ValueError("holds needs a bound to check, got none; pass coverage=, auc= or both")
-        # A bound of NaN supports nothing.
-        return all(
+        # A bound of NaN supports nothing, and rows of the fit support nothing; the values are checked all the same.
+        return self.share_of_fit == 0 and all(
             supported >= check_probability(value, name)
             for name, (value, supported) in signed.items()
             if value is not None
@@ -142,6 +146,9 @@ class SelectivePromise:
         return result_html(str(self), rows)
 
     def __str__(self) -> str:
+        return no_promise(self.share_of_fit) + self._sentence()
+
+    def _sentence(self) -> str:
         share = "the weight" if self.is_weighted else "cases"
         start = f"At least {percent_down(self.coverage_at_least)} of {share} decided automatically"
         about = "approximately " if self.is_weighted else ""
@@ -153,8 +160,8 @@ class SelectivePromise:
         )
         if not isnan(self.auc_at_least):
             return f"{start}, and an AUC of at least {down(self.auc_at_least)} among them, {confidence} {rows}."
-        if self.is_supported is False:
-            asked = percent_down(self.promised_coverage or nan)
+        if self.promised_coverage is not None and self.coverage_alone < self.promised_coverage:
+            asked = percent_down(self.promised_coverage)
             reason = f"not the {asked} that were to be promised, and so no AUC is promised"
         else:
             reason = "but too few rows of a class to promise an AUC"
@@ -175,6 +182,7 @@ def promise_selective(
     groups: Any = None,
     n_bootstrap: int = 2000,
     random_state: Any = None,
+    allow_fit_rows: bool = False,
 ) -> SelectivePromise:
     """Say how much of the coverage and of the AUC of a fitted selective classifier can be promised.
 
@@ -210,18 +218,21 @@ def promise_selective(
         Bootstrap replicates, for ``method="bootstrap"``.
     random_state : int, Generator, RandomState or None, default=None
         Seed of the bootstrap.
+    allow_fit_rows : bool, default=False
+        Whether to compute the bounds on rows of the fit all the same. The result is then marked for good: its sentence
+        and ``share_of_fit`` say that it is no promise, and ``holds`` is False.
 
     Returns
     -------
     SelectivePromise
         ``print`` shows the sentence.
 
-    Warns
-    -----
-    PromiseWarning
-        If rows given to ``fit`` come back, all or a part of them, in any order. Scored rows are compared by labels and
-        scores in the order of the fit. Rows that took part in tuning or in choosing a model cannot be told from fresh
-        ones.
+    Raises
+    ------
+    ValueError
+        If rows given to ``fit`` come back, all or a part of them, in any order, unless `allow_fit_rows`. Scored rows
+        are compared by labels and scores in the order of the fit. Rows that took part in tuning or in choosing a model
+        cannot be told from fresh ones.
 
     Notes
     -----
@@ -259,8 +270,8 @@ def promise_selective(
         "for one class against the rest call promise_selection(y == clf.classes_[k], clf.predict_proba(X)[:, k], "
         "clf.select(X))",
     )
-    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warning=PromiseWarning)
-    warn_of_repeated_scores(rows)
+    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
+    share = share_of_fit(rows, allowed=allow_fit_rows)
     decisions = clf.decide(rows.scored, coverage)
     promise = promise_selection(
         rows.positive,
@@ -274,7 +285,7 @@ def promise_selective(
         n_bootstrap=n_bootstrap,
         random_state=random_state,
     )
-    return replace(promise, target_coverage=decisions.coverage)
+    return replace(promise, target_coverage=decisions.coverage, share_of_fit=share)
 
 
 def promise_selection(
@@ -460,25 +471,41 @@ def _check_enough_replicates(n_bootstrap: int, failure: float) -> None:
         )
 
 
-def warn_of_repeated_scores(rows: JudgedRows) -> None:
-    """Say so if scored rows, which carry no marks, repeat the labels and scores of the fit in their order."""
-    if rows.share_of_fit == 0 and _are_rows_of_fit(getattr(rows.clf, "held_out_", None), rows.positive, rows.score):
-        warnings.warn(
+def rows_of_fit(rows: JudgedRows) -> tuple[float, str | None]:
+    """The share of the rows that took part in the fit, and a sentence about it; 0 and None if none are noticed."""
+    # Scored rows carry no marks.
+    if rows.doubt is None and _are_rows_of_fit(getattr(rows.clf, "held_out_", None), rows.positive, rows.score):
+        return 1.0, (
             "X and y look like the rows that clf was fitted on: on rows that trained the model or placed the band no "
-            "bound holds; pass test rows",
-            PromiseWarning,
-            stacklevel=3,
+            "bound holds; pass test rows"
         )
+    return rows.share_of_fit, rows.doubt
+
+
+def share_of_fit(rows: JudgedRows, *, allowed: bool) -> float:
+    """The share of rows that took part in the fit, which is refused unless it is allowed to be above 0."""
+    share, doubt = rows_of_fit(rows)
+    if doubt is not None and not allowed:
+        raise ValueError(f"{doubt}, or allow_fit_rows=True for bounds that are marked as no promise")
+    return share
+
+
+def no_promise(share: float) -> str:
+    """How a sentence begins that is no promise, since so many of its rows took part in the fit; empty for none."""
+    return f"No promise, since {percent(share)} of the rows took part in the fit: " if share else ""
 
 
 def _are_rows_of_fit(held_out: Any, positive: BoolArray, score: FloatArray) -> bool:
     """Whether the rows repeat, in order, the labels of all rows of a fit, or labels and scores of its held-out rows."""
     rows = getattr(held_out, "rows", None)
-    if rows is None or len(rows) < 20 or rows.max() >= len(positive):
+    if rows is None or len(rows) < _FEWEST_CHANGES or rows.max() >= len(positive):
         return False
     if not np.array_equal(positive[rows], held_out.labels == 1):
         return False
-    return len(np.unique(rows)) == len(positive) or np.array_equal(score[rows], held_out.responses)
+    if np.array_equal(score[rows], held_out.responses):
+        return True
+    # Labels in the same order are the same rows, unless they are sorted.
+    return len(np.unique(rows)) == len(positive) and int(np.diff(positive).sum()) >= _FEWEST_CHANGES
 
 
 def _of_groups(n_groups: int | None) -> str:

@@ -14,12 +14,12 @@ from aucross.core.bounds import has_weights
 from aucross.evaluation.inputs import SelectedRows, check_probability, row_weights, unit_numbers, weighted_mean
 from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
 from aucross.evaluation.promise import (
-    PromiseWarning,
     auc_losses_of_rows,
     bounds_of,
     check_confidence,
     coverage_losses,
-    warn_of_repeated_scores,
+    no_promise,
+    share_of_fit,
 )
 from aucross.system.notebook import result_html
 from aucross.system.text import down, exact_percent, json_ready, percent_down, plural
@@ -68,6 +68,8 @@ class CoveragePromise:
         The steps in their order; the last one did not pass, unless the walk reached coverage 1.
     is_weighted : bool
         Whether the rows had weights; the confidence is then approximate.
+    share_of_fit : float
+        Share of the rows that took part in the fit; above 0 nothing is promised.
     """
 
     auc: float
@@ -82,11 +84,12 @@ class CoveragePromise:
     start: float
     tried: tuple[TriedCoverage, ...]
     is_weighted: bool = False
+    share_of_fit: float = 0.0
 
     @property
     def is_supported(self) -> bool:
         """Whether any coverage can be promised."""
-        return not isnan(self.target_coverage)
+        return self.share_of_fit == 0 and not isnan(self.target_coverage)
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers and the sentence, ready for JSON; what is undefined is None."""
@@ -99,10 +102,13 @@ class CoveragePromise:
         return result_html(str(self), rows)
 
     def __str__(self) -> str:
+        return no_promise(self.share_of_fit) + self._sentence()
+
+    def _sentence(self) -> str:
         rows = f"{self.n_rows:,} test {plural('row', self.n_rows)}"
         about = "approximately " if self.is_weighted else ""
         confidence = f"with {about}{exact_percent(self.confidence)} confidence"
-        if not self.is_supported:
+        if isnan(self.target_coverage):
             return (
                 f"No coverage from {exact_percent(self.start)} up can be promised to have an AUC of at least "
                 f"{down(self.auc)}, {confidence} ({rows})."
@@ -128,6 +134,7 @@ def promise_coverage(
     sample_weight: ArrayLike | None = None,
     band_groups: Any = None,
     groups: Any = None,
+    allow_fit_rows: bool = False,
 ) -> CoveragePromise:
     """Find the highest coverage whose AUC can be promised to reach a target, though it is chosen on these rows.
 
@@ -152,16 +159,18 @@ def promise_coverage(
         Group of each row, for a classifier whose bands were fitted per group.
     groups : array-like of shape (n_samples,), optional
         Rows that belong together, such as those of one customer, as in :func:`promise_selective`.
+    allow_fit_rows : bool, default=False
+        Whether to go on with rows of the fit, as in :func:`promise_selective`: the result is marked as no promise.
 
     Returns
     -------
     CoveragePromise
         ``print`` shows the sentence.
 
-    Warns
-    -----
-    PromiseWarning
-        If the rows are those that the classifier was fitted on.
+    Raises
+    ------
+    ValueError
+        If rows took part in the fit, unless `allow_fit_rows`.
 
     See Also
     --------
@@ -197,8 +206,8 @@ def promise_coverage(
     check_two_classes(clf, "for one class against the rest fit a classifier of y == clf.classes_[k]")
     check_auc(auc)
     level = check_confidence(confidence)
-    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warning=PromiseWarning)
-    warn_of_repeated_scores(rows)
+    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
+    share = share_of_fit(rows, allowed=allow_fit_rows)
     weight = row_weights(rows.sample_weight, len(rows))
     units = unit_numbers(groups, len(rows))
     failure = (1.0 - COVERAGE_SHARE) * (1.0 - level)
@@ -224,6 +233,7 @@ def promise_coverage(
         start=first,
         tried=tuple(tried),
         is_weighted=has_weights(weight),
+        share_of_fit=share,
     )
 
 

@@ -15,10 +15,12 @@ from aucross.core.bounds import Ends, difference_ends
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.bootstrap import bootstrap_spread
 from aucross.system.notebook import Estimate, Strip, arrow_stream, result_html, strips
-from aucross.system.text import exact_percent
+from aucross.system.text import exact_percent, percent
 
-# Sums of weights in another order differ by this at most.
-_ROUNDING = 1e-12
+# Sums of weights in another order differ by less than the second; a coverage asked for may differ from the end of an
+# interval by the first.
+_ROUNDING = 1e-9
+_SUMS = 1e-12
 
 _COUNTS = ("n_positive", "n_negative", "n_selected", "n_rarest")
 
@@ -55,6 +57,8 @@ class SelectiveEvaluation:
         compared.
     n_units : int, optional
         Number of units, such as customers, that were drawn in the place of rows.
+    at_least : bool
+        Whether the coverages are to be reached at least, as those of a classifier with ``coverage_confidence``.
     """
 
     target_coverage: FloatArray
@@ -71,6 +75,38 @@ class SelectiveEvaluation:
     influences: Mapping[str, Callable[[float], FloatArray]] = field(default_factory=dict, repr=False)
     has_rows: bool = True
     n_units: int | None = None
+    at_least: bool = False
+
+    @property
+    def missed(self) -> NDArray[np.bool_]:
+        """Whether each coverage asked for is outside the interval of the coverage reached; False without intervals."""
+        if "achieved_coverage" not in self.estimates:  # made of metrics of the user alone
+            return np.zeros(len(self.target_coverage), dtype=bool)
+        ends = self.spread("achieved_coverage")
+        too_low = self.target_coverage > ends["achieved_coverage_high"] + _ROUNDING
+        too_high = self.target_coverage < ends["achieved_coverage_low"] - _ROUNDING
+        return np.asarray(too_low | (too_high & (not self.at_least)))
+
+    def missed_sentence(self, coverages: Iterable[float] | None = None) -> str | None:
+        """Say which coverages asked for were missed; None if none was.
+
+        Parameters
+        ----------
+        coverages : iterable of float, optional
+            Some of the target coverages; all of them by default.
+
+        Returns
+        -------
+        str or None
+        """
+        asked, level = self if coverages is None else self.at(coverages), exact_percent(self.confidence_level)
+        missed = [
+            f"{_asked(row)} (reached {percent(row['achieved_coverage'])}, {level} interval "
+            f"{percent(row['achieved_coverage_low'])} to {percent(row['achieved_coverage_high'])})"
+            for row, is_missed in zip(asked.rows(), asked.missed, strict=True)
+            if is_missed
+        ]
+        return f"The coverage asked for was missed: {', '.join(missed)}." if missed else None
 
     @property
     def has_intervals(self) -> bool:
@@ -136,7 +172,8 @@ class SelectiveEvaluation:
             sentence += f", {most[metric]:.4f} at {_asked(most)}"
         table = [{"coverage asked": _asked(row), **shown_metrics(row, self.estimates)} for row in rows]
         pictures = strips([estimate_of(row, metric) for row in rows], most[metric])
-        return result_html(f"{sentence}.", with_pictures(table, f"{name} ", pictures), self._further())
+        sentence = " ".join(filter(None, (f"{sentence}.", self.missed_sentence())))
+        return result_html(sentence, with_pictures(table, f"{name} ", pictures), self._further())
 
     def _further(self) -> str:
         intervals = f"In brackets: {exact_percent(self.confidence_level)} intervals. "
@@ -197,12 +234,12 @@ class SelectiveEvaluation:
         if name not in self.intervals or name not in other.intervals:
             nothing = np.full(len(difference), nan)
             return PairedDifference(nothing, Ends(nothing, nothing, nothing), nothing)
-        moments, is_same = [], np.isclose(first, second, rtol=0.0, atol=_ROUNDING, equal_nan=False)
+        moments, is_same = [], np.isclose(first, second, rtol=0.0, atol=_SUMS, equal_nan=False)
         for place, coverage in enumerate(self.target_coverage.tolist()):
             ours = self.influences[name](coverage)
             influence = ours - other.influences[name](coverage)
             # The same rows that do the same give the same number, unless both are at the end of their range.
-            alike = np.abs(influence).max() <= _ROUNDING * np.abs(ours).max()
+            alike = np.abs(influence).max() <= _SUMS * np.abs(ours).max()
             is_same[place] &= alike and (first[place] not in (0.0, 1.0) or self is other)
             squared = influence * influence
             moments.append((0.0, 0.0) if is_same[place] else (squared.sum(), squared @ influence))
@@ -213,7 +250,7 @@ class SelectiveEvaluation:
         step = np.where(is_same, 0.0, np.fmax(self.intervals[name].step, other.intervals[name].step) / 2.0)
         ends = difference_ends(difference, deviation, skewness, (step, step), self.confidence_level)
         distance = np.divide(difference, deviation, out=np.copysign(np.inf, difference), where=deviation > 1e-100)
-        return PairedDifference(deviation, ends, ndtr(np.where(np.abs(difference) <= _ROUNDING, 0.0, distance)))
+        return PairedDifference(deviation, ends, ndtr(np.where(np.abs(difference) <= _SUMS, 0.0, distance)))
 
 
 class PairedDifference(NamedTuple):

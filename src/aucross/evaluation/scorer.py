@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
+from uuid import uuid4
 
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
@@ -20,6 +22,10 @@ from aucross.evaluation.evaluate import evaluate_selective
 from aucross.evaluation.judged_rows import check_selective
 from aucross.evaluation.metrics import as_metric
 
+# By scorer the coverage of the first classifier that it has scored, None after a warning. A scorer that is sent to
+# another process keeps its name.
+_FIRST_COVERAGES: dict[str, float | None] = {}
+
 
 class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Callable ``scorer(clf, X, y, sample_weight=None)``; made by :func:`selective_scorer`.
@@ -35,6 +41,7 @@ class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
     def __init__(self, metric: MetricLike = "selective_auc", coverage: float | None = None) -> None:
         self.metric = metric
         self.coverage = coverage
+        self._name = uuid4().hex
 
     def __call__(self, clf: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Score a fitted selective classifier; greater is better."""
@@ -45,10 +52,26 @@ class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         check_selective(clf)
         metric = _found(self.metric)
         coverage = clf.coverage if self.coverage is None else self.coverage
+        if self.coverage is None and metric.name not in ("achieved_coverage", "coverage_error"):
+            self._compare_coverage(coverage)
         evaluation = evaluate_selective(
             clf, X, y, [coverage], metrics=[metric], sample_weight=sample_weight, n_bootstrap=0
         )
         return metric.as_score(float(evaluation.estimates[metric.name][0]))
+
+    def _compare_coverage(self, coverage: float) -> None:
+        """Say so, once, if classifiers of different coverages are scored each at its own, as in a grid of coverages."""
+        first = _FIRST_COVERAGES.setdefault(self._name, coverage)
+        if first not in (None, coverage):
+            _FIRST_COVERAGES[self._name] = None
+            warnings.warn(
+                f"classifiers of coverage {first:g} and {coverage:g} are scored each at its own coverage, and such "
+                "scores do not compare: the lower the coverage, the better they are; pass one coverage for all, as in "
+                "selective_scorer(coverage=0.8), and leave coverage out of the grid, as one fit answers for every "
+                "coverage",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
 def selective_scorer(metric: MetricLike = "selective_auc", coverage: float | None = None) -> SelectiveScorer:
@@ -62,7 +85,8 @@ def selective_scorer(metric: MetricLike = "selective_auc", coverage: float | Non
         says otherwise. A metric that is better when lower is returned with a minus; ``"coverage_error"`` and
         ``"base_rate_shift"``, which are best at 0, as minus their absolute value.
     coverage : float in (0, 1], optional
-        Coverage to score at; by default the one in the classifier's constructor.
+        Coverage to score at; by default the one in the classifier's constructor, which must then be the same for all
+        that are compared: at a lower coverage nearly every metric is better.
 
     Returns
     -------

@@ -60,8 +60,9 @@ def team_predictions(y_pred: ArrayLike, selected: ArrayLike, *, reviewer_labels:
         Decisions of the classifier for all rows.
     selected : array-like of shape (n,), bool
         True for the rows whose prediction is used.
-    reviewer_labels : array-like of shape (n,)
-        Decisions of the reviewers; those of selected rows are not read and may be missing.
+    reviewer_labels : array-like of shape (n,) or (n_rejected,)
+        Decisions of the reviewers, for all rows (those of selected rows are not read and may be missing) or for the
+        rejected rows alone, in their order.
 
     Returns
     -------
@@ -73,11 +74,13 @@ def team_predictions(y_pred: ArrayLike, selected: ArrayLike, *, reviewer_labels:
     >>> from aucross.evaluation.team import team_predictions
     >>> team_predictions([0, 1, 1, 0], [True, True, False, False], reviewer_labels=[None, None, 0, 1])
     array([0, 1, 0, 1])
+    >>> team_predictions([0, 1, 1, 0], [True, True, False, False], reviewer_labels=[0, 1])
+    array([0, 1, 0, 1])
     """
     predicted = _check_labels(y_pred, "y_pred")
     rejected = ~check_selected(selected, len(predicted))
-    labels = _check_labels(reviewer_labels, "reviewer_labels", len(predicted))
-    return _with_reviews(predicted, rejected, _reviews_given(labels, rejected, predicted))
+    reviews = _labels_of_rejected(reviewer_labels, rejected, y_pred=y_pred, selected=selected)
+    return _with_reviews(predicted, rejected, _reviews_given(reviews, rejected, predicted))
 
 
 def team_score(
@@ -107,9 +110,9 @@ def team_score(
         Decisions of the classifier for all rows.
     selected : array-like of shape (n,), bool
         True for the rows whose prediction is used; the others go to the reviewers.
-    reviewer_labels : array-like of shape (n,), optional
-        Decisions of the reviewers; those of selected rows are not read and may be missing. Either these or
-        `reviewer_accuracy`.
+    reviewer_labels : array-like of shape (n,) or (n_rejected,), optional
+        Decisions of the reviewers, for all rows (those of selected rows are not read and may be missing) or for the
+        rejected rows alone, in their order. Either these or `reviewer_accuracy`.
     reviewer_accuracy : float in [0, 1] or mapping of label to float, optional
         Assumed probability that a reviewer decides a rejected row rightly, for all rows or for each true class. A wrong
         decision is any of the other labels of `y_true`, each with the same probability. Rows are decided
@@ -173,8 +176,9 @@ def team_score(
             "reviewed, else an assumed accuracy such as 0.9"
         )
     if reviewer_labels is not None:
-        team = team_predictions(rows.y_pred, ~rows.rejected, reviewer_labels=reviewer_labels)
-        return score(rows.y_true, team, rows.weight)
+        reviews = _labels_of_rejected(reviewer_labels, rows.rejected, y_true=y_true, y_pred=y_pred, selected=selected)
+        reviews = _reviews_given(reviews, rows.rejected, rows.y_pred)
+        return score(rows.y_true, _with_reviews(rows.y_pred, rows.rejected, reviews), rows.weight)
     classes, probability = _label_probabilities(rows, reviewer_accuracy)
     if _is_linear(metric) if linear is None else linear:
         return score(*_rows_with_every_label(rows, classes, probability))
@@ -223,9 +227,28 @@ def _check_labels(values: ArrayLike, name: str, n_rows: int | None = None) -> La
     return labels
 
 
-def _reviews_given(labels: LabelArray, rejected: BoolArray, predicted: LabelArray) -> LabelArray:
+def _labels_of_rejected(reviewer_labels: Any, rejected: BoolArray, **given: Any) -> LabelArray:
+    """The reviewers' labels of rejected rows, taken from those of all rows or given alone."""
+    labels = _check_labels(reviewer_labels, "reviewer_labels")
+    if len(labels) == len(rejected):
+        return np.asarray(labels[rejected])
+    if len(labels) != (n_rejected := np.count_nonzero(rejected)):
+        raise ValueError(
+            f"reviewer_labels must hold one label per row, or one per rejected row, got {len(labels)} for "
+            f"{len(rejected)} rows, {n_rejected} of them rejected"
+        )
+    # A few labels are easily in the order in which people reviewed them, where an index tells.
+    for name, rows in given.items() if hasattr(reviewer_labels, "iloc") else ():
+        if hasattr(rows, "iloc") and not reviewer_labels.index.equals(rows.index[rejected]):
+            raise ValueError(
+                "reviewer_labels must hold the rejected rows in their order, got other index labels; pass "
+                f"reviewer_labels.loc[{name}.index[~selected]], or reviewer_labels.to_numpy() if the order is right"
+            )
+    return labels
+
+
+def _reviews_given(reviews: LabelArray, rejected: BoolArray, predicted: LabelArray) -> LabelArray:
     """The reviewers' labels of rejected rows, in the type of the classifier's labels."""
-    reviews = labels[rejected]
     missing = np.array([is_missing(review) for review in reviews.tolist()], dtype=bool)
     if missing.any():
         raise ValueError(

@@ -12,13 +12,14 @@ from typing import Any
 
 import mlflow
 from mlflow.models import Model, ModelSignature, infer_signature
+from mlflow.types import ColSpec, DataType, Schema
 
 from aucross.deploy import FileHeader, load, model_fingerprint, read_header, rule_fingerprint, save
 from aucross.deploy.drift_reference import check_classifier
 from aucross.deploy.signing import signing_key, trusted_types_in_use
 from aucross.estimators.base import SelectiveClassifier
 from aucross.mlflow.loader import OWN_COVERAGE, SelectiveModel
-from aucross.mlflow.rows import ServedColumns
+from aucross.mlflow.rows import ServedColumns, values_of_fit
 from aucross.system.libraries import import_library
 
 FLAVOR_NAME = "aucross"
@@ -48,7 +49,8 @@ def save_model(
         The folder, which must not exist.
     input_example : DataFrame or ndarray, optional
         Some rows as the classifier takes them. From them come the signature and the categories of columns, which
-        MLflow knows nothing of; a few are kept as an example. Without them the model has no signature.
+        MLflow knows nothing of; a few are kept as an example. Without them the model has no signature. Numbers are
+        double and optional in it, since few rows do not tell whether decimals and missing values will come.
     band_group_column : str, optional
         Column with the group of each row, if the bands were fitted per group.
     signature : ModelSignature, optional
@@ -68,6 +70,7 @@ def save_model(
     check_classifier(clf)
     _check_groups(clf, band_group_column)
     reader = ServedColumns.of_example(input_example, _feature_names(clf), band_group_column)
+    _check_categories(clf, reader)
     if signature is None and input_example is not None:
         signature = _signature(clf, reader, input_example)
     model = Model() if mlflow_model is None else mlflow_model
@@ -198,13 +201,29 @@ def _check_groups(clf: SelectiveClassifier, band_group_column: str | None) -> No
         )
 
 
+def _check_categories(clf: SelectiveClassifier, reader: ServedColumns) -> None:
+    """Refuse an example whose columns were made categories of few rows: others of the fit would not be served."""
+    for name, values in values_of_fit(clf).items():
+        known, _ = reader.categories.get(name, (values, False))
+        if lacking := [value for value in values if value not in known]:
+            raise ValueError(
+                f"input_example must have the categories of the fit, got a column {name!r} that lacks {lacking[:5]}; "
+                "take rows of the training frame, as in X_train.head(20)"
+            )
+
+
 def _signature(clf: SelectiveClassifier, reader: ServedColumns, example: Any) -> ModelSignature:
     sent = reader.as_sent(example)
     answers = SelectiveModel(clf, reader).predict(sent)
     with warnings.catch_warnings():
-        # Whole numbers stay what they are: a fit on them saw none missing, so a missing one is refused.
+        # Labels and groups of whole numbers stay what they are: none of them may be missing.
         warnings.filterwarnings("ignore", message=".*integer column", category=UserWarning)
-        return infer_signature(sent, answers, params={"coverage": OWN_COVERAGE})
+        inferred = infer_signature(sent, answers, params={"coverage": OWN_COVERAGE})
+    if inferred.inputs.has_input_names():
+        # Few rows do not tell whether a number can be missing.
+        columns = [ColSpec(c.type, c.name, c.required and c.type != DataType.double) for c in inferred.inputs]
+        return ModelSignature(Schema(columns), inferred.outputs, inferred.params)
+    return inferred
 
 
 def _facts(header: FileHeader) -> dict[str, Any]:

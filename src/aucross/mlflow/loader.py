@@ -11,7 +11,7 @@ from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.deploy import load, read_metadata
 from aucross.deploy.signing import signing_key, trusted_types_in_use
 from aucross.estimators.base import SelectiveClassifier
-from aucross.mlflow.rows import ServedColumns
+from aucross.mlflow.rows import ServedColumns, values_of_fit
 
 # MLflow wants a number as the default of a parameter that takes numbers.
 OWN_COVERAGE = 0.0
@@ -31,6 +31,7 @@ class SelectiveModel:
     def __init__(self, clf: SelectiveClassifier, reader: ServedColumns) -> None:
         self.clf = clf
         self.reader = reader
+        self.values_of_fit = values_of_fit(clf)
 
     def predict(self, model_input: Any, params: dict[str, Any] | None = None) -> pd.DataFrame:
         """Decide on rows.
@@ -49,7 +50,7 @@ class SelectiveModel:
             ``prediction`` and ``decision``: automatic or review.
         """
         coverage = (params or {}).get("coverage", OWN_COVERAGE)
-        rows, band_groups = self.reader.read(model_input)
+        rows, band_groups = self.reader.read(model_input, self.values_of_fit)
         scored = self.clf.scored(rows, band_groups=band_groups)
         decisions = self.clf.decide(scored, None if coverage == OWN_COVERAGE else coverage)
         if scored.score.ndim == 1:

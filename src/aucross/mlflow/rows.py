@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import Pipeline
+
+from aucross.core.missing import is_missing
+from aucross.deploy.sklearn_parts import histogram_trees
 
 
 @dataclass(frozen=True)
@@ -54,26 +61,75 @@ class ServedColumns:
         }
 
     def as_sent(self, rows: Any) -> Any:
-        """Rows as they travel: categories as text or numbers."""
+        """Rows as they travel: categories as text or numbers, and numbers as double, which can be missing."""
+        if isinstance(rows, np.ndarray) and rows.dtype.kind in "iuf":
+            return rows.astype(np.float64)
         if not isinstance(rows, pd.DataFrame):
             return rows
-        return rows.astype({name: _sent_type(rows[name], values) for name, (values, _) in self.categories.items()})
+        numbers = [name for name in rows.select_dtypes("number") if name != self.band_group_column]
+        categories = {name: _sent_type(values) for name, (values, _) in self.categories.items()}
+        return rows.astype({**dict.fromkeys(numbers, "float64"), **categories})
 
-    def read(self, rows: Any) -> tuple[Any, Any]:
-        """Rows as the classifier takes them, and the group of each."""
+    def read(self, rows: Any, values_of_fit: Mapping[str, list[str]] | None = None) -> tuple[Any, Any]:
+        """Rows as the classifier takes them, and the group of each; values that the fit has not seen are refused."""
         if not isinstance(rows, pd.DataFrame):
             return rows, None
+        needed = [*(self.feature_names or ()), *([self.band_group_column] if self.band_group_column else ())]
+        if lacking := [name for name in needed if name not in rows]:
+            raise ValueError(
+                f"rows must have the columns of the fit, and lack {lacking}; send them, with null for a missing value"
+            )
         features = rows if self.feature_names is None else rows[self.feature_names]
         known = {name: pair for name, pair in self.categories.items() if name in features}
-        for name, (values, _) in known.items():
-            _refuse_unknown(name, features[name], values)
+        for name, values in {**(values_of_fit or {}), **{name: pair[0] for name, pair in known.items()}}.items():
+            if name in features:
+                _refuse_unknown(name, features[name], values)
         groups = None if self.band_group_column is None else rows[self.band_group_column]
         return features.astype({name: pd.CategoricalDtype(*pair) for name, pair in known.items()}), groups
 
 
-def _sent_type(column: Any, categories: list[Any]) -> Any:
+def _sent_type(categories: list[Any]) -> Any:
     dtype = pd.Index(categories).dtype
-    return "float64" if dtype.kind in "iu" and column.isna().any() else dtype
+    return "float64" if dtype.kind in "iu" else dtype
+
+
+def values_of_fit(clf: Any) -> dict[str, list[str]]:
+    """The texts that encoders of the models learned in the fit, by column; others would be taken for missing ones.
+
+    Encoders that were told their categories may have seen others, and say nothing here.
+    """
+    found: dict[str, list[str]] = {}
+    for model in (clf.estimator_, getattr(clf, "gate_", None)):
+        while not isinstance(model, Pipeline) and (inner := getattr(model, "estimator_", None)) is not None:
+            model = inner  # noqa: PLW2901  (what a threshold or the like is put around)
+        names = getattr(model, "feature_names_in_", None)
+        for columns, values in _encoded(model) if names is not None else ():
+            places = columns if _are_names(columns) else np.asarray(names)[columns]
+            for name, known in zip(places, values, strict=False):
+                texts = [value for value in known if not is_missing(value)]
+                if texts and all(isinstance(text, str) for text in texts):
+                    found[str(name)] = sorted({*found.get(str(name), ()), *texts})
+    return found
+
+
+def _encoded(model: Any) -> Iterator[tuple[Any, Any]]:
+    """Columns that a model encodes, as names or places, and the values that it knows of each."""
+    if isinstance(model, HistGradientBoostingClassifier):
+        columns = [column for column in histogram_trees(model)[2] if column.categories]
+        yield [column.position for column in columns], [column.categories for column in columns]
+        return
+    first = model.steps[0][1] if isinstance(model, Pipeline) else None
+    if not isinstance(first, ColumnTransformer):
+        return
+    for _, part, columns in first.transformers_:
+        steps = [step for _, step in part.steps] if isinstance(part, Pipeline) else [part]
+        encoder = next((step for step in steps if hasattr(step, "categories_")), None)
+        if encoder is not None and isinstance(encoder.categories, str):  # "auto": it has kept all
+            yield columns, encoder.categories_
+
+
+def _are_names(columns: Any) -> bool:
+    return isinstance(columns, list) and all(isinstance(name, str) for name in columns)
 
 
 def _refuse_unknown(name: str, column: Any, categories: list[Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+import warnings
 from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
@@ -23,7 +24,7 @@ from sklearn.pipeline import Pipeline
 from aucross.core.missing import is_missing
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.types import Table
-from aucross.onnx.conversion import MARGIN, TARGET_OPSET, check_convertible, positive_is_second
+from aucross.onnx.conversion import MARGIN, REFUSED_VALUES, TARGET_OPSET, check_convertible, positive_is_second
 
 # Text that stands for a missing category: an ONNX tensor of text has no other.
 MISSING_TEXT = "nan"
@@ -188,7 +189,7 @@ def _listed(clf: SelectiveClassifier, coverages: Iterable[float] | None) -> list
 
 
 def _graph(clf: SelectiveClassifier, X: Table, coverages: list[float], margin: float) -> ModelProto:
-    options = {id(clf): {"coverages": coverages, "margin": margin}}
+    options = {id(clf): {"coverages": coverages, "margin": margin, "refused": _refused_values(clf, X)}}
     types = _input_types(clf, X)
     try:
         graph = skl2onnx.to_onnx(clf, initial_types=types, options=options, target_opset=TARGET_OPSET)
@@ -199,6 +200,31 @@ def _graph(clf: SelectiveClassifier, X: Table, coverages: list[float], margin: f
     if names is not None:
         graph.metadata_props.add(key=_COLUMNS, value=json.dumps([str(name) for name in names]))
     return graph
+
+
+def _refused_values(clf: SelectiveClassifier, X: Table) -> dict[str, list[int] | None]:
+    """Which values the models refuse in Python, and in which inputs: tried on a row, as each library has its rule."""
+    if not _reads_columns(clf):
+        rows = {name: np.full((1, clf.n_features_in_), value) for name, value in REFUSED_VALUES.items()}
+        return {name: None for name, row in rows.items() if not _takes(clf, row)}
+    _names_of_frame(X)  # refuses an array
+    first = X.head(1) if hasattr(X, "head") else X.slice(0, 1)
+    first = first.to_pandas() if hasattr(first, "to_pandas") else first
+    numbers = [place for place, name in enumerate(first.columns) if not _is_text(first[name])]
+    return {
+        kind: [place for place in numbers if not _takes(clf, first.assign(**{str(first.columns[place]): value}))]
+        for kind, value in REFUSED_VALUES.items()
+    }
+
+
+def _takes(clf: SelectiveClassifier, row: Table) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as that an array has no names
+        try:
+            clf.scored(row)
+        except Exception:
+            return False
+    return True
 
 
 def _cannot_convert(clf: SelectiveClassifier, error: Exception) -> ValueError:

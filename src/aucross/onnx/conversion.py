@@ -8,7 +8,8 @@
                                                              score < lower or score > upper ──► selected
 
 A score of the graph and that of Python differ by some 1e-16, since sums are taken in another order. So each end of a
-band is moved outwards by a small margin: a row that Python sends to review never becomes automatic in the graph.
+band is moved outwards by a small margin: a row that Python sends to review never becomes automatic in the graph. Nor
+does a row with a value that the models refuse in Python, such as an infinite one.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ import numpy as np
 from onnx import TensorProto
 from skl2onnx import get_model_alias, update_registered_converter
 from skl2onnx._parse import _parse_sklearn as parse_step
-from skl2onnx.common.data_types import BooleanTensorType, DoubleTensorType, Int64TensorType, StringTensorType
+from skl2onnx.common.data_types import (
+    BooleanTensorType,
+    DoubleTensorType,
+    FloatTensorType,
+    Int64TensorType,
+    StringTensorType,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -37,6 +44,9 @@ from aucross.onnx.trees import Trees, WrittenTrees, trees_of, written
 # How far, relative to its size and at least absolutely, each end is moved outwards if nothing else is said.
 MARGIN = 1e-12
 
+# Values of numbers that models may refuse in Python, by name; the last is too large for float32.
+REFUSED_VALUES = {"infinite": np.inf, "missing": np.nan, "large": 1e39}
+
 # Versions of ONNX's operator sets that a graph needs.
 TARGET_OPSET = {"": 18, "ai.onnx.ml": 3}
 
@@ -46,11 +56,12 @@ class BandOptions(NamedTuple):
 
     coverages: tuple[float, ...]
     margin: float
+    refused: dict[str, list[int] | None]  # for names of REFUSED_VALUES the places of inputs, None for all
 
 
 def register() -> None:
     """Make the binary band methods known to skl2onnx; importing this part does it."""
-    options = {"coverages": None, "margin": None, "zipmap": [False]}
+    options = {"coverages": None, "margin": None, "refused": None, "zipmap": [False]}
     for cls in (AUCross, PlugInAUC, SCross, PlugIn, AUCGate):
         update_registered_converter(cls, f"Aucross{cls.__name__}", _set_types, _convert, parser=_parse, options=options)
     update_registered_converter(NumberImputer, "AucrossNumberImputer", _set_imputed_type, _convert_imputer)
@@ -96,7 +107,8 @@ def _parse(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any = 
         _check_probabilities(last, model.response_method_)
         values = parse_step(scope, last, values, parsers, alias=_alias(last))
     operator = scope.declare_local_operator(f"Aucross{type(model).__name__}", model)
-    operator.inputs = values
+    operator.inputs = [*values, *inputs]
+    operator.n_given = len(inputs)
     is_text = model.classes_.dtype.kind in "OU"
     score = "probabilities" if model.response_method_ == "predict_proba" else "scores"
     for name, kind in (
@@ -193,14 +205,39 @@ class _Graph:
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a classifier: score, label, and for each coverage whether a row is selected."""
     model, graph = operator.raw_operator, _Graph(scope, container)
-    names = [variable.full_name for variable in operator.inputs]
+    read, given = operator.inputs[: -operator.n_given], operator.inputs[-operator.n_given :]
+    names = [variable.full_name for variable in read]
     reader = _reader_of(_steps(model.estimator_)[-1], model.response_method_)
     of_second = graph.column(graph.double(names[1]), 1) if reader is None else reader(graph, _table(graph, names))
     score = of_second if positive_is_second(model) else _of_first(graph, model, of_second)
     label, response, selected = (variable.full_name for variable in operator.outputs)
     _write_label(graph, model, of_second, names[0] if reader is None else None, label)
     _write_response(graph, model, of_second, response)
-    _write_selected(graph, model, score, _band_options(container, model), selected)
+    options = _band_options(container, model)
+    is_refused = _refused(graph, given, options)
+    outside = _outside(graph, model, score, options)
+    if is_refused is not None:
+        outside = graph.node("And", outside, graph.node("Not", is_refused))
+    graph.node("Identity", outside, output=selected)
+
+
+def _refused(graph: _Graph, given: Sequence[Any], options: BandOptions) -> str | None:
+    """Whether a row holds a number that the models refuse in Python, as a column; None if there is none to look for."""
+    found = []
+    for kind, places in options.refused.items():
+        inputs = given if places is None else [given[place] for place in places]
+        names = [each.full_name for each in inputs if isinstance(each.type, FloatTensorType | DoubleTensorType)]
+        if not names:
+            continue
+        table = _table(graph, names)
+        if kind == "large":
+            table = graph.node("Cast", table, to=TensorProto.FLOAT)
+        found.append(graph.node("IsNaN" if kind == "missing" else "IsInf", table))
+    if not found:
+        return None
+    ones = graph.node("Cast", graph.node("Concat", *found, axis=1), to=TensorProto.INT64)
+    any_one = graph.node("ReduceMax", ones, graph.constant(np.array([1])), keepdims=1)
+    return graph.node("Cast", any_one, to=TensorProto.BOOL)
 
 
 def positive_is_second(model: SelectiveClassifier) -> bool:
@@ -221,12 +258,13 @@ def _table(graph: _Graph, names: Sequence[str]) -> str:
 
 
 def _band_options(container: Any, model: Any) -> BandOptions:
-    given = container.get_options(model, {"coverages": None, "margin": None})
+    given = container.get_options(model, {"coverages": None, "margin": None, "refused": None})
     coverages = [model.coverage] if given["coverages"] is None else given["coverages"]
     margin = MARGIN if given["margin"] is None else float(given["margin"])
     if not 0 <= margin < 1:
         raise ValueError(f"margin must be in [0, 1), got {margin}; 1e-12 is the default")
-    return BandOptions(tuple(check_coverage(coverage) for coverage in coverages), margin)
+    refused = {"infinite": None} if given["refused"] is None else given["refused"]
+    return BandOptions(tuple(check_coverage(coverage) for coverage in coverages), margin, refused)
 
 
 def _write_label(graph: _Graph, model: Any, score: str, given: str | None, output: str) -> None:
@@ -251,7 +289,7 @@ def _write_response(graph: _Graph, model: Any, score: str, output: str) -> None:
     graph.node("Concat", other, column, axis=1, output=output)
 
 
-def _write_selected(graph: _Graph, model: Any, score: str, options: BandOptions, output: str) -> None:
+def _outside(graph: _Graph, model: Any, score: str, options: BandOptions) -> str:
     """A column for each coverage. A score that is no number is inside of every band."""
     if model.band_rule_.axis == "confidence":
         score = _confidence(graph, score, is_probability=model.response_method_ == "predict_proba")
@@ -260,7 +298,7 @@ def _write_selected(graph: _Graph, model: Any, score: str, options: BandOptions,
     column = graph.node("Unsqueeze", score, graph.constant(np.array([1])))
     below = graph.node("Less", column, graph.constant(moved(lower, -options.margin)))
     above = graph.node("Greater", column, graph.constant(moved(upper, options.margin)))
-    graph.node("Or", below, above, output=output)
+    return graph.node("Or", below, above)
 
 
 def _confidence(graph: _Graph, score: str, *, is_probability: bool) -> str:

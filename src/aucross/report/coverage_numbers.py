@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
@@ -21,9 +22,14 @@ from aucross.report.rows import BoolArray, FloatArray, ReportRows
 
 
 def coverage_numbers(
-    rows: ReportRows, evaluation: SelectiveEvaluation | None, *, confidence: float, with_intervals: bool
+    rows: ReportRows,
+    evaluation: SelectiveEvaluation | None,
+    *,
+    confidence: float,
+    with_intervals: bool,
+    at_least: bool,
 ) -> list[dict[str, Any]]:
-    """One dictionary per coverage: estimates, intervals (``_low``, ``_high``) and counts."""
+    """One dictionary per coverage: estimates, intervals (``_low``, ``_high``), counts and what to say of a miss."""
     if evaluation is None:
         evaluation = evaluate_selections(
             rows.positive,
@@ -46,6 +52,7 @@ def coverage_numbers(
             )
     else:
         evaluation = _checked(evaluation.at(rows.coverages), rows, confidence, with_intervals)
+    evaluation = replace(evaluation, at_least=at_least)
     oracle = oracle_curve(
         rows.by_score.positive,
         rows.by_score.score,
@@ -61,6 +68,7 @@ def coverage_numbers(
             {
                 **_counts(rows.selected_of_all(mask)),
                 **estimates,
+                "coverage_missed": bool(evaluation.missed[index]),
                 "selective_gini": 2 * auc - 1,
                 # Without an AUC of its own a selection has none to compare with.
                 "oracle_auc": auc if isnan(auc) else float(oracle.auc[index]),

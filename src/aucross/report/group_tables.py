@@ -13,14 +13,14 @@ from aucross.evaluation.unscored import evaluate_groups_of_all
 from aucross.report.rows import ReportRows
 
 
-def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[str, Any]], str | None]:
-    """For each coverage ``groups`` and ``group_gaps``, and a sentence on groups that are too small to be shown.
+def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[str, Any]], list[str]]:
+    """For each coverage ``groups`` and ``group_gaps``, and sentences on groups that are too small for one of them.
 
     Both tables are empty without a column of groups. The options are those of
     :func:`~aucross.evaluation.evaluate_group_selections`.
     """
     if by is None:
-        return [{"groups": [], "group_gaps": []} for _ in rows.coverages], None
+        return [{"groups": [], "group_gaps": []} for _ in rows.coverages], []
     column = _groups_of_all(rows, by)
     selections = dict(zip(rows.coverages, rows.selected, strict=True))
     report = evaluate_groups_of_all(
@@ -39,7 +39,7 @@ def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[s
         if row["group"] != ALL_ROWS:
             entries[row.pop("target_coverage")].append({**row, "group": str(row["group"])})
     gaps: dict[float, list[dict[str, Any]]] = {coverage: [] for coverage in rows.coverages}
-    for row in report.gaps().rows() if report.groups else ():
+    for row in report.gaps().rows() if len(report.large_groups()) else ():
         gaps[row.pop("target_coverage")].append(row)
     positive, weight_of_all = rows.positive_of_all, rows.weight_of_all
     guard, members = BaseRateGuard(), [own for own in column.members() if len(own) >= LEAST_ROWS_SHOWN]
@@ -50,7 +50,7 @@ def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[s
             check = guard.check(positive[own], selected, sample_weight=weight, warn=False)
             entry |= {"base_rate_ok": check.ok, "base_rate_message": check.message}
     tables = [{"groups": entries[coverage], "group_gaps": gaps[coverage]} for coverage in rows.coverages]
-    return tables, hidden_groups_sentence(report)
+    return tables, list(filter(None, (report.small_groups_sentence(), hidden_groups_sentence(report))))
 
 
 def _groups_of_all(rows: ReportRows, by: Any) -> GroupColumn:

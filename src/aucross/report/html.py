@@ -151,7 +151,7 @@ def moving_tables(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[
         "bands": tables.band_table(summary, entry),
         "deciles": tables.decile_table(summary, entry),
         "scores": tables.score_table(summary, entry),
-        "features": tables.feature_table(entry),
+        "features": tables.feature_table(summary, entry),
         "groups": tables.group_table(summary, entry),
         "gaps": tables.gap_table(summary, entry),
         "guard": tables.guard_table(summary, entry),
@@ -194,6 +194,7 @@ def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
         "level": exact_percent(summary["method"]["confidence"]),
         "has_intervals": summary["method"]["with_intervals"],
         "rows_text": formats.count(summary["data"]["n"]),
+        "unit": "weight" if summary["data"]["weighted"] else "rows",
         "model_name": summary["method"]["model"].partition("(")[0],
         "all_gini": formats.area(tables.all_rows(summary)["selective_gini"]),
         "colors": {

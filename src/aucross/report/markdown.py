@@ -54,7 +54,7 @@ def render_markdown(summary: Mapping[str, Any]) -> str:
         f"## Coverages\n\n{_table(tables.coverage_table(summary))}",
         f"## Deciles of the automatic rows\n\n{_table(tables.decile_table(summary, entry))}",
         f"## Who goes to review\n\n{_table(tables.score_table(summary, entry))}",
-        f"{_table(tables.feature_table(entry))}\n\nDifferences are in standard deviations of the column.",
+        f"{_table(tables.feature_table(summary, entry))}\n\nDifferences are in standard deviations of the column.",
         *_groups(summary, entry),
         f"## Base-rate guard\n\nBase rate {guard}: {_escaped(entry['base_rate']['message'])}.",
         _table(tables.guard_table(summary, entry)),
@@ -91,7 +91,8 @@ def _groups(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
         return []
     return [
         f"### Groups\n\n{_table(tables.group_table(summary, entry))}",
-        _table(tables.gap_table(summary, entry)),
+        *([_table(tables.gap_table(summary, entry))] if entry["group_gaps"] else []),
+        *([_escaped(" ".join(summary["group_notes"]))] if summary.get("group_notes") else []),
         *([f"### Bands\n\n{_table(tables.band_table(summary, entry))}"] if len(entry["bands"]) > 1 else []),
     ]
 

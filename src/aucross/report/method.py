@@ -89,5 +89,5 @@ def limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[st
     if smaller < _FEW_ROWS:
         said.append(f"Only {smaller} automatic rows are of the smaller class: read its numbers as rough.")
     if group_sizes and min(group_sizes) < _FEW_ROWS:
-        said.append(f"The smallest group has {min(group_sizes)} rows: a gap between groups may be chance.")
+        said.append(f"The smallest group has {min(group_sizes)} rows: read its numbers as rough.")
     return said

@@ -20,9 +20,10 @@ from numpy.typing import ArrayLike
 
 from aucross.evaluation.coverage import positive_rate
 from aucross.evaluation.deciles import decile_rows
+from aucross.evaluation.evaluate import asks_for_at_least
 from aucross.evaluation.inputs import check_probability
-from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
-from aucross.evaluation.promise import PromiseWarning, SelectivePromise, promise_selection, promise_selective
+from aucross.evaluation.judged_rows import JudgedRows, TrainingRowsWarning, check_two_classes, judge
+from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective, rows_of_fit
 from aucross.evaluation.results import SelectiveEvaluation
 from aucross.evaluation.unscored import UnscoredRows
 from aucross.report import formats
@@ -127,15 +128,17 @@ def build_summary(
     check_two_classes(clf, "ROC and CAP curves of a report know two; evaluate_selective tabulates more")
     coverage = _on_grid(check_probability(clf.coverage if coverage is None else coverage, "coverage"))
     confidence = check_probability(confidence, "confidence", ends=False)
-    judged, doubts = _judged(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, features=features)
+    judged = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, features=features)
     rows = read_rows(judged, coverage, groups, unscored)
     names = _class_names(clf, class_names)
-    promise = _promise(judged, rows, coverage, groups, confidence=confidence, doubts=doubts)
-    by_group, hidden_groups = group_tables(rows, by, confidence_level=confidence, with_intervals=with_intervals)
+    promise = _promise(judged, rows, coverage, groups, confidence=confidence)
+    by_group, group_notes = group_tables(rows, by, confidence_level=confidence, with_intervals=with_intervals)
     lies_on, bands = score_bands(judged, rows)
     score = _score(rows, lies_on)
     compared = judged.features if features is None else features
-    numbers = coverage_numbers(rows, evaluation, confidence=confidence, with_intervals=with_intervals)
+    numbers = coverage_numbers(
+        rows, evaluation, confidence=confidence, with_intervals=with_intervals, at_least=asks_for_at_least(clf)
+    )
     entries = _entries(rows, numbers, feature_differences(rows, compared), score["bin_edges"], confidence)
     for entry, band, tables in zip(entries, bands, by_group, strict=True):
         entry |= {"bands": band, **tables}
@@ -152,13 +155,15 @@ def build_summary(
         "data": {"name": data_name, **_data(clf, rows, names)},
         "score": score,
         "coverages": entries,
+        "group_notes": group_notes,
         "method": {
             **method_card(clf),
             "confidence": confidence,
             "with_intervals": with_intervals,
             "command": command,
             "date": date or dt.date.today().isoformat(),
-            "limits": [*limits(rows, coverage, sizes), *([hidden_groups] if hidden_groups else [])],
+            # Without a table of groups there is no other place that names those which are not shown.
+            "limits": [*limits(rows, coverage, sizes), *([] if sizes else group_notes)],
         },
     }
     return {key: json_ready(value) for key, value in summary.items()}
@@ -228,40 +233,47 @@ def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str,
     n_rows = entry["n_automatic"] + entry["n_review"]
     reached, asked = entry["achieved_coverage"], entry["target_coverage"]
     ends = formats.interval(entry, "selective_auc", formats.area)
+    unit, in_rows, rows_left = "the rows", "", ""
+    if rows.weight is not None:
+        unit, share = "the weight", formats.percent(entry["n_automatic"] / n_rows)
+        in_rows, rows_left = f" ({entry['n_automatic']:,} rows, {share} of them)", f" ({entry['n_review']:,} rows)"
+    of_weight = " of the weight" if in_rows else ""
+    missed = ""
+    if entry["coverage_missed"]:
+        span = formats.interval(entry, "achieved_coverage", formats.percent)
+        missed = f" The coverage asked for was missed: the {exact_percent(confidence)} interval is {span}."
     return (
-        f"Asked to decide {formats.target(asked)} of the rows, the classifier decides {formats.percent(reached)} of "
-        f"{formats.count(n_rows)} test rows "
-        f"automatically and sends {formats.percent(1 - reached)} to review. Among the automatic rows the AUC is "
+        f"Asked to decide {formats.target(asked)} of {unit}, the classifier decides {formats.percent(reached)}"
+        f"{of_weight} of {formats.count(n_rows)} test rows{in_rows} automatically and sends "
+        f"{formats.percent(1 - reached)}{of_weight}{rows_left} to review.{missed} Among the automatic rows the AUC is "
         f"{formats.area(entry['selective_auc'])}{f' ({exact_percent(confidence)} interval {ends})' if ends else ''}; "
         f"over all rows it is {formats.area(everyone['selective_auc'])}."
         f"{'' if rows.unscored is None else f' {rows.unscored.sentence(n_rows)}'}"
     )
 
 
-def _judged(clf: Any, X: Any, y: ArrayLike, **options: Any) -> tuple[JudgedRows, list[str]]:
-    """The rows, and what speaks against a promise from them."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        judged = judge(clf, X, y, warning=PromiseWarning, **options)
-    return judged, _said_again(caught)
-
-
 def _promise(
-    judged: JudgedRows, rows: ReportRows, coverage: float, groups: Any, *, confidence: float, doubts: list[str]
+    judged: JudgedRows, rows: ReportRows, coverage: float, groups: Any, *, confidence: float
 ) -> dict[str, Any]:
     """The bounds that can be promised, with their sentence; none where the rows took part in the fit."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        made = promise_selective(
-            judged.clf, judged.scored, judged.labels, coverage, confidence=confidence, groups=groups
-        )
+    made = promise_selective(
+        judged.clf,
+        judged.scored,
+        judged.labels,
+        coverage,
+        confidence=confidence,
+        groups=groups,
+        allow_fit_rows=True,
+    )
+    share, doubt = rows_of_fit(judged)
+    if doubt is not None and judged.doubt is None:  # of marked rows a warning was given before
+        warnings.warn(doubt, TrainingRowsWarning, stacklevel=3)
     if rows.unscored is not None:
         made = replace(_promise_of_all(rows, coverage, confidence), target_coverage=made.target_coverage)
-    promise = made.to_dict()
-    doubts = doubts or _said_again(caught)
-    if doubts:
+    promise = replace(made, share_of_fit=share).to_dict()
+    if doubt is not None:
         promise["sentence"] = "Nothing: these are rows that the classifier was fitted on."
-    return promise | {"warnings": doubts}
+    return promise | {"warnings": [] if doubt is None else [doubt]}
 
 
 def _promise_of_all(rows: ReportRows, coverage: float, confidence: float) -> SelectivePromise:
@@ -275,10 +287,3 @@ def _promise_of_all(rows: ReportRows, coverage: float, confidence: float) -> Sel
         sample_weight=rows.weight_of_all,
         groups=rows.groups_of_all,
     )
-
-
-def _said_again(caught: list[warnings.WarningMessage]) -> list[str]:
-    """Give the warnings again, and return those that the report must say: its readers were not there."""
-    for warning in caught:
-        warnings.warn(str(warning.message), warning.category, stacklevel=4)
-    return list({str(one.message): None for one in caught if issubclass(one.category, PromiseWarning)})

@@ -65,13 +65,24 @@ def numbers(summary: Summary, entry: Entry) -> list[Number]:
 
     def metric(key: str, form: Any) -> Number:
         label = _capital(words_for(key, positive=positive_name(summary)))
-        return Number(key, label, form(entry[key]), formats.interval(entry, key, form))
+        # Areas and losses are no shares; the limits say that they count weight.
+        label += by_weight(summary) if form is percent else ""
+        text = reached_text(entry) if key == "achieved_coverage" else form(entry[key])
+        return Number(key, label, text, formats.interval(entry, key, form))
+
+    def n_rows(number: int) -> str:
+        # Beside shares of weight the rows need a share of their own.
+        return f" ({percent(number / total)})" if by_weight(summary) and total else ""
 
     listed = [
-        Number("target_coverage", "Coverage asked for", formats.target(entry["target_coverage"])),
+        Number("target_coverage", f"Coverage asked for{by_weight(summary)}", formats.target(entry["target_coverage"])),
         metric("achieved_coverage", percent),
-        Number("n_automatic", "Automatic rows", f"{formats.count(entry['n_automatic'])} of {formats.count(total)}"),
-        Number("n_review", "Rows for review", formats.count(entry["n_review"])),
+        Number(
+            "n_automatic",
+            "Automatic rows",
+            f"{formats.count(entry['n_automatic'])} of {formats.count(total)}{n_rows(entry['n_automatic'])}",
+        ),
+        Number("n_review", "Rows for review", f"{formats.count(entry['n_review'])}{n_rows(entry['n_review'])}"),
         metric("selective_auc", area),
         Number("all_auc", "AUC, all rows", area(all_rows(summary)["selective_auc"])),
         metric("auc_gain", change),
@@ -87,6 +98,16 @@ def numbers(summary: Summary, entry: Entry) -> list[Number]:
     if summary["score"]["kind"] == "probability":
         listed[-1:-1] = [metric("selective_brier", area), metric("expected_calibration_error", area)]
     return listed
+
+
+def by_weight(summary: Summary) -> str:
+    """What to add to the name of a share where it is one of weight and not of rows."""
+    return ", by weight" if summary["data"]["weighted"] else ""
+
+
+def reached_text(entry: Entry) -> str:
+    """The coverage reached, and whether the one asked for was missed; stored summaries do not say so."""
+    return formats.percent(entry["achieved_coverage"]) + (", missed" if entry.get("coverage_missed") else "")
 
 
 def all_rows(summary: Summary) -> Entry:
@@ -150,7 +171,8 @@ def band_table(summary: Summary, entry: Entry) -> Table:
 def decile_table(summary: Summary, entry: Entry) -> Table:
     """Deciles of the automatic rows, the scores first that speak for the positive class."""
     positive, form = positive_name(summary), score_form(summary)
-    columns = ("Decile", "Scores", "Rows", f"Rows of {positive}", "Mean score", f"Rate of {positive}")
+    weighted = by_weight(summary)
+    columns = ("Decile", "Scores", "Rows", f"Rows of {positive}", "Mean score", f"Rate of {positive}{weighted}")
     rows = [
         (
             str(part["decile"]),
@@ -164,7 +186,7 @@ def decile_table(summary: Summary, entry: Entry) -> Table:
         )
         for part in entry["deciles"]
     ]
-    return Table((*columns, "Lift", _capital(f"{positive} found so far")), rows)
+    return Table((*columns, "Lift", _capital(f"{positive} found so far{weighted}")), rows)
 
 
 def score_table(summary: Summary, entry: Entry) -> Table:
@@ -185,14 +207,15 @@ def score_table(summary: Summary, entry: Entry) -> Table:
     return Table(columns, rows)
 
 
-def feature_table(entry: Entry) -> Table:
+def feature_table(summary: Summary, entry: Entry) -> Table:
     """Columns in which rejected and automatic rows differ most."""
     rows = []
     for feature in entry["features"]:
         form = formats.percent if feature["kind"] in ("category", "missing") else formats.quantity
         difference = formats.difference(feature["standardised_difference"])
         rows.append((_feature_name(feature), form(feature["automatic"]), form(feature["review"]), difference))
-    return Table(("Feature", "Automatic", "Review", "Difference"), rows)
+    weighted = by_weight(summary)
+    return Table(("Feature", f"Automatic{weighted}", f"Review{weighted}", "Difference"), rows)
 
 
 def _capital(text: str) -> str:
@@ -208,7 +231,7 @@ def _feature_name(feature: Mapping[str, Any]) -> str:
 
 def group_table(summary: Summary, entry: Entry) -> Table:
     """Each group: how much is answered and how well."""
-    positive = positive_name(summary)
+    positive, weighted = positive_name(summary), by_weight(summary)
     rows = [
         (
             group["group"],
@@ -224,10 +247,10 @@ def group_table(summary: Summary, entry: Entry) -> Table:
     columns = (
         "Group",
         "Rows",
-        "Automatic",
+        f"Automatic{weighted}",
         "AUC",
-        f"Rate of {positive}",
-        f"Share of {positive} for review",
+        f"Rate of {positive}{weighted}",
+        f"Share of {positive} for review{weighted}",
         "Base rate",
     )
     return Table(columns, rows)
@@ -246,6 +269,7 @@ def gap_table(summary: Summary, entry: Entry) -> Table:
             continue
         form = formats.area if gap["metric"] == "selective_auc" else formats.percent
         name = words_for(gap["metric"], positive=positive_name(summary))
+        name += "" if form is formats.area else by_weight(summary)
         known = gap["gap"] is not None and gap["gap_by_chance"] is not None
         verdict = formats.UNKNOWN if not known else "yes" if gap["gap"] > gap["gap_by_chance"] else "no"
         names = (str(gap["lowest_group"]), str(gap["highest_group"]))
@@ -255,7 +279,7 @@ def gap_table(summary: Summary, entry: Entry) -> Table:
 
 def guard_table(summary: Summary, entry: Entry) -> Table:
     """The three measures of the base-rate guard with their limits."""
-    rate = entry["base_rate"]
+    rate, weighted = entry["base_rate"], by_weight(summary)
     rarer = positive_name(summary) if rate["rarer_class"] == "positive" else negative_name(summary)
     verdict = {
         name: "exceeded" if name in rate["exceeded"] else "within"
@@ -263,19 +287,19 @@ def guard_table(summary: Summary, entry: Entry) -> Table:
     }
     rows = [
         (
-            f"Rate of {positive_name(summary)}, automatic rows minus all rows",
+            f"Rate of {positive_name(summary)}, automatic rows minus all rows{weighted}",
             formats.change(rate["shift"]),
             f"\N{PLUS-MINUS SIGN}{rate['max_shift']:g}",
             verdict["max_shift"],
         ),
         (
-            f"Change of the share of {rarer}",
+            f"Change of the share of {rarer}{weighted}",
             formats.percent_change(rate["relative_shift"]),
             f"\N{PLUS-MINUS SIGN}{formats.percent(rate['max_relative_shift'])}",
             verdict["max_relative_shift"],
         ),
         (
-            f"How often {rarer} goes to review, as a multiple of any row",
+            f"How often {rarer} goes to review, as a multiple of any row{weighted}",
             formats.times(rate["review_ratio"]),
             f"up to {formats.times(rate['max_review_ratio'])}",
             verdict["max_review_ratio"],
@@ -286,12 +310,12 @@ def guard_table(summary: Summary, entry: Entry) -> Table:
 
 def coverage_table(summary: Summary) -> Table:
     """Steps of five per cent, and the coverage in use: the result without a slider."""
-    positive = positive_name(summary)
-    columns = ("Asked", "Reached", "AUC", "Interval", "Oracle", _capital(rival(summary)), "Gini")
+    positive, weighted = positive_name(summary), by_weight(summary)
+    columns = ("Asked", f"Reached{weighted}", "AUC", "Interval", "Oracle", _capital(rival(summary)), "Gini")
     rows = [
         (
             formats.target(entry["target_coverage"]),
-            formats.percent(entry["achieved_coverage"]),
+            reached_text(entry),
             formats.area(entry["selective_auc"]),
             formats.interval(entry, "selective_auc", formats.area),
             formats.area(entry["oracle_auc"]),
@@ -304,7 +328,8 @@ def coverage_table(summary: Summary) -> Table:
         for entry in summary["coverages"]
         if round(100 * entry["target_coverage"], 6) % 5 == 0 or entry["target_coverage"] == summary["coverage"]
     ]
-    return Table((*columns, f"Rate of {positive}", _capital(f"{positive} for review"), "Scores for review"), rows)
+    shares = (f"Rate of {positive}{weighted}", _capital(f"{positive} for review{weighted}"))
+    return Table((*columns, *shares, "Scores for review"), rows)
 
 
 def _classes(summary: Summary) -> str:
@@ -312,7 +337,7 @@ def _classes(summary: Summary) -> str:
     return (
         f"{positive_name(summary)} (the positive class) {formats.count(data['n_positive'])}, "
         f"{negative_name(summary)} {formats.count(data['n_negative'])}; "
-        f"positive rate {formats.percent(data['positive_rate'])}"
+        f"positive rate {formats.percent(data['positive_rate'])}{by_weight(summary)}"
     )
 
 

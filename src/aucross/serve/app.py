@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from fastapi import FastAPI, HTTPException, Request
+from fastapi import Depends, FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException as PathError
 
@@ -23,7 +26,7 @@ from aucross.deploy.log import DecisionLog
 from aucross.deploy.monitor import CoverageMonitor
 from aucross.serve.answers import answers
 from aucross.serve.deciding import Decided, Decider, NotLoggedError
-from aucross.serve.guard import Guard
+from aucross.serve.guard import Guard, has_token, is_host
 from aucross.serve.metrics import ServerMetrics
 from aucross.serve.page import page
 from aucross.serve.rows import DecidedBy, ManyAnswers, OneAnswer, Refusal, RowDecision, ServedModel, request_types
@@ -31,11 +34,19 @@ from aucross.serve.rows import DecidedBy, ManyAnswers, OneAnswer, Refusal, RowDe
 logger = logging.getLogger(__name__)
 
 _MOST_DETAILS = 20
+_MOST_SECONDS = 3_600
+_LONGEST_PLACE = 200
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    401: {"model": Refusal, "description": "The token is missing or wrong."},
-    413: {"model": Refusal, "description": "The request is too large."},
-    422: {"model": Refusal, "description": "A value is not what its column takes, or ids are missing or repeated."},
-    503: {"model": Refusal, "description": "The decision could not be logged, so that none is given."},
+    status: {"model": Refusal, "description": text}
+    for status, text in {
+        400: "The body is not whole, or cannot be read.",
+        401: "The token is missing or wrong.",
+        408: "The body took too long to arrive.",
+        413: "The request is too large.",
+        421: "The header Host names another server.",
+        422: "A value is not what its column takes, or ids are missing or repeated.",
+        503: "The decision could not be logged, so that none is given.",
+    }.items()
 }
 
 
@@ -54,12 +65,28 @@ class ServeOptions:
         Size of the largest request.
     most_rows : int, default=1_000
         Rows of the largest request.
+    body_seconds : float, default=10.0
+        Time in which the body of a request must arrive.
+    hosts : sequence of str, default=()
+        Further names or addresses by which callers reach the server, as in the header Host, without a port. Those of
+        this machine (localhost) and the address that a caller connects to are known.
     """
 
     log: Path | DecisionLog | None = None
     token: bytes | None = None
     most_bytes: int = 1_000_000
     most_rows: int = 1_000
+    body_seconds: float = 10.0
+    hosts: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.body_seconds <= _MOST_SECONDS:
+            raise ValueError(f"body_seconds must be in (0, {_MOST_SECONDS}], got {self.body_seconds}; 10 is usual")
+        for host in [self.hosts] if isinstance(self.hosts, str) else self.hosts:
+            if host is self.hosts or not is_host(host):
+                raise ValueError(
+                    f"hosts must be names or addresses without scheme and port, got {host!r}; list some as scores.local"
+                )
 
 
 def make_app(model: ServedModel, options: ServeOptions | None = None) -> Guard:
@@ -70,7 +97,7 @@ def make_app(model: ServedModel, options: ServeOptions | None = None) -> Guard:
     model : ServedModel
         What decides, and which columns it reads.
     options : ServeOptions, optional
-        Log, token and limits.
+        Log, token, limits and names.
 
     Returns
     -------
@@ -111,6 +138,7 @@ class _Service:
             redoc_url=None,
             lifespan=self._running,
         )
+        app.router.route_class = _Route
         self._add_paths(app)
         app.add_exception_handler(RequestValidationError, self._invalid)
         app.add_exception_handler(Exception, self._failed)
@@ -118,7 +146,9 @@ class _Service:
         return Guard(
             app,
             most_bytes=self._options.most_bytes,
+            body_seconds=self._options.body_seconds,
             token=self._options.token,
+            hosts=self._options.hosts,
             answered=self._metrics.answered,
             refused=self._metrics.refused,
         )
@@ -162,8 +192,10 @@ class _Service:
 
         # Annotations are text in this file, and these types exist only here.
         decide_one.__annotations__["request"], decide_many.__annotations__["request"] = one_row, many_rows
-        app.post("/decision", responses=_REFUSALS, response_model=OneAnswer)(decide_one)
-        app.post("/decisions", responses=_REFUSALS, response_model=ManyAnswers)(decide_many)
+        # For the description alone: the guard has compared the token.
+        token = [] if self._options.token is None else [Depends(HTTPBearer(auto_error=False, scheme_name="token"))]
+        app.post("/decision", responses=_REFUSALS, response_model=OneAnswer, dependencies=token)(decide_one)
+        app.post("/decisions", responses=_REFUSALS, response_model=ManyAnswers, dependencies=token)(decide_many)
         app.get("/health")(self._health)
         app.get("/metrics", include_in_schema=False)(self._metrics_text)
         app.get("/docs", include_in_schema=False)(self._docs)
@@ -209,8 +241,10 @@ class _Service:
     async def _metrics_text(self) -> Response:
         return Response(self._metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
-    async def _docs(self) -> HTMLResponse:
-        return HTMLResponse(page(self._model, self._options.token is not None))
+    async def _docs(self, request: Request) -> HTMLResponse:
+        authorization = request.headers.get("authorization", "").encode("latin-1")
+        is_known = has_token(self._options.token, authorization)
+        return HTMLResponse(page(self._model if is_known else None, self._options.token is not None))
 
     # ---- refusals ----
 
@@ -236,6 +270,32 @@ class _Service:
         return JSONResponse({"error": str(error.detail), "details": []}, error.status_code)
 
 
+class _Route(APIRoute):
+    """A path whose requests are read strictly."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def strict(request: Request) -> Response:
+            return await handler(_StrictRequest(request.scope, request.receive))
+
+        return strict
+
+
+class _StrictRequest(Request):
+    """A request whose body names every field once: of two values, others might read the other one."""
+
+    async def json(self) -> Any:
+        return json.loads(await self.body(), object_pairs_hook=_each_once)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise HTTPException(422, "the body must name each field once, got one twice; send it with one value")
+    return fields
+
+
 def _check_ids(ids: list[str], n_rows: int) -> None:
     if len(ids) != n_rows:
         raise HTTPException(422, f"ids must name each row, got {len(ids)} for {n_rows} rows")
@@ -259,4 +319,5 @@ def _detail(error: Any) -> str:
 
 
 def _place(location: Any) -> str:
-    return ".".join(str(part) for part in location if part != "body") or "body"
+    # A field that is not known has the name that the caller chose.
+    return ".".join(str(part)[:_LONGEST_PLACE] for part in location if part != "body") or "body"

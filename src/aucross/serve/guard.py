@@ -1,11 +1,14 @@
-"""What stands before every request: who may ask, and how much may be sent."""
+"""What stands before every request: for whom it is meant, who may ask, and how much may be sent in which time."""
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from ipaddress import ip_address
 from time import perf_counter
 from typing import Any
 
@@ -13,12 +16,28 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Asgi = Callable[[Any, Receive, Send], Awaitable[None]]
 
-# Asked for by machines that start and stop servers, and says nothing about the model.
-OPEN_PATHS = ("/health",)
+# The first is asked for by machines that start and stop servers, and says nothing about the model. The second is what a
+# person opens in a browser, which sends no token: then it says how to send one, and nothing about the model either.
+OPEN_PATHS = ("/health", "/docs")
+
+# Bodies that arrive at one time, and the bytes that all of them may hold.
+_MOST_BODIES = 1_000
+_MOST_HELD = 32_000_000
+
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]*)?")
+
+
+class _RefusedError(Exception):
+    """A request is answered before it reaches the application."""
+
+    def __init__(self, status: int, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.reason = reason
 
 
 class Guard:
-    """Checks token and size of each request, and counts it.
+    """Checks host, token and body of each request, and counts it.
 
     Parameters
     ----------
@@ -26,8 +45,12 @@ class Guard:
         What stands behind.
     most_bytes : int
         Size of the largest body.
+    body_seconds : float
+        Time in which a body must arrive.
     token : bytes or None
         What a caller must send as ``Authorization: Bearer``; None lets everyone ask.
+    hosts : iterable of str
+        Names by which callers reach the server, beside those of this machine and the address that they connect to.
     answered : callable
         Hears of path, status and seconds of each request.
     refused : callable
@@ -39,15 +62,21 @@ class Guard:
         app: Asgi,
         *,
         most_bytes: int,
+        body_seconds: float,
         token: bytes | None,
+        hosts: Iterable[str],
         answered: Callable[[str, int, float], None],
         refused: Callable[[str], None],
     ) -> None:
         self._app = app
         self._most_bytes = most_bytes
+        self._body_seconds = body_seconds
         self._token = token
+        self._hosts = {_plain_address(host.lower()) for host in (*hosts, "localhost")}
         self._answered = answered
         self._refused = refused
+        # Bodies that arrive, those that began first in front.
+        self._arriving: dict[asyncio.Timeout, bytearray] = {}
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it here."""
@@ -70,42 +99,122 @@ class Guard:
             self._answered(getattr(route, "path", "other"), status, perf_counter() - start)
 
     async def _guarded(self, scope: Any, receive: Receive, send: Send) -> None:
-        headers = dict(scope["headers"])
-        if scope["path"] not in OPEN_PATHS and not self._may_ask(headers.get(b"authorization", b"")):
-            await self._refuse(send, 401, "token", "the header Authorization must hold the token: Bearer ...")
-            return
-        declared = headers.get(b"content-length", b"0")
-        if not declared.isdigit() or int(declared) > self._most_bytes or (body := await self._body(receive)) is None:
-            text = f"the request must have at most {self._most_bytes:,} bytes; send fewer rows at a time"
-            await self._refuse(send, 413, "size", text)
+        try:
+            body = await self._checked_body(scope, receive)
+        except _RefusedError as refused:
+            await self._refuse(send, refused)
             return
         # An application of Starlette answers when it fails, and then raises the error for others to see.
         with suppress(Exception):
             await self._app(scope, _once(body, receive), send)
 
-    def _may_ask(self, authorization: bytes) -> bool:
-        # All bytes are compared, however many agree, so that the time tells nothing.
-        return self._token is None or hmac.compare_digest(authorization, b"Bearer " + self._token)
+    async def _checked_body(self, scope: Any, receive: Receive) -> bytes:
+        """The whole body of a request that may be answered."""
+        if not self._is_meant(scope):
+            # A page of another site can have its own name lead here, and then ask in the name of its visitor.
+            raise _RefusedError(
+                421, "host", "the header Host must name this server; serve it with --allow-host NAME under other names"
+            )
+        headers = dict(scope["headers"])
+        if scope["path"] not in OPEN_PATHS and not has_token(self._token, headers.get(b"authorization", b"")):
+            raise _RefusedError(401, "token", "the header Authorization must hold the token: Bearer ...")
+        declared = headers.get(b"content-length")
+        if declared is not None and not (declared.isdigit() and len(declared) < 20):
+            raise _RefusedError(400, "unfinished", "the header Content-Length must be the size of the body in bytes")
+        if declared is not None and int(declared) > self._most_bytes:
+            raise self._too_large()
+        body = await self._body(receive)
+        if body is None or (declared is not None and int(declared) != len(body)):
+            raise _RefusedError(400, "unfinished", "the body must be as long as the header says; send it whole")
+        return body
+
+    def _is_meant(self, scope: Any) -> bool:
+        """Whether the header Host names this machine, the address that was connected to, or a name that is allowed."""
+        named = [value for name, value in scope["headers"] if name == b"host"]
+        match = _HOST.fullmatch(named[0].decode("latin-1").lower()) if len(named) == 1 else None
+        if match is None:
+            return False
+        host = _plain_address(match[1])
+        if host in self._hosts:
+            return True
+        with suppress(ValueError):
+            return ip_address(host).is_loopback or host == _plain_address((scope.get("server") or [""])[0])
+        return False
 
     async def _body(self, receive: Receive) -> bytes | None:
-        """The whole body; None if it has too many bytes, whatever its header says."""
+        """The whole body; None if the caller leaves before its end."""
         body = bytearray()
-        while True:
-            message = await receive()
-            body += message.get("body", b"")
-            if len(body) > self._most_bytes:
-                return None
-            if not message.get("more_body", False):
-                return bytes(body)
+        try:
+            async with asyncio.timeout(self._body_seconds) as limit:
+                self._arriving[limit] = body
+                while True:
+                    self._make_room()
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return None
+                    body += message.get("body", b"")
+                    if len(body) > self._most_bytes:
+                        raise self._too_large()
+                    if not message.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            raise _RefusedError(
+                408,
+                "time",
+                f"the body must arrive within {self._body_seconds:g} seconds, and sooner while many others do; send "
+                "it again, or fewer rows at a time",
+            ) from None
+        finally:
+            self._arriving.pop(limit, None)
 
-    async def _refuse(self, send: Send, status: int, reason: str, text: str) -> None:
-        self._refused(reason)
-        body = json.dumps({"error": text, "details": []}).encode()
-        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        if status == 413:
-            headers.append((b"connection", b"close"))  # the rest of the body is not read
-        await send({"type": "http.response.start", "status": status, "headers": headers})
+    def _make_room(self) -> None:
+        """End what has been arriving longest: bodies that stall must neither fill the memory nor keep others out."""
+        most_held = max(_MOST_HELD, 2 * self._most_bytes)
+        while len(self._arriving) > _MOST_BODIES or sum(map(len, self._arriving.values())) > most_held:
+            longest = next(iter(self._arriving))
+            del self._arriving[longest]
+            if not longest.expired():
+                longest.reschedule(0)
+
+    def _too_large(self) -> _RefusedError:
+        text = f"the request must have at most {self._most_bytes:,} bytes; send fewer rows at a time"
+        return _RefusedError(413, "size", text)
+
+    async def _refuse(self, send: Send, refused: _RefusedError) -> None:
+        self._refused(refused.reason)
+        body = json.dumps({"error": str(refused), "details": []}).encode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),  # the rest of the body is not read
+        ]
+        if refused.status == 401:
+            headers.append((b"www-authenticate", b"Bearer"))
+        await send({"type": "http.response.start", "status": refused.status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
+
+
+def has_token(token: bytes | None, authorization: bytes) -> bool:
+    """Whether a caller may ask."""
+    # All bytes are compared, however many agree, so that the time tells nothing.
+    return token is None or hmac.compare_digest(authorization, b"Bearer " + token)
+
+
+def is_host(host: Any) -> bool:
+    """Whether something is a name or an address, without a scheme and without a port."""
+    with suppress(ValueError):
+        return isinstance(host, str) and bool(ip_address(host.removeprefix("[").removesuffix("]")))
+    match = _HOST.fullmatch(host.lower())
+    return match is not None and match[2] is None
+
+
+def _plain_address(host: str) -> str:
+    """An address in its one spelling, without brackets; a name as it is."""
+    host = host.removeprefix("[").removesuffix("]")
+    with suppress(ValueError):
+        address = ip_address(host)
+        return str(getattr(address, "ipv4_mapped", None) or address)
+    return host
 
 
 def _once(body: bytes, receive: Receive) -> Receive:

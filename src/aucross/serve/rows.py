@@ -6,7 +6,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from math import isfinite
 from typing import Annotated, Any, Literal
@@ -28,6 +28,8 @@ from aucross.core.bands import check_coverage
 from aucross.core.missing import MISSING_TEXTS, is_missing
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.dates import moment_of
+from aucross.estimators.familiar import rows_checked_elsewhere
 from aucross.estimators.score_column import score_column_in
 from aucross.system.libraries import import_library
 
@@ -38,11 +40,11 @@ _LONGEST_TEXT = 10_000
 _MOST_NAMED = 20
 
 
-def _only_text(value: Any) -> Any:
-    # pydantic would take a number for seconds since 1970.
+def _moment(value: Any) -> datetime:
+    # pydantic would take numbers, and text of digits, for seconds since 1970.
     if not isinstance(value, str):
-        raise ValueError("a date must be text such as 2024-03-31")
-    return value
+        raise ValueError("must be a date as text, such as 2024-03-31")
+    return moment_of(value)
 
 
 def _number(value: Any) -> float:
@@ -63,7 +65,7 @@ def _coverage(value: Any) -> float:
     return check_coverage(value)  # as it was written: the error repeats it
 
 
-Day = Annotated[date | datetime, BeforeValidator(_only_text)]
+Day = Annotated[date | datetime, BeforeValidator(_moment)]
 Number = Annotated[float, BeforeValidator(_number)]
 Text = Annotated[StrictStr, Field(max_length=_LONGEST_TEXT)]
 _TYPES: dict[str, Any] = {"number": Number, "boolean": StrictBool, "date": Day, "category": Text}
@@ -229,7 +231,7 @@ class ServedModel:
             return _AS_SENT[kind](next(iter(self._taken[name])))
         column = score_column_in(self.clf.estimator_)
         if column is not None and column.threshold is not None and name == self.score_name:
-            return float(column.threshold)  # 0.5 would be no score in points
+            return float(getattr(column, "column_range_", [column.threshold])[0])  # 0.5 would be no score in points
         return _EXAMPLES[kind]
 
     def check_scores(self) -> None:
@@ -248,10 +250,11 @@ class ServedModel:
 
     def scored(self, rows: Sequence[BaseModel]) -> ScoredRows:
         """The rows after the classifier has seen them, with their groups if there are any."""
-        if self.group_column is None:
-            return self.clf.scored(self.table(rows))
-        groups = [self.group_of[value] for value in self._values(rows, self.group_column)]
-        return self.clf.scored(self.table(rows), band_groups=groups)
+        groups = None
+        if self.group_column is not None:
+            groups = [self.group_of[value] for value in self._values(rows, self.group_column)]
+        with rows_checked_elsewhere():
+            return self.clf.scored(self.table(rows), band_groups=groups)
 
     def table(self, rows: Sequence[BaseModel]) -> Any:
         """The rows as the frame that the classifier reads."""
@@ -281,14 +284,7 @@ def _numbers(values: list[Any]) -> Any:
 
 
 def _days(values: list[Any]) -> Any:
-    return _numbers([None if value is None else _day(value) for value in values])
-
-
-def _day(value: date | datetime) -> float:
-    if not isinstance(value, datetime):
-        value = datetime.combine(value, time())
-    moment = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-    return moment.timestamp() / _SECONDS_PER_DAY
+    return _numbers([None if value is None else value.timestamp() / _SECONDS_PER_DAY for value in values])
 
 
 def _texts(values: list[Any]) -> Any:

@@ -6,18 +6,27 @@
     path/estimator     the base classifier of an estimator, by its own writer
     path/base          the base model of a model, by its own writer, if its transform gives the scores
     path/classifier    the classifier in memory, as aucross.save writes it, in one row of Parquet
+
+With a key in ``AUCROSS_KEY_FILE`` the classifier is signed and names the content of what lies beside it, so that a
+fitted model is read only as an owner of the key wrote it.
 """
 
 from __future__ import annotations
 
 import tempfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from pyspark.ml.param import Params
 from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, MLWritable, MLWriter
+from pyspark.sql import functions as F
 
-from aucross.deploy.storage import load, read_header, save
+from aucross.deploy.signing import signing_key
+from aucross.deploy.storage import load, read_header, read_metadata, save
+
+# Name in the file of a classifier of what lies beside it.
+_BESIDE = "beside"
 
 
 class EstimatorWriter(MLWriter):
@@ -61,11 +70,15 @@ class ModelWriter(MLWriter):
 
     def saveImpl(self, path: str) -> None:
         """Write to a new folder."""
-        base, content = self.instance.baseModel, _as_bytes(self.instance.toLocal())
-        _save_metadata(self.instance, path, self.sparkSession)
-        self.sparkSession.createDataFrame([(content,)], "classifier binary").write.parquet(f"{path}/classifier")
+        base, clf, spark = self.instance.baseModel, self.instance.toLocal(), self.sparkSession
+        _as_bytes(clf, {}, None)  # what cannot be stored is refused before anything is written
+        _save_metadata(self.instance, path, spark)
         if base is not None:
             base.save(f"{path}/base")
+        key = signing_key()
+        beside = {} if key is None else {_BESIDE: _digest(spark, path, has_base=base is not None)}
+        content = _as_bytes(clf, beside, key)
+        spark.createDataFrame([(content,)], "classifier binary").write.parquet(f"{path}/classifier")
 
 
 class ModelReader(MLReader[Any]):
@@ -77,10 +90,16 @@ class ModelReader(MLReader[Any]):
 
     def load(self, path: str) -> Any:
         """Read from a folder."""
-        spark = self.sparkSession
+        spark, key = self.sparkSession, signing_key()
         content = bytes(spark.read.parquet(f"{path}/classifier").collect()[0]["classifier"])
         has_base = DefaultParamsReader.loadMetadata(path, spark)["has_base"]
-        model = self.cls(_from_bytes(content), _load_part(f"{path}/base", spark) if has_base else None)
+        clf, beside = _from_bytes(content, key)
+        if key is not None and beside.get(_BESIDE) != _digest(spark, path, has_base=has_base):
+            raise ValueError(
+                f"{path} is refused: its parameters or its base model are not those that were signed; write the model "
+                "anew, or get the folder again from where it was written"
+            )
+        model = self.cls(clf, _load_part(f"{path}/base", spark) if has_base else None)
         return _load_metadata(model, path, spark)
 
 
@@ -101,10 +120,20 @@ def _load_part(path: str, spark: Any) -> Params:
     return DefaultParamsReader.loadParamsInstance(path, spark)
 
 
-def _as_bytes(clf: Any) -> bytes:
+def _digest(spark: Any, path: str, *, has_base: bool) -> str:
+    """Name the content of the files beside the classifier."""
+    whole = sha256()
+    for part in ("metadata", "base") if has_base else ("metadata",):
+        files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(f"{path}/{part}")
+        found = sorted(row[0] for row in files.select(F.sha2("content", 256)).collect())
+        whole.update(repr((part, found)).encode())
+    return whole.hexdigest()
+
+
+def _as_bytes(clf: Any, beside: dict[str, str], key: bytes | None) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "classifier.aucross"
-        save(clf, file)
+        save(clf, file, metadata=beside, key=key)
         if unlisted := read_header(file).unlisted_types:
             raise ValueError(
                 f"the classifier must hold listed types only to be written, got {unlisted}; store it with "
@@ -113,8 +142,8 @@ def _as_bytes(clf: Any) -> bytes:
         return file.read_bytes()
 
 
-def _from_bytes(content: bytes) -> Any:
+def _from_bytes(content: bytes, key: bytes | None) -> tuple[Any, dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "classifier.aucross"
         file.write_bytes(content)
-        return load(file)
+        return load(file, key=key), read_metadata(file, key=key)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from aucross.deploy.decision_folder import DecisionFolder, PartCounts
-from aucross.deploy.light_copy import light_copy
+from aucross.deploy.decision_folder import PartCounts, write_decisions
 
 # Files that each task slot writes between two reports of how far it is.
 _ROUND = 8
@@ -56,15 +55,17 @@ def spark_write_decisions(
     when it is whole, so nothing is there twice or in part.
     """
     session = spark or SparkSession.builder.getOrCreate()
-    decisions = DecisionFolder.open(clf, source, folder, coverage=coverage, columns=columns, band_groups=band_groups)
-    light = session.sparkContext.broadcast(light_copy(clf, decisions.coverage))
-    missing, n_parts = decisions.missing, len(decisions.names)
-    # In rounds that keep all workers busy, so that it can be told how far they are.
-    at_a_time = _ROUND * session.sparkContext.defaultParallelism
-    for start in range(0, len(missing), at_a_time):
-        part_numbers = missing[start : start + at_a_time]
-        parts = session.sparkContext.parallelize(part_numbers, len(part_numbers))
-        parts.map(lambda part: decisions.write_part(light.value, part)).count()
-        if told is not None:
-            told(n_parts - len(missing) + start + len(part_numbers), n_parts)
-    return decisions.counts()
+    context = session.sparkContext
+
+    def run(function: Callable[[int], Any], parts: Sequence[int]) -> Iterator[Any]:
+        sent = context.broadcast(function)  # it holds the classifier
+        # In rounds that keep all workers busy, so that it can be told how far they are.
+        at_a_time = _ROUND * context.defaultParallelism
+        for start in range(0, len(parts), at_a_time):
+            numbers = parts[start : start + at_a_time]
+            tasks = context.parallelize(numbers, len(numbers))
+            yield from tasks.map(lambda part: sent.value(part)).collect()  # noqa: PLW0108  (its value is on the worker)
+            if told is not None:
+                told(start + len(numbers), len(parts))
+
+    return write_decisions(clf, source, folder, coverage=coverage, columns=columns, band_groups=band_groups, run=run)

@@ -42,7 +42,7 @@ from aucross.evaluation.plots.style import (
 from aucross.evaluation.results import SelectiveEvaluation
 from aucross.system.text import exact_percent
 
-# Dense enough for a line, few enough for a thousand bootstrap replicates in about a second.
+# Dense enough for a line, few enough for a metric of your own with its replicates.
 CURVE_COVERAGES = tuple(round(1.0 - 0.05 * step, 2) for step in range(11))
 
 ORACLE, MAXIMUM_PROBABILITY = "Oracle", "maximum probability"

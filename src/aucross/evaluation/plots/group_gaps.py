@@ -100,6 +100,7 @@ class GroupGapDisplay:
         self.low, self.high = (self._columns(ends or {}) for ends in (low, high))
         self.overall = dict(overall or {})
         self.gaps = dict(gaps or {})
+        self.left_out: frozenset[int] = frozenset()  # numbers of groups that the gaps do not compare
         self.n = None if n is None else as_floats(n, "n", (len(self.groups),)).astype(np.intp)
         self.confidence_level = confidence_level
         self.name = name
@@ -257,6 +258,7 @@ class GroupGapDisplay:
             low[metric], high[metric] = (
                 np.array([spread[f"{metric}_{end}"][index] for spread in spreads]) for end in ("low", "high")
             )
+        large = evaluation.large_groups()
         records = evaluation.gaps().rows()[index * len(GROUP_METRICS) : (index + 1) * len(GROUP_METRICS)]
         display = cls(
             evaluation.groups,
@@ -264,20 +266,27 @@ class GroupGapDisplay:
             low=low,
             high=high,
             overall={metric: float(evaluation.overall.estimates[metric][index]) for metric in metrics},
-            # A single group has no gap.
-            gaps={row["metric"]: (row["gap"], row["gap_by_chance"]) for row in records if row["n_groups"] > 1},
+            # A single group has no gap, and small ones have none that is worth a title.
+            gaps={
+                row["metric"]: (row["gap"], row["gap_by_chance"])
+                for row in records
+                if row["n_groups"] > 1 and len(large)
+            },
             n=evaluation.n,
             confidence_level=level,
             name=name,
         )
+        if len(large):
+            display.left_out = frozenset(range(len(evaluation.groups))) - frozenset(large.tolist())
         return display.plot(ax, **kwargs)
 
     @property
     def group_labels(self) -> list[str]:
-        """Names of the groups, with their sizes if known."""
+        """Names of the groups, with their sizes if known; a group that is too small for the gap says so."""
         if self.n is None:
             return [str(group) for group in self.groups]
-        return [f"{group} (n = {size})" for group, size in zip(self.groups, self.n, strict=True)]
+        ends = [", not in the gap" if number in self.left_out else "" for number in range(len(self.groups))]
+        return [f"{group} (n = {size}{end})" for group, size, end in zip(self.groups, self.n, ends, strict=True)]
 
     def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> GroupGapDisplay:
         """Draw one panel per metric.

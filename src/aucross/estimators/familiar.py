@@ -1,0 +1,254 @@
+"""What the values of the fit were like, and a note where those of another table are of another kind.
+
+A model takes any category that it does not know for a missing one, and any number as it is. Where a table spells its
+categories in another way, counts days instead of years, or leaves a column blank, nothing else would tell.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from math import ceil, floor, log10
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from aucross.core.missing import is_missing
+from aucross.estimators.column_names import kinds_of, text_names_of
+from aucross.estimators.types import Table
+from aucross.estimators.untrained import NumberedClasses
+from aucross.estimators.warn import warn_user
+from aucross.system.text import percent
+
+# Beyond the ends of a range lie so many rows of the fit, since its ends must not be those of single people.
+_ROWS_BEYOND = 5
+# Of fewer values, all may lie outside of a range, or be missing, by chance.
+_FEWEST_VALUES = 10
+_MOST_UNKNOWN = 0.5
+_EXAMPLES = 3
+
+
+# Whether new rows are looked at here; a service, where each row comes alone, checks its rows itself.
+_looks: ContextVar[bool] = ContextVar("_looks", default=True)
+
+
+class StrangeValuesWarning(UserWarning):
+    """Values of new rows are unlike those of the fit: categories that the model does not know, or a blank column."""
+
+
+def known_categories(models: Iterable[Any]) -> dict[str, list[Any]]:
+    """The categories that fitted models know, by column; where two models read one, the longer list.
+
+    Models that keep them are pipelines that begin with a ColumnTransformer, whose encoders take what they do not know.
+    """
+    found: dict[str, list[Any]] = {}
+    for model in models:
+        for column, values in _encoded(_first_step(model)):
+            known = [value for value in values if not is_missing(value)]
+            found[column] = max(found.get(column, []), known, key=len)
+    return found
+
+
+def _first_step(model: Any) -> Any:
+    while isinstance(model, Pipeline | FrozenEstimator | NumberedClasses):
+        model = model.steps[0][1] if isinstance(model, Pipeline) else getattr(model, "estimator_", model.estimator)
+    return model
+
+
+def _encoded(step: Any) -> Iterable[tuple[str, list[Any]]]:
+    """Columns that a step encodes by their categories, with these."""
+    if not isinstance(step, ColumnTransformer):
+        return
+    for _, part, columns in getattr(step, "transformers_", ()):
+        encoders = [each for _, each in part.steps] if isinstance(part, Pipeline) else [part]
+        known = next((each.categories_ for each in encoders if hasattr(each, "categories_")), None)
+        are_names = isinstance(columns, list | np.ndarray) and all(isinstance(name, str) for name in columns)
+        if known is not None and are_names and len(known) == len(columns):
+            yield from zip(columns, (np.asarray(values, dtype=object).tolist() for values in known), strict=True)
+
+
+def shares_unknown(models: Iterable[Any], X: Table) -> dict[str, float]:
+    """For each column whose categories models know, the share of its values that are none of them."""
+    return {name: _share_unknown(X[name], known) for name, known in known_categories(models).items()}
+
+
+def kinds_of_fit(X: Table) -> dict[str, str]:
+    """Kinds of the columns of the fit, without numbers that are mostly missing, of which a blank column is no news."""
+    return {name: kind for name, kind in kinds_of(X).items() if kind != "number" or not _is_mostly_missing(X[name])}
+
+
+def _is_mostly_missing(column: Any) -> bool:
+    values = np.asarray(column)
+    values = values[:: max(1, len(values) // 1000)]
+    return bool(np.mean([is_missing(value) for value in values.tolist()]) > _MOST_UNKNOWN)
+
+
+def _share_unknown(column: Any, known: Collection[Any]) -> float:
+    counts, known = _counts(column), set(known)
+    unknown = sum(count for value, count in counts.items() if value not in known)
+    return unknown / counts.total() if counts else 0.0
+
+
+def _counts(column: Any) -> Counter[Any]:
+    """How often each value occurs that is not missing."""
+    counts = Counter(np.asarray(column, dtype=object).tolist())
+    return Counter({value: count for value, count in counts.items() if not is_missing(value)})
+
+
+def familiar_values(models: Iterable[Any], X: Table, numbers: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """What is kept with a model: the range of each number, and which share of each column was too rare to be known."""
+    ranges = {name: range_of(np.asarray(X[name])) for name in numbers}
+    return {
+        "rare": shares_unknown(models, X),
+        "ranges": {name: ends for name, ends in ranges.items() if ends is not None},
+    }
+
+
+def range_of(values: Any) -> list[float] | None:
+    """Where nearly all of some numbers lie; None of too few."""
+    values = np.sort(values[np.isfinite(values)])
+    if len(values) <= 2 * _ROWS_BEYOND:
+        return None
+    low, high = values[[_ROWS_BEYOND, -1 - _ROWS_BEYOND]].tolist()
+    return [_rounded(low, floor), _rounded(high, ceil)]
+
+
+def _rounded(value: float, outwards: Callable[[float], int]) -> float:
+    """Two digits, away from the range: enough to tell years from days, and nobody's own number."""
+    if not value:
+        return 0.0
+    unit = 10.0 ** (floor(log10(abs(value))) - 1)
+    return float(outwards(value / unit) * unit)
+
+
+@dataclass
+class StrangeValues:
+    """Counts, batch after batch, the values of a table that are unlike those of the fit.
+
+    Parameters
+    ----------
+    known : dict
+        Categories by column, from :func:`known_categories`.
+    rare : dict
+        Share of each column's values that was too rare to be known at the fit.
+    ranges : dict
+        Ends of the range of each number, or None for a number whose range is not known.
+    """
+
+    known: Mapping[str, Collection[Any]]
+    rare: Mapping[str, float]
+    ranges: Mapping[str, list[float] | None]
+    _n_values: Counter[str] = field(default_factory=Counter)
+    _n_strange: Counter[str] = field(default_factory=Counter)
+    _n_rows: int = 0
+    _examples: dict[str, dict[Any, None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.known = {name: set(values) for name, values in self.known.items() if values}
+
+    def add(self, X: Table) -> None:
+        """Look at some more rows."""
+        self._n_rows += len(X)
+        for name, known in self.known.items():
+            counts = _counts(X[name])
+            unknown = {value: count for value, count in counts.items() if value not in known}
+            self._n_values[name] += counts.total()
+            self._n_strange[name] += sum(unknown.values())
+            examples = self._examples.setdefault(name, {})
+            if unknown and len(examples) < _EXAMPLES:
+                examples |= dict.fromkeys(list(unknown)[:_EXAMPLES])
+        for name, ends in self.ranges.items():
+            if ends is None:
+                self._n_values[name] += 0 if _is_blank(X[name]) else 1
+                continue
+            numbers = np.asarray(X[name], dtype=np.float64)
+            numbers = numbers[np.isfinite(numbers)]
+            self._n_values[name] += len(numbers)
+            self._n_strange[name] += int(np.count_nonzero((numbers < ends[0]) | (numbers > ends[1])))
+
+    def notes(self) -> list[str]:
+        """One sentence for each column whose values are unlike those of the fit."""
+        of_categories = [self._on_category(name) for name in self.known]
+        return [note for note in (*of_categories, *map(self._on_number, self.ranges)) if note is not None]
+
+    def _on_category(self, name: str) -> str | None:
+        n_values, share_at_fit = self._n_values[name], self.rare.get(name, 0.0)
+        share = self._n_strange[name] / n_values if n_values else 0.0
+        # Half of the values that would be known if the table were like that of the fit. Of a column of rare values the
+        # model did not know most of those of the fit either, and nothing can be told from it.
+        if share_at_fit > _MOST_UNKNOWN or share <= share_at_fit + (1 - share_at_fit) * _MOST_UNKNOWN:
+            return None
+        found, known = _listed(list(self._examples[name])), _listed(sorted(self.known[name], key=str))
+        return (
+            f"column {name!r}: {percent(share)} of its values, such as {found}, are unknown to the model and count as "
+            f"missing; it knows {known}; spell them as at the fit"
+        )
+
+    def _on_number(self, name: str) -> str | None:
+        n_values, ends = self._n_values[name], self.ranges[name]
+        if not n_values and self._n_rows >= _FEWEST_VALUES:
+            return (
+                f"column {name!r}: all of its {self._n_rows:,} values are missing, and the fit had numbers there; is "
+                "it filled in?"
+            )
+        if ends is None or n_values < _FEWEST_VALUES or self._n_strange[name] < n_values:
+            return None
+        low, high = ends
+        return (
+            f"column {name!r}: all of its {n_values:,} values lie outside of {low:g} to {high:g}, where nearly all of "
+            "the fit lay; is it in another unit?"
+        )
+
+
+def _listed(values: list[Any]) -> str:
+    shown = ", ".join(repr(str(value)) for value in values[:_EXAMPLES])
+    return shown if len(values) <= _EXAMPLES else f"{shown} and {len(values) - _EXAMPLES} more"
+
+
+def _is_blank(column: Any) -> bool:
+    return all(is_missing(value) for value in np.asarray(column[:1], dtype=object)) and all(
+        is_missing(value) for value in np.asarray(column, dtype=object)
+    )
+
+
+@contextmanager
+def rows_checked_elsewhere() -> Iterator[None]:
+    """Give no warnings of strange values meanwhile, in this thread alone."""
+    token = _looks.set(False)
+    try:
+        yield
+    finally:
+        _looks.reset(token)
+
+
+def warn_of_strange_values(models: Iterable[Any], X: Table, rare: Mapping[str, float], numbers: Iterable[str]) -> None:
+    """Warn, once for all columns, of values in a frame that are unlike those of the fit.
+
+    Parameters
+    ----------
+    models : iterable of classifiers
+        The fitted models that read the rows.
+    X : table
+        The rows; tables without names are not looked at.
+    rare : dict
+        From :func:`shares_unknown`, of the rows of the fit.
+    numbers : iterable of str
+        Columns that held numbers in most rows of the fit.
+    """
+    names = text_names_of(X)
+    if names is None or not len(X) or not _looks.get():
+        return
+    known = {name: values for name, values in known_categories(models).items() if name in names}
+    blank = dict.fromkeys((name for name in numbers if name in names), None) if len(X) >= _FEWEST_VALUES else {}
+    if not (known or blank):
+        return
+    strange = StrangeValues(known, rare, blank)
+    strange.add(X)
+    if notes := strange.notes():
+        warn_user("; ".join(notes), StrangeValuesWarning)
