@@ -253,88 +253,45 @@ class CountedScores(HeldOutScores):
         return self.counts if self.squared_weight is None else self.squared_weight
 
 
-@dataclass(frozen=True, eq=False)
-class CountedRows(ScoredRows):
-    """Scored rows of which each stands for all rows that have its score.
+def count_rows(scored: ScoredRows, reader: RoundingReader, rounding: ScoreRounding) -> ScoredRows:
+    """Count scored rows of two classes, without their labels.
 
-    Attributes
+    Parameters
     ----------
-    effective_rows : float
-        Number of rows that were counted; with weights Kish's effective number.
-    squared_weights : float
-        Sum of the squared weights of the rows that were counted.
+    scored : ScoredRows
+        The rows of one partition.
+    reader : Reader
+        What the rule reads of them.
+    rounding : ScoreRounding
+        How to round.
+
+    Returns
+    -------
+    ScoredRows
+        One row for each distinct score and group, which stands for all that have it.
     """
+    weight = np.ones(len(scored)) if scored.sample_weight is None else scored.sample_weight
+    score = reader.rounded(scored.score, rounding)
+    rows = replace(scored.rule_input, columns=reader.read(score, None)[0], sample_weight=weight)  # type: ignore[attr-defined]
+    return _together(replace(scored, score=score, rule_input=rows), float(weight @ weight))
 
-    effective_rows: float = 0.0
-    squared_weights: float = 0.0
 
-    @property
-    def n_effective(self) -> float:
-        """Number of rows; with weights Kish's effective number."""
-        return self.effective_rows
+def merge_counted(parts: Iterable[ScoredRows]) -> ScoredRows:
+    """Add up the counts of different rows."""
+    together = list(parts)
+    return _together(ScoredRows.concatenate(together), sum(part.squared_weights or 0.0 for part in together))
 
-    @property
-    def n_counted(self) -> float:
-        """The same."""
-        return self.effective_rows
 
-    @classmethod
-    def of(cls, scored: ScoredRows, reader: RoundingReader, rounding: ScoreRounding) -> CountedRows:
-        """Count scored rows of two classes, without their labels.
-
-        Parameters
-        ----------
-        scored : ScoredRows
-            The rows of one partition.
-        reader : Reader
-            What the rule reads of them.
-        rounding : ScoreRounding
-            How to round.
-
-        Returns
-        -------
-        CountedRows
-            One row for each distinct score and group.
-        """
-        weight = np.ones(len(scored)) if scored.sample_weight is None else scored.sample_weight
-        score = reader.rounded(scored.score, rounding)
-        rows = replace(scored.rule_input, columns=reader.read(score, None)[0], sample_weight=weight)  # type: ignore[attr-defined]
-        return cls._together(replace(scored, score=score, rule_input=rows), float(weight @ weight))
-
-    @classmethod
-    def of_entries(cls, scored: ScoredRows, ranked: RankedScores) -> CountedRows:
-        """Take the scored entries of a ranking, one for each of its scores, for the rows that it counted."""
-        rule_input = replace(scored.rule_input, sample_weight=ranked.positives + ranked.negatives)
-        _, weight, squares, _ = ranked.totals.sum(axis=0).tolist()
-        return cls(
-            *(scored.score, scored.predicted, scored.classes, scored.is_probability, rule_input, scored.scored_by),
-            effective_rows=weight if ranked.powers is None else weight**2 / squares,
-            squared_weights=squares,
-        )
-
-    @classmethod
-    def merge(cls, parts: Iterable[CountedRows]) -> CountedRows:
-        """Add up the counts of different rows."""
-        together = list(parts)
-        return cls._together(ScoredRows.concatenate(together), sum(part.squared_weights for part in together))
-
-    @classmethod
-    def _together(cls, rows: ScoredRows, squares: float) -> CountedRows:
-        assert rows.sample_weight is not None
-        first, sums = [], []
-        for _, positions in _parts(rows.band_groups, None, len(rows)):
-            _, starts, entry = np.unique(rows.score[positions], return_index=True, return_inverse=True)
-            first.append(np.arange(len(rows))[positions][starts])
-            sums.append(np.bincount(entry, weights=rows.sample_weight[positions], minlength=len(starts)))
-        taken = rows.take(np.concatenate(first) if first else np.empty(0, dtype=np.intp))
-        weight = np.concatenate([np.empty(0), *sums])
-        rule_input: RuleInput = replace(taken.rule_input, sample_weight=weight)
-        effective = float(weight.sum() ** 2 / squares) if squares > 0 else 0.0
-        return cls(
-            *(taken.score, taken.predicted, taken.classes, taken.is_probability, rule_input, taken.scored_by),
-            effective_rows=effective,
-            squared_weights=squares,
-        )
+def _together(rows: ScoredRows, squares: float) -> ScoredRows:
+    assert rows.sample_weight is not None
+    first, sums = [], []
+    for _, positions in _parts(rows.band_groups, None, len(rows)):
+        _, starts, entry = np.unique(rows.score[positions], return_index=True, return_inverse=True)
+        first.append(np.arange(len(rows))[positions][starts])
+        sums.append(np.bincount(entry, weights=rows.sample_weight[positions], minlength=len(starts)))
+    taken = rows.take(np.concatenate(first) if first else np.empty(0, dtype=np.intp))
+    rule_input: RuleInput = replace(taken.rule_input, sample_weight=np.concatenate([np.empty(0), *sums]))
+    return replace(taken, rule_input=rule_input, squared_weights=squares)
 
 
 def weighed(scored: ScoredRows, weight: ArrayLike | None) -> ScoredRows:
