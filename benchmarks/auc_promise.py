@@ -26,9 +26,14 @@ import numpy as np
 from scipy.stats import norm, t
 
 from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
+from aucross.core.bounds import (
+    auc_lower_bound,
+    auc_under_exponential_weights,
+    bootstrap_auc_bounds,
+    replicate_below,
+)
 from aucross.evaluation import auc_interval
-from aucross.evaluation.inputs import SelectedRows, selected_rows
-from aucross.evaluation.lower_bounds import auc_bounds, auc_under_exponential_weights, replicate_below
+from aucross.evaluation.inputs import selected_rows
 from aucross.evaluation.promise import SelectivePromise, promise_selection
 
 SIZES = (500, 2_000, 10_000)
@@ -135,7 +140,7 @@ def plain_bound(rows: Rows, selected: np.ndarray, method: str, seed: int) -> flo
     kept = selected_rows(rows.positive, rows.score, selected, rows.weight)
     if kept.positive.all() or not kept.positive.any():
         return np.nan
-    replicates = auc_under_exponential_weights(kept, N_BOOTSTRAP, seed)
+    replicates = auc_under_exponential_weights(*kept, n_bootstrap=N_BOOTSTRAP, seed=seed)
     return float(np.sort(replicates)[replicate_below(N_BOOTSTRAP, 1 - ALONE) - 1])
 
 
@@ -220,8 +225,11 @@ def level_with_wrong_rows(
     for seed in range(n_samples):
         drawn = rng.random(len(positive))
         score = np.where(positive, np.where(drawn < wrong_positives, 0, 2), np.where(drawn < wrong_negatives, 3, 1))
-        rows = SelectedRows(positive, score.astype(np.float64), np.ones(len(score)))
-        bounds = [auc_bounds(rows, [1 - CONFIDENCE], n_bootstrap, seed)[0] for n_bootstrap in (None, 399)]
+        rows, failure = (positive, score.astype(np.float64)), 1 - CONFIDENCE
+        bounds = [
+            auc_lower_bound(RankedScores.from_labels(*rows), failure),
+            *bootstrap_auc_bounds(*rows, np.ones(len(score)), [failure], n_bootstrap=399, seed=seed),
+        ]
         holds.append([bound <= auc + 1e-9 for bound in bounds])
     by_delong, by_bootstrap = np.mean(holds, axis=0)
     return float(by_delong), float(by_bootstrap)

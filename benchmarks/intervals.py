@@ -5,22 +5,22 @@
 Parts, all by default:
 
 cells       intervals of `evaluate_selections`: AUC, gain, accuracy, positive rate
-large       the same on 100,000 rows, where blocks of rows are drawn and where positives may still be few
+large       the same on 100,000 rows, where positives may still be few
 few         the interval of the AUC with 1 to 20 positives among 300 negatives
 coverage_for the interval of `coverage_for`, and whether the band at its lower end really reaches the AUC
 added       what another added row would do to the interval of the AUC, on four times as many samples
 compare     the paired difference of two classifiers
 customers   the same for ten rows a customer, and the joint promise, with and without `groups`
 gaps        how often equal groups are further apart than `gap_by_chance`
-shares      the same for shares of rows alone, whose `gap_by_chance` needs no resamples: many samples are cheap
+shares      the same for shares of rows alone
 folds       `evaluate_folds`: models tested on repeated folds of 300 rows
-speed       time at a million rows, in multiples of one np.argsort, and widths against row by row resampling
+speed       time at 15,000 and at a million rows, in multiples of one np.argsort
 
 Bands are placed once, for each coverage, on 20,000 rows of their own. *Holds* is the share of samples in which the 95 %
 interval holds the truth, *width* its mean width divided by that of an interval that knows the law: 3.92 standard
-deviations of the estimate over all samples. *Before* are the percentiles of the same bootstrap, which the library took
-for all metrics until then. `!` marks what misses the aim: at least .93, at most 2. Seeds are fixed; every finished line
-is kept in benchmarks/results/intervals.csv and not computed again.
+deviations of the estimate over all samples. *Normal* are 1.96 standard deviations to either side of the estimate, as
+they stand in the same table. `!` marks what misses the aim: at least .93, at most 2. Seeds are fixed; every finished
+line is kept in benchmarks/results/intervals.csv and not computed again.
 """
 
 from __future__ import annotations
@@ -40,25 +40,19 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from aucross import AUCross, evaluate_selections
 from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
-from aucross.core.added_row import EXTRA_LOSS, interval, loss_of_few
-from aucross.core.auc_bound import auc_ends
+from aucross.core.bounds import EXTRA_LOSS, auc_ends, auc_losses, interval, loss_of_few
 from aucross.estimators.coverage_for import largest_coverage
 from aucross.evaluation import (
     auc_interval,
     evaluate_folds,
     evaluate_group_selections,
     promise_selection,
-    resampling,
     selective_auc,
 )
-from aucross.evaluation.inputs import SelectedRows
-from aucross.evaluation.lower_bounds import auc_losses
-from aucross.evaluation.results import bootstrap_spread
 from benchmarks.auc_promise import POPULATIONS, Population, placed_band
 from benchmarks.customers import draw_customers
 
 RESULTS = Path(__file__).parent / "results" / "intervals.csv"
-N_BOOTSTRAP = 200
 LEVEL = 0.95
 
 # Name: population, rows, coverages.
@@ -115,15 +109,13 @@ def truths(population: Population, bands: Bands) -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in found.items()}
 
 
-def evaluated(population: Population, bands: Bands, rows, seed: int, *, groups=None, n_bootstrap: int = N_BOOTSTRAP):
+def evaluated(population: Population, bands: Bands, rows, *, groups=None):
     return evaluate_selections(
         rows.positive,
         rows.score,
         rows.score > threshold_of(population),
         {coverage: band.selects(rows.score) for coverage, band in bands.items()},
         groups=groups,
-        n_bootstrap=n_bootstrap,
-        random_state=seed,
     )
 
 
@@ -164,17 +156,17 @@ def against_law(low: np.ndarray, high: np.ndarray, estimates: np.ndarray) -> str
 
 
 def measured(found: Sequence[Sequence[np.ndarray]], truth: np.ndarray, coverages: Sequence[float], name: str):
-    """Lines of one metric: `found` has (estimates, low, high, low before, high before) for every sample."""
+    """Lines of one metric: `found` has (estimates, low, high, normal low, normal high) for every sample."""
     numbers = np.array(found)  # samples, 5, coverages
     for index, coverage in enumerate(coverages):
-        estimates, low, high, low_before, high_before = numbers[:, :, index].T
+        estimates, low, high, normal_low, normal_high = numbers[:, :, index].T
         if np.nanstd(estimates) == 0:
             continue  # the gain of all rows over themselves
         yield [
             f"{coverage:4g} {name:18}",
             f"{truth[index]:7.4f}",
-            held(low_before, high_before, truth[index]),
-            against_law(low_before, high_before, estimates),
+            held(normal_low, normal_high, truth[index]),
+            against_law(normal_low, normal_high, estimates),
             held(low, high, truth[index]),
             against_law(low, high, estimates),
         ]
@@ -182,15 +174,16 @@ def measured(found: Sequence[Sequence[np.ndarray]], truth: np.ndarray, coverages
 
 def numbers_of(evaluation, name: str) -> list[np.ndarray]:
     spread = evaluation.spread(name)
-    before = bootstrap_spread(name, evaluation.replicates[name], LEVEL)
+    estimate, margin = evaluation.estimates[name], norm.ppf((1 + LEVEL) / 2) * spread[f"{name}_sd"]
     return [
-        evaluation.estimates[name],
+        estimate,
         *(spread[f"{name}_{end}"] for end in ("low", "high")),
-        *(before[f"{name}_{end}"] for end in ("low", "high")),
+        estimate - margin,
+        estimate + margin,
     ]
 
 
-HEADER = f"{'':27} cov. {'metric':18}   truth  before  width holds   width"
+HEADER = f"{'':27} cov. {'metric':18}   truth  normal  width holds   width"
 
 
 # ---- parts ----
@@ -213,8 +206,8 @@ def held_in_cells(part: str, populations: dict[str, Any], n_samples: int) -> Non
             # Samples of their own: the added row was chosen on others, of seed 1.
             bands, rng = placed_bands(population, coverages), np.random.default_rng(21)
             truth, found = truths(population, bands), {name: [] for name in METRICS}
-            for seed in range(n_samples):
-                evaluation = evaluated(population, bands, population.draw(rng, n_rows), seed)
+            for _ in range(n_samples):
+                evaluation = evaluated(population, bands, population.draw(rng, n_rows))
                 for name in METRICS:
                     found[name].append(numbers_of(evaluation, name))
             return [line for name in METRICS for line in measured(found[name], truth[name], coverages, name)]
@@ -238,8 +231,7 @@ def line_of_few(auc: float, n_positive: int, n_samples: int) -> list[str]:
     found = []
     for _ in range(n_samples):
         score = rng.normal(size=len(positive)) + center * positive
-        order = np.argsort(score)
-        sums = auc_losses(SelectedRows(positive[order], score[order], np.ones(len(score))))
+        sums = auc_losses(RankedScores.from_labels(positive, score))
         extras = EXTRA_LOSS - loss_of_few(n_positive), EXTRA_LOSS
         found.append([interval(sums, (1 - LEVEL) / 2, extra) for extra in extras])
     return [
@@ -320,11 +312,10 @@ def added_line(population: Population, n_rows: int, asked: tuple[float, Rejectio
     for _ in range(n_samples):
         rows = population.draw(rng, n_rows)
         selected = band.selects(rows.score)
-        order = np.argsort(rows.score[selected])
-        positive, score = rows.positive[selected][order], rows.score[selected][order]
+        positive, score = rows.positive[selected], rows.score[selected]
         if min(positive.sum(), (~positive).sum()) < 2:
             continue
-        sums = auc_losses(SelectedRows(positive, score, np.ones(len(score))))
+        sums = auc_losses(RankedScores.from_labels(positive, score))
         ends = [auc_interval(positive, score), *(interval(sums, (1 - LEVEL) / 2, extra) for extra in EXTRA_LOSSES)]
         found.append([(sums.mean(), *pair) for pair in ends])
     numbers = np.array(found).transpose(1, 2, 0)
@@ -344,38 +335,33 @@ def compare(n_samples: int) -> None:
             bands, rivals = placed_bands(population, coverages), placed_bands(rival, coverages)
             truth = truths(population, bands)["selective_auc"] - truths(rival, rivals)["selective_auc"]
             rng, found = np.random.default_rng(2), []
-            for seed in range(n_samples):
+            for _ in range(n_samples):
                 rows = population.draw(rng, n_rows)
                 scatter = 0.9 * (rows.score - center * rows.positive) + np.sqrt(0.19) * rng.normal(size=n_rows)
                 second = type(rows)(rows.positive, scatter + (center - 0.3) * rows.positive, None)
-                difference = evaluated(population, bands, rows, seed).minus(evaluated(rival, rivals, second, seed))
+                difference = evaluated(population, bands, rows).minus(evaluated(rival, rivals, second))
                 lines = [row for row in difference.rows() if row["metric"] == "selective_auc"]
-                before = bootstrap_spread("d", difference.differences["selective_auc"], LEVEL)
-                found.append(
-                    [
-                        *(np.array([line[f"difference{end}"] for line in lines]) for end in ("", "_low", "_high")),
-                        before["d_low"],
-                        before["d_high"],
-                    ]
+                estimate, low, high, deviation = (
+                    np.array([line[f"difference{end}"] for line in lines]) for end in ("", "_low", "_high", "_sd")
                 )
+                margin = norm.ppf((1 + LEVEL) / 2) * deviation
+                found.append([estimate, low, high, estimate - margin, estimate + margin])
             return list(measured(found, truth, coverages, "difference of AUC"))
 
         table.lines(f"{cell}, n {n_rows:,}"[:27], compute)
 
 
 def customers(n_samples: int) -> None:
-    print(f"\ncustomers: {n_samples} samples a line, ten rows a customer; before is without groups\n{HEADER}")
+    print(f"\ncustomers: {n_samples} samples a line, ten rows a customer; normal is without groups\n{HEADER}")
     table = Table("customers", n_samples)
     for cell, (population, n_rows, coverages) in CUSTOMERS.items():
 
         def compute(population=population, n_rows=n_rows, coverages=coverages):
             bands, rng = placed_bands(population, coverages), np.random.default_rng(3)
             truth, found = truths(population, bands), {name: [] for name in METRICS}
-            for seed in range(n_samples):
+            for _ in range(n_samples):
                 rows, customer = draw_customers(population, rng, n_rows)
-                plain, grouped = (
-                    evaluated(population, bands, rows, seed, groups=groups) for groups in (None, customer)
-                )
+                plain, grouped = (evaluated(population, bands, rows, groups=groups) for groups in (None, customer))
                 for name in METRICS:
                     found[name].append([*numbers_of(grouped, name)[:3], *numbers_of(plain, name)[3:]])
             return [line for name in METRICS for line in measured(found[name], truth[name], coverages, name)]
@@ -415,7 +401,7 @@ GROUPS = {
 
 def gaps(n_samples: int) -> None:
     print(f"\ngaps: {n_samples} samples a line; share in which five equal groups are further apart than gap_by_chance")
-    print("(aim: .05), before: the range of the plain deviations")
+    print("(aim: .05)")
     names = ("achieved_coverage", "selective_auc", "selective_accuracy", "positive_rate", "positives_for_review")
     print(f"{'':27} sizes                    " + " ".join(f"{name:>22}" for name in names))
     table = Table("gaps", n_samples)
@@ -424,7 +410,7 @@ def gaps(n_samples: int) -> None:
         def compute(cell=cell, sizes=sizes):
             population = CELLS[cell][0]
             bands, rng, beyond = placed_bands(population, [0.8]), np.random.default_rng(5), []
-            for seed in range(n_samples):
+            for _ in range(n_samples):
                 rows = population.draw(rng, sum(sizes))
                 report = evaluate_group_selections(
                     rows.positive,
@@ -432,17 +418,9 @@ def gaps(n_samples: int) -> None:
                     rows.score > threshold_of(population),
                     {0.8: bands[0.8].selects(rows.score)},
                     np.repeat(np.arange(len(sizes)), sizes),
-                    n_bootstrap=N_BOOTSTRAP,
-                    random_state=seed,
                 )
-                beyond.append(
-                    [
-                        (row["gap"] > gap_before(report, row), row["gap"] > row["gap_by_chance"])
-                        for row in report.gaps().rows()
-                    ]
-                )
-            shares = np.mean(beyond, axis=0)
-            return [[f"{sizes!s:24}", *(f"{before:12.3f} ->{now:6.3f}  " for before, now in shares)]]
+                beyond.append([row["gap"] > row["gap_by_chance"] for row in report.gaps().rows()])
+            return [[f"{sizes!s:24}", *(f"{share:22.3f}" for share in np.mean(beyond, axis=0))]]
 
         table.lines(cell, compute)
 
@@ -459,7 +437,7 @@ def shares(n_samples: int) -> None:
         def compute(cell=cell, sizes=sizes):
             population = CELLS[cell][0]
             (band,), rng, beyond = placed_bands(population, [0.8]).values(), np.random.default_rng(6), []
-            for seed in range(n_samples):
+            for _ in range(n_samples):
                 rows = population.draw(rng, sum(sizes))
                 report = evaluate_group_selections(
                     rows.positive,
@@ -467,23 +445,12 @@ def shares(n_samples: int) -> None:
                     rows.score > threshold_of(population),
                     {0.8: band.selects(rows.score)},
                     np.repeat(np.arange(len(sizes)), sizes),
-                    n_bootstrap=2,
-                    random_state=seed,
                 )
                 found = {row["metric"]: row["gap"] > row["gap_by_chance"] for row in report.gaps().rows()}
                 beyond.append([found[name] for name in names])
             return [[f"{sizes!s:24}", *(f"{share:22.3f}" for share in np.mean(beyond, axis=0))]]
 
         table.lines(cell, compute)
-
-
-def gap_before(report, row) -> float:
-    """The 95 % point of the range of the deviations, as it was."""
-    deviations = np.array(
-        [part.replicates[row["metric"]][:, 0] - part.estimates[row["metric"]][0] for part in report.evaluations]
-    )
-    ranges = np.fmax.reduce(deviations, axis=0) - np.fmin.reduce(deviations, axis=0)
-    return float(np.nanquantile(ranges, LEVEL))
 
 
 def folds(n_samples: int) -> None:
@@ -507,7 +474,7 @@ def evaluations_of_folds(share: float, n_samples: int) -> list[list[str]]:
             for train, test in cv.split(X, y)
         ]
         aucs = [selective_auc(y_new, clf.predict_proba(X_new)[:, 1], clf.select(X_new, 0.8)) for clf, _, _ in fitted]
-        row = evaluate_folds(fitted, y, [0.8], n_bootstrap=50, random_state=seed).rows()[0]
+        row = evaluate_folds(fitted, y, [0.8]).rows()[0]
         found.append([np.mean(aucs), *(row[f"selective_auc{end}"] for end in ("", "_low", "_high"))])
     truth, estimates, low, high = np.array(found).T
     holds_here = float(((low <= truth) & (truth <= high)).mean())
@@ -520,13 +487,13 @@ def labelled_rows(share: float, n_rows: int, rng: np.random.Generator) -> tuple[
 
 
 def speed(n_samples: int) -> None:  # noqa: ARG001
-    """Time of an evaluation at seven coverages, and widths of resampled blocks against resampled rows."""
+    """Time of an evaluation at seven coverages."""
     population = CELLS["20 % positives"][0]
     coverages = (1.0, 0.99, 0.95, 0.9, 0.85, 0.8, 0.75)
     bands = placed_bands(population, coverages)
-    print("\nspeed: evaluate_selections at seven coverages, 1,000 replicates; seconds of one processor, median of 3")
+    print("\nspeed: evaluate_selections at seven coverages; seconds of one processor, median of 3")
     print("     rows   argsort   estimates alone   with intervals   in sorts")
-    for n_rows in (100_000, 1_000_000):
+    for n_rows in (15_000, 100_000, 1_000_000):
         rng = np.random.default_rng(6)
         rows = population.draw(rng, n_rows)
         masks = {coverage: band.selects(rows.score) for coverage, band in bands.items()}
@@ -539,23 +506,10 @@ def speed(n_samples: int) -> None:  # noqa: ARG001
         ):
 
             def call(n_bootstrap, arguments=arguments, options=options):
-                return evaluate_selections(*arguments, n_bootstrap=n_bootstrap, random_state=0, **options)
+                return evaluate_selections(*arguments, n_bootstrap=n_bootstrap, **options)
 
-            alone, full = (seconds(lambda n=n, call=call: call(n)) for n in (0, 1000))
-            print(f"{n_rows:9,} {sort:8.3f} s {alone:15.2f} s {full:14.2f} s {full / sort:9.1f}  {kind}", flush=True)
-    n_rows = resampling.MANY_ROWS
-    rows = population.draw(np.random.default_rng(7), n_rows)
-    by_blocks = evaluated(population, bands, rows, 0, n_bootstrap=2000)
-    resampling.MANY_ROWS = n_rows + 1
-    by_rows = evaluated(population, bands, rows, 0, n_bootstrap=2000)
-    resampling.MANY_ROWS = n_rows
-    print(
-        f"standard deviation of blocks / of rows, {n_rows:,} rows, 2,000 replicates, lowest and highest coverage ratio"
-    )
-    for name in METRICS:
-        used = by_rows.replicates[name].std(axis=0) > 0
-        ratio = (by_blocks.replicates[name].std(axis=0) / np.maximum(by_rows.replicates[name].std(axis=0), 1e-12))[used]
-        print(f"{name:20} {ratio.min():.3f} to {ratio.max():.3f}")
+            alone, full = (seconds(lambda n=n, call=call: call(n)) for n in (0, 1))
+            print(f"{n_rows:9,} {sort:8.4f} s {alone:14.3f} s {full:13.3f} s {full / sort:10.1f}  {kind}", flush=True)
 
 
 def seconds(call: Callable[[], object]) -> float:

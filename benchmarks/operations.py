@@ -33,7 +33,7 @@ from sklearn.preprocessing import StandardScaler
 
 from aucross import AUCGate, AUCross, PlugInAUC
 from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
-from aucross.core.auc_bound import auc_lower_bound
+from aucross.core.bounds import auc_lower_bound
 from aucross.deploy.drift_reference import PLACEMENT_SHARE, share_limits
 from aucross.estimators import probability
 from aucross.estimators.placing import FEWEST_GROUP_ROWS, with_borrowed_rows

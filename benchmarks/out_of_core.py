@@ -82,7 +82,7 @@ def rank_by_aucross(path: str, weight: str | None = None) -> dict[str, float]:
     clf = AUCross(ScoreColumn("score"), coverage=0.9).fit_ranking(ranked)
     clf.band()
     at["placed"] = perf_counter() - start
-    evaluation = evaluate_ranking(ranked, clf, random_state=0)
+    evaluation = evaluate_ranking(ranked, clf)
     promise_ranking(ranked, clf)
     at["judged"] = perf_counter() - start
     row = evaluation.rows()[3]

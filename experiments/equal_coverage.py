@@ -75,7 +75,7 @@ class AtEqualCoverage:
         self._tolerance = tolerance
 
     def minus(self, other: SelectiveEvaluation, selections: Selections) -> Iterator[dict[str, float]]:
-        """The AUC of this method minus that of another, with the interval of a paired bootstrap.
+        """The AUC of this method minus that of another, with the paired interval.
 
         Parameters
         ----------

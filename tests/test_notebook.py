@@ -196,7 +196,7 @@ def test_a_report_on_labels_has_a_line_for_each_test():
 
 def groups():
     by = np.where(np.arange(400) % 4 == 0, f"young {HOSTILE}", "old")
-    return evaluate_groups(clf, scored, y_test, by, [1.0, 0.8], n_bootstrap=50, random_state=0)
+    return evaluate_groups(clf, scored, y_test, by, [1.0, 0.8])
 
 
 def gaps():

@@ -94,12 +94,12 @@ CALLS = {
     "review_queue": lambda clf: clf.review_queue(X_test, capacity=20),
     "recalibrate": lambda clf: clf.recalibrate(X_test),
     "evaluate_selective": lambda clf: evaluate_selective(clf, X_test, y_test, n_bootstrap=3),
-    "evaluate_groups": lambda clf: evaluate_groups(clf, X_test, y_test, by=REGION, n_bootstrap=3),
+    "evaluate_groups": lambda clf: evaluate_groups(clf, X_test, y_test, by=REGION),
     "promise_selective": lambda clf: promise_selective(clf, X_test, y_test),
     "monitor": lambda clf: CoverageMonitor(clf).update(X_test),
     "selective_scorer": lambda clf: selective_scorer()(clf, X_test, y_test),
     "labels of the monitor": lambda clf: CoverageMonitor(clf).update_labels(X_test, y_test),
-    "report": lambda clf: build_summary(clf, X_test, y_test, n_bootstrap=3),
+    "report": lambda clf: build_summary(clf, X_test, y_test),
     "coverage curve": lambda clf: CoverageCurveDisplay.from_estimator(clf, X_test, y_test, n_bootstrap=3),
     "band": lambda clf: BandDisplay.from_estimator(clf, X_test, y_test),
 }
@@ -133,10 +133,10 @@ def test_the_log_scores_each_row_once_or_takes_scored_rows(clf, tmp_path):
 def test_scored_rows_stand_for_rows_everywhere(clf):
     scored = clf.scored(X_test)
     evaluate_selective(clf, scored, y_test, n_bootstrap=0)
-    evaluate_groups(clf, scored, y_test, by=REGION, n_bootstrap=0)
+    evaluate_groups(clf, scored, y_test, by=REGION, with_intervals=False)
     promise_selective(clf, scored, y_test)
     CoverageMonitor(clf).update(scored)
-    build_summary(clf, scored, y_test, n_bootstrap=3)
+    build_summary(clf, scored, y_test)
     clf.recalibrate(scored).select(scored)
     assert_each_row_once(clf)
 

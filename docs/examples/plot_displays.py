@@ -32,14 +32,13 @@ base = HistGradientBoostingClassifier(max_iter=60, random_state=0)
 clf = AUCross(base, coverage=0.8, random_state=0).fit(X_train, y_train)
 centred = AUCross(base, coverage=0.8, placement="centered", random_state=0).fit(X_train, y_train)
 by_confidence = SCross(base, coverage=0.8, random_state=0).fit(X_train, y_train)
-bootstrap = {"n_bootstrap": 300, "random_state": 0}
 
 # %%
 # AUC against coverage
 # --------------------
 # The wide grey line is the Oracle, the best band for the known labels of these rows.
 
-CoverageCurveDisplay.from_estimator(clf, X_test, y_test, oracle=True, maximum_probability=True, **bootstrap)
+CoverageCurveDisplay.from_estimator(clf, X_test, y_test, oracle=True, maximum_probability=True)
 plt.show()
 
 # %%
@@ -91,8 +90,8 @@ plt.show()
 # ---------------------
 # If the aim is correct labels, maximum probability is the rule to use.
 
-display = RiskCoverageDisplay.from_estimator(clf, X_test, y_test, **bootstrap)
-RiskCoverageDisplay.from_estimator(by_confidence, X_test, y_test, ax=display.ax_, **bootstrap)
+display = RiskCoverageDisplay.from_estimator(clf, X_test, y_test)
+RiskCoverageDisplay.from_estimator(by_confidence, X_test, y_test, ax=display.ax_)
 plt.show()
 
 # %%
@@ -101,8 +100,8 @@ plt.show()
 # One band for all ages, and a band for each.
 
 each = AUCross(base, coverage=0.8, random_state=0).fit(X_train, y_train, band_groups=age_train)
-display = GroupGapDisplay.from_estimator(clf, X_test, y_test, age_test, name="one band", **bootstrap)
+display = GroupGapDisplay.from_estimator(clf, X_test, y_test, age_test, name="one band")
 GroupGapDisplay.from_estimator(
-    each, X_test, y_test, age_test, band_groups=age_test, name="a band each", ax=display.axes_, **bootstrap
+    each, X_test, y_test, age_test, band_groups=age_test, name="a band each", ax=display.axes_
 )
 plt.show()

@@ -39,13 +39,11 @@ print(f"all: {clf.select(X_test).mean():.1%} decided automatically")
 # One line for each group
 # -----------------------
 # :func:`~aucross.evaluation.evaluate_groups` gives every number of the evaluation for each
-# group, with intervals. The resamples are drawn once for all groups.
+# group, with intervals.
 
 from aucross import evaluate_groups
 
-report = evaluate_groups(
-    clf, X_test, y_test, by=age_test, coverages=[0.8], n_bootstrap=300, random_state=0
-)
+report = evaluate_groups(clf, X_test, y_test, by=age_test, coverages=[0.8])
 report
 
 # %%
@@ -84,7 +82,7 @@ for group in ("to 25", "26 to 35", "36 to 50", "over 50"):
     print(f"{group:>9s}: scores from {band.lower:.3f} to {band.upper:.3f} go to a person")
 
 # %%
-# The picture shows both side by side, on the same resamples. Each panel names its gap and
+# The picture shows both side by side. Each panel names its gap and
 # the gap by chance.
 
 from aucross.evaluation.plots import GroupGapDisplay
@@ -96,8 +94,6 @@ fair = evaluate_groups(
     by=age_test,
     coverages=[0.8],
     band_groups=age_test,
-    n_bootstrap=300,
-    random_state=0,
 )
 display = GroupGapDisplay.from_evaluation(report, name="one band")
 GroupGapDisplay.from_evaluation(fair, name="a band each", ax=display.axes_)

@@ -79,7 +79,7 @@ evaluation
 
 # %%
 # What does the gate add to the band on the score alone? Both are judged on the same
-# resampled loans:
+# loans, loan by loan:
 
 from aucross import compare_selective
 
@@ -99,11 +99,8 @@ comparison
 
 from aucross.evaluation.plots import CoverageCurveDisplay
 
-options = {"n_bootstrap": 200, "random_state": 0}
-display = CoverageCurveDisplay.from_estimator(
-    by_gate, X_test, y_test, oracle=True, **options
-)
-CoverageCurveDisplay.from_estimator(by_score, X_test, y_test, ax=display.ax_, **options)
+display = CoverageCurveDisplay.from_estimator(by_gate, X_test, y_test, oracle=True)
+CoverageCurveDisplay.from_estimator(by_score, X_test, y_test, ax=display.ax_)
 plt.show()
 
 # %%

@@ -60,15 +60,14 @@ for name, clf in (("Hand and Till's M", by_m), ("AUC-mu", by_mu)):
 from aucross import evaluate_selective
 
 coverages = (1.0, 0.95, 0.9, 0.85, 0.8)
-options = {"n_bootstrap": 300, "random_state": 0}
-evaluation = evaluate_selective(by_m, X_test, y_test, coverages, **options)
+evaluation = evaluate_selective(by_m, X_test, y_test, coverages)
 evaluation
 
 # %%
 # Both measures rise, though only one of them was the target, and so does the accuracy. The
 # other target gives much the same here:
 
-other = evaluate_selective(by_mu, X_test, y_test, (1.0, 0.9, 0.8), **options)
+other = evaluate_selective(by_mu, X_test, y_test, (1.0, 0.9, 0.8))
 other
 
 # %%
@@ -81,7 +80,7 @@ from aucross.evaluation.plots import CoverageCurveDisplay
 by_confidence = SCross(reader, coverage=0.85, random_state=0).fit(X_train, y_train)
 display = CoverageCurveDisplay.from_evaluation(evaluation, name="AUCross")
 CoverageCurveDisplay.from_estimator(
-    by_confidence, X_test, y_test, coverages, ax=display.ax_, **options
+    by_confidence, X_test, y_test, coverages, ax=display.ax_
 )
 plt.show()
 
@@ -89,7 +88,7 @@ plt.show()
 # The intervals of the two curves overlap, but that does not show that the rules are alike.
 # The interval of the difference tells more:
 
-comparison = compare_selective(by_m, by_confidence, X_test, y_test, (0.9, 0.8), **options)
+comparison = compare_selective(by_m, by_confidence, X_test, y_test, (0.9, 0.8))
 comparison
 
 # %%

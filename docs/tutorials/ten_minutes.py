@@ -123,16 +123,14 @@ evaluation
 
 from aucross.evaluation.plots import CoverageCurveDisplay
 
-CoverageCurveDisplay.from_estimator(
-    clf, X_test, y_test, oracle=True, n_bootstrap=300, random_state=0
-)
+CoverageCurveDisplay.from_estimator(clf, X_test, y_test, oracle=True)
 plt.show()
 
 # %%
 # Compare two rules
 # -----------------
 # The usual way to reject is by low confidence. :class:`~aucross.SCross` does that with the
-# same folds. :func:`~aucross.compare_selective` compares both on the same resampled loans,
+# same folds. :func:`~aucross.compare_selective` compares both loan by loan,
 # so the interval is that of the difference.
 
 from aucross import SCross, compare_selective

@@ -80,9 +80,7 @@ def judged(
             warnings.simplefilter("ignore", UserWarning)  # that the band of a small group borrows rows
             clf.fit(X.iloc[train], y[train], **fitted)
             scored = clf.scored(X.iloc[test], **decided)
-        report = evaluate_groups(
-            clf, scored, y[test], groups[test], (1.0, COVERAGE), n_bootstrap=N_BOOTSTRAP, random_state=seed
-        )
+        report = evaluate_groups(clf, scored, y[test], groups[test], (1.0, COVERAGE))
         guard = BaseRateGuard().check_groups(y[test], clf.select(scored), groups[test], warn=False)
         yield from _of_groups(rule, report, guard)
         yield from _of_gaps(rule, report)

@@ -236,7 +236,7 @@ def test_a_report_promises_by_people_and_says_so(customers, tmp_path, capsys):
     for row in by_region.rows()[:2]:
         assert shown[row["group"]] == pytest.approx(row["selective_auc_low"])
     card = render_markdown(said)
-    assert "resamples of 300 groups of rows" in card
+    assert "95 %, 300 groups of rows counted as one each" in card
     assert "Rows of one group count together: intervals and promise are those of 300 groups." in card
 
 

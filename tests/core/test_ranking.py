@@ -510,7 +510,7 @@ def test_ranking_leaves_the_callers_rows_writeable_and_unchanged():
 def test_a_pickle_holds_the_three_arrays_and_no_cached_sums():
     ranked = RankedScores.from_labels([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4])
     ranked.auc(), ranked.coverage()
-    assert set(vars(pickle.loads(pickle.dumps(ranked)))) == {"scores", "positives", "negatives"}
+    assert set(vars(pickle.loads(pickle.dumps(ranked)))) == {"scores", "positives", "negatives", "powers"}
 
 
 @property_test

@@ -250,9 +250,9 @@ def test_recalibration_is_that_in_memory(client, fitted):
 def test_evaluation_and_promise_are_those_in_memory(client, fitted, weight):
     X, y, local = collection(ROWS, 6), collection(LABELS, 5), fitted.to_local()
     of_rows = None if weight is None else collection(weight, 6)
-    found = dask_evaluate(fitted, X, y, [1.0, 0.8, 0.6], sample_weight=of_rows, n_bootstrap=0)
+    found = dask_evaluate(fitted, X, y, [1.0, 0.8, 0.6], sample_weight=of_rows)
     scored = local.scored(ROWS)
-    expected = evaluate_selective(local, scored, LABELS, [1.0, 0.8, 0.6], sample_weight=weight, n_bootstrap=0)
+    expected = evaluate_selective(local, scored, LABELS, [1.0, 0.8, 0.6], sample_weight=weight)
     for name in ("achieved_coverage", "selective_auc", "selective_accuracy", "positive_rate"):
         np.testing.assert_allclose(found.estimates[name], expected.estimates[name], rtol=1e-9, err_msg=name)
     in_memory = promise_selective(local, scored, LABELS, 0.8, sample_weight=weight, allow_fit_rows=True)
@@ -263,8 +263,8 @@ def test_evaluation_and_promise_are_those_in_memory(client, fitted, weight):
 def test_a_positive_class_that_is_not_the_second_is_evaluated_as_such(client):
     local = AUCross(LogisticRegression(), pos_label=0, random_state=0).fit(ROWS, LABELS)
     X, y = collection(ROWS, 3), collection(LABELS, 3)
-    found = dask_evaluate(DaskSelectiveClassifier.of_local(local), X, y, [1.0, 0.8], n_bootstrap=0)
-    expected = evaluate_selective(local, local.scored(ROWS), LABELS, [1.0, 0.8], n_bootstrap=0)
+    found = dask_evaluate(DaskSelectiveClassifier.of_local(local), X, y, [1.0, 0.8])
+    expected = evaluate_selective(local, local.scored(ROWS), LABELS, [1.0, 0.8])
     for name in ("selective_auc", "selective_accuracy", "positive_rate"):
         np.testing.assert_allclose(found.estimates[name], expected.estimates[name], rtol=1e-6, err_msg=name)
 

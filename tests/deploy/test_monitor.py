@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugInAUC, SCross
-from aucross.core.auc_bound import auc_lower_bound
+from aucross.core.bounds import auc_lower_bound
 from aucross.deploy.drift_reference import share_limits
 from aucross.deploy.drift_run import _checksum
 from aucross.deploy.monitor import MAX_UNPAIRED, CoverageMonitor

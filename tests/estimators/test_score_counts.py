@@ -9,7 +9,8 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, HashedFolds, PlugInAUC, SCross, load, save
 from aucross.core import ScoreRounding
-from aucross.estimators import CountedRows, CountedScores, HeldOutScores, PlugIn, ScoreCounts
+from aucross.estimators import CountedScores, HeldOutScores, PlugIn, ScoreCounts
+from aucross.estimators.score_counts import count_rows, merge_counted
 
 ROWS, LABELS = make_classification(6500, n_features=6, n_informative=4, flip_y=0.2, weights=[0.8], random_state=0)
 X, y = ROWS[:3000], LABELS[:3000]
@@ -111,8 +112,8 @@ def test_recalibration_on_counted_rows_equals_that_on_rows(name, extras, label_s
     clf = on_counts(METHODS[name].fit(X, y, sample_weight=weight, band_groups=groups))
     scored = clf.scored(NEW, sample_weight=weight, band_groups=groups)
     rounding = ScoreRounding()
-    parts = [CountedRows.of(scored.take(part), clf.reader_, rounding) for part in np.array_split(np.arange(3000), 7)]
-    by_counts = clf.recalibrate(CountedRows.merge(parts), label_shift=label_shift)
+    parts = [count_rows(scored.take(part), clf.reader_, rounding) for part in np.array_split(np.arange(3000), 7)]
+    by_counts = clf.recalibrate(merge_counted(parts), label_shift=label_shift)
     by_rows = clf.recalibrate(scored, label_shift=label_shift)
     for group in (None,) if groups is None else ("north", "south", "rare"):
         assert by_counts.band(0.8, group) == by_rows.band(0.8, group)

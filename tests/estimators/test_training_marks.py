@@ -143,7 +143,7 @@ def test_evaluation_warns_of_rows_of_the_fit_and_the_promise_refuses_them_and_no
 def test_the_report_promises_nothing_from_rows_of_the_fit(clf):
     order = rng.permutation(1500)[:400]
     with pytest.warns(TrainingRowsWarning):
-        summary = build_summary(clf, clf.scored(X[order]), y[order], features=X[order], n_bootstrap=20)
+        summary = build_summary(clf, clf.scored(X[order]), y[order], features=X[order])
     assert summary["promise"]["sentence"].startswith("Nothing")
     assert summary["promise"]["warnings"]
 

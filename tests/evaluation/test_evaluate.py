@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -19,7 +18,7 @@ from sklearn.svm import LinearSVC
 
 import aucross.evaluation
 from aucross import AUCross, PlugIn, SCross, compare_selective, evaluate_selections, evaluate_selective
-from aucross.evaluation.bootstrap import draw_counts
+from aucross.evaluation.bootstrap import draw_weights
 from aucross.evaluation.catalogue import METRICS_ON_REQUEST, STANDARD_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
 
@@ -38,6 +37,8 @@ OF_SCORES = {
 }
 OF_LABELS = {"selective_risk"}
 OF_SELECTION = {"base_rate_shift", "positives_for_review"}
+# Those that follow from the ranking and need no replicates.
+TOLD = ["positives_for_review", "selective_gini", "selective_risk"]
 
 
 def make_data():
@@ -194,18 +195,6 @@ def test_a_higher_confidence_level_gives_wider_intervals(aucross_clf):
     assert widths[0] < widths[1] < widths[2]
 
 
-def test_replicates_are_the_metrics_of_the_resampled_rows(aucross_clf):
-    evaluation = evaluate_selective(aucross_clf, X_test, y_test, [0.8], n_bootstrap=4, random_state=5)
-    selected, score = aucross_clf.select(X_test, 0.8), aucross_clf.predict_proba(X_test)[:, 1]
-    for number, count in enumerate(draw_counts(len(y_test), 4, seed=5)):
-        drawn = np.repeat(np.arange(len(y_test)), count)
-        kept = drawn[selected[drawn]]
-        assert evaluation.replicates["selective_auc"][number, 0] == pytest.approx(
-            roc_auc_score(y_test[kept], score[kept])
-        )
-        assert evaluation.replicates["coverage_error"][number, 0] == pytest.approx(len(kept) / len(drawn) - 0.8)
-
-
 # ---- weights ----
 
 
@@ -238,9 +227,8 @@ def test_weight_2_equals_the_row_twice_for_a_classifier(clf):
 
 def test_weights_of_1_change_nothing():
     arrays = Arrays()
-    plain, weighted = (arrays.evaluate(sample_weight=w, n_bootstrap=5, random_state=0) for w in (None, np.ones(60)))
-    for name in STANDARD_METRICS:
-        np.testing.assert_allclose(plain.replicates[name], weighted.replicates[name], rtol=0, atol=1e-12)
+    plain, weighted = (arrays.evaluate(sample_weight=w, n_bootstrap=1).to_frame() for w in (None, np.ones(60)))
+    pd.testing.assert_frame_equal(plain, weighted, rtol=0, atol=1e-9)
 
 
 def test_a_row_of_weight_0_takes_no_part_in_estimates_counts_and_draws():
@@ -267,8 +255,7 @@ def test_few_rows_with_weight_leave_no_replicate_without():
     weight = np.zeros(60)
     weight[np.flatnonzero(arrays.y)[0]] = weight[np.flatnonzero(~arrays.y)[0]] = 1.0
     evaluation = arrays.evaluate(sample_weight=weight, metrics=["selective_gini"], n_bootstrap=50, random_state=0)
-    # Two rows of weight 1 each: a replicate selects none, one or both of them, or one of them twice.
-    assert set(np.unique(evaluation.replicates["achieved_coverage"])) <= {0.0, 0.5, 1.0}
+    assert np.isfinite(evaluation.deviations["achieved_coverage"]).all()
 
 
 # ---- labels and base classifiers ----
@@ -360,7 +347,9 @@ def direct(name, y_true, y_score, y_pred, selected, weight):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", sorted(METRICS_ON_REQUEST))
+@pytest.mark.parametrize(
+    "name", sorted(set(METRICS_ON_REQUEST) - {"selective_gini", "selective_risk", "positives_for_review"})
+)
 def test_a_metric_by_name_equals_a_direct_call_on_the_rows_and_on_every_replicate(name, weighted):
     arrays = Arrays()
     weight = arrays.weight + 1 if weighted else np.ones(60)
@@ -368,7 +357,7 @@ def test_a_metric_by_name_equals_a_direct_call_on_the_rows_and_on_every_replicat
         metrics=[name], sample_weight=weight if weighted else None, n_bootstrap=3, random_state=2
     )
     table = [evaluation.estimates[name], *evaluation.replicates[name]]
-    for values, count in zip(table, [np.ones(60), *draw_counts(60, 3, seed=2)], strict=True):
+    for values, count in zip(table, [np.ones(60), *draw_weights(np.ones(60), 3, seed=2)], strict=True):
         for value, mask in zip(values, arrays.masks.values(), strict=True):
             expected = direct(name, arrays.y, arrays.score, arrays.pred, mask, weight * count)
             assert value == pytest.approx(expected, abs=1e-12, nan_ok=True)
@@ -387,7 +376,7 @@ def test_a_function_of_the_user_equals_a_direct_call_on_the_rows_and_on_every_re
     arrays = Arrays()
     evaluation = arrays.evaluate(metrics=[mean_score], n_bootstrap=3, random_state=2)
     table = [evaluation.estimates["mean_score"], *evaluation.replicates["mean_score"]]
-    for values, count in zip(table, [np.ones(60), *draw_counts(60, 3, seed=2)], strict=True):
+    for values, count in zip(table, [np.ones(60), *draw_weights(np.ones(60), 3, seed=2)], strict=True):
         expected = [mean_score(arrays.y, arrays.score, mask, sample_weight=count) for mask in arrays.masks.values()]
         np.testing.assert_allclose(values, expected, rtol=1e-12)
 
@@ -437,12 +426,28 @@ def test_no_bootstrap_gives_estimates_without_spreads(clf):
         for name in (*STANDARD_METRICS, "selective_gini", "mean_score"):
             assert np.isfinite(row[name])
             assert np.isnan([row[f"{name}_{end}"] for end in ("sd", "low", "high")]).all()
-    assert evaluation.replicates["selective_gini"].shape == (0, 3)
+    assert evaluation.replicates["mean_score"].shape == (0, 3)
 
 
 def test_one_replicate_has_no_spread():
-    row = Arrays().evaluate(n_bootstrap=1, random_state=0).rows()[0]
-    assert np.isnan([row["selective_auc_sd"], row["selective_auc_low"]]).all()
+    row = Arrays().evaluate(metrics=[mean_score], n_bootstrap=1, random_state=0).rows()[0]
+    assert np.isnan([row["mean_score_sd"], row["mean_score_low"]]).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", TOLD)
+def test_what_the_ranking_tells_equals_a_direct_call_and_needs_no_replicates(name, weighted):
+    arrays = Arrays()
+    weight = arrays.weight + 1 if weighted else None
+    evaluation = arrays.evaluate(metrics=[name], sample_weight=weight, n_bootstrap=1)
+    for value, mask in zip(evaluation.estimates[name], arrays.masks.values(), strict=True):
+        assert value == pytest.approx(direct(name, arrays.y, arrays.score, arrays.pred, mask, weight), abs=1e-12)
+    assert not evaluation.replicates
+    assert (evaluation.intervals[name].low <= evaluation.estimates[name]).all()
+
+
+def drawn(**options):
+    return Arrays().evaluate(metrics=[mean_score], n_bootstrap=5, **options)
 
 
 @pytest.mark.parametrize(
@@ -451,20 +456,20 @@ def test_one_replicate_has_no_spread():
     ids=["int", "numpy integer", "Generator", "RandomState"],
 )
 def test_the_same_random_state_gives_the_same_replicates(random_state):
-    first, second = (Arrays().evaluate(n_bootstrap=5, random_state=random_state()) for _ in range(2))
+    first, second = (drawn(random_state=random_state()) for _ in range(2))
     assert_same_numbers(first.replicates, second.replicates)
 
 
 @pytest.mark.parametrize("generator", [np.random.default_rng(3), np.random.RandomState(3)])
 def test_a_generator_moves_on(generator):
-    first, second = (Arrays().evaluate(n_bootstrap=5, random_state=generator) for _ in range(2))
-    assert not np.array_equal(first.replicates["selective_auc"], second.replicates["selective_auc"])
+    first, second = (drawn(random_state=generator) for _ in range(2))
+    assert not np.array_equal(first.replicates["mean_score"], second.replicates["mean_score"])
 
 
 @pytest.mark.parametrize("states", [(3, 4), (None, None)])
 def test_other_random_states_give_other_replicates(states):
-    first, second = (Arrays().evaluate(n_bootstrap=5, random_state=state) for state in states)
-    assert not np.array_equal(first.replicates["selective_auc"], second.replicates["selective_auc"])
+    first, second = (drawn(random_state=state) for state in states)
+    assert not np.array_equal(first.replicates["mean_score"], second.replicates["mean_score"])
     assert_same_numbers(first.estimates, second.estimates)
 
 
@@ -473,7 +478,7 @@ def test_asking_for_more_metrics_or_coverages_leaves_the_others_as_they_were():
     few = arrays.evaluate(selections={0.9: arrays.masks[0.9]}, n_bootstrap=5, random_state=0)
     many = arrays.evaluate(metrics=["selective_gini"], n_bootstrap=5, random_state=0)
     for name in STANDARD_METRICS:
-        np.testing.assert_allclose(few.replicates[name][:, 0], many.replicates[name][:, 0], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(few.intervals[name].low[0], many.intervals[name].low[0], rtol=0, atol=1e-12)
 
 
 # ---- refusals ----
@@ -724,39 +729,46 @@ def test_a_classifier_against_itself_differs_by_zero(aucross_clf):
         assert row["share_above_zero"] == 0.5
 
 
-def test_the_draws_are_those_of_two_evaluations_with_the_same_seed(aucross_clf, rival):
-    options = {"metrics": ["selective_gini"], "n_bootstrap": 10, "random_state": 4, "coverages": [0.9, 0.7]}
+def test_a_comparison_is_that_of_two_evaluations_with_the_same_seed(aucross_clf, rival):
+    options = {"metrics": [mean_score], "n_bootstrap": 10, "random_state": 4, "coverages": [0.9, 0.7]}
     one, other = (evaluate_selective(clf, X_test, y_test, **options) for clf in (aucross_clf, rival))
-    comparison = compare(aucross_clf, rival, **options)
-    for name in one.estimates:
-        np.testing.assert_array_equal(comparison.differences[name], one.replicates[name] - other.replicates[name])
-        np.testing.assert_array_equal(comparison.estimates[name], (one.estimates[name], other.estimates[name]))
+    assert compare(aucross_clf, rival, **options).rows() == one.minus(other).rows()
 
 
 @pytest.mark.parametrize(
     "random_state", [np.random.default_rng(3), np.random.RandomState(3), None], ids=["Generator", "RandomState", "None"]
 )
 def test_a_generator_gives_both_classifiers_the_same_draws(aucross_clf, random_state):
-    for differences in compare(aucross_clf, aucross_clf, random_state=random_state).differences.values():
-        assert (differences == 0).all()
+    comparison = compare(aucross_clf, aucross_clf, metrics=[mean_score], random_state=random_state)
+    for deviations in comparison.deviations.values():
+        assert (deviations == 0).all()
 
 
-def test_the_paired_interval_is_narrower_than_the_unpaired_one(aucross_clf, rival):
-    one, paired, unpaired = (
-        evaluate_selective(clf, X_test, y_test, [0.9], n_bootstrap=300, random_state=seed)
-        for clf, seed in ((aucross_clf, 0), (rival, 0), (rival, 1))
+def test_metrics_of_other_draws_are_not_compared(aucross_clf, rival):
+    one, other = (
+        evaluate_selective(clf, X_test, y_test, [0.9], metrics=[mean_score], n_bootstrap=5, random_state=seed)
+        for clf, seed in ((aucross_clf, 0), (rival, 1))
     )
+    with pytest.raises(
+        ValueError, match=r"same bootstrap for mean_score, got \(replicates, seed\) \(5, 0\) and \(5, 1\)"
+    ):
+        one.minus(other)
 
-    def width(comparison):
-        row = next(row for row in comparison.rows() if row["metric"] == "selective_auc")
-        return row["difference_high"] - row["difference_low"]
 
-    with pytest.raises(ValueError, match="same rows and bootstrap seed"):
-        one.minus(unpaired)
-    apart = one.minus(replace(unpaired, drawn_from=one.drawn_from))
-    assert width(one.minus(paired)) < width(apart) / 2
-    spreads = np.hypot(*(evaluation.rows()[0]["selective_auc_sd"] for evaluation in (one, paired)))
-    assert np.std(apart.differences["selective_auc"]) == pytest.approx(spreads, rel=0.2)
+def test_the_paired_standard_deviation_is_that_of_new_samples_and_below_that_of_two_samples(aucross_clf, rival):
+    one, other = (evaluate_selective(clf, X_test, y_test, [0.9]) for clf in (aucross_clf, rival))
+    paired = one.minus(other).deviations["selective_auc"][0]
+    apart = np.hypot(*(part.deviations["selective_auc"][0] for part in (one, other)))
+    assert paired < apart / 2
+    scores = [clf.predict_proba(X_test)[:, 1] for clf in (aucross_clf, rival)]
+    masks = [clf.select(X_test, 0.9) for clf in (aucross_clf, rival)]
+    rng, differences = np.random.default_rng(0), []
+    for _ in range(400):
+        drawn = rng.integers(0, len(y_test), len(y_test))
+        kept = [drawn[mask[drawn]] for mask in masks]
+        aucs = [roc_auc_score(y_test[own], score[own]) for own, score in zip(kept, scores, strict=True)]
+        differences.append(aucs[0] - aucs[1])
+    assert paired == pytest.approx(np.std(differences), rel=0.12)
 
 
 def test_iterators_serve_both_classifiers(aucross_clf, rival):

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 import strategies
 from aucross import AUCross, SCross, evaluate_selections, evaluate_selective, promise_selective
-from aucross.core import RankedScores, RejectionBand, ScoreRounding, WeightedRanking
+from aucross.core import RankedScores, RejectionBand, ScoreRounding
 from aucross.evaluation import evaluate_ranking, promise_ranking, promise_selection
 from strategies import property_test
 
@@ -29,20 +29,16 @@ def make_rows(n=2000, seed=0, digits=6):
 
 def from_rows(y, score, weight=None, bands=BANDS, **options):
     masks = {coverage: band.selects(score) for coverage, band in bands.items()}
-    return evaluate_selections(y, score, score > 0.5, masks, sample_weight=weight, random_state=0, **options)
-
-
-def ranking_of(y, score, weight):
-    return RankedScores.from_labels(y, score) if weight is None else WeightedRanking.from_labels(y, score, weight)
+    return evaluate_selections(y, score, score > 0.5, masks, sample_weight=weight, **options)
 
 
 def assert_same(found, expected):
-    """Equal estimates and intervals; what comes from random draws is compared elsewhere."""
+    """Equal estimates, standard deviations and intervals."""
     for name, values in expected.estimates.items():
         np.testing.assert_allclose(found.estimates[name], values, atol=1e-9, err_msg=name)
-        if name != "auc_gain" and name in expected.intervals:
-            for ours, theirs in zip(found.intervals[name], expected.intervals[name], strict=True):
-                np.testing.assert_allclose(ours, theirs, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(found.deviations[name], expected.deviations[name], atol=1e-9, err_msg=name)
+        for ours, theirs in zip(found.intervals[name], expected.intervals[name], strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-7, err_msg=name)
     for name in ("n_positive", "n_negative"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
@@ -52,8 +48,8 @@ def assert_same(found, expected):
 def test_a_ranking_gives_what_the_rows_give(with_weights, digits):
     y, score, weight = make_rows(600, digits=digits)
     weight = weight if with_weights else None
-    found = evaluate_ranking(ranking_of(y, score, weight), BANDS, n_bootstrap=2, random_state=0)
-    assert_same(found, from_rows(y, score, weight, n_bootstrap=2))
+    found = evaluate_ranking(RankedScores.from_labels(y, score, weight), BANDS)
+    assert_same(found, from_rows(y, score, weight))
 
 
 @given(strategies.rows(min_size=2), st.booleans())
@@ -63,37 +59,39 @@ def test_any_rows_and_bands(rows, with_weights):
     if weight is not None and not (weight > 0).any():
         return
     band = RejectionBand(*np.quantile(rows.scores, [0.3, 0.6]))
-    found = evaluate_ranking(ranking_of(rows.labels, rows.scores, weight), {0.5: band}, n_bootstrap=2, random_state=0)
-    assert_same(found, from_rows(rows.labels, rows.scores, weight, {0.5: band}, n_bootstrap=2))
+    found = evaluate_ranking(RankedScores.from_labels(rows.labels, rows.scores, weight), {0.5: band})
+    assert_same(found, from_rows(rows.labels, rows.scores, weight, {0.5: band}))
 
 
 @pytest.mark.parametrize("with_weights", [False, True], ids=["counts", "weights"])
-def test_replicates_spread_as_those_of_rows(with_weights):
-    y, score, weight = make_rows(1500)
-    weight = weight if with_weights else None
-    found = evaluate_ranking(ranking_of(y, score, weight), BANDS, n_bootstrap=1000, random_state=0)
-    expected = from_rows(y, score, weight, n_bootstrap=1000)
-    for name in expected.estimates:
-        for number in (1, 2):
-            ours, theirs = (part.replicates[name][:, number] for part in (found, expected))
-            assert ours.std() == pytest.approx(theirs.std(), rel=0.12), name
-            assert ours.mean() == pytest.approx(theirs.mean(), abs=0.2 * theirs.std()), name
-    widths = [np.diff(part.intervals["auc_gain"][:2], axis=0)[0, 1:] for part in (found, expected)]
-    np.testing.assert_allclose(*widths, rtol=0.1)
-
-
-def test_rankings_of_partitions_add_up_and_seeds_repeat():
+def test_rankings_of_partitions_add_up(with_weights):
     y, score, weight = make_rows(900)
+    weight = weight if with_weights else None
     parts = [slice(start, None, 3) for start in range(3)]
-    for ranked in (
-        RankedScores.merge(RankedScores.from_labels(y[part], score[part]) for part in parts),
-        WeightedRanking.merge(WeightedRanking.from_labels(y[part], score[part], weight[part]) for part in parts),
-    ):
-        own_weight = None if isinstance(ranked, RankedScores) else weight
-        whole = evaluate_ranking(ranking_of(y, score, own_weight), BANDS, n_bootstrap=5, random_state=3)
-        merged = evaluate_ranking(ranked, BANDS, n_bootstrap=5, random_state=3)
-        assert_same(merged, whole)
-        np.testing.assert_allclose(merged.replicates["selective_auc"], whole.replicates["selective_auc"])
+    merged = RankedScores.merge(
+        RankedScores.from_labels(y[part], score[part], None if weight is None else weight[part]) for part in parts
+    )
+    assert_same(evaluate_ranking(merged, BANDS), evaluate_ranking(RankedScores.from_labels(y, score, weight), BANDS))
+
+
+@pytest.mark.parametrize("with_weights", [False, True], ids=["counts", "weights"])
+def test_standard_deviations_are_those_of_resamples(with_weights):
+    y, score, weight = make_rows(1500)
+    weight = weight if with_weights else np.ones(1500)
+    found = evaluate_ranking(RankedScores.from_labels(y, score, weight), {0.7: BANDS[0.7]})
+    rng, kept, replicates = np.random.default_rng(1), BANDS[0.7].selects(score), []
+    for _ in range(600):
+        drawn = weight * rng.multinomial(1500, np.full(1500, 1 / 1500))
+        resample = RankedScores.from_labels(y, score, drawn)
+        auc = resample.auc(BANDS[0.7])
+        selected = drawn * kept
+        accuracy = (selected @ (y == (score > 0.5))) / selected.sum()
+        replicates.append(
+            (selected.sum() / drawn.sum(), auc, auc - resample.auc(), accuracy, selected @ y / selected.sum())
+        )
+    names = ("achieved_coverage", "selective_auc", "auc_gain", "selective_accuracy", "positive_rate")
+    for name, deviation in zip(names, np.std(replicates, axis=0), strict=True):
+        assert found.deviations[name][0] == pytest.approx(deviation, rel=0.1), name
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +112,7 @@ def test_a_classifier_is_evaluated_and_promised_from_the_ranking_of_its_scores(f
     X, y, classifiers = fitted
     clf = classifiers[kind]
     ranked = RankedScores.from_labels(y, clf.scored(X).score)
-    assert_same(evaluate_ranking(ranked, clf, n_bootstrap=2), evaluate_selective(clf, X, y, n_bootstrap=2))
+    assert_same(evaluate_ranking(ranked, clf), evaluate_selective(clf, X, y))
     assert_same_promise(promise_ranking(ranked, clf), promise_selective(clf, X, y))
     expected = promise_selective(clf, X, y, 0.9, promised_coverage=0.85, confidence=0.9)
     assert_same_promise(promise_ranking(ranked, clf, 0.9, promised_coverage=0.85, confidence=0.9), expected)
@@ -129,10 +127,10 @@ def test_weighted_promises_equal_those_of_the_rows():
     y, score, weight = make_rows(500)
     band = RejectionBand(0.4, 0.6)
     expected = promise_selection(y, score, band.selects(score), sample_weight=weight)
-    assert_same_promise(promise_ranking(WeightedRanking.from_labels(y, score, weight), band), expected)
+    assert_same_promise(promise_ranking(RankedScores.from_labels(y, score, weight), band), expected)
     # Equal weights are none.
     plain = promise_selection(y, score, band.selects(score))
-    assert_same_promise(promise_ranking(WeightedRanking.from_labels(y, score, np.full(500, 7.3)), band), plain)
+    assert_same_promise(promise_ranking(RankedScores.from_labels(y, score, np.full(500, 7.3)), band), plain)
 
 
 @pytest.mark.parametrize("with_weights", [False, True], ids=["counts", "weights"])
@@ -140,12 +138,13 @@ def test_any_selection_is_judged_by_the_ranking_of_its_rows(with_weights):
     y, score, weight = make_rows(600, digits=2)
     weight = weight if with_weights else None
     mask = np.random.default_rng(1).random(600) < 0.7
-    own = ranking_of(y[mask], score[mask], None if weight is None else weight[mask])
-    found = evaluate_ranking(ranking_of(y, score, weight), {0.7: own}, n_bootstrap=2, random_state=0)
-    expected = evaluate_selections(y, score, score > 0.5, {0.7: mask}, sample_weight=weight, n_bootstrap=2)
+    own = RankedScores.from_labels(y[mask], score[mask], None if weight is None else weight[mask])
+    found = evaluate_ranking(RankedScores.from_labels(y, score, weight), {0.7: own})
+    expected = evaluate_selections(y, score, score > 0.5, {0.7: mask}, sample_weight=weight)
     assert_same(found, expected)
     assert_same_promise(
-        promise_ranking(ranking_of(y, score, weight), own), promise_selection(y, score, mask, sample_weight=weight)
+        promise_ranking(RankedScores.from_labels(y, score, weight), own),
+        promise_selection(y, score, mask, sample_weight=weight),
     )
 
 
@@ -156,28 +155,21 @@ def test_bands_of_rounded_scores_select_the_rounded_rows():
     band = RejectionBand(*rounding.round([0.4, 0.6]))
     ranked = RankedScores.from_labels(y, rounded)
     assert_same(
-        evaluate_ranking(ranked, {0.8: rounding.widen(band)}, n_bootstrap=2),
-        from_rows(y, rounded, None, {0.8: band}, n_bootstrap=2),
+        evaluate_ranking(ranked, {0.8: rounding.widen(band)}),
+        from_rows(y, rounded, None, {0.8: band}),
     )
-
-
-def test_without_replicates_there_are_estimates_alone():
-    y, score, weight = make_rows(300)
-    ranked = RankedScores.from_labels(y, score, weight)  # sums of weights are enough for these
-    found = evaluate_ranking(ranked, BANDS, n_bootstrap=0)
-    expected = from_rows(y, score, weight, n_bootstrap=0)
-    np.testing.assert_allclose(found.estimates["selective_auc"], expected.estimates["selective_auc"])
-    assert not found.intervals
-    assert np.isnan(found.rows()[0]["selective_auc_low"])
 
 
 def test_what_cannot_be_told_from_a_ranking_is_refused(fitted):
     y, score, weight = make_rows(300)
     ranked = RankedScores.from_labels(y, score)
-    with pytest.raises(ValueError, match="pass a WeightedRanking"):
-        evaluate_ranking(RankedScores.from_labels(y, score, weight), BANDS)
+    sums = RankedScores.from_labels(y, score, weight, as_counts=True)
+    with pytest.raises(ValueError, match="pass sample_weight to"):
+        evaluate_ranking(sums, BANDS)
     with pytest.raises(ValueError, match="fractional weights"):
-        promise_ranking(RankedScores.from_labels(y, score, weight), RejectionBand())
+        promise_ranking(sums, RejectionBand())
+    with pytest.raises(ValueError, match="fractional weights"):
+        promise_ranking(sums + RankedScores.from_labels(y, score, weight), RejectionBand())
     with pytest.raises(ValueError, match="must rank some of the rows"):
         evaluate_ranking(ranked, {0.8: RankedScores.from_labels(y, score + 1)})
     with pytest.raises(ValueError, match="must rank some of the rows"):
@@ -192,7 +184,7 @@ def test_what_cannot_be_told_from_a_ranking_is_refused(fitted):
         evaluate_ranking(ranked, 0.8)
     with pytest.raises(ValueError, match="coverage must be given"):
         promise_ranking(ranked, fitted[2]["AUCross"].band_rule_)
-    one = evaluate_ranking(ranked, BANDS, n_bootstrap=2)
+    one = evaluate_ranking(ranked, BANDS)
     with pytest.raises(ValueError, match="made from rows"):
         one.minus(one)
 

@@ -1,4 +1,4 @@
-"""Intervals that hold: shares, the AUC, differences, rows that belong together, and resamples of blocks."""
+"""Intervals that hold: shares, the AUC, differences, and rows that belong together."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from sklearn.linear_model import LogisticRegression
 
 import strategies
 from aucross import AUCross, compare_selective, evaluate_selections, evaluate_selective
-from aucross.core.added_row import EXTRA_LOSS, interval, lower_bound
-from aucross.evaluation import evaluate_group_selections, resampling
-from aucross.evaluation.bootstrap import RankedSelections
-from aucross.evaluation.catalogue import STANDARD_METRICS
-from aucross.evaluation.inputs import EvaluationRows, SelectedRows
-from aucross.evaluation.intervals import losses_of_rejected, selection_intervals
-from aucross.evaluation.lower_bounds import auc_losses, share_losses
+from aucross.core import RankedScores
+from aucross.core.bounds import EXTRA_LOSS, auc_ends_of_units, auc_losses, interval, lower_bound
+from aucross.evaluation import evaluate_group_selections
+from aucross.evaluation.catalogue import GROUP_METRICS, STANDARD_METRICS
+from aucross.evaluation.evaluated_rows import EvaluatedRows
+from aucross.evaluation.promise import coverage_losses
 from reference import obvious_auc_interval
 from strategies import property_test
 
@@ -33,7 +32,7 @@ def make_rows(n=400, prevalence=0.3, shift=1.5, seed=0):
 
 def evaluate(y, score, masks=None, **options):
     masks = {0.8: np.abs(score - 0.7) > 0.3} if masks is None else masks
-    return evaluate_selections(y, score, score > 0.7, masks, **{"n_bootstrap": 50, "random_state": 0, **options})
+    return evaluate_selections(y, score, score > 0.7, masks, **options)
 
 
 def ends(evaluation, name, index=0):
@@ -42,9 +41,7 @@ def ends(evaluation, name, index=0):
 
 
 def sums_of(y, score, weight=None):
-    order = np.argsort(score, kind="stable")
-    weight = np.ones(len(y)) if weight is None else weight
-    return auc_losses(SelectedRows(y[order], score[order], weight[order]))
+    return auc_losses(RankedScores.from_labels(y, score, weight))
 
 
 # ---- the interval of one number ----
@@ -74,9 +71,7 @@ def test_a_handful_of_customers_counts_as_a_handful_of_rows():
     """Ten equal rows of each customer have the interval of the customers, in both classes."""
     y, score = make_rows(60, 0.08, seed=3)
     rows = np.repeat(np.arange(60), 10)
-    order = np.argsort(score[rows], kind="stable")
-    repeated = SelectedRows(y[rows][order], score[rows][order], np.ones(600))
-    found = interval(auc_losses(repeated, rows[order]), 0.025, EXTRA_LOSS)
+    found = auc_ends_of_units(y[rows], score[rows], None, rows, 0.025)
     assert found == pytest.approx(interval(sums_of(y, score), 0.025, EXTRA_LOSS), abs=1e-9)
 
 
@@ -98,15 +93,16 @@ def test_perfect_ranks_do_not_make_an_interval_of_one_point():
     y = np.arange(100) >= 90
     evaluation = evaluate(y, np.arange(100.0), {1.0: np.ones(100, dtype=bool)})
     low, high = ends(evaluation, "selective_auc")
-    assert evaluation.replicates["selective_auc"].min() == 1.0 == high
+    assert evaluation.deviations["selective_auc"][0] == 0.0
+    assert high == 1.0
     assert lower_bound(sums_of(y, np.arange(100.0)), 0.025) < low < 0.98
 
 
-def test_where_a_sample_says_much_the_interval_is_that_of_the_bootstrap():
+def test_where_a_sample_says_much_the_interval_is_that_of_the_normal_distribution():
     y, score = make_rows(20_000)
-    evaluation = evaluate(y, score, n_bootstrap=1000)
+    evaluation = evaluate(y, score)
     for name in STANDARD_METRICS:
-        width = np.diff(np.quantile(evaluation.replicates[name][:, 0], [0.025, 0.975]))[0]
+        width = 2 * norm.ppf(0.975) * evaluation.deviations[name][0]
         low, high = ends(evaluation, name)
         assert 0.93 * width < high - low < 1.1 * width
 
@@ -114,7 +110,7 @@ def test_where_a_sample_says_much_the_interval_is_that_of_the_bootstrap():
 @given(strategies.rows(both_classes=True), st.floats(0.05, 0.99))
 @property_test
 def test_intervals_hold_the_estimate_and_mirror_with_the_labels(rows, level):
-    options = {"masks": {1.0: np.ones(len(rows.labels), dtype=bool)}, "n_bootstrap": 2, "confidence_level": level}
+    options = {"masks": {1.0: np.ones(len(rows.labels), dtype=bool)}, "confidence_level": level}
     one = evaluate(rows.labels, rows.scores, **options)
     other = evaluate(~rows.labels, rows.scores, **options)
     low, high = ends(one, "selective_auc")
@@ -159,8 +155,8 @@ def test_what_a_rejected_row_would_lose_is_counted_against_the_larger_class(rows
     y, score = np.asarray(rows.labels, dtype=bool), np.asarray(rows.scores, dtype=float)
     mask = np.random.default_rng(seed).random(len(y)) < 0.6
     order = np.argsort(score)
-    y, score = y[order], score[order]
-    (loss,) = losses_of_rejected(score, 1.0 * y, 1.0 * ~y, [1.0 * ~mask])
+    y, score, mask = y[order], score[order], mask[order]
+    loss = EvaluatedRows(y, score, y, {0.5: mask}).selection(mask).loss_of_rejected()
     positives_are_fewer = 2 * y.sum() <= len(y)
     others, way = (score[~y], 1) if positives_are_fewer else (score[y], -1)
     expected = [np.mean((way * others > way * at) + (others == at) / 2) for at in score[~mask]]
@@ -198,7 +194,6 @@ def test_copies_within_a_group_say_no_more_than_one_row(rows):
     once = evaluate(rows.labels, rows.scores, {0.7: mask}, groups=own)
     again = evaluate(copies(rows.labels), copies(rows.scores), {0.7: copies(mask)}, groups=copies(own))
     for name in STANDARD_METRICS:
-        np.testing.assert_allclose(again.replicates[name], once.replicates[name], atol=1e-12)
         if name != "auc_gain":
             assert ends(again, name) == pytest.approx(ends(once, name), abs=1e-9, nan_ok=True)
 
@@ -207,7 +202,7 @@ def test_groups_widen_every_interval_of_a_classifier_and_of_a_comparison():
     X, y = make_classification(600, flip_y=0.3, random_state=0)
     clf, rival = (AUCross(LogisticRegression(C=c), random_state=0).fit(X[:300], y[:300]) for c in (1, 0.01))
     X_test, y_test, customer = (np.repeat(part, 5, axis=0) for part in (X[300:], y[300:], np.arange(300)))
-    options = {"coverages": [0.8], "n_bootstrap": 200, "random_state": 0}
+    options = {"coverages": [0.8]}
     plain, grouped = (
         evaluate_selective(clf, X_test, y_test, groups=groups, **options).rows()[0] for groups in (None, customer)
     )
@@ -227,8 +222,7 @@ def test_a_report_by_group_takes_units_too():
     arguments = [copies(values) for values in (y, score, score > 0.7)]
     masks, unit = {0.8: copies(np.abs(score - 0.7) > 0.3)}, copies(np.arange(400))
     plain, grouped = (
-        evaluate_group_selections(*arguments, masks, copies(part), groups=groups, n_bootstrap=200, random_state=0)
-        for groups in (None, unit)
+        evaluate_group_selections(*arguments, masks, copies(part), groups=groups) for groups in (None, unit)
     )
     for narrow, wide in zip(plain.rows(), grouped.rows(), strict=True):
         assert wide["selective_auc_sd"] > 1.5 * narrow["selective_auc_sd"]
@@ -241,7 +235,8 @@ def test_units_of_weight_0_are_not_drawn():
     weight = np.where(np.arange(200) < 100, 1.0, 0.0)
     whole = evaluate(y, score, sample_weight=weight, groups=np.arange(200) // 2)
     part = evaluate(y[:100], score[:100], sample_weight=weight[:100], groups=np.arange(100) // 2)
-    np.testing.assert_allclose(whole.replicates["selective_auc"], part.replicates["selective_auc"])
+    assert ends(whole, "selective_auc") == pytest.approx(ends(part, "selective_auc"))
+    assert whole.n_units == part.n_units == 50
 
 
 # ---- all selections from one pass over the rows ----
@@ -256,18 +251,18 @@ def obvious_ends(positive, score, correct, mask, weight, units, failure=0.025):
         if weight is None and units is None:
             return tuple(binomtest(int(values[among].sum()), int(among.sum())).proportion_ci(1 - 2 * failure, "exact"))
         own = np.ones(among.sum()) if weight is None else weight[among]
-        return interval(share_losses(values[among], own, None if units is None else units[among]), failure)
+        return interval(coverage_losses(values[among], own, None if units is None else units[among]), failure)
 
     found = [share(np.ones(len(mask), dtype=bool), mask)]
     n_positive, n_negative = (mask & positive).sum(), (mask & ~positive).sum()
     if min(n_positive, n_negative) < 1 or max(n_positive, n_negative) < 2:
         found.append((nan, nan))
     else:
-        order = np.flatnonzero(mask)[np.argsort(score[mask], kind="stable")]
-        own = np.ones(len(order)) if weight is None else weight[order]
-        of_rows = None if units is None else units[order]
+        own = None if weight is None else weight[mask]
         found.append(
-            interval(auc_losses(SelectedRows(positive[order], score[order], own), of_rows), failure, EXTRA_LOSS)
+            interval(sums_of(positive[mask], score[mask], own), failure, EXTRA_LOSS)
+            if units is None
+            else auc_ends_of_units(positive[mask], score[mask], own, units[mask], failure)
         )
     return [*found, share(mask, correct), share(mask, positive), share(positive, ~mask)]
 
@@ -293,8 +288,9 @@ def test_intervals_of_all_selections_equal_those_of_the_selected_rows_written_ou
     )
     weight = rng.lognormal(size=n) if with_weights else None
     units = np.unique(rng.integers(0, 40, n), return_inverse=True)[1] if with_units else None
-    rows = EvaluationRows(positive, score, predicted, weight)
-    found = selection_intervals(RankedSelections.of(rows, masks), 0.95, units)
+    selections = {1.0 - number / 100: mask for number, mask in enumerate(masks, start=1)}
+    rows = EvaluatedRows(positive, score, predicted, selections, weight, units)
+    found = rows.evaluation(GROUP_METRICS, 0.95, with_intervals=True, seed=0).intervals
     for number, mask in enumerate(masks):
         expected = obvious_ends(positive, score, positive == predicted, mask, weight, units)
         for ends_of_metric, pair in zip(found.values(), expected, strict=True):
@@ -307,45 +303,3 @@ def test_powers_of_extreme_weights_are_numbers():
     for factor in (1e-200, 1e200):
         plain, scaled = (evaluate(y, score, sample_weight=np.where(y, f, 1.0)) for f in (1.0, factor))
         assert ends(scaled, "selective_auc") == pytest.approx(ends(plain, "selective_auc"), abs=1e-9)
-
-
-# ---- resamples of blocks ----
-
-
-@pytest.fixture
-def few_are_many(monkeypatch):
-    monkeypatch.setattr(resampling, "MANY_ROWS", 1000)
-
-
-@pytest.mark.parametrize(
-    "units", [None, np.arange(12_000) // 3, np.arange(12_000) // 50], ids=["rows", "units", "few units"]
-)
-def test_blocks_spread_as_rows_do(monkeypatch, units):
-    y, score = make_rows(12_000, 0.1)
-    options = {"masks": {0.8: np.abs(score - 0.7) > 0.3}, "n_bootstrap": 1000, "groups": units}
-    by_rows = evaluate(y, score, **options)
-    monkeypatch.setattr(resampling, "MANY_ROWS", 1000)
-    by_blocks = evaluate(y, score, **options)
-    for name in STANDARD_METRICS:
-        rows, blocks = (part.replicates[name][:, 0] for part in (by_rows, by_blocks))
-        assert blocks.std() == pytest.approx(rows.std(), rel=0.08)
-        assert blocks.mean() == pytest.approx(rows.mean(), abs=0.2 * rows.std())
-
-
-@pytest.mark.usefixtures("few_are_many")
-def test_blocks_of_one_seed_are_paired_and_weights_count():
-    y, score = make_rows(3000)
-    weight = np.random.default_rng(0).lognormal(size=3000)
-    one, other = (evaluate(y, score, sample_weight=weight, random_state=seed) for seed in (0, 1))
-    again = evaluate(y, 2 * score + 1, {0.8: np.abs(score - 0.7) > 0.3}, sample_weight=weight)
-    np.testing.assert_allclose(one.replicates["selective_auc"], again.replicates["selective_auc"])
-    assert not np.array_equal(one.replicates["selective_auc"], other.replicates["selective_auc"])
-    assert ends(one, "selective_auc")[0] < one.estimates["selective_auc"][0] < ends(one, "selective_auc")[1]
-
-
-@pytest.mark.usefixtures("few_are_many")
-def test_blocks_without_a_class_or_a_selected_row_have_no_auc():
-    y, score = make_rows(2000)
-    evaluation = evaluate(y, score, {0.9: ~y, 0.5: np.zeros(2000, dtype=bool)}, n_bootstrap=5)
-    assert np.isnan(evaluation.replicates["selective_auc"]).all()
-    assert np.isnan(evaluation.replicates["selective_accuracy"][:, 1]).all()

@@ -59,16 +59,16 @@ CLASSIFIERS = {
 QUESTIONS = {
     "evaluate_selective": lambda clf, rows: evaluate_selective(clf, rows, y_test, n_bootstrap=2),
     "scorer": lambda clf, rows: selective_scorer("selective_risk")(clf, rows, y_test),
-    "evaluate_groups": lambda clf, rows: evaluate_groups(clf, rows, y_test, REGION, [0.8, 0.6], n_bootstrap=2),
+    "evaluate_groups": lambda clf, rows: evaluate_groups(clf, rows, y_test, REGION, [0.8, 0.6]),
     "promise_selective": lambda clf, rows: promise_selective(clf, rows, y_test),
-    "report": lambda clf, rows: build_summary(clf, rows, y_test, by=REGION, n_bootstrap=2),
+    "report": lambda clf, rows: build_summary(clf, rows, y_test, by=REGION),
     "coverage curve": lambda clf, rows: CoverageCurveDisplay.from_estimator(
         clf, rows, y_test, [1.0, 0.8], oracle=True, maximum_probability=True, n_bootstrap=2
     ),
     "risk": lambda clf, rows: RiskCoverageDisplay.from_estimator(clf, rows, y_test, [1.0, 0.8], n_bootstrap=2),
     "band": lambda clf, rows: BandDisplay.from_estimator(clf, rows, y_test),
     "profile": lambda clf, rows: CAPDisplay.from_estimator(clf, rows, y_test),
-    "groups": lambda clf, rows: GroupGapDisplay.from_estimator(clf, rows, y_test, REGION, n_bootstrap=2),
+    "groups": lambda clf, rows: GroupGapDisplay.from_estimator(clf, rows, y_test, REGION),
 }
 
 
@@ -126,12 +126,12 @@ def test_scored_rows_give_the_numbers_of_the_rows(clf):
         found = evaluate_selective(clf, rows, y_test, [0.8], **given, **options)
         for name, values in expected.estimates.items():
             np.testing.assert_array_equal(found.estimates[name], values)
-            np.testing.assert_array_equal(found.replicates[name], expected.replicates[name])
+            np.testing.assert_array_equal(found.deviations[name], expected.deviations[name])
 
 
 def test_a_report_of_scored_rows_compares_the_features_it_is_given():
     clf = AUCross(LogisticRegression(), random_state=0).fit(X_train, y_train)
-    options = {"n_bootstrap": 0, "date": "2025-01-31"}
+    options = {"with_intervals": False, "date": "2025-01-31"}
     expected = build_summary(clf, X_test, y_test, **options)
     scored = clf.scored(X_test)
     assert build_summary(clf, scored, y_test, features=X_test, **options) == expected
@@ -148,7 +148,7 @@ def test_groups_of_scored_rows_are_used():
     found = evaluate_selective(clf, scored, y_test, [0.8], n_bootstrap=0)
     for name, values in expected.estimates.items():
         np.testing.assert_array_equal(found.estimates[name], values)
-    summary = build_summary(clf, scored, y_test, n_bootstrap=0)
+    summary = build_summary(clf, scored, y_test, with_intervals=False)
     assert [band["group"] for band in summary["coverages"][0]["bands"]] == ["False", "True"]
 
 

@@ -38,7 +38,7 @@ FROM_ESTIMATOR = {
     "surface": lambda clf, **options: AUCSurfaceDisplay.from_estimator(clf, X_test, y_test, n_bins=60, **options),
     "risk": lambda clf, **options: RiskCoverageDisplay.from_estimator(clf, X_test, y_test, [1, 0.8], **FEW, **options),
     "groups": lambda clf, **options: GroupGapDisplay.from_estimator(
-        clf, X_test, y_test, REGION, metrics=["selective_auc"], **FEW, **options
+        clf, X_test, y_test, REGION, metrics=["selective_auc"], **options
     ),
 }
 

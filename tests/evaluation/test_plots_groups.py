@@ -8,14 +8,14 @@ import pytest
 
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.plots import GroupGapDisplay
-from evaluation.drawn_rows import FEW, REGION, X_test, labels_of, y_test
+from evaluation.drawn_rows import REGION, X_test, labels_of, y_test
 
 pytestmark = pytest.mark.usefixtures("_draw_and_close")
 
 
 @pytest.fixture(scope="module")
 def report(clf):
-    return evaluate_groups(clf, X_test, y_test, REGION, [0.9, 0.7], **FEW)
+    return evaluate_groups(clf, X_test, y_test, REGION, [0.9, 0.7])
 
 
 def test_groups_have_the_numbers_of_the_report(report):
@@ -46,11 +46,11 @@ def test_groups_are_named_with_their_sizes(report):
 def test_groups_that_are_too_small_for_the_gap_say_so():
     y, score = np.arange(180) % 2, np.random.default_rng(0).random(180)
     by = np.repeat(["a", "b", "tiny"], [80, 80, 20])
-    report = evaluate_group_selections(y, score, score > 0.5, {0.8: score > 0.2}, by, n_bootstrap=10)
+    report = evaluate_group_selections(y, score, score > 0.5, {0.8: score > 0.2}, by)
     labels = [label.get_text() for label in GroupGapDisplay.from_evaluation(report).ax_.get_yticklabels()]
     assert labels == ["a (n = 80)", "b (n = 80)", "tiny (n = 20, not in the gap)"]
     y, score, by = y[80:], score[80:], by[80:]
-    report = evaluate_group_selections(y, score, score > 0.5, {0.8: score > 0.2}, by, n_bootstrap=10)
+    report = evaluate_group_selections(y, score, score > 0.5, {0.8: score > 0.2}, by)
     assert GroupGapDisplay.from_evaluation(report).gaps == {}  # no two groups are large enough
 
 
@@ -76,19 +76,19 @@ def test_second_display_on_the_same_panels_is_moved_aside(report):
 
 def test_an_undefined_metric_is_written_as_such(score):
     defined = ~((y_test == 1) & (REGION == "west"))
-    display = GroupGapDisplay.from_predictions(y_test, score, score > 0.5, defined, REGION, **FEW)
+    display = GroupGapDisplay.from_predictions(y_test, score, score > 0.5, defined, REGION)
     assert np.isnan(display.values["selective_auc"][display.groups.index("west")])
     assert [text.get_text() for text in display.axes_[1].texts] == ["undefined"]
 
 
 def test_one_group_has_no_gap(score):
-    display = GroupGapDisplay.from_predictions(y_test, score, score > 0.5, score > 0.1, ["all"] * 800, **FEW)
+    display = GroupGapDisplay.from_predictions(y_test, score, score > 0.5, score > 0.1, ["all"] * 800)
     assert display.gaps == {}
     assert labels_of(display.ax_) == ["all rows"]
 
 
 def test_groups_without_bootstrap_have_no_bars(score):
-    display = GroupGapDisplay.from_predictions(y_test, score, score > 0.5, score > 0.1, REGION, n_bootstrap=0)
+    display = GroupGapDisplay.from_predictions(y_test, score, score > 0.5, score > 0.1, REGION, with_intervals=False)
     assert labels_of(display.ax_)[1].startswith("gap ")
     assert "chance" not in labels_of(display.ax_)[1]
 

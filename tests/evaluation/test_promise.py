@@ -20,9 +20,9 @@ from sklearn.svm import LinearSVC
 
 import strategies
 from aucross import AUCross, PlugInAUC, SCross
+from aucross.core.bounds import auc_under_exponential_weights, bootstrap_auc_bounds
 from aucross.evaluation import achieved_coverage, auc_interval, selective_auc
 from aucross.evaluation.inputs import SelectedRows
-from aucross.evaluation.lower_bounds import auc_bounds, auc_under_exponential_weights
 from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective
 from strategies import property_test
 
@@ -118,15 +118,15 @@ def selected_rows_of(weight, n=150):
 
 
 def test_replicates_by_runs_and_by_rows_have_one_distribution():
-    by_runs = auc_under_exponential_weights(selected_rows_of(np.ones(150)), 20_000, 0)
-    by_rows = auc_under_exponential_weights(selected_rows_of(1 + 1e-9 * np.arange(150)), 20_000, 1)
+    by_runs = auc_under_exponential_weights(*selected_rows_of(np.ones(150)), n_bootstrap=20_000, seed=0)
+    by_rows = auc_under_exponential_weights(*selected_rows_of(1 + 1e-9 * np.arange(150)), n_bootstrap=20_000, seed=1)
     levels = [0.02, 0.1, 0.5, 0.9]
     assert np.quantile(by_runs, levels) == pytest.approx(np.quantile(by_rows, levels), abs=0.002)
 
 
 def test_replicates_equal_weighted_aucs():
     rows = selected_rows_of(np.random.default_rng(0).lognormal(size=150))
-    replicates = auc_under_exponential_weights(rows, 500, 3)
+    replicates = auc_under_exponential_weights(*rows, n_bootstrap=500, seed=3)
     drawn = np.random.Generator(np.random.SFC64(3)).standard_exponential((1, len(rows.score)))[0]
     order = np.argsort(rows.score, kind="stable")
     weight = np.empty(len(order))
@@ -728,9 +728,9 @@ def test_a_coverage_that_is_missed_is_seldom_promised():
 
 def test_bounds_at_several_levels_come_from_one_call():
     y, score, _ = make_rows()
-    rows = SelectedRows(y, score, np.ones(400))
     levels = (0.2, 0.05, 0.001)
-    for n_bootstrap in (None, 2000):
-        bounds = auc_bounds(rows, levels, n_bootstrap, 0)
-        assert bounds == sorted(bounds, reverse=True)
-        assert bounds[1:] == auc_bounds(rows, levels[1:], n_bootstrap, 0)
+    bounds = [
+        bootstrap_auc_bounds(y, score, np.ones(400), own, n_bootstrap=2000, seed=0) for own in (levels, levels[1:])
+    ]
+    assert bounds[0] == sorted(bounds[0], reverse=True)
+    assert bounds[0][1:] == bounds[1]

@@ -183,7 +183,6 @@ def test_minus_subtracts_replicate_by_replicate():
     first, second = make_evaluation(column([0.5, 0.75, 0.25]), 0.5), make_evaluation(column([0.25, 0.75, 0.5]), 0.25)
     comparison = first.minus(second)
     assert isinstance(comparison, SelectiveComparison)
-    assert comparison.differences["selective_auc"].tolist() == [[0.25], [0.0], [-0.25]]
     row = comparison.rows()[0]
     assert (row["first"], row["second"], row["difference"]) == (0.5, 0.25, 0.25)
     assert row["difference_sd"] == pytest.approx(0.25)
@@ -214,7 +213,7 @@ def test_equal_infinities_differ_by_zero():
     assert (row["difference"], row["difference_low"], row["share_above_zero"]) == (0.0, 0.0, 0.5)
     finite = make_evaluation(column([1.0, 1.0, 1.0]), estimate=1.0)
     assert evaluation.minus(finite).rows()[0]["difference"] == inf
-    assert finite.minus(evaluation).differences["selective_auc"].tolist() == [[-inf], [-1.0], [-inf]]
+    assert finite.minus(evaluation).intervals["selective_auc"].low.tolist() == [-inf]
 
 
 def test_minus_keeps_the_metrics_that_both_have_and_the_level_of_the_first():
@@ -228,7 +227,7 @@ def test_minus_keeps_the_metrics_that_both_have_and_the_level_of_the_first():
         confidence_level=0.9,
     )
     assert list(first.minus(second).estimates) == ["selective_auc"]
-    assert list(second.minus(first).differences) == ["selective_auc"]
+    assert list(second.minus(first).deviations) == ["selective_auc"]
     assert first.minus(second).confidence_level == 0.8
 
 
@@ -244,8 +243,8 @@ def test_minus_refuses_other_target_coverages(other):
 def test_minus_refuses_another_number_of_replicates():
     first, second = (make_evaluation(np.zeros((number, 2))) for number in (3, 4))
     sentence = (
-        "both evaluations must have the same number of bootstrap replicates, got 3 and 4; pass the same n_bootstrap "
-        "and random_state to both"
+        "both evaluations must have the same bootstrap for selective_auc, got (replicates, seed) (3,) and (4,); pass "
+        "the same n_bootstrap and random_state to both"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
         first.minus(second)

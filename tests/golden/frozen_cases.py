@@ -50,7 +50,7 @@ from aucross import (
     promise_selective,
     save,
 )
-from aucross.core import ExpectedCost, RankedScores, WeightedRanking, oracle_band
+from aucross.core import ExpectedCost, RankedScores, oracle_band
 from aucross.deploy import (
     band_to_sql,
     ranking_query,
@@ -79,15 +79,10 @@ Case = Callable[[int], Flat]
 FILE = Path(__file__).with_name("frozen.json")
 
 # How far a number may be from the frozen one, of its size (of 1, if that is less for what is exact). Draws are the same
-# in every run, so that all limits are tight today. A change of the method that draws may put the second number of its
-# kind in the place of the first: the kinds of `spread/` rest on so many draws at 300 rows that chance is under half of
-# that.
+# in every run, so that both limits are tight.
 LIMITS = {
     "exact": 1e-12,
-    "drawn": 1e-9,  # 200 draws: 0.25 for another method
-    "std of the AUC": 1e-9,  # 0.02
-    "std of a difference": 1e-9,  # 0.04
-    "gain": 1e-9,  # 0.06
+    "drawn": 1e-9,
 }
 
 
@@ -478,19 +473,18 @@ def _of_multiclass_selections(seed: int) -> Flat:
 
 
 def _ranked(**options: Any) -> Any:
-    kind = WeightedRanking if options else RankedScores
-    return kind.from_labels(NEW.y, NEW.X["vendor"], **options)
+    return RankedScores.from_labels(NEW.y, NEW.X["vendor"], **options)
 
 
 @case("evaluate/a ranking")
 def _ranking(seed: int) -> Flat:
-    return table(evaluate_ranking(_ranked(), clf_of("vendor"), COVERAGES, **draws(seed)).rows(), "target_coverage")
+    return table(evaluate_ranking(_ranked(), clf_of("vendor"), COVERAGES).rows(), "target_coverage")
 
 
 @case("evaluate/a ranking with weights")
 def _weighted_ranking(seed: int) -> Flat:
     ranked = _ranked(sample_weight=NEW.weight)
-    return table(evaluate_ranking(ranked, clf_of("vendor"), COVERAGES, **draws(seed)).rows(), "target_coverage")
+    return table(evaluate_ranking(ranked, clf_of("vendor"), COVERAGES).rows(), "target_coverage")
 
 
 @case("evaluate/folds")
@@ -543,7 +537,7 @@ def _team(seed: int) -> Flat:
 
 @case("evaluate/groups")
 def _groups(seed: int) -> Flat:
-    found = evaluate_groups(clf_of("plain"), NEW.X, NEW.y, NEW.region, (1.0, 0.8), **draws(seed))
+    found = evaluate_groups(clf_of("plain"), NEW.X, NEW.y, NEW.region, (1.0, 0.8))
     return {
         **table(found.rows(), "target_coverage", "group"),
         **{f"gap {key}": value for key, value in table(found.gaps().rows(), "target_coverage", "metric").items()},
@@ -553,7 +547,7 @@ def _groups(seed: int) -> Flat:
 
 @case("evaluate/groups of customers with weights")
 def _weighted_groups(seed: int) -> Flat:
-    options = {"band_groups": NEW.region, "sample_weight": NEW.weight, "groups": NEW.customer, **draws(seed)}
+    options = {"band_groups": NEW.region, "sample_weight": NEW.weight, "groups": NEW.customer}
     found = evaluate_groups(clf_of("weights and band groups"), NEW.X, NEW.y, NEW.region, (0.8,), **options)
     differences = found.differences("north").rows()
     labels = [key for key, value in differences[0].items() if isinstance(value, str)]
@@ -563,9 +557,7 @@ def _weighted_groups(seed: int) -> Flat:
 @case("evaluate/groups of selections")
 def _groups_of_selections(seed: int) -> Flat:
     scored = clf_of("vendor").scored(NEW.X)
-    found = evaluate_group_selections(
-        NEW.y, scored.score, scored.predicted, _selections("vendor"), NEW.region, **draws(seed)
-    )
+    found = evaluate_group_selections(NEW.y, scored.score, scored.predicted, _selections("vendor"), NEW.region)
     return table(found.rows(), "target_coverage", "group")
 
 
@@ -587,14 +579,6 @@ def _add_comparisons() -> None:
 
 
 _add_comparisons()
-
-
-def kind_of_spread(key: str) -> str:
-    """Which limit a number of `spread/` has."""
-    if "auc_gain" in key:
-        return "gain"
-    kinds = {"difference_sd": "std of a difference", "selective_auc_sd": "std of the AUC"}
-    return next((kind for name, kind in kinds.items() if name in key), "drawn")
 
 
 def _add_spreads() -> None:
@@ -783,11 +767,9 @@ def _log(_seed: int) -> Flat:
 
 
 def summarised(name: str, rows: Rows, seed: int, kept: tuple[float, ...] = (0.8,), **options: Any) -> Flat:
-    summary = build_summary(
-        clf_of(name), rows.X, rows.y, date="2026-01-01", n_bootstrap=100, random_state=seed, **options
-    )
+    summary = build_summary(clf_of(name), rows.X, rows.y, date="2026-01-01", **options)
     summary["coverages"] = [entry for entry in summary["coverages"] if entry["target_coverage"] in kept]
-    method = {key: value for key, value in summary["method"].items() if key not in ("versions", "bootstrap_seed")}
+    method = {key: value for key, value in summary["method"].items() if key != "versions"}
     return flat({**summary, "method": method})
 
 
@@ -818,13 +800,13 @@ def _report_in_points(seed: int) -> Flat:
 # ---- held against each other ----
 
 
-def by_kind(name: str, found: Flat, drawn_anew: Flat) -> dict[str, Flat]:
+def by_kind(found: Flat, drawn_anew: Flat) -> dict[str, Flat]:
     """What a case returned, apart by whether other draws give something else."""
     parts: dict[str, Flat] = {}
     for key, value in found.items():
         kind = "exact"
         if key not in drawn_anew or drawn_anew[key] != value:
-            kind = kind_of_spread(key) if name.startswith("spread/") else "drawn"
+            kind = "drawn"
         parts.setdefault(kind, {})[key] = value
     return parts
 

@@ -86,7 +86,7 @@ def freeze() -> None:
     now = {}
     for name, case in frozen.CASES.items():
         found = case(0)
-        now[name] = frozen.by_kind(name, found, case(1))
+        now[name] = frozen.by_kind(found, case(1))
         if moved := frozen.changes(before.get(name, {}), found):
             sys.stdout.write(f"{name}: {len(moved)} of {len(found)} keys, such as {moved[0]}\n")
     frozen.FILE.write_text(json.dumps(now, indent=1, ensure_ascii=False) + "\n")

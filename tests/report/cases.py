@@ -14,7 +14,7 @@ def entry_at(summary, coverage):
 
 
 def quick(case, **options):
-    return build_summary(case[0], case[1], case[2], **{"n_bootstrap": 0, "date": "2025-01-31", **options})
+    return build_summary(case[0], case[1], case[2], **{"with_intervals": False, "date": "2025-01-31", **options})
 
 
 def make_linear(n_rows=1200, weights=None, **options):

@@ -16,8 +16,6 @@ from aucross.datasets import make_credit
 from aucross.report import build_summary
 
 SETTINGS = {
-    "n_bootstrap": 100,
-    "random_state": 0,
     "date": "2025-01-31",
     "class_names": ("repaid", "default"),
     "title": "Loans of the pilot",

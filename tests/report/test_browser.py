@@ -374,7 +374,7 @@ def test_without_a_script_the_numbers_are_there(browser, address, summary):
 
 
 def test_a_gate_is_shown_without_a_band(browser, gate, tmp_path):
-    made = build_summary(gate.clf, gate.X, gate.y, n_bootstrap=0, date="2025-01-31")
+    made = build_summary(gate.clf, gate.X, gate.y, with_intervals=False, date="2025-01-31")
     page = opened(browser, write_report(made, tmp_path / "gate.html").as_uri())
     move(page, 0.6)
     selected = gate.clf.select(gate.X, 0.6)
@@ -476,7 +476,7 @@ def hostile_summary(name):
         title=f"Title {name}",
         data_name=name,
         command=f"python {name}",
-        n_bootstrap=0,
+        with_intervals=False,
         date="2025-01-31",
     )
 

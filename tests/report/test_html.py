@@ -48,8 +48,6 @@ def hostile():
         title=f"Title {HOSTILE}",
         data_name="{{ 7 * 7 }}",
         command="echo `one` ```two``` </pre>",
-        n_bootstrap=20,
-        random_state=0,
         date="2025-01-31",
     )
 
@@ -159,7 +157,7 @@ def test_a_page_made_from_json_is_the_same_page(page, summary):
 def test_a_coverage_between_two_steps_frees_the_slider():
     X, y = make_classification(600, flip_y=0.3, random_state=0)
     clf = PlugInAUC(LogisticRegression(), holdout_size=0.5, coverage=0.975, random_state=0).fit(X[:300], y[:300])
-    slider = Outline(render_html(build_summary(clf, X[300:], y[300:], n_bootstrap=0))).of("input")[0]
+    slider = Outline(render_html(build_summary(clf, X[300:], y[300:], with_intervals=False))).of("input")[0]
     assert (slider["step"], slider["value"]) == ("any", "0.975")
 
 
@@ -180,7 +178,7 @@ def test_a_limit_exceeded_is_marked_by_more_than_colour(summary):
 def test_decision_values_come_without_a_calibration_chart():
     X, y = make_classification(600, flip_y=0.3, random_state=0)
     clf = PlugInAUC(LinearSVC(), holdout_size=0.5, random_state=0).fit(X[:300], y[:300])
-    made = build_summary(clf, X[300:], y[300:], n_bootstrap=0)
+    made = build_summary(clf, X[300:], y[300:], with_intervals=False)
     assert "calibration" not in figures.charts(made)
     assert 'id="chart-calibration"' not in render_html(made)
 

@@ -75,15 +75,6 @@ def test_the_same_arguments_give_the_same_summary(linear):
     assert quick(make_linear()) == linear
 
 
-def test_another_seed_moves_intervals_and_nothing_else(credit, summary, settings):
-    other = build_summary(credit.clf, credit.X, credit.y, by=credit.groups, **{**settings, "random_state": 1})
-    here, there = entry_at(summary, 0.85), entry_at(other, 0.85)
-    assert here["selective_auc"] == there["selective_auc"]
-    assert here["selective_auc_low"] == there["selective_auc_low"]  # from the rows, not from resamples
-    assert here["auc_gain_low"] != there["auc_gain_low"]
-    assert here["deciles"] == there["deciles"]
-
-
 def test_the_rows_are_sorted_a_few_times_and_not_at_every_coverage(monkeypatch):
     case = make_linear()
     sorts, argsort = [], np.argsort
@@ -111,8 +102,8 @@ def test_parts_that_scored_and_unscored_cases_must_share():
 
 def test_an_evaluation_that_does_not_count_the_cases_without_a_score_is_refused():
     clf, X, y = make_linear()
-    evaluation = evaluate_selective(clf, X, y, GRID, n_bootstrap=20, random_state=0)
-    given = {"evaluation": evaluation, "n_bootstrap": 20}
+    evaluation = evaluate_selective(clf, X, y, GRID)
+    given = {"evaluation": evaluation, "with_intervals": True}
     quick((clf, X, y), **given)
     with pytest.raises(ValueError, match="of other rows; leave it out to evaluate anew"):
         quick((clf, X, y), unscored=UnscoredRows([0, 1] * 50), **given)
@@ -120,7 +111,7 @@ def test_an_evaluation_that_does_not_count_the_cases_without_a_score_is_refused(
 
 def test_unscored_cases_of_no_weight_take_no_part():
     clf, X, y = make_linear()
-    options = {"sample_weight": np.full(len(y), 2.0), "n_bootstrap": 0}
+    options = {"sample_weight": np.full(len(y), 2.0), "with_intervals": False}
     some = quick((clf, X, y), unscored=UnscoredRows([0, 1, 1], [2.0, 2.0, 0.0]), **options)
     assert some == quick((clf, X, y), unscored=UnscoredRows([0, 1], [2.0, 2.0]), **options)
     assert some["data"]["n_without_score"] == 2
@@ -144,9 +135,7 @@ def test_one_case_without_a_score_is_told_as_one():
 
 
 def test_estimates_and_intervals_are_those_of_evaluate_selective(credit, summary):
-    rows = evaluate_selective(
-        credit.clf, credit.X, credit.y, [step / 100 for step in range(50, 101)], n_bootstrap=100, random_state=0
-    ).rows()
+    rows = evaluate_selective(credit.clf, credit.X, credit.y, [step / 100 for step in range(50, 101)]).rows()
     for entry, row in zip(summary["coverages"], rows, strict=True):
         assert entry == entry | {name: value for name, value in row.items() if not name.endswith("_sd")}
 
@@ -240,7 +229,7 @@ def test_a_coverage_whose_interval_excludes_the_one_asked_for_was_missed():
     middle = clf.band(0.8)
     score = clf.predict_proba(X)[:, 1]
     near = np.abs(score - (middle.lower + middle.upper) / 2) < 0.25  # many more of these than in the fit
-    made = quick((clf, X[near], y[near]), n_bootstrap=50)
+    made = quick((clf, X[near], y[near]), with_intervals=True)
     entry = entry_at(made, 0.8)
     assert entry["achieved_coverage_high"] < 0.8
     assert entry["coverage_missed"]
@@ -252,7 +241,7 @@ def test_a_coverage_whose_interval_excludes_the_one_asked_for_was_missed():
         assert (
             text.replace("\N{NO-BREAK SPACE}", " ").count(reached) >= 2
         )  # in the numbers, and in the table of coverages
-    met = quick((clf, X, y), n_bootstrap=50)
+    met = quick((clf, X, y), with_intervals=True)
     assert "missed" not in met["sentence"]
     assert not entry_at(met, 0.8)["coverage_missed"]
 
@@ -264,7 +253,7 @@ def test_more_than_the_coverage_asked_for_is_no_miss_where_at_least_that_was_pro
         clf = PlugInAUC(LogisticRegression(), coverage=0.8, coverage_confidence=confidence, random_state=0).fit(X, y)
         X_new, y_new = X[(score := clf.predict_proba(X)[:, 1]) > 0.8], y[score > 0.8]
         with pytest.warns(TrainingRowsWarning):
-            selected[confidence] = entry_at(quick((clf, X_new, y_new), n_bootstrap=50), 0.8)
+            selected[confidence] = entry_at(quick((clf, X_new, y_new), with_intervals=True), 0.8)
     assert all(entry["achieved_coverage_low"] > 0.8 for entry in selected.values())
     assert [entry["coverage_missed"] for entry in selected.values()] == [True, False]
 
@@ -272,7 +261,7 @@ def test_more_than_the_coverage_asked_for_is_no_miss_where_at_least_that_was_pro
 def test_shares_of_weight_are_called_so_and_rows_stand_beside_them():
     clf, X, y = make_linear(coverage=0.8)
     weight = 1.0 + 9.0 * (X[:, 0] > 0.5)
-    made = quick((clf, X, y), sample_weight=weight, n_bootstrap=50, by=np.where(X[:, 1] > 0, "a", "b"))
+    made = quick((clf, X, y), sample_weight=weight, with_intervals=True, by=np.where(X[:, 1] > 0, "a", "b"))
     entry = entry_at(made, 0.8)
     reached, n, chosen = entry["achieved_coverage"], len(y), entry["n_automatic"]
     assert abs(reached - chosen / n) > 0.001
@@ -430,9 +419,7 @@ def test_the_largest_differences_come_first_and_a_column_once(summary):
 
 
 def test_groups_are_those_of_evaluate_groups(credit, summary):
-    report = evaluate_groups(
-        credit.clf, credit.X, credit.y, credit.groups, [0.85, 0.6], n_bootstrap=100, random_state=0
-    )
+    report = evaluate_groups(credit.clf, credit.X, credit.y, credit.groups, [0.85, 0.6])
     for coverage in (0.85, 0.6):
         rows = [row for row in report.rows() if row["target_coverage"] == coverage][:-1]
         found = entry_at(summary, coverage)["groups"]
@@ -469,7 +456,7 @@ def test_the_method_card_says_what_was_done(summary):
     assert method["parameters"]["coverage"] == "0.85"
     assert method["model"] == "HistGradientBoostingClassifier(max_iter=50, random_state=0)"
     assert method["held_out_rows"] == 2000
-    assert (method["seed"], method["bootstrap_seed"], method["n_bootstrap"]) == ("0", 0, 100)
+    assert (method["seed"], method["with_intervals"]) == ("0", True)
     assert {"python", "aucross", "numpy", "scikit-learn"} <= set(method["versions"])
     assert (method["command"], method["date"]) == ("python make_report.py --seed 0", "2025-01-31")
     assert (data["name"], data["n"], data["n_features"]) == ("synthetic loans", 2000, 19)
@@ -488,7 +475,7 @@ def test_few_rows_and_weights_are_named_among_the_limits():
 def test_groups_that_are_too_small_for_the_gaps_are_named_with_their_sizes():
     clf, X, y = make_linear()
     by = np.repeat(["a", "b", "c", "d"], [300, len(y) - 311, 8, 3])
-    made = quick((clf, X, y), by=by, n_bootstrap=20)
+    made = quick((clf, X, y), by=by, with_intervals=True)
     assert [group["group"] for group in entry_at(made, 0.9)["groups"]] == ["a", "b", "c"]
     assert {gap["n_groups"] for gap in entry_at(made, 0.9)["group_gaps"]} == {2}
     notes = [
@@ -502,7 +489,7 @@ def test_groups_that_are_too_small_for_the_gaps_are_named_with_their_sizes():
 
 def test_no_gap_is_stated_where_no_two_groups_are_large_enough():
     clf, X, y = make_linear()
-    made = quick((clf, X, y), by=np.repeat(["a", "b", "c"], [len(y) - 10, 8, 2]), n_bootstrap=20)
+    made = quick((clf, X, y), by=np.repeat(["a", "b", "c"], [len(y) - 10, 8, 2]), with_intervals=True)
     assert entry_at(made, 0.9)["group_gaps"] == []
     said = f"No two groups have 50 rows, so that none are compared: a ({len(y) - 10} rows), b (8 rows)."
     for page in (render_markdown(made), render_html(made)):
@@ -542,7 +529,6 @@ def test_a_plain_classifier_is_refused():
         ({"confidence": 1.0}, "confidence must be in"),
         ({"class_names": "ab"}, "class_names must be a pair"),
         ({"class_names": ["a", "b", "c"]}, "class_names must be a pair"),
-        ({"n_bootstrap": -1}, "n_bootstrap must be a whole number"),
         ({"by": ["a"]}, "by must hold one value per row"),
     ],
 )
@@ -554,51 +540,48 @@ def test_arguments_that_cannot_work_are_named(options, message):
 # ---- an evaluation that is there already ----
 
 
-TWENTY_DRAWS = {"n_bootstrap": 20, "random_state": 3}
-
-
 def test_an_evaluation_at_all_coverages_is_not_made_again(monkeypatch):
     case = make_linear()
-    alone = build_summary(*case, **TWENTY_DRAWS)
-    evaluation = evaluate_selective(*case, [*GRID[::-1], 0.4], **TWENTY_DRAWS)
+    alone = build_summary(*case)
+    evaluation = evaluate_selective(*case, [*GRID[::-1], 0.4])
     monkeypatch.setattr("aucross.report.coverage_numbers.evaluate_selections", None)
     # Sums over the segments of one more coverage may differ in the last digit.
-    assert to_twelve_digits(build_summary(*case, evaluation=evaluation, **TWENTY_DRAWS)) == to_twelve_digits(alone)
+    assert to_twelve_digits(build_summary(*case, evaluation=evaluation)) == to_twelve_digits(alone)
 
 
 def to_twelve_digits(summary):
     return json.loads(json.dumps(summary), parse_float=lambda digits: round(float(digits), 12))
 
 
-@pytest.mark.parametrize("change", [{"n_bootstrap": 19}, {"random_state": 4}, {"confidence": 0.9}])
-def test_an_evaluation_of_other_draws_is_refused(change):
+@pytest.mark.parametrize("change", [{"with_intervals": False}, {"confidence": 0.9}])
+def test_an_evaluation_with_other_intervals_is_refused(change):
     case = make_linear()
-    evaluation = evaluate_selective(*case, GRID, **TWENTY_DRAWS)
+    evaluation = evaluate_selective(*case, GRID)
     with pytest.raises(ValueError, match="evaluation must be of the rows of the report"):
-        build_summary(*case, evaluation=evaluation, **{**TWENTY_DRAWS, **change})
+        build_summary(*case, evaluation=evaluation, **change)
 
 
 def test_an_evaluation_without_the_groups_is_refused():
     case = make_linear()
     groups = np.arange(len(case[2])) // 2
-    without = evaluate_selective(*case, GRID, **TWENTY_DRAWS)
+    without = evaluate_selective(*case, GRID)
     with pytest.raises(ValueError, match="evaluation must be of the rows of the report"):
-        build_summary(*case, groups=groups, evaluation=without, **TWENTY_DRAWS)
-    with_groups = evaluate_selective(*case, GRID, groups=groups, **TWENTY_DRAWS)
-    assert build_summary(*case, groups=groups, evaluation=with_groups, **TWENTY_DRAWS)["data"]["n_groups"] > 1
-    with pytest.raises(ValueError, match="both evaluations must draw the same units"):
+        build_summary(*case, groups=groups, evaluation=without)
+    with_groups = evaluate_selective(*case, GRID, groups=groups)
+    assert build_summary(*case, groups=groups, evaluation=with_groups)["data"]["n_groups"] > 1
+    with pytest.raises(ValueError, match="both evaluations must have the same units"):
         without.minus(with_groups)
 
 
 def test_an_evaluation_of_other_rows_is_refused():
     clf, X, y = make_linear()
-    evaluation = evaluate_selective(clf, X[::-1], y, GRID, **TWENTY_DRAWS)
+    evaluation = evaluate_selective(clf, X[::-1], y, GRID)
     with pytest.raises(ValueError, match=r"got .* of other rows; leave it out"):
-        build_summary(clf, X, y, evaluation=evaluation, **TWENTY_DRAWS)
+        build_summary(clf, X, y, evaluation=evaluation)
 
 
 def test_an_evaluation_that_lacks_a_coverage_is_refused():
     case = make_linear()
-    evaluation = evaluate_selective(*case, GRID[1:], **TWENTY_DRAWS)
+    evaluation = evaluate_selective(*case, GRID[1:])
     with pytest.raises(ValueError, match=r"coverages must be some of .*, got also \[0\.5\]; evaluate at them too"):
-        build_summary(*case, evaluation=evaluation, **TWENTY_DRAWS)
+        build_summary(*case, evaluation=evaluation)

@@ -154,9 +154,8 @@ def test_recalibration_equals_that_on_rows(frame, rows, in_memory, weight):
 def test_evaluation_and_promise_equal_those_on_rows(spark, fitted, clf, in_memory):
     rows = made_rows(1)
     frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False))
-    options = {"random_state": 0, "n_bootstrap": 100}
-    by_spark = fitted.evaluate(frame, [1.0, 0.8], **options)
-    by_rows = evaluate_selective(in_memory, rows[NAMES], rows["label"], coverages=[1.0, 0.8], **options)
+    by_spark = fitted.evaluate(frame, [1.0, 0.8])
+    by_rows = evaluate_selective(in_memory, rows[NAMES], rows["label"], coverages=[1.0, 0.8])
     for name in ("achieved_coverage", "selective_auc", "auc_gain", "selective_accuracy"):
         np.testing.assert_allclose(by_spark.estimates[name], by_rows.estimates[name], rtol=1e-12)
     promise = promise_selective(clf, rows[NAMES], rows["label"], sample_weight=rows["weight"])
@@ -164,7 +163,7 @@ def test_evaluation_and_promise_equal_those_on_rows(spark, fitted, clf, in_memor
     seen = made_rows(0)
     reversed_clf = AUCross(model(), pos_label=0, random_state=0).fit(seen[NAMES], seen["label"])
     again = evaluate_selective(reversed_clf, reversed_clf.scored(rows[NAMES]), rows["label"], [0.8], n_bootstrap=0)
-    found = spark_evaluate(reversed_clf, frame, coverages=[0.8], label="label", n_bootstrap=0)
+    found = spark_evaluate(reversed_clf, frame, coverages=[0.8], label="label")
     np.testing.assert_allclose(found.estimates["selective_auc"], again.estimates["selective_auc"], rtol=1e-6)
     with pytest.raises(ValueError, match="only, got 1,500 rows with others"):
         spark_evaluate(clf, frame.withColumn("label", F.col("id") % 4), label="label")

@@ -30,7 +30,7 @@ coverages = [0.95, 0.9, 0.85, 0.8, 0.75, 0.7]
 tables = {}
 for name, rule in others.items():
     rule.fit(X_train, y_train)
-    comparison = compare_selective(ours, rule, X_test, y_test, coverages, n_bootstrap=200, random_state=0)
+    comparison = compare_selective(ours, rule, X_test, y_test, coverages)
     tables[name] = comparison.to_frame()
 
 # %%

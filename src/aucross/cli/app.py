@@ -156,7 +156,7 @@ Scheduler = Annotated[
     str | None,
     typer.Option("--scheduler", metavar="ADDRESS", help="The cluster of the engine; by default this machine."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of splits, models and intervals.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of splits and models.")]
 Jobs = Annotated[int, typer.Option("--jobs", help="Folds to fit at the same time; -1 for all cores.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No notes and no progress.")]
@@ -332,7 +332,6 @@ def evaluate(
     by: By = None,
     engine: Engine = None,
     scheduler: Scheduler = None,
-    seed: Seed = 0,
     separator: Separator = None,
     decimal: Decimal = None,
     thousands: Thousands = None,
@@ -343,12 +342,10 @@ def evaluate(
         from aucross.cli.engines import run_engine_evaluate  # noqa: PLC0415
 
         _refuse_with_engine({"--by": by, "--group": group})
-        return run_engine_evaluate(
-            engine, scheduler, model=model, data=data, coverage=coverage, seed=seed, screen=screen
-        )
+        return run_engine_evaluate(engine, scheduler, model=model, data=data, coverage=coverage, screen=screen)
     from aucross.cli.evaluate import EvaluateOptions, run_evaluate  # noqa: PLC0415
 
-    options = EvaluateOptions(model, data, coverage, by, seed, group=group, **_reading(separator, decimal, thousands))
+    options = EvaluateOptions(model, data, coverage, by, group=group, **_reading(separator, decimal, thousands))
     return run_evaluate(options, screen)
 
 
@@ -465,7 +462,6 @@ def report(
     coverage: CoverageOfModel = None,
     group: GroupOfModel = None,
     by: By = None,
-    seed: Seed = 0,
     separator: Separator = None,
     decimal: Decimal = None,
     thousands: Thousands = None,
@@ -474,7 +470,7 @@ def report(
     from aucross.cli.evaluate import EvaluateOptions, run_report  # noqa: PLC0415
 
     reading = _reading(separator, decimal, thousands)
-    options = EvaluateOptions(model, data, coverage, by, seed, out, _spelled(context), group=group, **reading)
+    options = EvaluateOptions(model, data, coverage, by, out, _spelled(context), group=group, **reading)
     return run_report(options, screen)
 
 

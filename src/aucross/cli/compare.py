@@ -77,7 +77,7 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
         what = f"{number} of {len(pairs)}: {method} with {answer}"
         clf, seconds = train(options, method, answer, schema, fitted_on, screen=screen, what=what)
         seen = test.scored_by(clf)
-        evaluation = evaluate(clf, seen, sorted({1.0, options.coverage}, reverse=True), options.seed)
+        evaluation = evaluate(clf, seen, sorted({1.0, options.coverage}, reverse=True))
         contestants.append(Contestant(method, answer, evaluation, _gap_to_oracle(clf, seen), seconds))
     note_if_turned_round(contestants[0].evaluation, options.score, screen.note)
     rows = _rows(contestants)

@@ -25,7 +25,6 @@ def write_demo_report(compared: LoanComparison, path: Path) -> None:
         data_name=f"make_credit, a quarter of {compared.n_loans:,} synthetic loans",
         class_names=("repaid", "default"),
         command="aucross demo",
-        random_state=0,
     )
     write_report(summary, path)
 

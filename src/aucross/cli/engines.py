@@ -24,7 +24,6 @@ from aucross.cli.schema import Roles, Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model, save_model, signing_key
 from aucross.cli.training import check_coverage_option
-from aucross.core.ranking import RankedScores
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.evaluation import SelectiveEvaluation, evaluate_ranking
@@ -125,7 +124,7 @@ def run_engine_fit(options: EngineFitOptions, screen: Screen) -> dict[str, Any]:
         with screen.progress.wait(what):
             clf = engine.fit(fitted_on, method=options.method, base=base, coverage=options.coverage, seed=options.seed)
         seconds = time.perf_counter() - started
-        evaluation, n_test = _evaluated(engine, clf, test, options.coverage, seed=options.seed, screen=screen)
+        evaluation, n_test = _evaluated(engine, clf, test, options.coverage, screen=screen)
     split = options.test.name if options.test else f"{exact_percent(1 / folds.n_splits)} by a hash of the row"  # type: ignore[union-attr]
     sentence = conclusion(evaluation, options.coverage, is_weighted=options.roles.weight is not None)
     facts: dict[str, Any] = {
@@ -211,7 +210,6 @@ def run_engine_evaluate(
     model: Path,
     data: Path,
     coverage: float | None,
-    seed: int,
     screen: Screen,
 ) -> dict[str, Any]:
     """Test a model on a folder of labelled rows; return what the JSON document says."""
@@ -222,7 +220,7 @@ def run_engine_evaluate(
     _check_columns(data, [*schema.columns, schema.roles.target])
     rows = EngineRows(data, tuple(schema.columns), schema.roles)
     with open_engine(engine, scheduler, screen) as opened:
-        evaluation, n_rows = _evaluated(opened, clf, rows, asked, seed=seed, screen=screen)
+        evaluation, n_rows = _evaluated(opened, clf, rows, asked, screen=screen)
     sentence = conclusion(evaluation, asked, is_weighted=schema.roles.weight is not None)
     weighted = by_weight(schema.roles.weight is not None)
     show_evaluation(screen, evaluation, f"{n_rows:,} rows of {data.name}{weighted}", asked)
@@ -284,7 +282,7 @@ def run_engine_predict(
 
 
 def _evaluated(
-    engine: Engine, clf: Any, rows: EngineRows, coverage: float, *, seed: int, screen: Screen
+    engine: Engine, clf: Any, rows: EngineRows, coverage: float, *, screen: Screen
 ) -> tuple[SelectiveEvaluation, int]:
     coverages = coverages_with([coverage])
     with screen.progress.wait(f"ranking the rows of {rows.folder.name}"):
@@ -295,16 +293,14 @@ def _evaluated(
             "together, and are too narrow"
         )
     everything = ranked.everything
-    counts = everything if isinstance(everything, RankedScores) else everything.rows
-    if min(counts.total_positives, counts.total_negatives) == 0:
+    n_positive, n_negative = everything.totals[:, 0].tolist()
+    if min(n_positive, n_negative) == 0:
         raise CommandError(
-            f"the test rows of {rows.folder.name} must hold both classes, got {counts.total_positives:g} positives of "
-            f"{counts.total:g}; pass other rows"
+            f"the test rows of {rows.folder.name} must hold both classes, got {n_positive:g} positives of "
+            f"{n_positive + n_negative:g}; pass other rows"
         )
-    evaluation = evaluate_ranking(
-        everything, ranked.selected, coverages, confidence_level=CONFIDENCE, random_state=seed
-    )
-    return evaluation, int(counts.total)
+    evaluation = evaluate_ranking(everything, ranked.selected, coverages, confidence_level=CONFIDENCE)
+    return evaluation, int(n_positive + n_negative)
 
 
 def _check_columns(folder: Path, columns: Sequence[str]) -> None:

@@ -28,7 +28,6 @@ class EvaluateOptions:
     data: Path
     coverage: float | None = None
     by: str | None = None
-    seed: int = 0
     out: Path | None = None
     command: str | None = None
     separator: str | None = None
@@ -40,12 +39,12 @@ def run_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
     """Judge a model on labelled rows that it was not fitted on; return what the JSON document says."""
     started = time.perf_counter()
     clf, _, rows, coverage = _read(options, screen)
-    evaluation = evaluate(clf, rows, coverages_with([coverage]), options.seed)
+    evaluation = evaluate(clf, rows, coverages_with([coverage]))
     sentence = conclusion(
         evaluation, coverage, is_weighted=rows.weight is not None, on_unscored=rows.sentence_on_unscored
     )
     show_evaluation(screen, evaluation, n_rows_text(rows, f"rows of {options.data.name}"), coverage)
-    groups = show_groups(screen, clf, rows, options.by, coverage=coverage, seed=options.seed)
+    groups = show_groups(screen, clf, rows, options.by, coverage=coverage)
     screen.say(sentence)
     return {
         "command": "evaluate",
@@ -79,7 +78,6 @@ def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
         coverage=coverage,
         data_name=options.data.name,
         command=options.command,
-        seed=options.seed,
     )
     screen.say(f"Report: {path}")
     return {"command": "report", "model": str(options.model), "data": str(options.data), "report": str(path)}

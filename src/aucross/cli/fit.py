@@ -81,8 +81,8 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     clf, seconds = train(options, options.method, options.answer, schema, fitted_on, screen=screen, what=what)
     test = test.scored_by(clf)
     coverages = coverages_with([options.coverage])
-    # The report shows more coverages. They are evaluated together, because drawing the rows is what takes the time.
-    everywhere = evaluate(clf, test, coverages_with([*coverages, *(GRID if report is not None else ())]), options.seed)
+    # The report shows more coverages. They are evaluated together, because ranking the rows takes time.
+    everywhere = evaluate(clf, test, coverages_with([*coverages, *(GRID if report is not None else ())]))
     evaluation = everywhere.at(coverages)
     note_if_turned_round(evaluation, options.score, screen.note)
     facts: dict[str, Any] = {
@@ -107,7 +107,7 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     schema = replace(schema, familiar=familiar_values(models_of(clf), fitted_on.X, numbers))
     save_model(clf, options.out, schema, **facts, n_categories=_n_categories(schema, fitted_on))
     show_evaluation(screen, evaluation, f"{n_rows_text(test, 'test rows')} ({options.split})", options.coverage)
-    groups = show_groups(screen, clf, test, options.by, coverage=options.coverage, seed=options.seed)
+    groups = show_groups(screen, clf, test, options.by, coverage=options.coverage)
     if report is not None:
         write_model_report(
             clf,
@@ -117,7 +117,6 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
             screen,
             data_name=f"{options.data.name}, {options.split}",
             command=options.command,
-            seed=options.seed,
             evaluation=everywhere,
         )
     screen.say(facts["conclusion"])

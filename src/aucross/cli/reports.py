@@ -50,7 +50,6 @@ def write_model_report(
     *,
     data_name: str,
     command: str | None,
-    seed: int,
     **options: Any,
 ) -> None:
     """Write the report of labelled rows."""
@@ -68,7 +67,6 @@ def write_model_report(
             title=f"Automatic decisions and review: {schema.roles.target}",
             data_name=data_name,
             command=command,
-            random_state=seed,
             **options,
         )
         write_report(summary, path)

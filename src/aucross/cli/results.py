@@ -37,7 +37,7 @@ def coverages_with(asked: Iterable[float]) -> list[float]:
     return sorted({*COVERAGES, *asked}, reverse=True)
 
 
-def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float], seed: int) -> SelectiveEvaluation:
+def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> SelectiveEvaluation:
     """Metrics of labelled rows at each coverage, with intervals; the coverage is that of all cases."""
     evaluation = evaluate_selective(
         clf,
@@ -47,7 +47,6 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float], seed: int
         sample_weight=rows.weight,
         groups=rows.groups,
         confidence_level=CONFIDENCE,
-        random_state=seed,
     )
     if rows.unscored is None:
         return evaluation
@@ -175,7 +174,7 @@ def _effect_on_auc(evaluation: SelectiveEvaluation, at: int, everyone: int) -> s
 
 
 def show_groups(
-    screen: Screen, clf: Any, rows: LabelledRows, by: str | None, *, coverage: float, seed: int
+    screen: Screen, clf: Any, rows: LabelledRows, by: str | None, *, coverage: float
 ) -> list[dict[str, Any]] | None:
     """Print the same numbers for each group of a column, if one was named, and return them."""
     if by is None:
@@ -191,7 +190,6 @@ def show_groups(
         sample_weight=rows.weight,
         groups=rows.groups,
         confidence_level=CONFIDENCE,
-        random_state=seed,
     ).without_small_groups()
     if hidden := hidden_groups_sentence(evaluation):
         screen.note(f"--by: {hidden}")

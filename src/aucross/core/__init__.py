@@ -24,7 +24,6 @@ from aucross.core.score_counter import ScoreCounter
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.core.search import best_band, oracle_band
 from aucross.core.targets import AUCTarget, OptimalBands, Target, best_band_for
-from aucross.core.weighted_ranking import WeightedRanking
 
 __all__ = [
     "AUCTarget",
@@ -53,7 +52,6 @@ __all__ = [
     "ScoredRows",
     "Target",
     "ThresholdBands",
-    "WeightedRanking",
     "auc_improving_interval",
     "best_band",
     "best_band_for",

@@ -36,6 +36,8 @@ _MANY_RUNS = 20
 
 # Weights of up to this size, and down to its inverse, are left as they are.
 _LARGEST_WEIGHT = 1e30
+# A row weighs at least this, if it weighs anything, beside the heaviest one: its cube is a number still.
+_LEAST_WEIGHT = 1e-75
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,6 +54,10 @@ class RankedScores:
         Distinct finite scores, ascending.
     positives, negatives : array-like of shape (m,)
         Weight of the positive and of the negative rows at each score; not negative.
+    powers : array-like of shape (2, 4, m), optional
+        For positives and for negatives the sums of weight ** 0, 1, 2 and 3 at each score. Weights alone do not say how
+        sure a number is: ten rows of weight 1 say more than one row of weight 10. Without them `positives` and
+        `negatives` are numbers of rows.
 
     Examples
     --------
@@ -66,12 +72,13 @@ class RankedScores:
     scores: FloatArray
     positives: FloatArray
     negatives: FloatArray
+    powers: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("scores", "positives", "negatives"):
+        for name in ("scores", "positives", "negatives", *(() if self.powers is None else ("powers",))):
             # float64 on purpose: float32 counts stop being exact at 16.8 million rows.
             values = np.array(getattr(self, name), dtype=np.float64, ndmin=1, copy=None).view()
-            if values.ndim != 1 or not np.isfinite(values).all():
+            if (values.ndim != 1 and name != "powers") or not np.isfinite(values).all():
                 raise ValueError(f"{name} must be a 1-d array of finite numbers")
             values.flags.writeable = False  # of the view: the caller's array stays as it is
             object.__setattr__(self, name, values)
@@ -84,9 +91,30 @@ class RankedScores:
             raise ValueError("scores must be distinct and ascending; RankedScores.from_labels sorts them")
         if (self.positives < 0).any() or (self.negatives < 0).any():
             raise ValueError("positives and negatives must not be negative")
+        if self.powers is not None and (
+            self.powers.shape != (2, 4, len(self.scores))
+            or not np.array_equal(self.powers[:, 1], (self.positives, self.negatives))
+        ):
+            raise ValueError(
+                "powers must hold for each class the sums of weight ** 0, 1, 2 and 3 at each score, with positives and "
+                f"negatives as the second, got shape {self.powers.shape}; RankedScores.of_powers takes them alone"
+            )
 
     @classmethod
-    def from_labels(cls, y_true: ArrayLike, y_score: ArrayLike, sample_weight: ArrayLike | None = None) -> RankedScores:
+    def of_powers(cls, scores: ArrayLike, powers: ArrayLike) -> RankedScores:
+        """Take the sums of the powers 0 to 3 of the weights of each class, an array of shape (2, 4, m)."""
+        powers = np.asarray(powers, dtype=np.float64)
+        return cls(scores, powers[0, 1], powers[1, 1], powers)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_labels(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        as_counts: bool = False,
+    ) -> RankedScores:
         """Rank labelled rows.
 
         Parameters
@@ -97,6 +125,8 @@ class RankedScores:
             Finite scores, higher for rows that are more likely positive.
         sample_weight : array-like of shape (n,), optional
             Weights, not negative; rows of weight 0 are left out.
+        as_counts : bool, default=False
+            Whether a weight says how many rows one stands for; the powers of the weights are then of no use.
 
         Returns
         -------
@@ -109,7 +139,10 @@ class RankedScores:
         weight = check_weights(sample_weight, len(positive))
         used = np.flatnonzero(weight)
         order = used[ascending_order(score[used])]
-        return cls._grouped(score[order], (weight * positive)[order], (weight * ~positive)[order])
+        score, positive, weight = score[order], positive[order], weight[order]
+        if as_counts:
+            return cls._grouped(score, weight * positive, weight * ~positive)
+        return cls.of_powers(*_grouped(score, powers_of_weights(positive, weight)))
 
     @classmethod
     def from_probabilities(
@@ -160,11 +193,8 @@ class RankedScores:
     @classmethod
     def _grouped(cls, scores: FloatArray, positives: FloatArray, negatives: FloatArray) -> RankedScores:
         """Merge neighbours of equal score in arrays that are already sorted."""
-        is_new = scores[1:] != scores[:-1]
-        if is_new.all():
-            return cls(scores, positives, negatives)
-        starts = np.concatenate(([0], np.flatnonzero(is_new) + 1))
-        return cls(scores[starts], np.add.reduceat(positives, starts), np.add.reduceat(negatives, starts))
+        scores, positives, negatives = _grouped(scores, positives, negatives)
+        return cls(scores, positives, negatives)
 
     @classmethod
     def merge(cls, rankings: Iterable[RankedScores]) -> RankedScores:
@@ -183,6 +213,10 @@ class RankedScores:
         scores = np.concatenate([part.scores for part in parts])
         # A stable sort finds the ascending runs and merges them, two in linear time; of many it is the slower one.
         order = np.argsort(scores, kind="stable" if len(parts) <= _MANY_RUNS else None)
+        # Of fractional weights without powers nobody can tell how many rows they are, nor together with others.
+        if any(part.powers is not None for part in parts) and all(part.knows_rows for part in parts):
+            powers = np.concatenate([part.class_powers for part in parts], axis=-1)[..., order]
+            return cls.of_powers(*_grouped(scores[order], powers))
         positives = np.concatenate([part.positives for part in parts])[order]
         negatives = np.concatenate([part.negatives for part in parts])[order]
         return cls._grouped(scores[order], positives, negatives)
@@ -199,9 +233,58 @@ class RankedScores:
             f"{self.total_negatives:g} negatives)"
         )
 
-    def __reduce__(self) -> tuple[type[RankedScores], tuple[FloatArray, FloatArray, FloatArray]]:
+    def __reduce__(self) -> tuple[type[RankedScores], tuple[FloatArray | None, ...]]:
         # The prefix sums are cheap to recompute and would more than double a pickle.
-        return RankedScores, (self.scores, self.positives, self.negatives)
+        return RankedScores, (self.scores, self.positives, self.negatives, self.powers)
+
+    # ---- weights ----
+
+    @property
+    def knows_rows(self) -> bool:
+        """Whether it tells how many rows there are: by powers of the weights, or because weights are whole numbers."""
+        return self.powers is not None or all(
+            bool((weight == np.floor(weight)).all()) for weight in (self.positives, self.negatives)
+        )
+
+    @property
+    def class_powers(self) -> FloatArray:
+        """Sums of weight ** 0, 1, 2 and 3 of positives and of negatives at each score, of shape (2, 4, m)."""
+        if self.powers is not None:
+            return self.powers
+        counts = np.stack((self.positives, self.negatives))[:, None]
+        return np.broadcast_to(counts, (2, 4, len(self)))
+
+    @cached_property
+    def totals(self) -> FloatArray:
+        """The same over all scores, of shape (2, 4)."""
+        if self.powers is not None:
+            return _read_only(self.powers.sum(axis=-1))
+        return np.broadcast_to(np.array([[self.positives.sum()], [self.negatives.sum()]]), (2, 4))
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows differ in weight; equal weights, whatever they are, are none (Cauchy and Schwarz)."""
+        rows, weight, squares = self.totals.sum(axis=0)[:3].tolist()
+        return self.powers is not None and not np.isclose(weight * weight, rows * squares, rtol=1e-12, atol=0.0)
+
+    @cached_property
+    def losses(self) -> tuple[FloatArray, FloatArray]:
+        """Share of the other class that a positive, and a negative, at each score is ranked wrongly against, ties half.
+
+        All 0 if the other class has no rows.
+        """
+        from_top = np.cumsum(self.negatives[::-1])[::-1]  # from the top: exactly 0 for a positive above all
+        above = (from_top - self.negatives / 2.0) / (from_top[:1].sum() or 1.0)
+        below = np.cumsum(self.positives)
+        total = below[-1:].sum() or 1.0
+        return above, (below - self.positives / 2.0) / total
+
+    def where(self, selected: NDArray[np.bool_]) -> RankedScores:
+        """The rows at some of the scores, with an entry for every score all the same."""
+        if self.powers is not None:
+            return RankedScores.of_powers(self.scores, np.where(selected, self.powers, 0.0))
+        positives, negatives = (np.where(selected, weight, 0.0) for weight in (self.positives, self.negatives))
+        return RankedScores(self.scores, positives, negatives)
 
     # ---- prefix sums: index i counts the entries 0 ... i-1, so every array has m + 1 elements ----
 
@@ -461,7 +544,7 @@ def check_weights(sample_weight: ArrayLike, n_rows: int, name: str = "sample_wei
     """Weights as float64: one per row, finite, not negative, not all zero unless there are no rows.
 
     Only their ratios count. So weights near the limits of float64, whose products would be no numbers, are divided by
-    the largest.
+    the largest, and those that weigh next to nothing beside it are raised to what has a cube.
     """
     refuse_name_of_column(sample_weight, name)
     weight = np.asarray(sample_weight, dtype=np.float64)
@@ -477,7 +560,14 @@ def check_weights(sample_weight: ArrayLike, n_rows: int, name: str = "sample_wei
     if n_rows > 0 and not (weight > 0).any():
         raise ValueError(f"{name} must not be all zero: no row would count; pass None for equal weights")
     largest = weight.max(initial=0.0)
-    return weight if largest == 0 or 1 / _LARGEST_WEIGHT <= largest <= _LARGEST_WEIGHT else weight / largest
+    if largest == 0:
+        return weight
+    if not 1 / _LARGEST_WEIGHT <= largest <= _LARGEST_WEIGHT:
+        # The quotient of a small weight may be 0, which would leave its row out.
+        weight, largest = np.where(weight > 0, np.maximum(weight / largest, _LEAST_WEIGHT), 0.0), 1.0
+    least = _LEAST_WEIGHT * largest
+    is_least = (weight < least) & (weight > 0)
+    return np.where(is_least, least, weight) if is_least.any() else weight
 
 
 def effective_size(weight: NDArray[np.floating | np.integer]) -> float:
@@ -504,6 +594,21 @@ def equal_parts(score: FloatArray, weight: FloatArray, n_parts: int) -> IndexArr
 def ascending_order(score: FloatArray) -> IndexArray:
     """Row numbers by ascending score; rows that come sorted are not sorted again."""
     return np.arange(len(score)) if (score[1:] >= score[:-1]).all() else np.argsort(score)
+
+
+def powers_of_weights(positive: NDArray[np.bool_], weight: FloatArray) -> FloatArray:
+    """Each row's weight to the powers 0 to 3, in the place of its class, an array of shape (2, 4, n)."""
+    powers = np.stack((np.ones(len(weight)), weight, weight * weight, weight * weight * weight))
+    return np.stack((powers * positive, powers * ~positive))
+
+
+def _grouped(scores: FloatArray, *columns: FloatArray) -> tuple[FloatArray, ...]:
+    """Merge neighbours of equal score in arrays that are already sorted."""
+    is_new = scores[1:] != scores[:-1]
+    if is_new.all():
+        return (scores, *columns)
+    starts = np.concatenate(([0], np.flatnonzero(is_new) + 1))
+    return (scores[starts], *(np.add.reduceat(values, starts, axis=-1) for values in columns))
 
 
 def _accumulate(winners: FloatArray, losers: FloatArray, out: FloatArray) -> None:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.rounding import ScoreRounding
-from aucross.core.weighted_ranking import WeightedRanking
 
 # A score of 20 bits is its place in a table of this many counts; the sign and the exponent are part of it.
 _N_PLACES = 2**20
@@ -45,7 +44,7 @@ class ScoreCounter:
         self.rounding = ScoreRounding(bits)
         self.weighted = weighted
         self._tables: list[NDArray[np.int64] | FloatArray] = []
-        self._parts: list[RankedScores | WeightedRanking] = []
+        self._parts: list[RankedScores] = []
 
     def add(self, score: NDArray[np.floating], positive: NDArray[np.bool_], weight: FloatArray | None = None) -> None:
         """Count some rows.
@@ -75,29 +74,21 @@ class ScoreCounter:
             else:
                 self._tables[number] += counted
 
-    def ranking(self) -> RankedScores | WeightedRanking:
+    def ranking(self) -> RankedScores:
         """The ranking of all rows so far."""
-        kind = WeightedRanking if self.weighted else RankedScores
         if self.rounding.bits == 32 or not self._tables:
-            return kind.merge(self._parts)  # type: ignore[arg-type]
+            return RankedScores.merge(self._parts)
         used = np.flatnonzero(self._tables[0].reshape(-1, 2).any(axis=1))
         values = (used.astype(np.uint32) << np.uint32(12)).view(np.float32).astype(np.float64) + 0.0
         scores, place = np.unique(values, return_inverse=True)  # -0 and 0 are one score
-        rankings = []
-        for table in self._tables:
-            negatives, positives = (np.bincount(place, column) for column in table.reshape(-1, 2)[used].T)
-            rankings.append(RankedScores(scores, positives.astype(np.float64), negatives.astype(np.float64)))
-        return WeightedRanking(*rankings) if self.weighted else rankings[0]
+        columns = (table.reshape(-1, 2)[used].T for table in self._tables)
+        sums = np.array([[np.bincount(place, column) for column in pair[::-1]] for pair in columns], dtype=np.float64)
+        return RankedScores.of_powers(scores, sums.swapaxes(0, 1)) if self.weighted else RankedScores(scores, *sums[0])
 
     def _add_part(self, score: FloatArray, positive: NDArray[np.bool_], weight: FloatArray | None) -> None:
-        part = (
-            RankedScores.from_labels(positive, score)
-            if weight is None
-            else WeightedRanking.from_labels(positive, score, weight)
-        )
-        self._parts.append(part)
+        self._parts.append(RankedScores.from_labels(positive, score, weight))
         if len(self._parts) >= _MOST_PARTS:
-            self._parts = [type(part).merge(self._parts)]  # type: ignore[arg-type]
+            self._parts = [RankedScores.merge(self._parts)]
 
 
 def _places(score: NDArray[np.floating]) -> NDArray[np.intp]:

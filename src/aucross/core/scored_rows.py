@@ -110,6 +110,9 @@ class ScoredRows:
         What the rule reads.
     scored_by : str
         Names what scored and read the rows, so that no other classifier takes them for its own.
+    squared_weights : float or None
+        Sum of the squared weights of the rows that were counted, if each of these stands for all rows that have its
+        score; None for plain rows.
 
     Examples
     --------
@@ -129,6 +132,7 @@ class ScoredRows:
     is_probability: bool
     rule_input: RuleInput
     scored_by: str = field(default="", repr=False)
+    squared_weights: float | None = None
 
     def __len__(self) -> int:
         return len(self.score)
@@ -143,12 +147,16 @@ class ScoredRows:
 
     @property
     def n_counted(self) -> float | None:
-        """Number of rows that were counted, if each of these stands for several; None for plain rows."""
-        return None
+        """Effective number of rows that were counted, if each of these stands for several; None for plain rows."""
+        if self.squared_weights is None or self.sample_weight is None:
+            return None
+        return float(self.sample_weight.sum() ** 2 / self.squared_weights) if self.squared_weights > 0 else 0.0
 
     @property
     def n_effective(self) -> float:
         """Number of rows; with weights Kish's effective number."""
+        if self.n_counted is not None:
+            return self.n_counted
         return len(self) if self.sample_weight is None else effective_size(self.sample_weight)
 
     @property

@@ -10,9 +10,10 @@ import pandas as pd
 
 from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.rounding import ScoreRounding
+from aucross.core.scored_rows import ScoredRows
 from aucross.dask.partitions import Rows
 from aucross.estimators.rankings_by_coverage import RankingsByCoverage
-from aucross.estimators.score_counts import CountedRows, weighed
+from aucross.estimators.score_counts import count_rows, merge_counted, weighed
 
 # Taken from by number: texts that pandas would make of an array take longer than a small model to score.
 _DECISIONS = pd.Series([REVIEW, AUTOMATIC]).array
@@ -76,9 +77,9 @@ def predict_proba(model: Any, X: Any) -> Any:
     return np.asarray(model.predict_proba(X), dtype=np.float64) if len(X) else np.empty((0, 2))
 
 
-def count_unlabelled(rows: Rows, decider: Any, rounding: ScoreRounding) -> CountedRows | None:
+def count_unlabelled(rows: Rows, decider: Any, rounding: ScoreRounding) -> ScoredRows | None:
     """Count the scores of a partition; None if it has no rows."""
-    return CountedRows.of(_scored(decider, rows), decider.reader_, rounding) if len(rows.X) else None
+    return count_rows(_scored(decider, rows), decider.reader_, rounding) if len(rows.X) else None
 
 
 def rank(rows: Rows, deciding: Mapping[float, Any], rounding: ScoreRounding) -> RankingsByCoverage | None:
@@ -92,7 +93,9 @@ def rank(rows: Rows, deciding: Mapping[float, Any], rounding: ScoreRounding) -> 
 def merge_filled(parts: list[Any]) -> Any:
     """Merge what partitions with rows have given; None if there are none."""
     filled = [part for part in parts if part is not None]
-    return type(filled[0]).merge(filled) if filled else None
+    if not filled:
+        return None
+    return merge_counted(filled) if isinstance(filled[0], ScoredRows) else type(filled[0]).merge(filled)
 
 
 def _scored(decider: Any, rows: Rows) -> Any:

@@ -37,8 +37,7 @@ def evaluate_selective(
     band_groups : Dask Series or Array of shape (n_samples,), optional
         Group of each row, if the bands were fitted per group.
     **options : dict
-        ``threshold``, ``n_bootstrap``, ``confidence_level`` and ``random_state`` of
-        :func:`aucross.evaluation.evaluate_ranking`.
+        ``threshold`` and ``confidence_level`` of :func:`aucross.evaluation.evaluate_ranking`.
 
     Returns
     -------

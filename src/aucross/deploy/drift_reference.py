@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.core.auc_bound import auc_lower_bound
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import check_coverage
+from aucross.core.bounds import auc_lower_bound
 from aucross.core.decisions import Decisions
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
@@ -142,7 +142,7 @@ def reference_from(
 def ranked_rows(held_out: HeldOutScores, selected: NDArray[np.bool_] | None = None) -> RankedScores:
     """Rank the held-out rows of two classes, all or the selected ones, each row counting once."""
     part = held_out if selected is None else held_out.take(np.flatnonzero(selected))
-    return RankedScores.from_labels(part.positive, part.scores, part.weight_of_rows)
+    return RankedScores.from_labels(part.positive, part.scores, part.weight_of_rows, as_counts=True)
 
 
 def _selected_held_out(clf: SelectiveClassifier, coverage: float) -> RankedScores:

@@ -11,7 +11,6 @@ import numpy as np
 
 from aucross.core.ranking import RankedScores
 from aucross.core.score_counter import ScoreCounter
-from aucross.core.weighted_ranking import WeightedRanking
 from aucross.system.files import parquet_files
 from aucross.system.libraries import import_library
 
@@ -33,7 +32,7 @@ def rank_parquet(
     bits: Literal[20, 32] = 20,
     missing: Literal["refuse", "leave out"] = "refuse",
     progress: Callable[[int], None] | None = None,
-) -> RankedScores | WeightedRanking:
+) -> RankedScores:
     """Count how many rows of each class have each score, batch by batch.
 
     Parameters
@@ -56,9 +55,9 @@ def rank_parquet(
 
     Returns
     -------
-    RankedScores or WeightedRanking
-        A WeightedRanking with weights. ``AUCross(ScoreColumn(score)).fit_ranking`` places a band on it,
-        :func:`~aucross.evaluation.evaluate_ranking` and :func:`~aucross.evaluation.promise_ranking` judge one by it.
+    RankedScores
+        With the powers of the weights, if there are any. ``AUCross(ScoreColumn(score)).fit_ranking`` places a band on
+        it, :func:`~aucross.evaluation.evaluate_ranking` and :func:`~aucross.evaluation.promise_ranking` judge by it.
 
     Examples
     --------

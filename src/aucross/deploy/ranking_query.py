@@ -18,7 +18,6 @@ import numpy as np
 
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.rounding import ScoreRounding
-from aucross.core.weighted_ranking import WeightedRanking
 from aucross.deploy.band_text import refuse_alike, sql_identifier, sql_literal
 from aucross.system.libraries import import_library
 
@@ -138,7 +137,7 @@ def ranking_query(
     )
 
 
-def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refuse") -> RankedScores | WeightedRanking:
+def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refuse") -> RankedScores:
     """Read the result of a query of :func:`ranking_query`.
 
     Parameters
@@ -150,8 +149,8 @@ def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refu
 
     Returns
     -------
-    RankedScores or WeightedRanking
-        A WeightedRanking if the query had weights.
+    RankedScores
+        With the powers of the weights, if the query had weights.
 
     Examples
     --------
@@ -179,14 +178,13 @@ def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refu
     kept = np.flatnonzero(~is_missing)
     scores, place = np.unique(score[kept], return_inverse=True)
 
-    def ranked(positives: str, negatives: str) -> RankedScores:
-        of_class = (np.bincount(place, columns[name][kept]) for name in (positives, negatives))
-        return RankedScores(scores, *(counts.astype(np.float64, copy=False) for counts in of_class))
+    def sums(name: str) -> FloatArray:
+        return np.bincount(place, columns[name][kept], minlength=len(scores)).astype(np.float64, copy=False)
 
-    rows = ranked("positives", "negatives")
     if "positive_weight" not in columns:
-        return rows
-    return WeightedRanking(rows, *(ranked(f"positive_{power}", f"negative_{power}") for power in _POWERS))
+        return RankedScores(scores, sums("positives"), sums("negatives"))
+    sides = ([sums(f"{side}s"), *(sums(f"{side}_{power}") for power in _POWERS)] for side in ("positive", "negative"))
+    return RankedScores.of_powers(scores, np.array(list(sides)))
 
 
 # ---- the query ----

@@ -12,13 +12,12 @@ from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.reach import ExpectedCoverage
 from aucross.estimators.review import ReviewQueue
 from aucross.estimators.score_column import ScoreColumn
-from aucross.estimators.score_counts import CountedRows, CountedScores, ScoreCounts
+from aucross.estimators.score_counts import CountedScores, ScoreCounts
 from aucross.estimators.untrained import NumberedClasses
 
 __all__ = [
     "AUCGate",
     "AUCross",
-    "CountedRows",
     "CountedScores",
     "CoverageForAUC",
     "DaysSince1970",

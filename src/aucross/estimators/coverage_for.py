@@ -10,8 +10,8 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.core.added_row import beta_quantile
 from aucross.core.bands import check_auc, check_coverage
+from aucross.core.bounds import beta_quantile
 from aucross.core.influence import ExpectedAUC, PairwiseMetric
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.estimators.held_out import HeldOutScores

@@ -19,9 +19,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.core.auc_bound import auc_ends, auc_ends_of_units
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.bounds import auc_ends, auc_ends_of_units
 from aucross.core.capacity import check_capacity
 from aucross.core.decisions import Decisions
 from aucross.core.influence import PairwiseMetric

@@ -22,7 +22,6 @@ from sklearn.utils import check_random_state
 from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
-from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.band_groups import check_groups_held_out
 from aucross.estimators.column_names import refuse_other_columns, text_names_of
 from aucross.estimators.copies import LEAST_COPIED, warn_if_copied
@@ -222,12 +221,12 @@ class Fitting(ABC, CallbackSupport):
         )
         return self._put_in_place(Fitted([model], held_out, reader, rule, [], {}), labels, response_method)
 
-    def fit_ranking(self, ranked: RankedScores | WeightedRanking, *, classes: Column = (0, 1)) -> Any:
+    def fit_ranking(self, ranked: RankedScores, *, classes: Column = (0, 1)) -> Any:
         """Place the bands on a ranking of a score that already exists, without any rows.
 
         Parameters
         ----------
-        ranked : RankedScores or WeightedRanking
+        ranked : RankedScores
             Numbers of rows of each class at each value of the score: the result of
             :func:`~aucross.deploy.ranking_query`, or rankings of parts, added up.
         classes : array-like of shape (2,), default=(0, 1)

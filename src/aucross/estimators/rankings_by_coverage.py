@@ -18,9 +18,6 @@ from numpy.typing import ArrayLike
 from aucross.core.ranking import RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import ScoredRows
-from aucross.core.weighted_ranking import WeightedRanking
-
-Ranking = RankedScores | WeightedRanking
 
 
 @dataclass(frozen=True)
@@ -29,16 +26,16 @@ class RankingsByCoverage:
 
     Attributes
     ----------
-    everything : RankedScores or WeightedRanking
+    everything : RankedScores
         All rows.
-    selected : mapping of float to RankedScores or WeightedRanking
+    selected : mapping of float to RankedScores
         The rows that are decided automatically, by coverage.
     n_unknown : int
         Rows whose label is none of the classifier's.
     """
 
-    everything: Ranking
-    selected: Mapping[float, Ranking] = field(default_factory=dict)
+    everything: RankedScores
+    selected: Mapping[float, RankedScores] = field(default_factory=dict)
     n_unknown: int = 0
 
     @classmethod
@@ -67,11 +64,9 @@ class RankingsByCoverage:
         is_known, positive, weight = np.isin(labels, classes), labels == classes[1], scored.sample_weight
         counts = is_known if weight is None else is_known & (weight > 0)
 
-        def ranked(chosen: Any) -> Ranking:
+        def ranked(chosen: Any) -> RankedScores:
             rows = chosen & counts
-            if weight is None:
-                return RankedScores.from_labels(positive[rows], score[rows])
-            return WeightedRanking.from_labels(positive[rows], score[rows], weight[rows])
+            return RankedScores.from_labels(positive[rows], score[rows], None if weight is None else weight[rows])
 
         selected = {coverage: ranked(clf.decide(scored).selected) for coverage, clf in deciding.items()}
         return cls(ranked(np.ones(len(score), dtype=bool)), selected, int((~is_known).sum()))
@@ -90,7 +85,7 @@ class RankingsByCoverage:
         RankingsByCoverage
         """
         together = list(parts)
-        merge: Any = type(together[0].everything).merge
+        merge = RankedScores.merge
         return cls(
             merge([part.everything for part in together]),
             {coverage: merge([part.selected[coverage] for part in together]) for coverage in together[0].selected},

@@ -11,7 +11,6 @@ from aucross.core.band_rule import BandRule, positions_by_group
 from aucross.core.label_shift import ClassShift, LabelShift, estimate_class_shift, estimate_label_shift
 from aucross.core.ranking import RankedScores
 from aucross.core.scored_rows import ScoredRows
-from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import FEWEST_GROUP_ROWS, warn_if_constant
 from aucross.estimators.reading import Reader
@@ -89,9 +88,9 @@ def score_unlabelled(score: Score, X: Table, sample_weight: Column, band_groups:
         raise ValueError(
             f"X must be a table or an iterator of batches, got a {type(X).__name__} of tables; pass iter(X)"
         )
-    if isinstance(X, RankedScores | WeightedRanking):
+    if isinstance(X, RankedScores):
         raise TypeError(
-            f"X must be a table or scored rows, got a {type(X).__name__}; pass clf.scored_ranking(ranking), which "
+            "X must be a table or scored rows, got a RankedScores; pass clf.scored_ranking(ranking), which "
             "makes scored rows of it"
         )
     if not isinstance(X, Iterator):

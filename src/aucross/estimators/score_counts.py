@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +24,6 @@ from aucross.core.band_rule import positions_by_group
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import RuleInput, ScoredRows
-from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import Halves, as_halves
 
@@ -39,27 +38,6 @@ class RoundingReader(Protocol):
         """Round scores so that what a rule reads of them is rounded."""
 
 
-class _Rankings(NamedTuple):
-    """Number of rows at each score; with weights their sum and the sum of their squares, too."""
-
-    rows: RankedScores
-    weight: RankedScores | None = None
-    squared_weight: RankedScores | None = None
-
-    @classmethod
-    def of(cls, positive: Any, score: FloatArray, weight: FloatArray | None) -> _Rankings:
-        if weight is None:
-            return cls(RankedScores.from_labels(positive, score))
-        powers = (np.ones(len(weight)), weight, weight**2)
-        return cls(*(RankedScores.from_labels(positive, score, power) for power in powers))
-
-    @classmethod
-    def merge(cls, parts: list[_Rankings]) -> _Rankings:
-        rows, *others = zip(*parts, strict=True)
-        merged = (None if rankings[0] is None else RankedScores.merge(rankings) for rankings in others)
-        return cls(RankedScores.merge(rows), *merged)
-
-
 @dataclass(frozen=True)
 class ScoreCounts:
     """How many rows of each class have each held-out score, for each group and half.
@@ -70,14 +48,14 @@ class ScoreCounts:
     ----------
     rounding : ScoreRounding
         How scores were rounded.
-    rankings : mapping of (group, half) to rankings
+    rankings : mapping of (group, half) to RankedScores
         The counts; the group is None without groups, the half without halves.
     answers_by_score : bool
         Whether the model predicts the class of its highest score.
     """
 
     rounding: ScoreRounding
-    rankings: Mapping[tuple[Any, int | None], _Rankings] = field(default_factory=dict)
+    rankings: Mapping[tuple[Any, int | None], RankedScores] = field(default_factory=dict)
     answers_by_score: bool = True
 
     @classmethod
@@ -109,40 +87,42 @@ class ScoreCounts:
         rankings = {}
         for key, rows in _parts(held_out.band_groups, half, len(score)):
             weight = None if held_out.sample_weight is None else held_out.sample_weight[rows]
-            rankings[key] = _Rankings.of(held_out.positive[rows], score[rows], weight)
+            rankings[key] = RankedScores.from_labels(held_out.positive[rows], score[rows], weight)
         return cls(rounding, rankings, held_out.answers_by_score)
 
     @classmethod
-    def from_ranking(cls, ranked: RankedScores | WeightedRanking) -> ScoreCounts:
+    def from_ranking(cls, ranked: RankedScores) -> ScoreCounts:
         """Take counts that were made elsewhere, by a query for instance.
 
         Parameters
         ----------
-        ranked : RankedScores or WeightedRanking
-            Numbers of rows at each score. Scores that are all cut to 20 bits are taken for that; others are rounded to
-            float32, which leaves those that are as they are.
+        ranked : RankedScores
+            Numbers of rows at each score, or powers of their weights. Scores that are all cut to 20 bits are taken for
+            that; others are rounded to float32, which leaves those that are as they are.
 
         Returns
         -------
         ScoreCounts
         """
-        if isinstance(ranked, RankedScores):
-            if any((counts != np.floor(counts)).any() for counts in (ranked.positives, ranked.negatives)):
-                raise ValueError(
-                    "ranked must hold numbers of rows, got fractional weights; pass a WeightedRanking, which tells how "
-                    "many rows they are"
-                )
-            parts = [ranked]
-        else:
-            parts = [ranked.rows, ranked.weight, ranked.squares]
+        if not ranked.knows_rows:
+            raise ValueError(
+                "ranked must hold numbers of rows or powers of weights, got sums of fractional weights, which do not "
+                "tell how many rows they are; rank with RankedScores.from_labels, or query with a weight"
+            )
         rounding = ScoreRounding(20)
-        if not np.array_equal(rounding.round(parts[0].scores), parts[0].scores):
+        if not np.array_equal(rounding.round(ranked.scores), ranked.scores):
             rounding = ScoreRounding(32)
-        scores, place = np.unique(rounding.round(parts[0].scores), return_inverse=True)
-        rounded = (
-            RankedScores(scores, _added_up(part.positives, place), _added_up(part.negatives, place)) for part in parts
-        )
-        return cls(rounding, {(None, None): _Rankings(*rounded)} if len(scores) else {})
+        scores, place = np.unique(rounding.round(ranked.scores), return_inverse=True)
+        if not len(scores):
+            return cls(rounding)
+        starts = np.flatnonzero(np.diff(place, prepend=-1))
+        if ranked.powers is not None:
+            rounded = RankedScores.of_powers(scores, np.add.reduceat(ranked.powers, starts, axis=-1))
+        else:
+            rounded = RankedScores(
+                scores, *(np.add.reduceat(counts, starts) for counts in (ranked.positives, ranked.negatives))
+            )
+        return cls(rounding, {(None, None): rounded})
 
     @classmethod
     def merge(cls, counts: Iterable[ScoreCounts]) -> ScoreCounts:
@@ -160,11 +140,11 @@ class ScoreCounts:
         parts = list(counts)
         if len({part.rounding for part in parts}) != 1:
             raise ValueError("counts must be of scores that were rounded in one way, got none or several; count anew")
-        together: dict[Any, list[_Rankings]] = {}
+        together: dict[Any, list[RankedScores]] = {}
         for part in parts:
             for key, rankings in part.rankings.items():
                 together.setdefault(key, []).append(rankings)
-        merged = {key: _Rankings.merge(rankings) for key, rankings in together.items()}
+        merged = {key: RankedScores.merge(rankings) for key, rankings in together.items()}
         return cls(parts[0].rounding, merged, all(part.answers_by_score for part in parts))
 
     def held_out(self) -> CountedScores:
@@ -177,7 +157,7 @@ class ScoreCounts:
         )
         groups = [group for group, _ in self._keys()]
         sizes = [len(part[0]) for part in entries]
-        is_weighted = any(rankings.weight is not None for rankings in self.rankings.values())
+        is_weighted = any(ranked.powers is not None for ranked in self.rankings.values())
         return CountedScores(
             np.arange(len(labels)),
             labels.astype(np.intp),
@@ -201,14 +181,14 @@ class ScoreCounts:
     @property
     def n_rows(self) -> int:
         """Number of rows that were counted."""
-        return int(sum(rankings.rows.total for rankings in self.rankings.values()))
+        return int(sum(ranked.totals[:, 0].sum() for ranked in self.rankings.values()))
 
     def _keys(self) -> list[tuple[Any, int | None]]:
         """Groups as they came, the halves of each side by side."""
         groups = list(dict.fromkeys(group for group, _ in self.rankings))
         return sorted(self.rankings, key=lambda key: (groups.index(key[0]), key[1] or 0))
 
-    def _in_order(self) -> list[tuple[tuple[Any, int | None], _Rankings]]:
+    def _in_order(self) -> list[tuple[tuple[Any, int | None], RankedScores]]:
         return [(key, self.rankings[key]) for key in self._keys()]
 
 
@@ -273,89 +253,45 @@ class CountedScores(HeldOutScores):
         return self.counts if self.squared_weight is None else self.squared_weight
 
 
-@dataclass(frozen=True, eq=False)
-class CountedRows(ScoredRows):
-    """Scored rows of which each stands for all rows that have its score.
+def count_rows(scored: ScoredRows, reader: RoundingReader, rounding: ScoreRounding) -> ScoredRows:
+    """Count scored rows of two classes, without their labels.
 
-    Attributes
+    Parameters
     ----------
-    effective_rows : float
-        Number of rows that were counted; with weights Kish's effective number.
-    squared_weights : float
-        Sum of the squared weights of the rows that were counted.
+    scored : ScoredRows
+        The rows of one partition.
+    reader : Reader
+        What the rule reads of them.
+    rounding : ScoreRounding
+        How to round.
+
+    Returns
+    -------
+    ScoredRows
+        One row for each distinct score and group, which stands for all that have it.
     """
+    weight = np.ones(len(scored)) if scored.sample_weight is None else scored.sample_weight
+    score = reader.rounded(scored.score, rounding)
+    rows = replace(scored.rule_input, columns=reader.read(score, None)[0], sample_weight=weight)  # type: ignore[attr-defined]
+    return _together(replace(scored, score=score, rule_input=rows), float(weight @ weight))
 
-    effective_rows: float = 0.0
-    squared_weights: float = 0.0
 
-    @property
-    def n_effective(self) -> float:
-        """Number of rows; with weights Kish's effective number."""
-        return self.effective_rows
+def merge_counted(parts: Iterable[ScoredRows]) -> ScoredRows:
+    """Add up the counts of different rows."""
+    together = list(parts)
+    return _together(ScoredRows.concatenate(together), sum(part.squared_weights or 0.0 for part in together))
 
-    @property
-    def n_counted(self) -> float:
-        """The same."""
-        return self.effective_rows
 
-    @classmethod
-    def of(cls, scored: ScoredRows, reader: RoundingReader, rounding: ScoreRounding) -> CountedRows:
-        """Count scored rows of two classes, without their labels.
-
-        Parameters
-        ----------
-        scored : ScoredRows
-            The rows of one partition.
-        reader : Reader
-            What the rule reads of them.
-        rounding : ScoreRounding
-            How to round.
-
-        Returns
-        -------
-        CountedRows
-            One row for each distinct score and group.
-        """
-        weight = np.ones(len(scored)) if scored.sample_weight is None else scored.sample_weight
-        score = reader.rounded(scored.score, rounding)
-        rows = replace(scored.rule_input, columns=reader.read(score, None)[0], sample_weight=weight)  # type: ignore[attr-defined]
-        return cls._together(replace(scored, score=score, rule_input=rows), float(weight @ weight))
-
-    @classmethod
-    def of_entries(cls, scored: ScoredRows, ranked: RankedScores | WeightedRanking) -> CountedRows:
-        """Take the scored entries of a ranking, one for each of its scores, for the rows that it counted."""
-        weighted = isinstance(ranked, WeightedRanking)
-        weight, squares = (ranked.weight, ranked.squares) if isinstance(ranked, WeightedRanking) else (ranked, ranked)
-        rule_input = replace(scored.rule_input, sample_weight=weight.positives + weight.negatives)
-        return cls(
-            *(scored.score, scored.predicted, scored.classes, scored.is_probability, rule_input, scored.scored_by),
-            effective_rows=weight.total**2 / squares.total if weighted else weight.total,
-            squared_weights=squares.total,
-        )
-
-    @classmethod
-    def merge(cls, parts: Iterable[CountedRows]) -> CountedRows:
-        """Add up the counts of different rows."""
-        together = list(parts)
-        return cls._together(ScoredRows.concatenate(together), sum(part.squared_weights for part in together))
-
-    @classmethod
-    def _together(cls, rows: ScoredRows, squares: float) -> CountedRows:
-        assert rows.sample_weight is not None
-        first, sums = [], []
-        for _, positions in _parts(rows.band_groups, None, len(rows)):
-            _, starts, entry = np.unique(rows.score[positions], return_index=True, return_inverse=True)
-            first.append(np.arange(len(rows))[positions][starts])
-            sums.append(np.bincount(entry, weights=rows.sample_weight[positions], minlength=len(starts)))
-        taken = rows.take(np.concatenate(first) if first else np.empty(0, dtype=np.intp))
-        weight = np.concatenate([np.empty(0), *sums])
-        rule_input: RuleInput = replace(taken.rule_input, sample_weight=weight)
-        effective = float(weight.sum() ** 2 / squares) if squares > 0 else 0.0
-        return cls(
-            *(taken.score, taken.predicted, taken.classes, taken.is_probability, rule_input, taken.scored_by),
-            effective_rows=effective,
-            squared_weights=squares,
-        )
+def _together(rows: ScoredRows, squares: float) -> ScoredRows:
+    assert rows.sample_weight is not None
+    first, sums = [], []
+    for _, positions in _parts(rows.band_groups, None, len(rows)):
+        _, starts, entry = np.unique(rows.score[positions], return_index=True, return_inverse=True)
+        first.append(np.arange(len(rows))[positions][starts])
+        sums.append(np.bincount(entry, weights=rows.sample_weight[positions], minlength=len(starts)))
+    taken = rows.take(np.concatenate(first) if first else np.empty(0, dtype=np.intp))
+    rule_input: RuleInput = replace(taken.rule_input, sample_weight=np.concatenate([np.empty(0), *sums]))
+    return replace(taken, rule_input=rule_input, squared_weights=squares)
 
 
 def weighed(scored: ScoredRows, weight: ArrayLike | None) -> ScoredRows:
@@ -394,21 +330,12 @@ def _parts(groups: Any, half: IndexArray | None, n_rows: int) -> Iterable[tuple[
                 yield (group, number), chosen
 
 
-def _added_up(counts: FloatArray, place: IndexArray) -> FloatArray:
-    return np.bincount(place, counts).astype(np.float64, copy=False)
-
-
-def _entries(rankings: _Rankings) -> tuple[Any, ...]:
+def _entries(ranked: RankedScores) -> tuple[Any, ...]:
     """Label, score, number of rows, weight and squared weight of each entry, positives first."""
-    rows, weight, squared = (part or rankings.rows for part in rankings)
     columns = [
-        (
-            np.full(int(used.sum()), label),
-            rows.scores[used],
-            *(getattr(part, of_class)[used] for part in (rows, weight, squared)),
-        )
-        for label, of_class in ((1, "positives"), (0, "negatives"))
-        for used in [getattr(rows, of_class) > 0]
+        (np.full(len(used), label), ranked.scores[used], *powers[:3, used])
+        for label, powers in zip((1, 0), ranked.class_powers, strict=True)
+        for used in [np.flatnonzero(powers[0] > 0)]
     ]
     return tuple(np.concatenate(column) for column in zip(*columns, strict=True))
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, RankedScores, check_weights
 from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
-from aucross.core.weighted_ranking import WeightedRanking
 from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.column_names import (
     refuse_one_row,
@@ -32,7 +32,6 @@ from aucross.estimators.one_fit import of_one_fit
 from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.score_column import ScoreColumn, score_column_in
-from aucross.estimators.score_counts import CountedRows
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
 
@@ -235,24 +234,25 @@ class Scoring(ABC):
         return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
 
     @of_one_fit
-    def scored_ranking(self, ranked: RankedScores | WeightedRanking) -> CountedRows:
+    def scored_ranking(self, ranked: RankedScores) -> ScoredRows:
         """Rows that were counted by score elsewhere, as scored rows, for :meth:`recalibrate`.
 
         Parameters
         ----------
-        ranked : RankedScores or WeightedRanking
+        ranked : RankedScores
             Numbers of rows at each score of this classifier, whatever their labels.
 
         Returns
         -------
-        CountedRows
+        ScoredRows
             One row for each score.
         """
         self._check_fitted()
         if len(self.classes_) != 2 or self.band_rule_.judged_apart or self.held_out_.second is not None:
             raise ValueError("a ranking tells too little of rows for this classifier, which reads more than one score")
-        scores = ranked.scores if isinstance(ranked, RankedScores) else ranked.rows.scores
-        return CountedRows.of_entries(self._scored_rows(scores, scores, None), ranked)
+        rows = self._scored_rows(ranked.scores, ranked.scores, None)
+        rule_input = replace(rows.rule_input, sample_weight=ranked.positives + ranked.negatives)
+        return replace(rows, rule_input=rule_input, squared_weights=float(ranked.totals[:, 2].sum()))
 
 
 def has_no_rows(X: Table) -> bool:

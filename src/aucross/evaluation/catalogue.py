@@ -40,7 +40,7 @@ def _names(*metrics: AnyMetric) -> tuple[str, ...]:
     return tuple(metric.name for metric in metrics)
 
 
-# Read from prefix sums for all replicates at once; always part of an evaluation of two classes, of more, of a group.
+# Read from rankings; always part of an evaluation of two classes, of more, of a group.
 STANDARD_METRICS = _names(achieved_coverage, coverage_error, selective_auc, auc_gain, selective_accuracy, positive_rate)
 MULTICLASS_METRICS = _names(achieved_coverage, coverage_error, hand_till_m, auc_mu, selective_accuracy)
 GROUP_METRICS = _names(achieved_coverage, selective_auc, selective_accuracy, positive_rate, positives_for_review)

@@ -52,8 +52,8 @@ def selective_accuracy(
     >>> selective_accuracy([0, 1, 1, 0], [0, 1, 0, 0], [True, True, True, False])
     0.6666666666666666
     """
-    rows = answered_rows(y_true, y_pred, selected, sample_weight)
-    return weighted_mean(rows.correct[rows.selected], rows.weight[rows.selected])
+    positive, predicted, mask, weight = answered_rows(y_true, y_pred, selected, sample_weight)
+    return weighted_mean((positive == predicted)[mask], weight[mask])
 
 
 @metric(reads="labels", better="lower", label="share of errors among the automatic cases")
@@ -87,8 +87,8 @@ def selective_risk(
     >>> selective_risk([0, 1, 1, 0], [0, 1, 0, 0], [True, True, True, False])
     0.3333333333333333
     """
-    rows = answered_rows(y_true, y_pred, selected, sample_weight)
-    return weighted_mean(~rows.correct[rows.selected], rows.weight[rows.selected])
+    positive, predicted, mask, weight = answered_rows(y_true, y_pred, selected, sample_weight)
+    return weighted_mean((positive != predicted)[mask], weight[mask])
 
 
 @metric(reads="labels", better="lower", label="mean cost of a case, reviews included")
@@ -142,7 +142,7 @@ def expected_cost(
         raise ValueError(
             f"review_cost must be one finite number or a pair (negatives, positives), got {np.asarray(review_cost)!r}"
         )
-    rows = answered_rows(y_true, y_pred, selected, sample_weight)
-    true, predicted = rows.positive.astype(np.intp), rows.predicted.astype(np.intp)
-    cost = np.where(rows.selected, costs[true, predicted], np.broadcast_to(review, 2)[true])
-    return weighted_mean(cost, rows.weight)
+    positive, predicted, mask, weight = answered_rows(y_true, y_pred, selected, sample_weight)
+    true, answer = positive.astype(np.intp), predicted.astype(np.intp)
+    cost = np.where(mask, costs[true, answer], np.broadcast_to(review, 2)[true])
+    return weighted_mean(cost, weight)

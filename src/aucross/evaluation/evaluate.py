@@ -10,30 +10,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucross.core.added_row import EXTRA_LOSS
-from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
 from aucross.core.scored_rows import ScoredRows
-from aucross.evaluation.bootstrap import RankedSelections, SelectionStatistics, draw_counts
-from aucross.evaluation.catalogue import MetricLike, listed_metrics, measure_anew, metrics_on_request
-from aucross.evaluation.inputs import (
-    BoolArray,
-    EvaluationRows,
-    check_coverages,
-    check_masks,
-    check_probability,
-    check_replicates,
-    row_weights,
-    seed_from,
-    unit_numbers,
+from aucross.evaluation.bootstrap import draw_weights
+from aucross.evaluation.catalogue import (
+    METRICS,
+    STANDARD_METRICS,
+    MetricLike,
+    listed_metrics,
+    measure_anew,
+    metrics_on_request,
 )
-from aucross.evaluation.intervals import Ends, difference_ends, evenly, losses_of_rejected, selection_intervals
+from aucross.evaluation.evaluated_rows import EvaluatedRows
+from aucross.evaluation.inputs import check_coverages, check_probability, check_replicates, seed_from
 from aucross.evaluation.judged_rows import check_selective, judge
 from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
-from aucross.evaluation.resampling import resampled_statistics
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 
 # All rows, to compare with, and the paper's coverages.
 DEFAULT_COVERAGES = (1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
+
+# Metrics on request that follow from the ranking.
+_TOLD = ("selective_gini", "selective_risk", "positives_for_review")
 
 
 def evaluate_selective(
@@ -75,11 +72,11 @@ def evaluate_selective(
         Rows that belong together, such as the loans of one customer: the number or name of the customer. Groups are
         then drawn and counted as one, so that the intervals are as wide as they must be.
     n_bootstrap : int, default=1000
-        Bootstrap replicates; 0 gives estimates alone.
+        Bootstrap replicates of `metrics`; the others need none. 0 gives estimates alone.
     confidence_level : float in (0, 1), default=0.95
         Level of the intervals ``_low`` to ``_high``.
     random_state : int, Generator, RandomState or None, default=None
-        Seed of the bootstrap. Evaluations of the same rows with the same seed are paired.
+        Seed of the bootstrap. Evaluations of the same rows with the same seed are paired in `metrics` too.
 
     Returns
     -------
@@ -91,9 +88,9 @@ def evaluate_selective(
     -----
     The intervals of coverage, accuracy and positive rate are those of Clopper and Pearson. That of the AUC is the Beta
     interval of the promise with a milder added row, see the guide on small data; that of the gain is a paired
-    difference. Other metrics have percentiles of the replicates. From 100,000 rows on the replicates of the standard
-    metrics are resamples of 4,096 random blocks of rows, or of up to 16,384 groups, and a thousand of them cost a few
-    sorts; metrics on request are computed anew in every replicate.
+    difference. Standard deviations are those of sums over rows, or over `groups`: each row adds to a metric what the
+    ranking says of its score and class. Metrics on request are computed anew on resamples of the rows and have their
+    percentiles.
 
     Examples
     --------
@@ -184,93 +181,29 @@ def evaluate_selections(
     >>> evaluate_selections(y, score, score > 0.5, {0.5: sure}, n_bootstrap=0).estimates["selective_auc"]
     array([1.])
     """
-    rows = _check_rows(y_true, y_score, y_pred, sample_weight)
-    target = np.array(check_coverages(selections))
-    units = unit_numbers(groups, len(rows.positive))
-    rows, masks, units = _with_weight(rows, check_masks(selections, len(rows.positive)), units)
+    rows, _ = EvaluatedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, groups=groups)
     check_probability(confidence_level, "confidence_level", ends=False)
     requested = metrics_on_request(metrics, two_classes=True)
     check_replicates(n_bootstrap)
     seed = seed_from(random_state)
-    n_rows = len(rows.positive)
-    # One more selection takes all rows: what the gain is measured from.
-    with_all = np.vstack((masks, np.ones(n_rows, dtype=bool)))
-    ranked = RankedSelections.of(rows, with_all)
-    as_given = np.ones(n_rows, dtype=np.intp)
-    estimates = standard_metrics(ranked.statistics(iter([as_given])), target)
-    replicates = standard_metrics(resampled_statistics([ranked], n_bootstrap, seed, units)[0], target)
-    if requested:
-        read = {"y_true": rows.positive, "y_score": rows.score, "y_pred": rows.predicted}
-        estimates |= measure_anew(requested, masks, iter([_weight(rows, as_given)]), read)
-        # Drawn a second time, from the same seed: keeping all counts would take n_bootstrap times the rows.
-        weights = (_weight(rows, count) for count in draw_counts(n_rows, n_bootstrap, seed, units))
-        replicates |= measure_anew(requested, masks, weights, read)
-    evaluation = SelectiveEvaluation(
-        target_coverage=target,
-        estimates={name: values[0] for name, values in estimates.items()},
-        replicates=replicates,
-        n_positive=np.count_nonzero(masks & rows.positive, axis=1),
-        n_negative=np.count_nonzero(masks & ~rows.positive, axis=1),
-        confidence_level=confidence_level,
-        drawn_from=(n_rows, seed),
-        n_units=None if units is None else len(np.unique(units)),
+    # What the ranking tells need not be computed anew.
+    told = [name for name, metric in requested.items() if name in _TOLD and metric is METRICS[name]]
+    evaluation = rows.evaluation(
+        (*STANDARD_METRICS, *told), confidence_level, with_intervals=n_bootstrap > 0, seed=seed
     )
-    places = ranked.order[evenly(n_rows)]
-    weight, positive = row_weights(rows.sample_weight, n_rows)[places], rows.positive[places]
-    rejected = (weight * ~mask[places] for mask in masks)
-    lost = losses_of_rejected(rows.score[places], weight * positive, weight * ~positive, rejected)
-    return with_row_intervals(evaluation, ranked, units, lost)
-
-
-def with_row_intervals(
-    evaluation: SelectiveEvaluation,
-    ranked: RankedSelections,
-    units: IndexArray | None,
-    lost: FloatArray | None = None,
-) -> SelectiveEvaluation:
-    """Add the intervals that do not come from percentiles; the last of the selections takes all rows."""
-    if len(evaluation.replicates["selective_auc"]) < 2:
+    anew = {name: metric for name, metric in requested.items() if name not in told}
+    if not anew:
         return evaluation
-    found = selection_intervals(ranked, evaluation.confidence_level, units)
-    return with_intervals(evaluation, found, ranked.is_everything[:-1], lost)
-
-
-def with_intervals(
-    evaluation: SelectiveEvaluation,
-    found: Mapping[str, Ends],
-    is_everything: BoolArray,
-    lost: FloatArray | None = None,
-) -> SelectiveEvaluation:
-    """Add intervals of selections, the last of which takes all rows, and those that follow from them.
-
-    The gain needs to know what rejected rows have lost, as :func:`losses_of_rejected` says.
-    """
-    target, estimates, replicates = evaluation.target_coverage, evaluation.estimates, evaluation.replicates
-    ends = {name: ends.at(slice(-1)) for name, ends in found.items()}
-    # Asked for everything, a classifier selects everything: nothing is left to chance.
-    is_certain = is_everything & (target == 1.0)
-    reached = ends["achieved_coverage"]
-    coverage = Ends(
-        np.where(is_certain, 1.0, reached.low),
-        np.where(is_certain, 1.0, reached.high),
-        np.where(is_certain, 0.0, reached.step),
+    masks = np.array(list(rows.selections.values()))
+    read = {"y_true": rows.positive, "y_score": rows.score, "y_pred": rows.predicted}
+    as_given = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
+    measured = measure_anew(anew, masks, iter([as_given]), read)
+    estimates = {**evaluation.estimates, **{name: values[0] for name, values in measured.items()}}
+    return replace(
+        evaluation,
+        estimates={name: estimates[name] for name in (*STANDARD_METRICS, *requested)},
+        replicates=measure_anew(anew, masks, draw_weights(as_given, n_bootstrap, seed, rows.units), read),
     )
-    ends |= {"achieved_coverage": coverage, "coverage_error": coverage.scaled(1.0, -target)}
-    ends["selective_risk"] = ends["selective_accuracy"].scaled(-1.0, 1.0)
-    ends["selective_gini"] = ends["selective_auc"].scaled(2.0, -1.0)
-    if lost is not None:
-        of_selected, of_all = ends["selective_auc"].step, found["selective_auc"].step[-1]
-        # One more row that loses counts in both AUCs, and in that of the fewer rows for more; if it is rejected, it
-        # counts in that of all rows alone and raises the gain by what rejected rows lose.
-        steps = (
-            np.where(is_everything, 0.0, np.abs(of_selected - of_all)),
-            np.where(is_everything, 0.0, of_all * lost / EXTRA_LOSS),
-        )
-        # Rejected rows make the replicates of a gain skewed too: the larger of the two stands for them.
-        ends["auc_gain"] = difference_ends(
-            estimates["auc_gain"], replicates["auc_gain"], steps, evaluation.confidence_level, combine=np.maximum
-        )
-    return replace(evaluation, intervals={name: ends[name] for name in estimates if name in ends})
 
 
 def compare_selective(
@@ -288,7 +221,7 @@ def compare_selective(
     confidence_level: float = 0.95,
     random_state: Any = None,
 ) -> SelectiveComparison:
-    """Compare two fitted selective classifiers on the same rows with a paired bootstrap.
+    """Compare two fitted selective classifiers on the same rows, row by row.
 
     Parameters
     ----------
@@ -353,43 +286,3 @@ def _rows_of_each(X: Any) -> tuple[Any, Any]:
     """The rows of the first and of the second classifier: a pair of scored rows, or the same rows for both."""
     is_pair = isinstance(X, tuple) and len(X) == 2 and all(isinstance(rows, ScoredRows) for rows in X)
     return X if is_pair else (X, X)
-
-
-def standard_metrics(found: SelectionStatistics, target: FloatArray) -> dict[str, FloatArray]:
-    """The metrics of every evaluation, arrays of shape (n_weightings, n_coverages); the last selection takes all."""
-    coverage, auc = found.achieved_coverage[:, :-1], found.selective_auc
-    return {
-        "achieved_coverage": coverage,
-        "coverage_error": coverage - target,
-        "selective_auc": auc[:, :-1],
-        "auc_gain": auc[:, :-1] - auc[:, -1:],
-        "selective_accuracy": found.selective_accuracy[:, :-1],
-        "positive_rate": found.positive_rate[:, :-1],
-    }
-
-
-def _weight(rows: EvaluationRows, count: NDArray[Any]) -> FloatArray:
-    return count.astype(np.float64) if rows.sample_weight is None else count * rows.sample_weight
-
-
-def _check_rows(
-    y_true: ArrayLike, y_score: ArrayLike, y_pred: ArrayLike, sample_weight: ArrayLike | None
-) -> EvaluationRows:
-    positive, predicted = as_positive(y_true), as_positive(y_pred, "y_pred")
-    n_rows = len(positive)
-    if len(predicted) != n_rows:
-        raise ValueError(f"y_pred must hold one label per row, got {len(predicted)} for {n_rows} rows")
-    if n_rows == 0:
-        raise ValueError("there must be at least one row to evaluate on, got none")
-    weight = None if sample_weight is None else check_weights(sample_weight, n_rows)
-    return EvaluationRows(positive, check_scores(y_score, n_rows), predicted, weight)
-
-
-def _with_weight(
-    rows: EvaluationRows, masks: BoolArray, units: IndexArray | None
-) -> tuple[EvaluationRows, BoolArray, IndexArray | None]:
-    """Leave out rows of weight 0, from draws and counts too: no replicate can then be without weight."""
-    if rows.sample_weight is None or (used := rows.sample_weight > 0).all():
-        return rows, masks, units
-    # Numbered anew: a unit without rows is not drawn.
-    return rows.take(used), masks[:, used], None if units is None else np.unique(units[used], return_inverse=True)[1]

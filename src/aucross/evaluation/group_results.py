@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import exp, nan
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +18,6 @@ from aucross.evaluation.results import (
     SelectiveEvaluation,
     as_columns,
     as_frame,
-    bootstrap_spread,
     estimate_of,
     head_of,
     shown_metrics,
@@ -34,8 +34,9 @@ LEAST_ROWS_SHOWN = 5
 ENOUGH_ROWS = 50
 _MOST_NAMED = 20
 
-# How often the rows are dealt to the groups anew.
+# How often the rows are dealt to the groups anew, and how often deviations of the groups are drawn.
 _N_DEALT = 2000
+_N_DRAWN = 10_000
 # Two shares that are equal may differ by rounding.
 _ROUNDING = 1e-12
 
@@ -105,7 +106,7 @@ class GroupComparison:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupEvaluation:
-    """Metrics of a selective classifier in each group, at several coverages, with bootstrap intervals.
+    """Metrics of a selective classifier in each group, at several coverages, with intervals.
 
     Attributes
     ----------
@@ -114,7 +115,7 @@ class GroupEvaluation:
     n : ndarray of shape (n_groups,)
         Rows of each group, selected or not.
     evaluations : tuple of SelectiveEvaluation
-        One per group; their replicates are paired.
+        One per group; the rows of all are paired.
     overall : SelectiveEvaluation
         The same for all rows.
     n_hidden_groups, n_hidden_rows : int
@@ -312,9 +313,9 @@ class GroupEvaluation:
         the difference between the two groups named, which were chosen for being far apart. Compare the gap with
         ``gap_by_chance``, which repeats that choice. For shares of rows it deals the rows to groups of these sizes
         anew, which is exact for groups of any size. For the AUC, and where rows have weights or belong together, it is
-        the range, over the groups, of the deviations of a resample from the estimates, spread as widely as the interval
-        of the group says (and, for shares, as those of all rows would be in so small a group). Where nothing should be
-        chosen by looking, use :meth:`differences`.
+        the range of normal deviations of the groups, spread as widely as the interval of the group says (and, for
+        shares, as those of all rows would be in so small a group). Where nothing should be chosen by looking, use
+        :meth:`differences`.
         """
         small = self.small_groups_sentence(ENOUGH_ROWS if min_n is None else min_n)
         can_conclude = min_n is not None or len(self.large_groups()) > 0 or small is None
@@ -337,20 +338,21 @@ class GroupEvaluation:
     def _gap(self, name: str, index: int, taking_part: IndexArray) -> dict[str, Any]:
         chosen = [self.evaluations[group] for group in taking_part]
         estimates = np.array([evaluation.estimates[name][index] for evaluation in chosen])
-        replicates = np.array([evaluation.replicates[name][:, index] for evaluation in chosen])
         defined = ~np.isnan(estimates)
         high = int(np.argmax(np.where(defined, estimates, -np.inf)))
         low = int(np.argmin(np.where(defined, estimates, np.inf)))
-        level = self.overall.confidence_level
         label = {end: _plain(self.groups[taking_part[end]]) if defined.any() else None for end in (high, low)}
+        coverage = [float(self.overall.target_coverage[index])]
+        lowest = chosen[low].at(coverage)
+        gap = (lowest if high == low else chosen[high].at(coverage)).difference(name, lowest)
         return {
             "target_coverage": float(self.overall.target_coverage[index]),
             "metric": name,
-            **_with_spread("gap", estimates[high] - estimates[low], replicates[high] - replicates[low], level),
-            **self._ends_of_gap(name, index, chosen[high], chosen[low]),
-            **_with_spread(
-                "ratio", _ratio(estimates[low], estimates[high]), _ratio(replicates[low], replicates[high]), level
-            ),
+            "gap": float(estimates[high] - estimates[low]),
+            "gap_sd": float(gap.deviation[0]),
+            "gap_low": float(gap.ends.low[0]),
+            "gap_high": float(gap.ends.high[0]),
+            **_ratio(chosen[low], chosen[high], name, index),
             "gap_by_chance": self._gap_by_chance(name, index, taking_part),
             "highest": float(estimates[high]),
             "highest_group": label[high],
@@ -360,34 +362,37 @@ class GroupEvaluation:
         }
 
     def _gap_by_chance(self, name: str, index: int, taking_part: IndexArray) -> float:
-        """What the gap between equal groups stays under at the level of the intervals; NaN without replicates."""
-        level = self.overall.confidence_level
-        counts = self.shares.get(name)
-        if len(self.overall.replicates[name]) < 2:
+        """What the gap between equal groups stays under at the level of the intervals; NaN without intervals."""
+        level, counts = self.overall.confidence_level, self.shares.get(name)
+        if not self.overall.has_intervals:
             return float("nan")
         if counts is not None and self.rows_count_alike:
             return _range_of_dealt_shares(
                 counts.n_rows[taking_part, index], counts.n_counted[taking_part, index], level
             )
         chosen = [self.evaluations[group] for group in taking_part]
-        least = np.zeros(len(chosen)) if counts is None else self._errors_of_equal_groups(name, index, taking_part)
-        return _range_by_chance(_deviations(chosen, name, index, least), level)
+        # A small group seems to vary too little, since it knows no other rows than its own: its interval knows more,
+        # and so does the spread that the share of all rows would have in a group of this size.
+        ends = [evaluation.intervals[name] for evaluation in chosen]
+        widths = np.array([own.high[index] - own.low[index] for own in ends])
+        errors = widths / (2.0 * ndtri((1.0 + level) / 2.0))
+        if counts is not None:
+            n_rows = counts.n_rows[:, index]
+            of_all_rows = self.overall.deviations[name][index]
+            errors = np.fmax(errors, of_all_rows * np.sqrt(n_rows.sum() / np.maximum(n_rows[taking_part], 1)))
+        return _range_by_chance(errors, self._correlation(name, index, chosen), level)
 
-    def _errors_of_equal_groups(self, name: str, index: int, taking_part: IndexArray) -> FloatArray:
-        """Standard error that the share of all rows would have in each group, by the number of its rows."""
-        n_rows = self.shares[name].n_rows[:, index]
-        of_all_rows = float(np.nanstd(self.overall.replicates[name][:, index]))
-        errors: FloatArray = of_all_rows * np.sqrt(n_rows.sum() / np.maximum(n_rows[taking_part], 1))
-        return errors
-
-    @staticmethod
-    def _ends_of_gap(
-        name: str, index: int, highest: SelectiveEvaluation, lowest: SelectiveEvaluation
-    ) -> dict[str, float]:
-        if name not in highest.intervals:
-            return {}
-        ends = highest.ends_of_difference(name, lowest)
-        return {"gap_low": float(ends.low[index]), "gap_high": float(ends.high[index])}
+    def _correlation(self, name: str, index: int, chosen: Sequence[SelectiveEvaluation]) -> FloatArray:
+        """Correlations between the groups, which may share customers."""
+        if self.overall.n_units is None:
+            return np.eye(len(chosen))
+        coverage = float(self.overall.target_coverage[index])
+        influences = np.nan_to_num([evaluation.influences[name](coverage) for evaluation in chosen])
+        size = np.sqrt((influences**2).sum(axis=1))
+        influences /= np.where(size > 0, size, 1.0)[:, None]
+        correlation: FloatArray = influences @ influences.T
+        np.fill_diagonal(correlation, 1.0)
+        return correlation
 
     def differences(self, reference: Any) -> GroupComparison:
         """Signed differences of every group from one of them, for each coverage and metric.
@@ -402,8 +407,8 @@ class GroupEvaluation:
         GroupComparison
             One row per coverage, metric and group, the reference included. ``difference`` is the value of the group
             minus ``reference_value``, ``ratio`` the first divided by the second, both with ``_sd``, ``_low`` and
-            ``_high``, paired; ``share_above_zero`` is the share of resamples in which the group has the higher value,
-            equal values counting half.
+            ``_high``, paired; ``share_above_zero`` is the probability that the group has the higher value on another
+            sample, by the normal distribution.
         """
         base = self._evaluation(reference, "reference")
         tables = [evaluation.minus(base).rows() for evaluation in self.evaluations]
@@ -412,8 +417,6 @@ class GroupEvaluation:
             index = position // len(base.estimates)  # comparisons list all metrics of a coverage, then the next one
             for group, evaluation, table in zip(self.groups, self.evaluations, tables, strict=True):
                 row = table[position]
-                ours, theirs = (part.replicates[row["metric"]][:, index] for part in (evaluation, base))
-                ratio = _ratio(row["first"], row["second"])
                 records.append(
                     {
                         "target_coverage": row["target_coverage"],
@@ -423,7 +426,7 @@ class GroupEvaluation:
                         "value": row["first"],
                         "reference_value": row["second"],
                         **{column: value for column, value in row.items() if column.startswith("difference")},
-                        **_with_spread("ratio", ratio, _ratio(ours, theirs), self.overall.confidence_level),
+                        **_ratio(evaluation, base, row["metric"], index),
                         "share_above_zero": row["share_above_zero"],
                     }
                 )
@@ -444,15 +447,21 @@ def _in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _with_spread(name: str, estimate: Any, replicates: FloatArray, confidence_level: float) -> dict[str, float]:
-    spread = bootstrap_spread(name, replicates[:, None], confidence_level)
-    return {name: float(estimate), **{column: float(values[0]) for column, values in spread.items()}}
+def _ratio(part: SelectiveEvaluation, whole: SelectiveEvaluation, name: str, index: int) -> dict[str, float]:
+    """A metric of one evaluation by that of another of the same rows, with an interval; NaN for 0 by 0.
 
-
-def _ratio(part: Any, whole: Any) -> Any:
-    """Part by whole; NaN for 0 by 0."""
+    The logarithm of the ratio is taken for normal, so that no end is below 0.
+    """
+    above, below = part.estimates[name][index], whole.estimates[name][index]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.divide(part, whole)
+        ratio = float(np.divide(above, below))
+    error = nan
+    if name in part.influences and name in whole.influences and np.isfinite(ratio):
+        coverage = float(part.target_coverage[index])
+        influence = (part.influences[name](coverage) - ratio * whole.influences[name](coverage)) / below
+        error = float(np.sqrt(influence @ influence))
+    margin = float(ndtri((1.0 + part.confidence_level) / 2.0)) * error / (ratio or 1.0)
+    return {"ratio": ratio, "ratio_sd": error, "ratio_low": ratio * exp(-margin), "ratio_high": ratio * exp(margin)}
 
 
 def _range_of_dealt_shares(n_rows: IndexArray, n_counted: IndexArray, confidence_level: float) -> float:
@@ -468,36 +477,16 @@ def _range_of_dealt_shares(n_rows: IndexArray, n_counted: IndexArray, confidence
     return float(by_chance) * (1.0 + _ROUNDING)
 
 
-def _deviations(chosen: Sequence[SelectiveEvaluation], name: str, index: int, least: FloatArray) -> FloatArray:
-    """Deviations of the replicates from the estimates, as wide as the intervals say: an array a group.
-
-    A small group has replicates that are too close to each other, since they know no other rows than the sample.
-    `least` are standard errors that each group has at least.
-    """
-    deviations = []
-    for number, evaluation in enumerate(chosen):
-        replicates = evaluation.replicates[name][:, index]
-        deviation = replicates - evaluation.estimates[name][index]
-        if name in evaluation.intervals:
-            ends = evaluation.intervals[name]
-            width = ends.high[index] - ends.low[index]
-            error = max(width / (2.0 * ndtri((1.0 + evaluation.confidence_level) / 2.0)), least[number])
-            spread = np.nanstd(deviation) if np.isfinite(deviation).any() else 0.0
-            if spread > 0.1 * error:
-                deviation = deviation * max(1.0, error / spread)
-            else:  # the resamples hardly differ, and would be blown up to a few values
-                rng = np.random.default_rng([number, index])
-                deviation = error * rng.normal(size=len(replicates))
-        deviations.append(deviation)
-    return np.array(deviations)
-
-
-def _range_by_chance(deviations: FloatArray, confidence_level: float) -> float:
-    """What the range over the groups (axis 0) of the deviations from the estimates stays under at this level."""
-    # fmax and fmin pass over NaN: groups that a resample leaves without a class.
-    ranges = np.fmax.reduce(deviations, axis=0) - np.fmin.reduce(deviations, axis=0)
-    defined = ranges[~np.isnan(ranges)]
-    return float(np.quantile(defined, confidence_level)) if len(defined) > 1 else float("nan")
+def _range_by_chance(errors: FloatArray, correlation: FloatArray, confidence_level: float) -> float:
+    """What the range of normal deviations of the groups stays under, given their standard errors and correlations."""
+    defined = ~np.isnan(errors)
+    if not defined.any():
+        return float("nan")
+    rng = np.random.default_rng(0)
+    values, vectors = np.linalg.eigh(correlation[np.ix_(defined, defined)])
+    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+    deviations = rng.normal(size=(_N_DRAWN, int(defined.sum()))) @ root * errors[defined]
+    return float(np.quantile(np.ptp(deviations, axis=1), confidence_level))
 
 
 def _labelled_table(rows: Sequence[Mapping[str, Any]], labels: Sequence[str], numbers: Sequence[str]) -> str:

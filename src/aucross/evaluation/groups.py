@@ -1,33 +1,26 @@
 """The report per group: who is rejected, how good the rest is, and how far the groups are apart.
 
-All groups are read from the same resamples of all rows, so that a difference between two groups has a paired
-interval::
-
-    resample of all rows ──┬──► rows of group A ──► coverage, AUC, ... ──┐
-                           ├──► rows of group B ──► coverage, AUC, ... ──┼──► gap of this resample
-                           └──► all rows ─────────► coverage, AUC, ...   ┘
+Each row adds to the metrics of its group and to those of all rows, so that a difference between two groups, or between
+a group and all rows, has a paired interval.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
-from aucross.evaluation.bootstrap import RankedSelections, SelectionStatistics, share_of, statistics_of
+from aucross.core.bounds import has_weights
+from aucross.core.ranking import IndexArray
 from aucross.evaluation.catalogue import GROUP_METRICS
-from aucross.evaluation.evaluate import DEFAULT_COVERAGES, evaluate_selections, with_row_intervals
-from aucross.evaluation.group_column import GroupColumn, group_column
+from aucross.evaluation.evaluate import DEFAULT_COVERAGES
+from aucross.evaluation.evaluated_rows import EvaluatedRows
+from aucross.evaluation.group_column import group_column
 from aucross.evaluation.group_results import CountedShares, GroupEvaluation
-from aucross.evaluation.inputs import BoolArray, EvaluationRows, check_coverages, check_masks, seed_from, unit_numbers
+from aucross.evaluation.inputs import BoolArray, check_coverages, check_probability
 from aucross.evaluation.judged_rows import check_two_classes, judge
-from aucross.evaluation.lower_bounds import has_weights
-from aucross.evaluation.resampling import resampled_statistics
-from aucross.evaluation.results import SelectiveEvaluation
 
 
 def evaluate_groups(
@@ -40,9 +33,8 @@ def evaluate_groups(
     band_groups: Any = None,
     sample_weight: ArrayLike | None = None,
     groups: Any = None,
-    n_bootstrap: int = 1000,
+    with_intervals: bool = True,
     confidence_level: float = 0.95,
-    random_state: Any = None,
 ) -> GroupEvaluation:
     """Evaluate a fitted selective classifier in each group of the rows.
 
@@ -66,12 +58,10 @@ def evaluate_groups(
     groups : array-like of shape (n_samples,), optional
         Rows that belong together, such as the loans of one customer, as in :func:`aucross.evaluate_selective`; not to
         be confused with `by`, the groups of the report.
-    n_bootstrap : int, default=1000
-        Bootstrap replicates; 0 gives estimates alone.
+    with_intervals : bool, default=True
+        Whether to compute intervals; False gives estimates alone.
     confidence_level : float in (0, 1), default=0.95
         Level of the intervals ``_low`` to ``_high``.
-    random_state : int, Generator, RandomState or None, default=None
-        Seed of the bootstrap. Evaluations of the same rows with the same seed are paired.
 
     Returns
     -------
@@ -97,7 +87,7 @@ def evaluate_groups(
     >>> X, y = make_classification(3000, flip_y=0.3, random_state=0)
     >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X[:2000], y[:2000])
     >>> region = ["north" if row[0] > 0 else "south" for row in X[2000:]]
-    >>> report = evaluate_groups(clf, X[2000:], y[2000:], region, [0.8], n_bootstrap=100, random_state=0)
+    >>> report = evaluate_groups(clf, X[2000:], y[2000:], region, [0.8])
     >>> [(row["group"], row["n"]) for row in report.rows()]
     [('north', 500), ('south', 500), ('(all rows)', 1000)]
     """
@@ -112,9 +102,8 @@ def evaluate_groups(
         by,
         sample_weight=rows.sample_weight,
         groups=groups,
-        n_bootstrap=n_bootstrap,
+        with_intervals=with_intervals,
         confidence_level=confidence_level,
-        random_state=random_state,
     )
 
 
@@ -127,9 +116,8 @@ def evaluate_group_selections(
     *,
     sample_weight: ArrayLike | None = None,
     groups: Any = None,
-    n_bootstrap: int = 1000,
+    with_intervals: bool = True,
     confidence_level: float = 0.95,
-    random_state: Any = None,
 ) -> GroupEvaluation:
     """Evaluate selections that were made anywhere, in each group of the rows.
 
@@ -141,7 +129,7 @@ def evaluate_group_selections(
         Scores of the positive class.
     selections : dict of float to array-like of shape (n_samples,), bool
         For each target coverage the mask of selected rows.
-    by, sample_weight, groups, n_bootstrap, confidence_level, random_state
+    by, sample_weight, groups, with_intervals, confidence_level
         As in :func:`evaluate_groups`.
 
     Returns
@@ -154,79 +142,34 @@ def evaluate_group_selections(
     >>> from aucross.evaluation.groups import evaluate_group_selections
     >>> y, score = np.array([0, 0, 1, 0, 1, 1]), np.array([0.1, 0.2, 0.3, 0.6, 0.7, 0.8])
     >>> sure, side = np.abs(score - 0.5) > 0.15, ["left", "left", "left", "right", "right", "right"]
-    >>> evaluate_group_selections(y, score, score > 0.5, {0.8: sure}, side, n_bootstrap=0)
+    >>> evaluate_group_selections(y, score, score > 0.5, {0.8: sure}, side, with_intervals=False)
     group       n  target_coverage  achieved_coverage  selective_auc  selective_accuracy  positive_rate  positives_...
     left        3  0.80             1.000              1.000          0.667               0.333          0.000
     right       3  0.80             0.667              nan            1.000               1.000          0.000
     (all rows)  6  0.80             0.833              1.000          0.800               0.600          0.000
     """
-    positive = as_positive(y_true)
-    column = group_column(by, len(positive))
-    seed = seed_from(random_state)
-    overall = evaluate_selections(  # it checks all other arguments
-        positive,
-        y_score,
-        y_pred,
-        selections,
-        sample_weight=sample_weight,
-        groups=groups,
-        n_bootstrap=n_bootstrap,
-        confidence_level=confidence_level,
-        random_state=seed,
-    )
-    weight = None if sample_weight is None else check_weights(sample_weight, len(positive))
-    used = np.ones(len(positive), dtype=bool) if weight is None else weight > 0
-    rows = EvaluationRows(positive, check_scores(y_score, len(positive)), as_positive(y_pred, "y_pred"), weight)
-    masks = check_masks(selections, len(positive))[:, used]
-    units = unit_numbers(groups, len(positive))
-    units = None if units is None else np.unique(units[used], return_inverse=True)[1]
-    return _assembled(rows.take(used), masks, column.take(used), overall, units)
-
-
-def _assembled(
-    rows: EvaluationRows,
-    masks: BoolArray,
-    column: GroupColumn,
-    overall: SelectiveEvaluation,
-    units: IndexArray | None,
-) -> GroupEvaluation:
-    """Measure every group on the rows as given and on the draws of all rows, and put the report together."""
+    check_probability(confidence_level, "confidence_level", ends=False)
+    column = group_column(by, len(np.asarray(y_true)))
+    rows, used = EvaluatedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, groups=groups)
+    column = column.take(used)
     members = column.members()
-    # One more selection takes all rows: what is positive there is what could be rejected.
-    selections = np.vstack((masks, np.ones(len(column.codes), dtype=bool)))
-    rankings = [RankedSelections.of(rows, selections, own) for own in members]
-    estimates, all_rejected = _measure(statistics_of(rankings, iter([np.ones(len(column.codes), dtype=np.intp)])))
-    n_bootstrap, (_, seed) = len(overall.replicates["selective_auc"]), overall.drawn_from or (0, 0)
-    replicates, all_rejected_replicates = _measure(resampled_statistics(rankings, n_bootstrap, seed, units))
-    evaluations = []
-    for number, own in enumerate(members):
-        n_positive = np.count_nonzero((masks & rows.positive)[:, own], axis=1)
-        evaluation = replace(  # coverages, level and draws are those of all rows
-            overall,
-            estimates={name: values[number, 0] for name, values in estimates.items()},
-            replicates={name: values[number] for name, values in replicates.items()},
-            n_positive=n_positive,
-            n_negative=np.count_nonzero(masks[:, own], axis=1) - n_positive,
-        )
-        evaluations.append(with_row_intervals(evaluation, rankings[number], units))
-    overall = replace(
-        overall,
-        estimates=_in_order({**overall.estimates, "positives_for_review": all_rejected[0]}),
-        replicates=_in_order({**overall.replicates, "positives_for_review": all_rejected_replicates}),
+    overall, *evaluations = (
+        part.evaluation(GROUP_METRICS, confidence_level, with_intervals=with_intervals, seed=0)
+        for part in (rows, *(rows.of_members(own) for own in members))
     )
-    overall = with_row_intervals(overall, RankedSelections.of(rows, selections), units)
     return GroupEvaluation(
         column.labels,
         np.array([len(own) for own in members]),
         tuple(evaluations),
         overall,
-        shares=_counted_shares(rows, masks, members),
-        rows_count_alike=units is None and (rows.sample_weight is None or not has_weights(rows.sample_weight)),
+        shares=_counted_shares(rows, members),
+        rows_count_alike=rows.units is None and (rows.weight is None or not has_weights(rows.weight)),
     )
 
 
-def _counted_shares(rows: EvaluationRows, masks: BoolArray, members: Sequence[IndexArray]) -> dict[str, CountedShares]:
+def _counted_shares(rows: EvaluatedRows, members: Sequence[IndexArray]) -> dict[str, CountedShares]:
     """The counts of the four metrics that are shares of rows."""
+    masks = np.array(list(rows.selections.values()))
 
     def counts(of_rows: BoolArray) -> IndexArray:
         return np.array([np.count_nonzero(of_rows[:, own], axis=1) for own in members])
@@ -237,26 +180,7 @@ def _counted_shares(rows: EvaluationRows, masks: BoolArray, members: Sequence[In
     n_rows = counts(np.broadcast_to(True, masks.shape))
     return {
         "achieved_coverage": CountedShares(n_rows, n_selected),
-        "selective_accuracy": CountedShares(n_selected, counts(masks & rows.correct)),
+        "selective_accuracy": CountedShares(n_selected, counts(masks & (rows.positive == rows.predicted))),
         "positive_rate": CountedShares(n_selected, n_selected_positives),
         "positives_for_review": CountedShares(n_positives, n_positives - n_selected_positives),
     }
-
-
-def _in_order(metrics: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    return {name: metrics[name] for name in GROUP_METRICS}
-
-
-def _measure(found: Sequence[SelectionStatistics]) -> tuple[dict[str, FloatArray], FloatArray]:
-    """All metrics of all groups under every weighting, and the share of positives rejected among all rows.
-
-    The metrics are arrays of shape (n_groups, n_weightings, n_coverages), the share has no groups.
-    """
-    metrics = {name: np.array([getattr(part, name)[:, :-1] for part in found]) for name in GROUP_METRICS[:-1]}
-    positives = np.array([part.positives for part in found])
-    return {**metrics, "positives_for_review": _rejected(positives)}, _rejected(positives.sum(axis=0))
-
-
-def _rejected(positives: FloatArray) -> FloatArray:
-    """Share of the positives (last column) that each selection (the other columns) leaves out."""
-    return 1.0 - share_of(positives[..., :-1], positives[..., -1:])

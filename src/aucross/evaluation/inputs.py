@@ -36,39 +36,6 @@ class SelectedRows(NamedTuple):
         return SelectedRows(self.positive[rows], self.score[rows], self.weight[rows])
 
 
-class EvaluationRows(NamedTuple):
-    """All rows of an evaluation of two classes: labels, scores, predicted labels and weights."""
-
-    positive: BoolArray
-    score: FloatArray
-    predicted: BoolArray
-    sample_weight: FloatArray | None = None
-
-    @property
-    def correct(self) -> BoolArray:
-        """True where the predicted label is the true one."""
-        return np.asarray(self.positive == self.predicted)
-
-    def take(self, rows: BoolArray | IndexArray) -> EvaluationRows:
-        """Some of the rows."""
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return EvaluationRows(self.positive[rows], self.score[rows], self.predicted[rows], weight)
-
-
-class AnsweredRows(NamedTuple):
-    """All rows of a metric that reads predicted labels."""
-
-    positive: BoolArray
-    predicted: BoolArray
-    selected: BoolArray
-    weight: FloatArray
-
-    @property
-    def correct(self) -> BoolArray:
-        """True where the predicted label is the true one."""
-        return np.asarray(self.positive == self.predicted)
-
-
 class LossRows(NamedTuple):
     """All rows of a metric that reads losses and confidences."""
 
@@ -177,8 +144,8 @@ def selected_rows(
 
 def answered_rows(
     y_true: ArrayLike, y_pred: ArrayLike, selected: ArrayLike | None, sample_weight: ArrayLike | None
-) -> AnsweredRows:
-    """Check the arguments of a metric over predicted labels and keep the rows that carry weight."""
+) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
+    """Labels, answers, selection and weights of the rows that carry weight, for a metric over predicted labels."""
     positive = as_positive(y_true)
     predicted = as_positive(y_pred, "y_pred")
     if len(predicted) != len(positive):
@@ -186,7 +153,7 @@ def answered_rows(
     mask = check_selected(selected, len(positive))
     weight = row_weights(sample_weight, len(positive))
     kept = weight > 0
-    return AnsweredRows(positive[kept], predicted[kept], mask[kept], weight[kept])
+    return positive[kept], predicted[kept], mask[kept], weight[kept]
 
 
 def loss_rows(loss: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None) -> LossRows:

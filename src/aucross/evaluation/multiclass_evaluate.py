@@ -1,30 +1,34 @@
 """The evaluation of selections for more than two classes: the same table, with Hand-Till M and AUC-mu for the AUC.
 
-As with two classes nothing is sorted again in a bootstrap replicate. Every score column is sorted once; a replicate
-changes weights, and the pairs won follow from prefix sums over the rows of the winning class.
+As with two classes each row has an influence: what it adds to coverage, accuracy and the ranking metrics. Those are
+means of AUCs, one for each contest of two classes, and so the influence of a row is the mean of those in its contests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
+from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucross.core.influence import Contest, PairwiseMetric
-from aucross.core.ranking import FloatArray, IndexArray
-from aucross.evaluation.bootstrap import draw_counts, share_of
-from aucross.evaluation.catalogue import (
-    METRICS,
-    MULTICLASS_METRICS,
-    AnyMetric,
-    MetricLike,
-    measure_anew,
-    metrics_on_request,
+from aucross.core.bounds import (
+    Ends,
+    LossSums,
+    beta_quantile,
+    interval,
+    share_losses,
+    share_losses_of_units,
+    sums_by_unit,
 )
+from aucross.core.influence import PairwiseMetric
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.evaluation.bootstrap import draw_weights
+from aucross.evaluation.catalogue import METRICS, MULTICLASS_METRICS, MetricLike, measure_anew, metrics_on_request
+from aucross.evaluation.evaluated_rows import left_out
 from aucross.evaluation.inputs import (
     BoolArray,
     check_coverages,
@@ -34,12 +38,14 @@ from aucross.evaluation.inputs import (
     row_weights,
     seed_from,
     unit_numbers,
+    weighted_mean,
 )
 from aucross.evaluation.multiclass import check_columns, class_numbers
 from aucross.evaluation.results import SelectiveEvaluation
 
 # What the search calls the two ranking metrics.
 _RANKING = {"hand_till_m": "auc", "auc_mu": "auc_mu"}
+_TINY = float(np.finfo(float).tiny)
 
 
 class MulticlassRows(NamedTuple):
@@ -49,11 +55,56 @@ class MulticlassRows(NamedTuple):
     y_pred: NDArray[Any]
     label: IndexArray  # number of the true class
     score: FloatArray  # of shape (n, n_classes)
-    sample_weight: FloatArray | None
+    weight: FloatArray
+    units: IndexArray | None
+    selections: Mapping[float, BoolArray]
 
-    def weight(self, count: NDArray[Any]) -> FloatArray:
-        """Weight of each row that was drawn so often."""
-        return count.astype(np.float64) if self.sample_weight is None else count * self.sample_weight
+    def influence(self, name: str, coverage: float) -> FloatArray:
+        """What each row, or each unit, adds to a metric at a coverage, to first order."""
+        mask = self.selections[coverage]
+        if name in _RANKING:
+            added = self._influence_on_ranking(name, mask)
+        else:
+            among, counted = self.share(name, mask)
+            weight = self.weight * among
+            added = left_out(weight, max(float(weight.sum()), _TINY)) * (counted - weighted_mean(counted, weight))
+        return added if self.units is None else sums_by_unit(self.units, added)
+
+    def share(self, name: str, mask: BoolArray) -> tuple[BoolArray, BoolArray]:
+        """The rows that a share is about, and those of them that count."""
+        if name == "selective_accuracy":
+            return mask, np.asarray(self.y_true == self.y_pred)
+        return np.ones(len(mask), dtype=bool), mask
+
+    def _influence_on_ranking(self, name: str, mask: BoolArray) -> FloatArray:
+        n_classes = self.score.shape[1]
+        metric = PairwiseMetric(n_classes, _RANKING[name])
+        # With two classes the metric reads the score of the second alone.
+        columns = metric.columns(self.score if n_classes > 2 else self.score[:, 1])
+        of_class = [np.flatnonzero(mask & (self.label == number)) for number in range(n_classes)]
+        if not all(map(len, of_class)):
+            return np.full(len(mask), np.nan)
+        added = np.zeros(len(mask))
+        for contest in metric.contests:
+            rows = np.concatenate((of_class[contest.winner], of_class[contest.loser]))
+            wins = np.arange(len(rows)) < len(of_class[contest.winner])
+            score, weight = columns[rows, contest.column], self.weight[rows]
+            ranked = RankedScores.from_labels(wins, score, weight)
+            loss = np.where(wins, *(values[np.searchsorted(ranked.scores, score)] for values in ranked.losses))
+            mean, total = weighted_mean(loss[wins], weight[wins]), np.where(wins, *ranked.totals[:, 1].tolist())
+            added[rows] += left_out(weight, total) * (mean - loss)
+        return added / len(metric.contests)
+
+    def losses(self, name: str, mask: BoolArray) -> LossSums | None:
+        """What the interval of a share is read from; None without rows."""
+        among, counted = self.share(name, mask)
+        sides = [np.flatnonzero(among), np.flatnonzero(among & ~counted)]
+        if self.units is not None:
+            n_units = int(self.units.max()) + 1
+            weight, lost = (sums_by_unit(self.units[rows], self.weight[rows], n_units) for rows in sides)
+            return share_losses_of_units(weight, lost)
+        powers = np.stack([self.weight**power for power in range(4)])
+        return share_losses(*(powers[:, rows].sum(axis=1) for rows in sides))
 
 
 def evaluate_multiclass_selections(
@@ -109,39 +160,86 @@ def evaluate_multiclass_selections(
     requested = metrics_on_request(metrics, two_classes=False)
     check_probability(confidence_level, "confidence_level", ends=False)
     check_replicates(n_bootstrap)
-    target, names = np.array(check_coverages(selections)), np.asarray(classes)
-    rows, used = _checked_rows(y_true, y_prob, y_pred, names, sample_weight)
-    masks = check_masks(selections, len(used))[:, used]
-    n_rows, seed = len(rows.label), seed_from(random_state)
-    # On the rows as given by definition, in replicates from columns that are sorted once: the same up to rounding.
+    check_coverages(selections)
+    names = np.asarray(classes)
+    rows = _checked_rows(y_true, y_prob, y_pred, names, selections, sample_weight=sample_weight, groups=groups)
+    masks, seed = np.array(list(rows.selections.values())), seed_from(random_state)
+    read = {"y_true": rows.y_true, "y_score": rows.score, "y_pred": rows.y_pred, "classes": names}
     ranking = {name: METRICS[name] for name in _RANKING}
-    pairs = {name: _RankedPairs.of(rows, PairwiseMetric(len(names), kind)) for name, kind in _RANKING.items()}
-    as_given = np.ones((1, n_rows), dtype=np.intp)
-    estimates = _measure(rows, masks, target, iter(as_given), {})
-    estimates |= _requested_metrics(rows, masks, names, ranking | requested, iter(as_given))
-    units = unit_numbers(groups, len(used))
-    units = None if units is None else np.unique(units[used], return_inverse=True)[1]
-    draws = partial(draw_counts, n_rows, n_bootstrap, seed, units)
-    replicates = _measure(rows, masks, target, draws(), pairs)
-    if requested:
-        replicates |= _requested_metrics(rows, masks, names, requested, draws())
+    as_given = measure_anew(ranking | requested, masks, iter([rows.weight]), read)
+    target = np.array(list(rows.selections))
+    estimates = {name: values[0] for name, values in as_given.items()}
+    shares = [[_share(rows, name, mask) for mask in masks] for name in ("achieved_coverage", "selective_accuracy")]
+    coverage, accuracy = np.array(shares)
+    estimates |= {"achieved_coverage": coverage, "coverage_error": coverage - target, "selective_accuracy": accuracy}
+    weights = draw_weights(rows.weight, n_bootstrap, seed, rows.units)
     counts = np.array([np.bincount(rows.label[mask], minlength=len(names)) for mask in masks])
-    return SelectiveEvaluation(
+    evaluation = SelectiveEvaluation(
         target_coverage=target,
-        estimates={name: estimates[name][0] for name in (*MULTICLASS_METRICS, *requested)},
-        replicates=replicates,
+        estimates={name: estimates[name] for name in (*MULTICLASS_METRICS, *requested)},
+        replicates=measure_anew(requested, masks, weights, read) if requested else {},
         n_selected=counts.sum(axis=1),
         n_rarest=counts.min(axis=1),
         confidence_level=confidence_level,
-        drawn_from=(n_rows, seed),
-        n_units=None if units is None else len(np.unique(units)),
+        drawn_from=(len(rows.label), seed),
+        n_units=None if rows.units is None else int(rows.units.max()) + 1,
     )
+    return _with_intervals(evaluation, rows) if n_bootstrap else evaluation
+
+
+def _share(rows: MulticlassRows, name: str, mask: BoolArray) -> float:
+    among, counted = rows.share(name, mask)
+    return weighted_mean(counted[among], rows.weight[among])
+
+
+def _with_intervals(evaluation: SelectiveEvaluation, rows: MulticlassRows) -> SelectiveEvaluation:
+    """Add standard deviations and intervals: of shares those of two classes, of ranking metrics Beta intervals."""
+    failure = (1.0 - evaluation.confidence_level) / 2.0
+    deviations, intervals = {}, {}
+    for name in MULTICLASS_METRICS:
+        added = [rows.influence(name, coverage) for coverage in rows.selections]
+        deviations[name] = np.array([np.sqrt(influence @ influence) for influence in added])
+        if name in _RANKING:
+            found = [
+                _ends_of_ranking(*pair, failure)
+                for pair in zip(evaluation.estimates[name].tolist(), deviations[name].tolist(), strict=True)
+            ]
+        else:
+            found = [_ends_of_share(rows, name, coverage, failure) for coverage in rows.selections]
+        intervals[name] = Ends(*np.array(found).T)
+    influences = {name: partial(rows.influence, name) for name in MULTICLASS_METRICS}
+    return replace(evaluation, deviations=deviations, intervals=intervals, influences=influences)
+
+
+def _ends_of_ranking(estimate: float, deviation: float, failure: float) -> tuple[float, float, float]:
+    if np.isnan(estimate) or deviation == 0.0:
+        return estimate, estimate, 0.0
+    low, lost = (beta_quantile(mean, deviation**2, failure) for mean in (estimate, 1.0 - estimate))
+    return low, 1.0 - lost, 0.0
+
+
+def _ends_of_share(rows: MulticlassRows, name: str, coverage: float, failure: float) -> tuple[float, float, float]:
+    mask, less = rows.selections[coverage], coverage if name == "coverage_error" else 0.0
+    if name != "selective_accuracy" and coverage == 1.0 and mask.all():
+        return 1.0 - less, 1.0 - less, 0.0  # asked for everything, a classifier selects everything
+    losses = rows.losses(name, mask)
+    if losses is None:
+        return nan, nan, nan
+    low, high = interval(losses, failure)
+    return low - less, high - less, losses.share_of_added_unit()
 
 
 def _checked_rows(
-    y_true: ArrayLike, y_prob: ArrayLike, y_pred: ArrayLike, classes: NDArray[Any], sample_weight: ArrayLike | None
-) -> tuple[MulticlassRows, BoolArray]:
-    """The rows that carry weight, and which these are."""
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    y_pred: ArrayLike,
+    classes: NDArray[Any],
+    selections: Mapping[float, ArrayLike],
+    *,
+    sample_weight: ArrayLike | None,
+    groups: Any,
+) -> MulticlassRows:
+    """The rows that carry weight."""
     score, labels, predicted = check_columns(y_prob), np.asarray(y_true), np.asarray(y_pred)
     number = class_numbers(labels, classes, score.shape[1])
     if len(score) != len(number):
@@ -152,104 +250,14 @@ def _checked_rows(
     used = weight > 0
     if not used.any():
         raise ValueError("there must be at least one row to evaluate on, got none")
-    kept = None if sample_weight is None else weight[used]
-    return MulticlassRows(labels[used], predicted[used], number[used], score[used], kept), used
-
-
-def _requested_metrics(
-    rows: MulticlassRows,
-    masks: BoolArray,
-    classes: NDArray[Any],
-    requested: Mapping[str, AnyMetric],
-    counts: Iterator[NDArray[Any]],
-) -> dict[str, FloatArray]:
-    """Metrics that are computed anew from the rows of each weighting."""
-    read = {"y_true": rows.y_true, "y_score": rows.score, "y_pred": rows.y_pred, "classes": classes}
-    return measure_anew(requested, masks, (rows.weight(count) for count in counts), read)
-
-
-def _measure(
-    rows: MulticlassRows,
-    masks: BoolArray,
-    target: FloatArray,
-    counts: Iterator[NDArray[Any]],
-    pairs: Mapping[str, _RankedPairs],
-) -> dict[str, FloatArray]:
-    """Metrics under every weighting of the rows: arrays of shape (n_weightings, n_coverages)."""
-    sums, ranking, is_correct = [], [], rows.y_true == rows.y_pred
-    for count in counts:
-        weights = rows.weight(count) * masks
-        whole = rows.weight(count).sum()
-        sums.append([(weight.sum(), weight @ is_correct, whole) for weight in weights])
-        ranking.append([[metric.value(weight) for weight in weights] for metric in pairs.values()])
-    selected, correct, whole = np.array(sums, dtype=np.float64).reshape(len(sums), len(masks), 3).transpose(2, 0, 1)
-    # All rows are all rows, whatever the order in which their weights are added up.
-    achieved = np.where(masks.all(axis=1), 1.0, share_of(selected, whole))
-    measured = {
-        "achieved_coverage": achieved,
-        "coverage_error": achieved - target,
-        "selective_accuracy": share_of(correct, selected),
-    }
-    values = np.array(ranking, dtype=np.float64).reshape(len(ranking), len(pairs), len(masks))
-    return measured | {name: values[:, index] for index, name in enumerate(pairs)}
-
-
-@dataclass(frozen=True, eq=False)
-class _RankedColumn:
-    """Rows that meet in one score column: those of the winning class, sorted, and the others with their places."""
-
-    contests: tuple[Contest, ...]
-    winners: IndexArray  # rows, by ascending score
-    others: IndexArray
-    other_label: IndexArray
-    winners_below: IndexArray  # per other row: number of winners with a lower score
-    winners_up_to: IndexArray  # the same, winners of equal score included
-
-    @classmethod
-    def of(cls, label: IndexArray, score: FloatArray, contests: tuple[Contest, ...]) -> _RankedColumn:
-        winners = np.flatnonzero(label == contests[0].winner)
-        winners = winners[np.argsort(score[winners])]
-        others = np.flatnonzero(np.isin(label, [contest.loser for contest in contests]))
-        below, up_to = (np.searchsorted(score[winners], score[others], side=side) for side in ("left", "right"))
-        return cls(contests, winners, others, label[others], below, up_to)
-
-    def aucs(self, weight: FloatArray, totals: FloatArray) -> list[float]:
-        """The AUC of each contest in this column."""
-        below = np.zeros(len(self.winners) + 1)
-        np.cumsum(weight.take(self.winners), out=below[1:])
-        above = below[-1] - (below.take(self.winners_below) + below.take(self.winners_up_to)) / 2  # ties half
-        won = np.bincount(self.other_label, weights=weight.take(self.others) * above, minlength=len(totals))
-        return [won[contest.loser] / (totals[contest.loser] * totals[contest.winner]) for contest in self.contests]
-
-
-@dataclass(frozen=True, eq=False)
-class _RankedPairs:
-    """A ranking metric of rows whose weights change and whose scores do not."""
-
-    label: IndexArray
-    n_classes: int
-    columns: tuple[_RankedColumn, ...]
-
-    @classmethod
-    def of(cls, rows: MulticlassRows, metric: PairwiseMetric) -> _RankedPairs:
-        by_column: dict[int, list[Contest]] = {}
-        for contest in metric.contests:
-            by_column.setdefault(contest.column, []).append(contest)
-        # With two classes the metric reads the score of the second alone.
-        columns = metric.columns(rows.score if metric.n_classes > 2 else rows.score[:, 1])
-        return cls(
-            rows.label,
-            metric.n_classes,
-            tuple(
-                _RankedColumn.of(rows.label, columns[:, column], tuple(contests))
-                for column, contests in by_column.items()
-            ),
-        )
-
-    def value(self, weight: FloatArray) -> float:
-        """The metric under these weights; NaN without one of the classes."""
-        totals = np.asarray(np.bincount(self.label, weights=weight, minlength=self.n_classes), dtype=np.float64)
-        if not (totals > 0).all():
-            return float("nan")
-        aucs = [auc for column in self.columns for auc in column.aucs(weight, totals)]
-        return float(np.clip(aucs, 0.0, 1.0).mean())
+    masks = check_masks(selections, len(number))[:, used]
+    units = unit_numbers(groups, len(number))
+    return MulticlassRows(
+        labels[used],
+        predicted[used],
+        number[used],
+        score[used],
+        weight[used],
+        None if units is None else np.unique(units[used], return_inverse=True)[1],
+        dict(zip(selections, masks, strict=True)),
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from math import ceil, isnan, nan, sqrt
 from typing import Any, Literal
@@ -10,7 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_coverage
-from aucross.core.ranking import FloatArray, IndexArray, as_positive, ascending_order, check_scores
+from aucross.core.bounds import (
+    LossSums,
+    auc_losses,
+    auc_losses_of_units,
+    bootstrap_auc_bounds,
+    has_pairs,
+    has_weights,
+    lower_bound,
+    replicate_below,
+    share_losses,
+    share_losses_of_units,
+    sums_by_unit,
+)
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores, as_positive, check_scores
 from aucross.evaluation.inputs import (
     BoolArray,
     SelectedRows,
@@ -23,7 +37,6 @@ from aucross.evaluation.inputs import (
     weighted_mean,
 )
 from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
-from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights, replicate_below
 from aucross.system.notebook import result_html
 from aucross.system.text import down, exact_percent, json_ready, percent, percent_down, plural
 
@@ -352,36 +365,54 @@ def promise_selection(
 
     failures = (1.0 - level, 1.0 - together)
     kept, kept_units = rows.take(mask), None if units is None else units[mask]
-    if method == "delong":  # sorted once, for the bound and for the estimate
-        order = ascending_order(kept.score)
-        kept, kept_units = kept.take(order), None if kept_units is None else kept_units[order]
-    coverage_alone, coverage_together = coverage_bounds(mask, rows.weight, failures, units)
-    auc_alone, auc_together = auc_bounds(
-        kept,
-        failures,
-        n_bootstrap if method == "bootstrap" else None,
-        seed,
-        kept_units,
-    )
+    ranked, n_positive = kept.ranked(), int(kept.positive.sum())
+    if method == "delong":
+        auc = bounds_of(auc_losses_of_rows(kept, ranked, kept_units), failures)
+    elif has_pairs(n_positive, len(kept.positive) - n_positive):
+        auc = bootstrap_auc_bounds(*kept, failures, n_bootstrap=n_bootstrap, seed=seed, units=kept_units)
+    else:
+        auc = [nan, nan]
     return promise_of_bounds(
-        (coverage_alone, coverage_together),
-        (auc_alone, auc_together),
+        bounds_of(coverage_losses(mask, rows.weight, units), failures),
+        auc,
         promised_coverage,
         confidence=level,
         achieved_coverage=weighted_mean(mask, rows.weight),
-        selective_auc=kept.ranked().auc(),
+        selective_auc=ranked.auc(),
         n_rows=len(mask),
         n_selected=int(mask.sum()),
-        n_positive=int(kept.positive.sum()),
-        n_negative=int((~kept.positive).sum()),
+        n_positive=n_positive,
+        n_negative=len(kept.positive) - n_positive,
         method=method,
         is_weighted=has_weights(rows.weight),
         n_groups=None if units is None else len(np.unique(units)),
     )
 
 
+def bounds_of(losses: LossSums | None, failures: Sequence[float]) -> list[float]:
+    """Lower bounds that fail with these probabilities; NaN if there are too few rows."""
+    return [nan if losses is None else lower_bound(losses, failure) for failure in failures]
+
+
+def coverage_losses(selected: BoolArray, weight: FloatArray, units: IndexArray | None) -> LossSums | None:
+    """What the bound of a coverage is read from."""
+    if units is not None:
+        return share_losses_of_units(sums_by_unit(units, weight), sums_by_unit(units, weight * ~selected))
+    powers = np.stack([weight**power for power in range(4)])
+    return share_losses(powers.sum(axis=1), powers[:, ~selected].sum(axis=1))
+
+
+def auc_losses_of_rows(rows: SelectedRows, ranked: RankedScores, units: IndexArray | None) -> LossSums | None:
+    """What the bound of the AUC of rows is read from, given their ranking; None if a class has too few."""
+    if units is None:
+        return auc_losses(ranked)
+    place = np.searchsorted(ranked.scores, rows.score)
+    loss = np.where(rows.positive, *(losses[place] for losses in ranked.losses))
+    return auc_losses_of_units(rows.positive, rows.weight, loss, units, int(units.max(initial=-1)) + 1)
+
+
 def promise_of_bounds(
-    coverage: tuple[float, float], auc: tuple[float, float], promised_coverage: float | None, **found: Any
+    coverage: Sequence[float], auc: Sequence[float], promised_coverage: float | None, **found: Any
 ) -> SelectivePromise:
     """Put a promise together from bounds of the coverage and of the AUC that hold alone, and that hold together."""
     (coverage_alone, coverage_together), (auc_alone, auc_together) = coverage, auc

@@ -10,10 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_auc, check_coverage
+from aucross.core.bounds import has_weights
 from aucross.evaluation.inputs import SelectedRows, check_probability, row_weights, unit_numbers, weighted_mean
 from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
-from aucross.evaluation.lower_bounds import auc_bounds, coverage_bounds, has_weights
-from aucross.evaluation.promise import check_confidence, no_promise, share_of_fit
+from aucross.evaluation.promise import (
+    auc_losses_of_rows,
+    bounds_of,
+    check_confidence,
+    coverage_losses,
+    no_promise,
+    share_of_fit,
+)
 from aucross.system.notebook import result_html
 from aucross.system.text import down, exact_percent, json_ready, percent_down, plural
 
@@ -262,8 +269,9 @@ def _try(rows: JudgedRows, weight: Any, units: Any, coverage: float, *, auc: flo
     used = mask & (weight > 0)
     chosen = SelectedRows(rows.positive[used], rows.score[used], weight[used] / weight.max())
     own = None if units is None else units[used]
-    (bound,) = auc_bounds(chosen, [failure], None, 0, own) if used.any() else (nan,)
-    estimate = chosen.ranked().auc() if used.any() else nan
+    ranked = chosen.ranked()
+    (bound,) = bounds_of(auc_losses_of_rows(chosen, ranked, own), [failure])
+    estimate = ranked.auc()
     return TriedCoverage(coverage, weighted_mean(mask, weight), estimate, bound, bool(bound >= auc))
 
 
@@ -272,7 +280,7 @@ def _coverage_at_least(rows: JudgedRows, weight: Any, units: Any, coverage: floa
     used = weight > 0
     mask = rows.clf.decide(rows.scored, coverage).selected[used]
     own = None if units is None else units[used]
-    (bound,) = coverage_bounds(mask, weight[used], [COVERAGE_SHARE * failure], own)
+    (bound,) = bounds_of(coverage_losses(mask, weight[used], own), [COVERAGE_SHARE * failure])
     return bound
 
 

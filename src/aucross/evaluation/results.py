@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
+from aucross.core.bounds import Ends, difference_ends
 from aucross.core.ranking import FloatArray
-from aucross.evaluation.intervals import Ends, difference_ends
+from aucross.evaluation.bootstrap import bootstrap_spread
 from aucross.system.notebook import Estimate, Strip, arrow_stream, result_html, strips
 from aucross.system.text import exact_percent, percent
 
-# A coverage asked for may differ from the end of an interval by rounding.
+# Sums of weights in another order differ by less than the second; a coverage asked for may differ from the end of an
+# interval by the first.
 _ROUNDING = 1e-9
+_SUMS = 1e-12
+
 _COUNTS = ("n_positive", "n_negative", "n_selected", "n_rarest")
 
 
@@ -31,18 +36,22 @@ class SelectiveEvaluation:
     estimates : dict of str to ndarray of shape (n_coverages,)
         Each metric on the rows as given.
     replicates : dict of str to ndarray of shape (n_bootstrap, n_coverages)
-        Each metric on the resampled rows.
+        Each metric that was asked for on the resampled rows.
     n_positive, n_negative : ndarray of shape (n_coverages,), optional
         Selected rows of each of two classes.
     confidence_level : float
         Level of the intervals.
     drawn_from : pair of int, optional
-        Number of rows and seed of the bootstrap; two evaluations are paired if both agree.
+        Number of rows and seed of the bootstrap.
     n_selected, n_rarest : ndarray of shape (n_coverages,), optional
         With more than two classes: selected rows, and those of the class that has the fewest.
+    deviations : dict of str to ndarray of shape (n_coverages,)
+        Standard deviations of the metrics that have no replicates.
     intervals : dict of str to Ends
-        Ends ``low`` and ``high``, arrays of shape (n_coverages,), of the metrics whose intervals do not come from the
-        percentiles of the replicates.
+        Ends ``low`` and ``high`` of their intervals, arrays of shape (n_coverages,).
+    influences : dict of str to callable
+        What each row, or each unit, adds to a metric at a target coverage, by which two evaluations of the same rows
+        are paired.
     has_rows : bool
         False if it was made from a ranking. Nobody can then tell which rows two evaluations share, so that they are not
         compared.
@@ -54,14 +63,16 @@ class SelectiveEvaluation:
 
     target_coverage: FloatArray
     estimates: Mapping[str, FloatArray]
-    replicates: Mapping[str, FloatArray]
+    replicates: Mapping[str, FloatArray] = field(default_factory=dict)
     n_positive: NDArray[np.intp] | None = None
     n_negative: NDArray[np.intp] | None = None
     confidence_level: float = 0.95
     drawn_from: tuple[int, int] | None = None
     n_selected: NDArray[np.intp] | None = None
     n_rarest: NDArray[np.intp] | None = None
+    deviations: Mapping[str, FloatArray] = field(default_factory=dict)
     intervals: Mapping[str, Ends] = field(default_factory=dict)
+    influences: Mapping[str, Callable[[float], FloatArray]] = field(default_factory=dict, repr=False)
     has_rows: bool = True
     n_units: int | None = None
     at_least: bool = False
@@ -97,10 +108,19 @@ class SelectiveEvaluation:
         ]
         return f"The coverage asked for was missed: {', '.join(missed)}." if missed else None
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether it has more than estimates."""
+        return bool(self.intervals) or any(len(replicates) > 1 for replicates in self.replicates.values())
+
     def spread(self, name: str) -> dict[str, FloatArray]:
         """Standard deviation (``_sd``) and interval (``_low``, ``_high``) of a metric at each coverage."""
-        spread = bootstrap_spread(name, self.replicates[name], self.confidence_level)
-        return spread | _named_ends(name, self.intervals.get(name))
+        if name in self.replicates:
+            return bootstrap_spread(name, self.replicates[name], self.confidence_level)
+        if name not in self.intervals:
+            return {f"{name}_{end}": np.full(len(self.target_coverage), nan) for end in ("sd", "low", "high")}
+        ends = self.intervals[name]
+        return {f"{name}_sd": self.deviations[name], f"{name}_low": ends.low, f"{name}_high": ends.high}
 
     def rows(self) -> list[dict[str, Any]]:
         """One dictionary per target coverage, with ``_sd``, ``_low`` and ``_high`` beside each metric."""
@@ -127,6 +147,7 @@ class SelectiveEvaluation:
             target_coverage=self.target_coverage[places],
             estimates={name: values[places] for name, values in self.estimates.items()},
             replicates={name: values[:, places] for name, values in self.replicates.items()},
+            deviations={name: values[places] for name, values in self.deviations.items()},
             intervals={name: ends.at(places) for name, ends in self.intervals.items()},
             **counts,
         )
@@ -156,60 +177,88 @@ class SelectiveEvaluation:
 
     def _further(self) -> str:
         intervals = f"In brackets: {exact_percent(self.confidence_level)} intervals. "
-        has_replicates = any(len(replicates) > 1 for replicates in self.replicates.values())
-        return f"{intervals if has_replicates else ''}to_frame() has all columns."
+        return f"{intervals if self.has_intervals else ''}to_frame() has all columns."
 
     def minus(self, other: SelectiveEvaluation) -> SelectiveComparison:
-        """Compare with another evaluation of the same rows, coverages and bootstrap seed, replicate by replicate."""
+        """Compare with another evaluation of the same rows and coverages, row by row."""
+        self._check_paired(other)
+        shared = [name for name in self.estimates if name in other.estimates]
+        found = {name: self.difference(name, other) for name in shared}
+        return SelectiveComparison(
+            self.target_coverage,
+            {name: (self.estimates[name], other.estimates[name]) for name in shared},
+            {name: difference.deviation for name, difference in found.items()},
+            {name: difference.ends for name, difference in found.items()},
+            {name: difference.share_above_zero for name, difference in found.items()},
+            self.confidence_level,
+        )
+
+    def _check_paired(self, other: SelectiveEvaluation) -> None:
         if not np.array_equal(self.target_coverage, other.target_coverage):
             raise ValueError(
                 f"both evaluations must have the same target coverages, got {self.target_coverage.tolist()} and "
                 f"{other.target_coverage.tolist()}"
-            )
-        if None not in (self.drawn_from, other.drawn_from) and self.drawn_from != other.drawn_from:
-            raise ValueError(
-                "both evaluations must have the same rows and bootstrap seed, got (rows, seed) "
-                f"{self.drawn_from} and {other.drawn_from}; pass the same rows and random_state to both"
-            )
-        if self.n_units != other.n_units:
-            raise ValueError(
-                "both evaluations must draw the same units, got numbers of units "
-                f"{self.n_units} and {other.n_units}; pass the same groups to both"
             )
         if not (self.has_rows and other.has_rows):
             raise ValueError(
                 "both evaluations must be made from rows, got one from a ranking, which does not tell the rows that "
                 "both share; compare with compare_selective, or evaluate the rows with evaluate_selections"
             )
-        shared = [name for name in self.estimates if name in other.estimates]
-        for name in shared:
-            ours, theirs = len(self.replicates[name]), len(other.replicates[name])
-            if ours != theirs:
+        ours, theirs = self.drawn_from, other.drawn_from
+        if ours is not None and theirs is not None and ours[0] != theirs[0]:
+            raise ValueError(
+                f"both evaluations must have the same rows, got {ours[0]} and {theirs[0]} rows; pass the same rows to "
+                "both"
+            )
+        if self.n_units != other.n_units:
+            raise ValueError(
+                "both evaluations must have the same units, got numbers of units "
+                f"{self.n_units} and {other.n_units}; pass the same groups to both"
+            )
+        for name in set(self.replicates) & set(other.replicates):
+            drawn = [(len(part.replicates[name]), *(part.drawn_from or ())[1:]) for part in (self, other)]
+            if drawn[0] != drawn[1]:
                 raise ValueError(
-                    f"both evaluations must have the same number of bootstrap replicates, got {ours} and {theirs}; "
-                    "pass the same n_bootstrap and random_state to both"
+                    f"both evaluations must have the same bootstrap for {name}, got (replicates, seed) {drawn[0]} and "
+                    f"{drawn[1]}; pass the same n_bootstrap and random_state to both"
                 )
-        return SelectiveComparison(
-            self.target_coverage,
-            {name: (self.estimates[name], other.estimates[name]) for name in shared},
-            {name: _difference(self.replicates[name], other.replicates[name]) for name in shared},
-            self.confidence_level,
-            intervals={
-                name: self.ends_of_difference(name, other)
-                for name in shared
-                if name in self.intervals and name in other.intervals
-            },
-        )
 
-    def ends_of_difference(self, name: str, other: SelectiveEvaluation) -> Ends:
-        """Interval of a metric of this evaluation minus that of another of the same draws, at each coverage."""
+    def difference(self, name: str, other: SelectiveEvaluation) -> PairedDifference:
+        """A metric of this evaluation minus that of another one of the same rows, at each coverage."""
         first, second = self.estimates[name], other.estimates[name]
-        replicates = _difference(self.replicates[name], other.replicates[name])
-        # The same number in every resample is the same number, unless both are at the end of their range.
-        is_same = (replicates == 0.0).all(axis=0) & (first == second) & (~np.isin(first, (0.0, 1.0)) | (self is other))
+        difference = _difference(first, second)
+        if name in self.replicates and name in other.replicates:
+            replicates = _difference(self.replicates[name], other.replicates[name])
+            sd, low, high = bootstrap_spread("", replicates, self.confidence_level).values()
+            return PairedDifference(sd, Ends(low, high, np.zeros(len(sd))), _share_above_zero(replicates))
+        if name not in self.intervals or name not in other.intervals:
+            nothing = np.full(len(difference), nan)
+            return PairedDifference(nothing, Ends(nothing, nothing, nothing), nothing)
+        moments, is_same = [], np.isclose(first, second, rtol=0.0, atol=_SUMS, equal_nan=False)
+        for place, coverage in enumerate(self.target_coverage.tolist()):
+            ours = self.influences[name](coverage)
+            influence = ours - other.influences[name](coverage)
+            # The same rows that do the same give the same number, unless both are at the end of their range.
+            alike = np.abs(influence).max() <= _SUMS * np.abs(ours).max()
+            is_same[place] &= alike and (first[place] not in (0.0, 1.0) or self is other)
+            squared = influence * influence
+            moments.append((0.0, 0.0) if is_same[place] else (squared.sum(), squared @ influence))
+        squares, cubes = np.array(moments).T
+        deviation = np.sqrt(squares)
+        skewness = np.divide(cubes, deviation**3, out=np.zeros(len(cubes)), where=deviation > 1e-100)
         # Half of what an added row does to either: it is added to both, and one of them gets it wrong.
         step = np.where(is_same, 0.0, np.fmax(self.intervals[name].step, other.intervals[name].step) / 2.0)
-        return difference_ends(_difference(first, second), replicates, (step, step), self.confidence_level)
+        ends = difference_ends(difference, deviation, skewness, (step, step), self.confidence_level)
+        distance = np.divide(difference, deviation, out=np.copysign(np.inf, difference), where=deviation > 1e-100)
+        return PairedDifference(deviation, ends, ndtr(np.where(np.abs(difference) <= _SUMS, 0.0, distance)))
+
+
+class PairedDifference(NamedTuple):
+    """Standard deviation and interval of a difference, and the probability that it is above 0, at each coverage."""
+
+    deviation: FloatArray
+    ends: Ends
+    share_above_zero: FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,36 +271,33 @@ class SelectiveComparison:
         Coverages asked for.
     estimates : dict of str to pair of ndarray of shape (n_coverages,)
         Each metric of the first and of the second classifier.
-    differences : dict of str to ndarray of shape (n_bootstrap, n_coverages)
-        Differences on the same resampled rows.
+    deviations : dict of str to ndarray of shape (n_coverages,)
+        Standard deviation of each difference.
+    intervals : dict of str to Ends
+        Interval of each difference.
+    shares_above_zero : dict of str to ndarray of shape (n_coverages,)
+        Probability that the first classifier has the higher value on another sample, equal values counting half: by
+        the normal distribution, of metrics that were asked for the share of the replicates.
     confidence_level : float
         Level of the intervals.
     names : pair of str
         What the classifiers are called.
-    intervals : dict of str to Ends
-        Ends of the intervals of the differences that do not come from percentiles.
     """
 
     target_coverage: FloatArray
     estimates: Mapping[str, tuple[FloatArray, FloatArray]]
-    differences: Mapping[str, FloatArray]
+    deviations: Mapping[str, FloatArray]
+    intervals: Mapping[str, Ends]
+    shares_above_zero: Mapping[str, FloatArray]
     confidence_level: float = 0.95
     names: tuple[str, str] = ("first", "second")
-    intervals: Mapping[str, Ends] = field(default_factory=dict)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary per coverage and metric.
-
-        ``share_above_zero`` is the share of replicates in which the first classifier has the higher value, equal
-        values counting half.
-        """
+        """One dictionary per coverage and metric."""
         rows = []
         for index, coverage in enumerate(self.target_coverage):
             for name, (first, second) in self.estimates.items():
-                differences = self.differences[name][:, [index]]
-                ends = self.intervals.get(name)
-                spread = bootstrap_spread("difference", differences, self.confidence_level)
-                spread |= _named_ends("difference", None if ends is None else ends.at([index]))
+                ends = self.intervals[name]
                 rows.append(
                     {
                         "target_coverage": float(coverage),
@@ -259,8 +305,10 @@ class SelectiveComparison:
                         "first": float(first[index]),
                         "second": float(second[index]),
                         "difference": float(_difference(first[[index]], second[[index]])[0]),
-                        **{column: float(values[0]) for column, values in spread.items()},
-                        "share_above_zero": _share_above_zero(differences),
+                        "difference_sd": float(self.deviations[name][index]),
+                        "difference_low": float(ends.low[index]),
+                        "difference_high": float(ends.high[index]),
+                        "share_above_zero": float(self.shares_above_zero[name][index]),
                     }
                 )
         return rows
@@ -352,47 +400,18 @@ def as_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def bootstrap_spread(name: str, replicates: FloatArray, confidence_level: float) -> dict[str, FloatArray]:
-    """Standard deviation and percentile interval of each column, over the replicates where it is defined.
-
-    A metric of the user can be infinite (an odds ratio, say): the standard deviation is then NaN, and the ends of the
-    interval are values of replicates, since nothing lies between a number and infinity.
-    """
-    tail = (1 - confidence_level) / 2
-    sd, low, high = (np.full(replicates.shape[1], np.nan) for _ in range(3))
-    # Columns of numbers alone, which are most, take one call for all.
-    is_finite = np.isfinite(replicates).all(axis=0) & (len(replicates) > 1)
-    finite = np.ascontiguousarray(replicates.T[is_finite])
-    if len(finite):
-        sd[is_finite] = finite.std(ddof=1, axis=1)
-        low[is_finite], high[is_finite] = np.quantile(finite, [tail, 1 - tail], axis=1)
-    for column in np.flatnonzero(~is_finite):
-        defined = replicates[~np.isnan(replicates[:, column]), column]
-        if len(defined) < 2:
-            continue
-        if np.isfinite(defined).all():
-            sd[column] = defined.std(ddof=1)
-            low[column], high[column] = np.quantile(defined, [tail, 1 - tail])
-        else:
-            low[column] = np.quantile(defined, tail, method="lower")
-            high[column] = np.quantile(defined, 1 - tail, method="higher")
-    return {f"{name}_sd": sd, f"{name}_low": low, f"{name}_high": high}
-
-
-def _named_ends(name: str, ends: Ends | None) -> dict[str, FloatArray]:
-    return {} if ends is None else {f"{name}_low": ends.low, f"{name}_high": ends.high}
-
-
 def _difference(first: FloatArray, second: FloatArray) -> FloatArray:
     """First minus second; 0 where both are the same infinity."""
     return np.subtract(first, second, out=np.zeros(first.shape), where=first != second)
 
 
-def _share_above_zero(differences: FloatArray) -> float:
-    defined = differences[~np.isnan(differences)]
-    if not len(defined):
-        return float("nan")
-    return float((defined > 0).mean() + (defined == 0).mean() / 2)
+def _share_above_zero(replicates: FloatArray) -> FloatArray:
+    """Share of the replicates above 0 in each column, equal values counting half."""
+    defined = ~np.isnan(replicates)
+    above = np.where(defined, (replicates > 0) + (replicates == 0) / 2.0, 0.0).sum(axis=0)
+    nothing = np.full(replicates.shape[1], np.nan)
+    share: FloatArray = np.divide(above, defined.sum(axis=0), out=nothing, where=defined.any(axis=0))
+    return share
 
 
 def as_frame(rows: list[dict[str, Any]]) -> Any:

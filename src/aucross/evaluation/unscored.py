@@ -138,15 +138,15 @@ def count_unscored(
         dict(zip(evaluation.target_coverage.tolist(), masks, strict=True)),
         sample_weight=unscored.part_after(sample_weight, "sample_weight"),
         groups=unscored.part_after(groups, "groups"),
-        n_bootstrap=len(evaluation.replicates["selective_auc"]),
+        n_bootstrap=1 if evaluation.has_intervals else 0,
         confidence_level=evaluation.confidence_level,
-        random_state=None if evaluation.drawn_from is None else evaluation.drawn_from[1],
     )
     return replace(
         evaluation,
         estimates=_with_coverage(evaluation.estimates, of_all.estimates),
-        replicates=_with_coverage(evaluation.replicates, of_all.replicates),
+        deviations=_with_coverage(evaluation.deviations, of_all.deviations),
         intervals=_with_coverage(evaluation.intervals, of_all.intervals),
+        influences=_with_coverage(evaluation.influences, of_all.influences),
     )
 
 

@@ -26,8 +26,7 @@ def coverage_numbers(
     evaluation: SelectiveEvaluation | None,
     *,
     confidence: float,
-    n_bootstrap: int,
-    random_state: int,
+    with_intervals: bool,
     at_least: bool,
 ) -> list[dict[str, Any]]:
     """One dictionary per coverage: estimates, intervals (``_low``, ``_high``), counts and what to say of a miss."""
@@ -39,9 +38,8 @@ def coverage_numbers(
             dict(zip(rows.coverages, rows.selected, strict=True)),
             sample_weight=rows.weight,
             groups=rows.groups,
-            n_bootstrap=n_bootstrap,
+            n_bootstrap=1 if with_intervals else 0,
             confidence_level=confidence,
-            random_state=random_state,
         )
         if rows.unscored is not None:
             evaluation = count_unscored(
@@ -53,7 +51,7 @@ def coverage_numbers(
                 groups=rows.groups,
             )
     else:
-        evaluation = _checked(evaluation.at(rows.coverages), rows, confidence, n_bootstrap, random_state)
+        evaluation = _checked(evaluation.at(rows.coverages), rows, confidence, with_intervals)
     evaluation = replace(evaluation, at_least=at_least)
     oracle = oracle_curve(
         rows.by_score.positive,
@@ -89,13 +87,13 @@ def _reached_of_scored(rows: ReportRows, evaluation: SelectiveEvaluation) -> Seq
 
 
 def _checked(
-    evaluation: SelectiveEvaluation, rows: ReportRows, confidence: float, n_bootstrap: int, seed: int
+    evaluation: SelectiveEvaluation, rows: ReportRows, confidence: float, with_intervals: bool
 ) -> SelectiveEvaluation:
-    """Refuse an evaluation of other rows or draws, whose intervals would stand beside the estimates of these."""
+    """Refuse an evaluation of other rows or levels, whose intervals would stand beside the estimates of these."""
     n_units = None if rows.groups is None else len(np.unique(rows.groups))
-    asked = (len(rows.positive), seed, n_bootstrap, confidence, n_units)
-    n_replicates = len(evaluation.replicates["selective_auc"])
-    given = (*(evaluation.drawn_from or ()), n_replicates, evaluation.confidence_level, evaluation.n_units)
+    asked = (len(rows.positive), with_intervals, confidence, n_units)
+    n_rows = (evaluation.drawn_from or (0,))[0]
+    given = (n_rows, evaluation.has_intervals, evaluation.confidence_level, evaluation.n_units)
     n_positive = np.count_nonzero(rows.selected & rows.positive, axis=1)
     weight = row_weights(rows.weight_of_all, len(rows.positive_of_all))
     coverage = [weighted_mean(mask, weight) for mask in rows.selected_of_all(rows.selected)]
@@ -106,7 +104,7 @@ def _checked(
     )
     if given != asked or not of_these_rows:
         raise ValueError(
-            "evaluation must be of the rows of the report and have its (rows, seed, replicates, confidence, groups) "
+            "evaluation must be of the rows of the report and have its (rows, with_intervals, confidence, groups) "
             f"{asked}, got {given}{'' if of_these_rows else ' of other rows'}; leave it out to evaluate anew"
         )
     return evaluation

@@ -41,7 +41,7 @@ def render_html(summary: Mapping[str, Any]) -> str:
     >>> from aucross import AUCross
     >>> X, y = make_classification(2000, flip_y=0.3, random_state=0)
     >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X[:1000], y[:1000])
-    >>> page = render_html(build_summary(clf, X[1000:], y[1000:], title="Pilot", n_bootstrap=50))
+    >>> page = render_html(build_summary(clf, X[1000:], y[1000:], title="Pilot"))
     >>> page.startswith("<!doctype html>"), "<title>Pilot</title>" in page
     (True, True)
     """
@@ -192,7 +192,7 @@ def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
         "score_title": f"score: {tables.score_words(summary)}",
         **tables.direction_words(summary),
         "level": exact_percent(summary["method"]["confidence"]),
-        "has_intervals": summary["method"]["n_bootstrap"] > 0,
+        "has_intervals": summary["method"]["with_intervals"],
         "rows_text": formats.count(summary["data"]["n"]),
         "unit": "weight" if summary["data"]["weighted"] else "rows",
         "model_name": summary["method"]["model"].partition("(")[0],

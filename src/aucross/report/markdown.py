@@ -36,7 +36,7 @@ def render_markdown(summary: Mapping[str, Any]) -> str:
     >>> from aucross import AUCross
     >>> X, y = make_classification(2000, flip_y=0.3, random_state=0)
     >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X[:1000], y[:1000])
-    >>> card = render_markdown(build_summary(clf, X[1000:], y[1000:], title="Pilot", n_bootstrap=50))
+    >>> card = render_markdown(build_summary(clf, X[1000:], y[1000:], title="Pilot"))
     >>> card.splitlines()[0]
     '# Pilot'
     """

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from aucross.evaluation.coverage import positive_rate
 from aucross.evaluation.deciles import decile_rows
 from aucross.evaluation.evaluate import asks_for_at_least
-from aucross.evaluation.inputs import check_probability, seed_from
+from aucross.evaluation.inputs import check_probability
 from aucross.evaluation.judged_rows import JudgedRows, TrainingRowsWarning, check_two_classes, judge
 from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective, rows_of_fit
 from aucross.evaluation.results import SelectiveEvaluation
@@ -59,8 +59,7 @@ def build_summary(
     command: str | None = None,
     date: str | None = None,
     confidence: float = 0.95,
-    n_bootstrap: int = 1000,
-    random_state: Any = 0,
+    with_intervals: bool = True,
     evaluation: SelectiveEvaluation | None = None,
 ) -> dict[str, Any]:
     """Compute everything that a report shows, as a dictionary that JSON can write.
@@ -98,13 +97,11 @@ def build_summary(
         are only written down.
     confidence : float in (0, 1), default=0.95
         Confidence of bounds and intervals.
-    n_bootstrap : int, default=1000
-        Bootstrap replicates; 0 gives no intervals.
-    random_state : int, Generator, RandomState or None, default=0
-        Seed of the bootstrap.
+    with_intervals : bool, default=True
+        Whether numbers have intervals.
     evaluation : SelectiveEvaluation, optional
-        What :func:`~aucross.evaluate_selective` says of the same rows at all coverages of the report and with its seed,
-        replicates, confidence and groups; nothing is then drawn twice. It must count `unscored` cases.
+        What :func:`~aucross.evaluate_selective` says of the same rows at all coverages of the report and with its
+        confidence and groups; nothing is then computed twice. It must count `unscored` cases.
 
     Returns
     -------
@@ -124,7 +121,7 @@ def build_summary(
     >>> from aucross.report import build_summary
     >>> X, y = make_classification(3000, flip_y=0.3, random_state=0)
     >>> clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X[:2000], y[:2000])
-    >>> summary = build_summary(clf, X[2000:], y[2000:], n_bootstrap=100)
+    >>> summary = build_summary(clf, X[2000:], y[2000:])
     >>> summary["coverage"], len(summary["coverages"]), summary["data"]["n"]
     (0.8, 51, 1000)
     """
@@ -135,12 +132,13 @@ def build_summary(
     rows = read_rows(judged, coverage, groups, unscored)
     names = _class_names(clf, class_names)
     promise = _promise(judged, rows, coverage, groups, confidence=confidence)
-    bootstrap = {"n_bootstrap": n_bootstrap, "random_state": seed_from(random_state)}
-    by_group, group_notes = group_tables(rows, by, confidence_level=confidence, **bootstrap)
+    by_group, group_notes = group_tables(rows, by, confidence_level=confidence, with_intervals=with_intervals)
     lies_on, bands = score_bands(judged, rows)
     score = _score(rows, lies_on)
     compared = judged.features if features is None else features
-    numbers = coverage_numbers(rows, evaluation, confidence=confidence, at_least=asks_for_at_least(clf), **bootstrap)
+    numbers = coverage_numbers(
+        rows, evaluation, confidence=confidence, with_intervals=with_intervals, at_least=asks_for_at_least(clf)
+    )
     entries = _entries(rows, numbers, feature_differences(rows, compared), score["bin_edges"], confidence)
     for entry, band, tables in zip(entries, bands, by_group, strict=True):
         entry |= {"bands": band, **tables}
@@ -161,8 +159,7 @@ def build_summary(
         "method": {
             **method_card(clf),
             "confidence": confidence,
-            "n_bootstrap": n_bootstrap,
-            "bootstrap_seed": bootstrap["random_state"],
+            "with_intervals": with_intervals,
             "command": command,
             "date": date or dt.date.today().isoformat(),
             # Without a table of groups there is no other place that names those which are not shown.

@@ -349,7 +349,7 @@ def _without_score(data: Mapping[str, Any]) -> str:
 
 def _of_groups(data: Mapping[str, Any]) -> str:
     n_groups = data.get("n_groups")
-    return "" if n_groups is None else f" of {formats.count(n_groups)} groups of rows"
+    return "" if n_groups is None else f", {formats.count(n_groups)} groups of rows counted as one each"
 
 
 def _scores(summary: Summary) -> str:
@@ -379,10 +379,7 @@ def method_items(summary: Summary) -> list[tuple[str, str]]:
         ("Seed of the fit", method["seed"]),
         (
             "Intervals",
-            f"{level}, bootstrap of {formats.count(method['n_bootstrap'])} resamples{_of_groups(data)}, "
-            f"seed {method['bootstrap_seed']}"
-            if method["n_bootstrap"]
-            else "none",
+            f"{level}{_of_groups(data)}" if method["with_intervals"] else "none",
         ),
         ("Versions", ", ".join(f"{name} {version}" for name, version in method["versions"].items())),
         ("Date", method["date"]),

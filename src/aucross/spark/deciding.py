@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.rounding import ScoreRounding
+from aucross.core.scored_rows import ScoredRows
 from aucross.deploy.light_copy import light_copy
-from aucross.estimators.score_counts import CountedRows, weighed
+from aucross.estimators.score_counts import count_rows, merge_counted, weighed
 from aucross.spark.counting import merged_counts
 from aucross.spark.features import FeatureColumns, check_columns
 
@@ -140,11 +141,11 @@ def spark_recalibrate(
     light = df.sparkSession.sparkContext.broadcast(light_copy(clf))
     rounding = ScoreRounding(bits)
 
-    def count(batch: pa.RecordBatch) -> CountedRows:
+    def count(batch: pa.RecordBatch) -> ScoredRows:
         classifier = light.value
-        return CountedRows.of(scored_batch(classifier, found, batch), classifier.reader_, rounding)
+        return count_rows(scored_batch(classifier, found, batch), classifier.reader_, rounding)
 
-    counted = merged_counts(df.select(*read.values()), count, CountedRows.merge)
+    counted = merged_counts(df.select(*read.values()), count, merge_counted)
     return clf.recalibrate(counted, label_shift=label_shift)
 
 

@@ -428,7 +428,7 @@ class SparkSelectiveModel(Model, SelectiveParams, MLReadable[Any], MLWritable):
         coverages : iterable of float in (0, 1], optional
             Target coverages.
         **options
-            ``bits``, ``n_bootstrap``, ``confidence_level`` and ``random_state`` of :func:`spark_evaluate`.
+            ``bits`` and ``confidence_level`` of :func:`spark_evaluate`.
 
         Returns
         -------

@@ -86,9 +86,7 @@ def spark_evaluate(
     weight: str | None = None,
     band_groups: str | None = None,
     bits: int = 32,
-    n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
-    random_state: Any = None,
 ) -> SelectiveEvaluation:
     """Evaluate a classifier on the labelled rows of a Spark frame, which stay where they are.
 
@@ -108,13 +106,13 @@ def spark_evaluate(
         Column with the weight of each row.
     bits : {32, 20}, default=32
         Scores are ranked as float32, or by their top 20 bits, which takes about a megabyte for any number of rows.
-    n_bootstrap, confidence_level, random_state
+    confidence_level
         As for :func:`aucross.evaluation.evaluate_ranking`.
 
     Returns
     -------
     SelectiveEvaluation
-        With the estimates and intervals that :func:`aucross.evaluate_selective` gives on the same rows.
+        What :func:`aucross.evaluate_selective` gives on the same rows.
     """
     asked = list(DEFAULT_COVERAGES if coverages is None else coverages)
     counted = rank_selections(
@@ -125,9 +123,7 @@ def spark_evaluate(
         counted.selected,
         asked,
         threshold=0.5 if clf.response_method_ == "predict_proba" else 0.0,
-        n_bootstrap=n_bootstrap,
         confidence_level=confidence_level,
-        random_state=random_state,
     )
 
 

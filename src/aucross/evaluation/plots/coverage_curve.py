@@ -42,7 +42,7 @@ from aucross.evaluation.plots.style import (
 from aucross.evaluation.results import SelectiveEvaluation
 from aucross.system.text import exact_percent
 
-# Dense enough for a line, few enough for a thousand bootstrap replicates in about a second.
+# Dense enough for a line, few enough for a metric of your own with its replicates.
 CURVE_COVERAGES = tuple(round(1.0 - 0.05 * step, 2) for step in range(11))
 
 ORACLE, MAXIMUM_PROBABILITY = "Oracle", "maximum probability"
@@ -373,12 +373,11 @@ def _display(
     # From full coverage down, so that the line does not jump.
     order = np.argsort(-evaluation.target_coverage, kind="stable")
     ends = evaluation.spread(metric)
-    has_replicates = len(evaluation.replicates[metric]) > 1
     return cls(
         evaluation.estimates["achieved_coverage"][order],
         evaluation.estimates[metric][order],
-        low=ends[f"{metric}_low"][order] if has_replicates else None,
-        high=ends[f"{metric}_high"][order] if has_replicates else None,
+        low=ends[f"{metric}_low"][order] if evaluation.has_intervals else None,
+        high=ends[f"{metric}_high"][order] if evaluation.has_intervals else None,
         references=references,
         metric=metric,
         confidence_level=evaluation.confidence_level,

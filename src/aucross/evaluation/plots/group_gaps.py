@@ -120,9 +120,8 @@ class GroupGapDisplay:
         metrics: Sequence[str] = DEFAULT_METRICS,
         band_groups: Any = None,
         sample_weight: ArrayLike | None = None,
-        n_bootstrap: int = 1000,
+        with_intervals: bool = True,
         confidence_level: float = 0.95,
-        random_state: Any = None,
         ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
@@ -143,7 +142,7 @@ class GroupGapDisplay:
             Target coverage; the one of the classifier by default.
         metrics : sequence of str, default=("achieved_coverage", "selective_auc")
             Panels to draw, of those in :func:`aucross.evaluation.evaluate_groups`.
-        band_groups, sample_weight, n_bootstrap, confidence_level, random_state
+        band_groups, sample_weight, with_intervals, confidence_level
             As in :func:`aucross.evaluation.evaluate_groups`.
         ax : matplotlib Axes or sequence of them, optional
             One per metric; a new figure by default. A second display on the same axes gets the next style.
@@ -166,9 +165,8 @@ class GroupGapDisplay:
             [clf.coverage if coverage is None else coverage],
             band_groups=band_groups,
             sample_weight=sample_weight,
-            n_bootstrap=n_bootstrap,
+            with_intervals=with_intervals,
             confidence_level=confidence_level,
-            random_state=random_state,
         )
         return cls.from_evaluation(evaluation, metrics=metrics, ax=ax, name=name_of(clf, name), **kwargs)
 
@@ -183,9 +181,8 @@ class GroupGapDisplay:
         *,
         metrics: Sequence[str] = DEFAULT_METRICS,
         sample_weight: ArrayLike | None = None,
-        n_bootstrap: int = 1000,
+        with_intervals: bool = True,
         confidence_level: float = 0.95,
-        random_state: Any = None,
         ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
@@ -200,7 +197,7 @@ class GroupGapDisplay:
             Scores of the positive class.
         selected : array-like of shape (n_samples,), bool
             Mask of the selected rows.
-        by, metrics, sample_weight, n_bootstrap, confidence_level, random_state, ax, name, **kwargs
+        by, metrics, sample_weight, with_intervals, confidence_level, ax, name, **kwargs
             As in :meth:`from_estimator`.
 
         Returns
@@ -218,9 +215,8 @@ class GroupGapDisplay:
             {min(reached, 1.0): selected},
             by,
             sample_weight=sample_weight,
-            n_bootstrap=n_bootstrap,
+            with_intervals=with_intervals,
             confidence_level=confidence_level,
-            random_state=random_state,
         )
         return cls.from_evaluation(evaluation, metrics=metrics, ax=ax, name=name, **kwargs)
 

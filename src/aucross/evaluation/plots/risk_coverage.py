@@ -240,13 +240,12 @@ class RiskCoverageDisplay:
         """
         pyplot()
         ends = evaluation.spread("selective_accuracy")
-        has_replicates = len(evaluation.replicates["selective_accuracy"]) > 1
         order = np.argsort(evaluation.estimates["achieved_coverage"], kind="stable")
         display = cls(
             evaluation.estimates["achieved_coverage"][order],
             1.0 - evaluation.estimates["selective_accuracy"][order],
-            low=1.0 - ends["selective_accuracy_high"][order] if has_replicates else None,
-            high=1.0 - ends["selective_accuracy_low"][order] if has_replicates else None,
+            low=1.0 - ends["selective_accuracy_high"][order] if evaluation.has_intervals else None,
+            high=1.0 - ends["selective_accuracy_low"][order] if evaluation.has_intervals else None,
             confidence_level=evaluation.confidence_level,
             name=name,
         )

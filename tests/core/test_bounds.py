@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 from aucross.core import RankedScores
-from aucross.core.added_row import EXTRA_LOSS, interval
-from aucross.core.auc_bound import auc_ends, auc_ends_of_units, auc_lower_bound
-from aucross.evaluation.inputs import SelectedRows
-from aucross.evaluation.lower_bounds import auc_bounds, auc_losses
+from aucross.core.bounds import auc_ends, auc_ends_of_units, auc_lower_bound
+from aucross.evaluation import evaluate_selections, promise_selection
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
@@ -17,7 +15,7 @@ def test_it_is_the_bound_of_the_promise(share, n_rows):
     positive = rng.random(n_rows) < share
     positive[:2] = (True, False)
     score = (rng.normal(size=n_rows) + positive).round(1)
-    (expected,) = auc_bounds(SelectedRows(positive, score, np.ones(n_rows)), [0.05], None, 0)
+    expected = promise_selection(positive, score, np.ones(n_rows, dtype=bool), confidence=0.95).auc_alone
     assert auc_lower_bound(RankedScores.from_labels(positive, score), 0.05) == pytest.approx(expected, rel=1e-12)
 
 
@@ -43,10 +41,11 @@ def test_rows_that_are_the_same_within_a_unit_count_once(times):
 def test_ends_of_units_are_those_of_an_evaluation_with_customers():
     positive, score = draw(400)
     units, weight = np.arange(400) // 4, np.linspace(0.5, 2, 400)
-    order = np.argsort(score)
-    rows = SelectedRows(positive, score, weight).take(order)
-    expected = interval(auc_losses(rows, units[order]), 0.025, EXTRA_LOSS)
-    assert auc_ends_of_units(positive, score, weight, units, 0.025) == pytest.approx(expected, rel=1e-9)
+    selections = {1.0: np.ones(400, dtype=bool)}
+    evaluation = evaluate_selections(positive, score, positive, selections, sample_weight=weight, groups=units)
+    expected = evaluation.intervals["selective_auc"]
+    found = auc_ends_of_units(positive, score, weight, units, 0.025)
+    assert found == pytest.approx((expected.low[0], expected.high[0]), rel=1e-9)
 
 
 @pytest.mark.parametrize("positive", [np.zeros(9, bool), np.ones(9, bool)])
