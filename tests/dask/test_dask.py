@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import dask.array as da
@@ -368,10 +369,14 @@ def test_a_worker_lost_in_a_distributed_fit_makes_it_begin_again(whole_cluster, 
     clf = DaskPlugInAUC(model, cv=4)
     Path(calls_folder(os.getpid())).mkdir(exist_ok=True)
     with caplog.at_level(logging.WARNING, logger="aucross.dask.training"):
-        clf.fit(collection(ROWS[["a", "b"]], 4), collection(LABELS, 4))
+        # With an objective of one's own LightGBM has no probabilities, which is noticed once it has trained.
+        refused = pytest.raises(ValueError, match="must return probabilities between 0 and 1")
+        with refused if library == "lightgbm" else nullcontext():
+            clf.fit(collection(ROWS[["a", "b"]], 4), collection(LABELS, 4))
     shutil.rmtree(calls_folder(os.getpid()))
     assert "a worker was lost during a distributed fit" in caplog.text
-    assert clf.expected_coverage(0.8).expected == pytest.approx(0.8, abs=0.05)
+    if library == "xgboost":
+        assert clf.expected_coverage(0.8).expected == pytest.approx(0.8, abs=0.05)
 
 
 @pytest.mark.usefixtures("little_patience")

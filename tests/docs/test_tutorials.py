@@ -173,8 +173,8 @@ def test_laptop_to_cluster():
     names = names_of("laptop_to_cluster")
     assert all(row["auc_gain_low"] > 0 for row in names["evaluation"].rows()[1:])
     for ours, theirs in ((names["on_counts"], names["in_memory"]), (names["on_dask"], names["clf"])):
-        assert ours.band().lower == pytest.approx(theirs.band().lower, rel=1e-6)
-        assert ours.band().upper == pytest.approx(theirs.band().upper, rel=1e-6)
+        assert ours.band().lower == pytest.approx(theirs.band().lower, rel=1e-5)
+        assert ours.band().upper == pytest.approx(theirs.band().upper, rel=1e-5)
     assert (names["on_counts"].select(names["scores"]) == names["in_memory"].select(names["scores"])).all()
     assert abs(names["share"] - 0.8) < 0.001
     assert names["same_decisions"].all()

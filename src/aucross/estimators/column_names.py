@@ -70,7 +70,8 @@ def refuse_one_row(X: Table) -> None:
         is_flat = len(X) > 0 and np.ndim(X[0]) == 0 and not isinstance(X[0], Mapping)
     else:
         shape = getattr(X, "shape", (0, 0))
-        is_flat = isinstance(X, Mapping) or (len(shape) == 1 and shape[0] > 0)
+        is_table = len(shape) == 2 and hasattr(X, "shape")  # a sparse matrix may be a dict of its values
+        is_flat = (isinstance(X, Mapping) and not is_table) or (len(shape) == 1 and shape[0] > 0)
     if not is_flat:
         return
     library = type(X).__module__.partition(".")[0]
