@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import pickle
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from aucross.cli.storage import load_model_with_facts
+from aucross.deploy import archive
 from cli.commands import aucross
 
 SMALL = ("--target", "default", "--base", "logistic", "--method", "plugin-auc", "--no-report", "--quiet")
@@ -228,6 +231,25 @@ def test_a_model_that_is_not_there_or_broken(failure, folder, tmp_path):
     )
     model.write_bytes((folder / "model.aucross").read_bytes()[:1000])
     assert failure("predict", model, *arguments).startswith(f"error: {model} is not a whole file of aucross")
+    model.write_bytes(pickle.dumps("a model"))
+    assert failure("predict", model, *arguments).startswith(f"error: {model} is no model file: it is a pickle")
+    model.write_text("income,age\n")
+    assert failure("predict", model, *arguments).startswith(f"error: {model} is no model file: it is a text file")
+
+
+def test_a_model_file_is_opened_once_so_that_nobody_can_swap_it_in_between(folder, tmp_path, monkeypatch):
+    opened = []
+
+    def counted(path, *rest):
+        opened.append(path)
+        return open(path, *rest)
+
+    monkeypatch.setattr(archive, "open", counted, raising=False)
+    done = aucross("predict", folder / "model.aucross", folder / "new.csv", "--out", tmp_path / "d.csv")
+    assert done.exit_code == 0, done.stderr
+    assert opened == [folder / "model.aucross"]
+    load_model_with_facts(folder / "model.aucross")  # what `aucross serve` reads
+    assert opened == [folder / "model.aucross"] * 2
 
 
 def test_with_a_key_only_files_that_it_signed_are_read(failure, folder, table, tmp_path, monkeypatch):

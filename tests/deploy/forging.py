@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 import warnings
 import zipfile
@@ -18,37 +19,55 @@ from joblib import cpu_count
 from lightgbm import LGBMClassifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    ExtraTreesClassifier,
     GradientBoostingClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
     StackingClassifier,
     VotingClassifier,
 )
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.feature_selection import SelectFromModel, SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, TunedThresholdClassifierCV
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid, RadiusNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
+    Binarizer,
     FunctionTransformer,
+    KBinsDiscretizer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
     OneHotEncoder,
+    OrdinalEncoder,
     PolynomialFeatures,
+    PowerTransformer,
     QuantileTransformer,
+    RobustScaler,
     SplineTransformer,
     StandardScaler,
+    TargetEncoder,
 )
-from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
-from xgboost import XGBClassifier
+from sklearn.svm import SVC, LinearSVC, NuSVC
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from xgboost import XGBClassifier, XGBRFClassifier
 
-from aucross import AUCGate, AUCross, PlugIn, PlugInAUC
+from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.deploy.archive import archive_bytes
 from aucross.deploy.fingerprints import fingerprints_in
 from aucross.deploy.listed import listed_classes
 from aucross.deploy.npy import array_bytes, array_entry
 from aucross.deploy.storage import load, save
+from aucross.estimators import ScoreColumn
 
 X = np.random.default_rng(0).normal(size=(80, 3)).round(2)
 y = (X[:, 0] + np.random.default_rng(1).normal(size=80) > 0).astype(int)
@@ -111,6 +130,111 @@ MODELS = {
     "xgboost": (X, XGBClassifier(n_estimators=2, max_depth=2, n_jobs=1)),
 }
 
+plane = np.abs(X[:, :2])
+few_trees = {"n_estimators": 2, "n_jobs": 1}
+three = np.where(three_classes == 1, "b", np.where(three_classes == 2, "c", "a"))
+
+# Of every further kind that files may hold: for changes of single fields.
+FURTHER_MODELS = {
+    "extra trees": (X, ExtraTreesClassifier(2, max_depth=2, random_state=0)),
+    "extra tree": (X, ExtraTreeClassifier(max_depth=2, random_state=0)),
+    "sparse forest": (scipy.sparse.csr_matrix(X), RandomForestClassifier(2, max_depth=2, random_state=0)),
+    "sparse boosting": (scipy.sparse.csr_matrix(X), GradientBoostingClassifier(n_estimators=2, max_depth=2)),
+    "boosting from zero": (X, GradientBoostingClassifier(n_estimators=2, max_depth=2, init="zero")),
+    "exponential boosting": (X, GradientBoostingClassifier(n_estimators=2, max_depth=2, loss="exponential")),
+    "histogram of numbers": (X, HistGradientBoostingClassifier(max_iter=2, max_leaf_nodes=4, min_samples_leaf=5)),
+    "histogram of codes": (
+        codes,
+        HistGradientBoostingClassifier(max_iter=2, max_leaf_nodes=4, min_samples_leaf=5, categorical_features=[1]),
+    ),
+    "neighbours one by one": (X, KNeighborsClassifier(5, algorithm="brute", weights="distance")),
+    "neighbours of equal weight": (X, KNeighborsClassifier(5, algorithm="brute")),
+    "neighbours in balls": (
+        X,
+        KNeighborsClassifier(5, algorithm="ball_tree", metric="minkowski", p=3),
+    ),
+    "neighbours of scaled rows": (
+        X,
+        KNeighborsClassifier(5, algorithm="brute", metric="seuclidean", metric_params={"V": [1.0, 2.0, 1.0]}),
+    ),
+    "neighbours on the globe": (plane, KNeighborsClassifier(5, algorithm="ball_tree", metric="haversine")),
+    "neighbours within a radius": (X, RadiusNeighborsClassifier(9.0, outlier_label=0)),
+    "neighbours of sparse rows": (scipy.sparse.csr_matrix(X), KNeighborsClassifier(5)),
+    "centroids": (X, NearestCentroid()),
+    "vectors of a kernel": (X @ X.T, SVC(kernel="precomputed")),
+    "vectors of a polynomial": (X, SVC(kernel="poly", degree=2)),
+    "nu vectors": (X, NuSVC()),
+    "linear vectors": (X, LinearSVC()),
+    "descent": (X, SGDClassifier(loss="log_loss", random_state=0)),
+    "ridge": (X, RidgeClassifier()),
+    "layers": (X, MLPClassifier((3,), max_iter=20, solver="lbfgs", random_state=0)),
+    "layers by steps": (X, MLPClassifier((3,), max_iter=300, tol=0.1, random_state=0)),
+    "discriminants": (X, LinearDiscriminantAnalysis()),
+    "curved discriminants": (X, QuadraticDiscriminantAnalysis()),
+    "bernoulli": (X, BernoulliNB()),
+    "categories of bayes": (kinds, CategoricalNB()),
+    "complement": (np.abs(X), ComplementNB()),
+    "adaboost": (X, AdaBoostClassifier(n_estimators=2, random_state=0)),
+    "bagging": (X, BaggingClassifier(DecisionTreeClassifier(max_depth=2), 2, max_features=2, random_state=0)),
+    "calibrated by a sigmoid": (X, CalibratedClassifierCV(LinearSVC(), cv=2)),
+    "frozen": (X, FrozenEstimator(make_pipeline(StandardScaler(), GaussianNB()).fit(X, y))),
+    "threshold": (X, FixedThresholdClassifier(LogisticRegression(), threshold=0.4)),
+    "tuned threshold": (X, TunedThresholdClassifierCV(LogisticRegression(), cv=2, thresholds=5)),
+    "codes": (
+        frame,
+        make_pipeline(
+            ColumnTransformer(
+                [("k", OrdinalEncoder(), ["b"]), ("t", TargetEncoder(cv=2), ["b"])], remainder="passthrough"
+            ),
+            KNNImputer(n_neighbors=2, add_indicator=True),
+            DecisionTreeClassifier(max_depth=2),
+        ),
+    ),
+    "bins": (X, make_pipeline(KBinsDiscretizer(3), LogisticRegression())),
+    "dense bins": (X, make_pipeline(KBinsDiscretizer(3, encode="onehot-dense"), LogisticRegression())),
+    "components": (X, make_pipeline(PowerTransformer(), PCA(2), LogisticRegression())),
+    "sparse components": (X, make_pipeline(TruncatedSVD(2), MaxAbsScaler(), LogisticRegression())),
+    "union": (
+        X,
+        make_pipeline(
+            FeatureUnion([("a", MinMaxScaler()), ("b", make_pipeline(RobustScaler(), Normalizer(), Binarizer()))]),
+            SelectKBest(k=3),
+            LogisticRegression(),
+        ),
+    ),
+    "selected": (
+        X,
+        make_pipeline(
+            SelectFromModel(RandomForestClassifier(2, max_depth=2, random_state=0)),
+            SimpleImputer(add_indicator=True),
+            GaussianNB(),
+        ),
+    ),
+    "sparse polynomials": (
+        scipy.sparse.csr_matrix(X),
+        make_pipeline(PolynomialFeatures(2), LogisticRegression()),
+    ),
+    "lightgbm, forest": (
+        X,
+        LGBMClassifier(boosting_type="rf", bagging_freq=1, bagging_fraction=0.6, num_leaves=4, verbose=-1, **few_trees),
+    ),
+    "xgboost, categories": (
+        frame[["b", "c"]],
+        XGBClassifier(max_depth=2, enable_categorical=True, max_cat_to_onehot=1, **few_trees),
+    ),
+    "xgboost, dart": (X, XGBClassifier(max_depth=2, booster="dart", **few_trees)),
+    "xgboost, forest": (X, XGBRFClassifier(max_depth=2, **few_trees)),
+    "score": (frame, ScoreColumn("a", threshold=0.0)),
+}
+_THREE_CLASSES = {
+    "three classes of lightgbm": LGBMClassifier(num_leaves=4, verbose=-1, **few_trees),
+    "three classes of xgboost": XGBClassifier(max_depth=2, **few_trees),
+    "three classes of histograms": HistGradientBoostingClassifier(max_iter=2, max_leaf_nodes=4, min_samples_leaf=5),
+    "three classes of vectors": SVC(),
+    "three classes of neighbours": KNeighborsClassifier(5),
+    "three classes of a forest": RandomForestClassifier(2, max_depth=2, random_state=0),
+}
+
 
 @cache
 def fitted(name):
@@ -121,15 +245,27 @@ def fitted(name):
 
 
 def _fitted(name):
-    if name == "gate":
-        return AUCGate(LogisticRegression(), GaussianNB(), random_state=0).fit(X, y), X
-    if name == "three classes":
-        model = GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=0)
-        return AUCross(model, cv=2, random_state=0).fit(X, three_classes), X
-    if name == "groups":
-        return PlugInAUC(LogisticRegression(), holdout_size=0.6, random_state=0).fit(X, y, band_groups=X[:, 1] > 0), X
-    rows, model = MODELS[name]
+    if name in _SELECTIVE:
+        return _SELECTIVE[name](), X
+    if name in _THREE_CLASSES:
+        return PlugIn(_THREE_CLASSES[name], random_state=0).fit(X, three), X
+    rows, model = {**MODELS, **FURTHER_MODELS}[name]
+    if name == "vectors of a kernel":
+        return PlugIn(FrozenEstimator(model.fit(rows, y)), holdout_size=0.5, random_state=0).fit(rows, y), rows
     return PlugIn(model, random_state=0).fit(rows, y), rows
+
+
+_SELECTIVE = {
+    "gate": lambda: AUCGate(LogisticRegression(), GaussianNB(), random_state=0).fit(X, y),
+    "three classes": lambda: AUCross(
+        GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=0), cv=2, random_state=0
+    ).fit(X, three_classes),
+    "groups": lambda: PlugInAUC(LogisticRegression(), holdout_size=0.6, random_state=0).fit(
+        X, y, band_groups=X[:, 1] > 0
+    ),
+    "cross": lambda: SCross(GaussianNB(), cv=2, random_state=0).fit(X, y),
+    "recalibrated": lambda: PlugInAUC(GaussianNB(), random_state=0).fit(X, y).recalibrate(X),
+}
 
 
 @cache
@@ -221,6 +357,15 @@ def shifted(node, by=1):
             return {"@ref": node["@ref"] + by}
         return {key: shifted(value, by) for key, value in node.items()}
     return node
+
+
+def with_sizes(text):
+    """The text of LightGBM with the sizes of its trees counted again."""
+    head, _, rest = text.partition(b"\n\n")
+    trees, end, after = rest.partition(b"end of trees\n")
+    sizes = [len(block) for block in re.split(rb"(?=Tree=\d)", trees) if block]
+    head = re.sub(rb"tree_sizes=.*", b"tree_sizes=" + " ".join(map(str, sizes)).encode(), head)
+    return head + b"\n\n" + trees + end + after
 
 
 def members_of(content):
@@ -335,6 +480,7 @@ def _use(loaded, rows):
 
 
 SOURCES = (*MODELS, "gate", "three classes", "groups")
+ALL_SOURCES = (*SOURCES, *FURTHER_MODELS, *_THREE_CLASSES, "cross", "recalibrated")
 
 
 def import_all_that_is_listed():

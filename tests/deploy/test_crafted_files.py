@@ -17,10 +17,19 @@ import numpy as np
 import pytest
 
 from aucross.cli.schema import Roles, Schema
-from aucross.deploy.archive import archive_bytes
+from aucross.deploy.archive import archive_bytes, expansion_limit
 from aucross.deploy.storage import read_header, save
 from aucross.system.text import json_ready
-from deploy.forging import Forgery, archive_of, fitted, import_all_that_is_listed, members_of, outcome, warm_up
+from deploy.forging import (
+    Forgery,
+    archive_of,
+    fitted,
+    import_all_that_is_listed,
+    members_of,
+    outcome,
+    warm_up,
+    with_sizes,
+)
 
 # Few rows are enough for files, and leave none for review.
 pytestmark = pytest.mark.filterwarnings("ignore:a coverage of .* leaves less than one")
@@ -183,6 +192,22 @@ for name, (source, class_name, attribute, node) in {
     "neighbours by a function": ("neighbours", "KNeighborsClassifier", "effective_metric_", "pyfunc"),
     "histograms of other features": ("histogram", "HistGradientBoostingClassifier", "n_features_in_", 300),
     "rounds of more trees": ("boosting", "GradientBoostingClassifier", "n_trees_per_iteration_", 3),
+    "a tree of no depth": ("tree", "Tree", "max_depth", 0),
+    "a tree without a bottom": ("tree", "Tree", "max_depth", 2**60),
+    "chances of vectors without slopes": ("sparse vectors", "SVC", "_effective_probability", True),
+    "more neighbours than rows": ("neighbours", "KNeighborsClassifier", "n_samples_fit_", 10**6),
+    "output by another library": (
+        "pipeline",
+        "StandardScaler",
+        "_sklearn_output_config",
+        {"@dict": [["transform", "torch"]]},
+    ),
+    "output by the name of numpy": (
+        "pipeline",
+        "StandardScaler",
+        "_sklearn_output_config",
+        {"@dict": [["transform", {"@number": "str_", "value": "pandas"}]]},
+    ),
     "no groups of rare ones": ("rare categories", "OneHotEncoder", "_default_to_infrequent_mappings", [None] * 3),
     "a spline of text": ("spline", "BSpline", "knots", "x"),
     "a spline of another degree": ("spline", "BSpline", "degree", 10**6),
@@ -513,6 +538,27 @@ def _a_start_by_another_model(file):
     file.objects("DummyClassifier")[0].update({"@object": "sklearn.linear_model.LogisticRegression", "state": {}})
 
 
+@crafted("boosting")
+def _a_start_by_a_model_of_another_shape(file):
+    """Of two classes, too: a model whose parts have other shapes may answer for fewer rows than it is asked about."""
+    model = {"theta_": 1, "var_": 1, "class_prior_": 1, "classes_": 1}
+    numbers = file.first_array(np.ones((1, 2, 1)))
+    state = dict.fromkeys(model, numbers)
+    file.objects("DummyClassifier")[0].update({"@object": "sklearn.naive_bayes.GaussianNB", "state": state})
+
+
+@crafted("boosting")
+def _a_start_by_a_pipeline(file):
+    """Its steps may hand on fewer rows than they get."""
+    file.objects("DummyClassifier")[0].update({"@object": "sklearn.pipeline.Pipeline", "state": {"steps": []}})
+
+
+@crafted("histogram")
+def _features_with_categories_as_objects(file):
+    is_categorical = file.first({"@objects": [True, False, True], "shape": [3]})
+    file.state("_BinMapper")["is_categorical_"] = is_categorical
+
+
 @crafted("histogram")
 def _an_encoder_that_drops_columns(file):
     file.state("ColumnTransformer")["_transformer_to_input_indices"] = {"@dict": [["encoder", []], ["numerical", [0]]]}
@@ -560,6 +606,15 @@ def _labels_outside_of_the_classes(file):
     file.set_array(reference, file.array(reference) + 10**6)
 
 
+@crafted("neighbours")
+def _neighbours_by_a_matrix_of_another_size(file):
+    n_rows = len(file.array(file.state("KNeighborsClassifier")["_y"]))
+    rows = file.first_array(np.random.default_rng(0).normal(size=(n_rows, 3000)))
+    state = file.state("KNeighborsClassifier")
+    state.update(_fit_method="brute", effective_metric_="mahalanobis", _fit_X=rows, n_features_in_=3000)
+    state["effective_metric_params_"] = {"@dict": [["VI", [[1.0]]]]}
+
+
 def dropped(values):
     def change(file):
         reference = file.first({"@objects": values, "shape": [len(values)]})
@@ -588,19 +643,10 @@ def replaced(old, new):
         text = re.sub(old, new, file.text(), count=1)
         assert text != file.text()
         if b"tree_sizes=" in text:
-            text = _with_sizes(text)
+            text = with_sizes(text)
         file.set_text(text)
 
     return change
-
-
-def _with_sizes(text):
-    """The text of LightGBM with the sizes of its trees counted again."""
-    head, _, rest = text.partition(b"\n\n")
-    trees, end, after = rest.partition(b"end of trees\n")
-    sizes = [len(block) for block in re.split(rb"(?=Tree=\d)", trees) if block]
-    head = re.sub(rb"tree_sizes=.*", b"tree_sizes=" + " ".join(map(str, sizes)).encode(), head)
-    return head + b"\n\n" + trees + end + after
 
 
 for name, (source, old, new) in {
@@ -633,6 +679,13 @@ for name, (source, old, new) in {
     "a booster of another kind": ("xgboost", rb'"name":"gbtree"', b'"name":"gblinear"'),
     "more classes than there are trees": ("xgboost", rb'"num_class":"0"', b'"num_class":"999999999"'),
     "starts of other classes": ("xgboost", rb'"base_score":"[^"]*"', b'"base_score":"[0.5,0.5]"'),
+    "a node before the first": ("xgboost", rb'"parents":\[2147483647,0', b'"parents":[2147483647,-7'),
+    "a tree twice": ("xgboost", rb'"id":1', b'"id":0'),
+    "a tree without a number": ("xgboost", rb'"id":1', b'"id":99999'),
+    "nodes that were deleted": ("xgboost", rb'"num_deleted":"0"', b'"num_deleted":"9"'),
+    "a size with an underscore": ("xgboost", rb'"num_feature":"3"', b'"num_feature":"0_3"'),
+    "a type of column that there is not": ("xgboost", rb'"feature_types":\[\]', b'"feature_types":["x","x","x"]'),
+    "a text of version one": ("xgboost", rb'"version":\[\d+', b'"version":[1'),
     "no trees a round": ("xgboost", rb'"num_parallel_tree":"1"', b'"num_parallel_tree":"0"'),
     "a part that is not known": ("xgboost", rb'"learner":\{', b'"learner":{"plugin":"x.so",'),
     "no JSON": ("xgboost", rb"^\{", b"["),
@@ -646,7 +699,7 @@ def _branches_that_meet_again(file):
     text = file.text()
     for child in (b"left_child", b"right_child"):
         text = re.sub(child + rb"=.*", child + b"=1 2 -1", text)
-    file.set_text(_with_sizes(text))
+    file.set_text(with_sizes(text))
 
 
 # ---- the archive ----
@@ -782,6 +835,31 @@ def test_a_crafted_archive_is_refused_and_nothing_is_unpacked(name, folder, monk
     finally:
         tracemalloc.stop()
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.attack("model file, crafted")
+@pytest.mark.parametrize(
+    ("source", "class_name", "attribute", "shape"),
+    [
+        ("logistic", "LogisticRegression", "coef_", (1, 7_500_000)),
+        ("tree", "Tree", "integers", (5, 300_000)),
+        ("tree", "Tree", "values", (1_900_000, 1, 2)),
+        ("neighbours", "KNeighborsClassifier", "_fit_X", (400_000, 1)),
+    ],
+)
+def test_arrays_of_one_number_take_no_more_memory_than_is_said(source, class_name, attribute, shape, folder):
+    """They pack a thousand to one, so a file of 20 KB may hold as much as is allowed; reading must not double it."""
+    file = Forgery(source, folder)
+    reference = file.state(class_name)[attribute]
+    file.set_array(reference, np.ones(shape, dtype=file.array(reference).dtype))
+    path = folder / "large.aucross"
+    path.write_bytes(file.content())
+    tracemalloc.start()
+    try:
+        outcome(path)
+        assert tracemalloc.get_traced_memory()[1] < expansion_limit(path.stat().st_size)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.attack("model file, crafted")

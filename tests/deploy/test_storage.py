@@ -3,11 +3,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import pickle
 import stat
 import subprocess
 import sys
 import zipfile
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -22,6 +24,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -433,11 +436,36 @@ def test_further_members_are_an_error(saved):
         load(saved)
 
 
-@pytest.mark.parametrize("content", [b"", b"plain text", b"PK\x03\x04"])
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", bytes(range(200, 250))])
 def test_a_file_of_something_else_is_an_error(tmp_path, content):
     (tmp_path / "clf.aucross").write_bytes(content)
     with pytest.raises(ValueError, match=r"is not a whole file of aucross\.deploy\.save"):
         load(tmp_path / "clf.aucross")
+
+
+def _archive_of_another_program(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", "{}")
+
+
+@pytest.mark.parametrize(
+    ("write", "kind"),
+    [
+        (lambda path: path.write_bytes(pickle.dumps(GaussianNB())), "a pickle, which would run what it holds"),
+        (lambda path: path.write_bytes(pickle.dumps(GaussianNB(), protocol=2)), "a pickle, which would run"),
+        (lambda path: joblib.dump(GaussianNB(), path), "a pickle, which would run what it holds"),
+        (lambda path: joblib.dump(GaussianNB(), path, compress=3), "a compressed file, as joblib writes pickles"),
+        (lambda path: joblib.dump(GaussianNB(), path, compress=("gzip", 3)), "a compressed file, as joblib writes"),
+        (lambda path: path.write_text("a,b\r\n1,2\r\n"), "a text file, and models are no text"),
+        (lambda path: path.write_text("größe;alter\n" * 200), "a text file, and models are no text"),
+        (_archive_of_another_program, "an archive of another program, without a header of aucross"),
+    ],
+)
+@pytest.mark.parametrize("read", [load, read_header])
+def test_a_file_of_another_kind_is_called_what_it_is(tmp_path, write, kind, read):
+    write(tmp_path / "model.bin")
+    with pytest.raises(ValueError, match=rf"model\.bin is no model file: it is {kind}.*(aucross\.save|name a file of)"):
+        read(tmp_path / "model.bin")
 
 
 def test_a_missing_file_is_a_file_not_found_error(tmp_path):
@@ -483,6 +511,7 @@ def test_another_version_of_scikit_learn_gives_one_warning_that_names_both(tmp_p
 # ---- types ----
 
 SCORECARD = """
+import joblib
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from aucross import AUCross

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 
 import numpy as np
@@ -124,7 +125,6 @@ CLASSIFIERS = {
         n_estimators=5, loss="exponential", subsample=0.5, random_state=0
     ),
     "boosting, from zero": GradientBoostingClassifier(n_estimators=5, init="zero", random_state=0),
-    "boosting, from a model": GradientBoostingClassifier(n_estimators=5, init=LogisticRegression(), random_state=0),
     "histogram boosting": HistGradientBoostingClassifier(max_iter=5, max_features=0.5, random_state=0),
     "histogram boosting, stopped": HistGradientBoostingClassifier(max_iter=9, early_stopping=True, random_state=0),
     "boosted trees": AdaBoostClassifier(n_estimators=3, random_state=0),
@@ -424,6 +424,18 @@ def test_a_dummy_comes_back(tmp_path):
 # ---- what is not kept, and what cannot be saved ----
 
 
+def test_a_pipeline_for_polars_is_loaded_only_where_polars_is_in_use(tmp_path, monkeypatch):
+    """Otherwise a file would make `predict` import it."""
+    pytest.importorskip("polars")
+    clf = PlugIn(make_pipeline(StandardScaler().set_output(transform="polars"), logistic), random_state=0).fit(X, y)
+    save(clf, tmp_path / "clf.aucross")
+    np.testing.assert_array_equal(load(tmp_path / "clf.aucross").select(X), clf.select(X))
+    monkeypatch.delitem(sys.modules, "polars")
+    with pytest.raises(ValueError, match=r"is refused: .* polars must have been imported: import polars"):
+        load(tmp_path / "clf.aucross")
+    assert "polars" not in sys.modules
+
+
 def test_caches_and_checkpoints_stay_on_their_machine(tmp_path):
     model = Pipeline([("a", StandardScaler()), ("m", logistic)], memory=str(tmp_path / "cache"))
     clf = PlugIn(model, random_state=0).fit(X, y)
@@ -441,6 +453,10 @@ def test_caches_and_checkpoints_stay_on_their_machine(tmp_path):
             "LGBMClassifier.objective",
         ),
         (XGBClassifier(**boosted, booster="gblinear"), "a booster of the kind gblinear has no stored form"),
+        (
+            GradientBoostingClassifier(n_estimators=2, init=LogisticRegression()),
+            "must start from the shares of the classes: pass init=None",
+        ),
         (XGBClassifier(**boosted, tree_method="hist", callbacks=[print]), "XGBClassifier.callbacks"),
         (KNeighborsClassifier(5, weights=np.ones_like), "KNeighborsClassifier.weights"),
         (KNeighborsClassifier(5, metric=lambda a, b: abs(a - b).sum()), "KNeighborsClassifier.metric"),

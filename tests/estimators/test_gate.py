@@ -30,6 +30,7 @@ from aucross.core import RankedScores, oracle_band
 from aucross.core.influence import InfluenceBands
 from aucross.core.scored_rows import RuleInput
 from aucross.estimators.default_gate import default_gate, weight_name
+from aucross.estimators.familiar import StrangeValuesWarning
 
 COVERAGES = (0.95, 0.9, 0.8, 0.75, 0.5)
 
@@ -440,7 +441,8 @@ def test_the_default_gate_takes_words_beside_numbers():
     frame.loc[3, "word"] = None
     scorecard = make_pipeline(make_column_transformer(("passthrough", ["a"])), LogisticRegression())
     clf = AUCGate(scorecard, cv=2, random_state=0).fit(frame, y[:600])
-    assert clf.select(frame.assign(word="unseen"), 0.8).any()
+    with pytest.warns(StrangeValuesWarning, match="such as 'unseen', are unknown"):
+        assert clf.select(frame.assign(word="unseen"), 0.8).any()
 
 
 @pytest.mark.parametrize("kind", ["string", "category", "objects", "array"])

@@ -281,6 +281,27 @@ def test_models_are_signed_and_checked_with_the_key_of_the_environment(clf, cred
         mlflow.pyfunc.load_model(str(tmp_path / "unsigned"))
 
 
+def test_with_a_key_only_the_flavors_own_way_runs_nothing_that_lies_beside_the_model(clf, tmp_path, monkeypatch):
+    """MLflow runs the loader that an unsigned file names before the key is asked for; the page says so."""
+    (tmp_path / "key").write_bytes(b"0123456789abcdef\n")
+    monkeypatch.setenv("AUCROSS_KEY_FILE", str(tmp_path / "key"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    folder = tmp_path / "model"
+    aucross.mlflow.save_model(clf, folder)
+    (folder / "code").mkdir()
+    (folder / "code" / "loader_of_another.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    text = (folder / "MLmodel").read_text()
+    loader = "loader_module: aucross.mlflow.loader"
+    assert loader in text
+    (folder / "MLmodel").write_text(text.replace(loader, "loader_module: loader_of_another\n    code: code"))
+    aucross.mlflow.load_model(str(folder))
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(AttributeError):
+        mlflow.pyfunc.load_model(str(folder))
+    assert (tmp_path / "ran").exists()
+    monkeypatch.delitem(sys.modules, "loader_of_another")
+
+
 def test_bands_per_group_need_the_column_of_groups(credit, tmp_path):
     X, y = credit[0][["income", "age"]].fillna(0).astype(float), credit[1]
     groups = np.where(X["age"] > 40, "old", "young")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +18,9 @@ from aucross.cli.errors import CommandError, UsageError, listed, one_line
 from aucross.cli.models import models_of
 from aucross.cli.schema import Schema
 from aucross.cli.screen import Screen
-from aucross.cli.storage import load_model, signing_key
+from aucross.cli.storage import load_model_with_facts
 from aucross.cli.tables import check_readable
-from aucross.deploy import DecisionLog, read_metadata
+from aucross.deploy import DecisionLog
 from aucross.estimators.familiar import known_categories
 from aucross.system.libraries import import_library
 
@@ -53,7 +54,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         served = serve.ServeOptions(None, token, *limits, hosts=(options.host, *options.allow_host))
     except ValueError as error:
         raise UsageError(f"--allow-host, --body-seconds: {error}") from None
-    clf, schema = load_model(options.model)
+    clf, schema, facts = load_model_with_facts(options.model)
     groups = _group_of_each_value(clf, schema)
     group_column = None if groups is None else schema.roles.band_group
     model = serve.ServedModel(
@@ -63,7 +64,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         schema.score,
         group_column,
         groups,
-        known_values=_all_categories(clf, options.model),
+        known_values=_all_categories(clf, facts),
     )
     if options.log is None:
         screen.note("decisions are not logged; --log names a file that keeps them")
@@ -98,12 +99,12 @@ def _log(path: Path | None, clf: Any) -> AbstractContextManager[DecisionLog | No
         raise CommandError(f"--log: {one_line(error)}") from None
 
 
-def _all_categories(clf: Any, path: Path) -> dict[str, list[str]]:
+def _all_categories(clf: Any, facts: Mapping[str, Any]) -> dict[str, list[str]]:
     """The categories of columns of which the model knows all that the fit saw.
 
     A model file keeps no category of few rows. A column that had some may be sent one: it counts as at the fit.
     """
-    counts = read_metadata(path, key=signing_key()).get("n_categories")
+    counts = facts.get("n_categories")
     counts = counts if isinstance(counts, dict) else {}
     known = known_categories(models_of(clf))
     return {name: values for name, values in known.items() if len(values) == counts.get(name)}

@@ -14,8 +14,9 @@ from aucross.cli.errors import CommandError
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.schema import Schema
 from aucross.cli.tables import check_readable, is_table
-from aucross.deploy import load, read_metadata, save
+from aucross.deploy import save
 from aucross.deploy.signing import signing_key as key_in_use
+from aucross.deploy.storage import load_with_header
 from aucross.system.text import json_ready
 
 
@@ -40,14 +41,19 @@ def save_model(clf: Any, path: Path, schema: Schema, **facts: Any) -> None:
 
 def load_model(path: Path, numbers: NumberFormat | None = None) -> tuple[Any, Schema]:
     """The classifier, and what its tables look like; numbers are written as at the fit if nothing else is said."""
+    clf, schema, _ = load_model_with_facts(path)
+    return clf, schema if numbers is None else replace(schema, numbers=numbers)
+
+
+def load_model_with_facts(path: Path) -> tuple[Any, Schema, dict[str, Any]]:
+    """The classifier, what its tables look like, and all that was noted of its fit: of one reading of the file."""
     if is_table(path):
         raise CommandError(f"{path} is a table, and the model comes first; `aucross fit` makes one of a table")
     check_readable(path, "model file")
-    key = signing_key()
-    schema = Schema.from_metadata(read_metadata(path, key=key), path)
-    clf = load(path, key=key)
+    clf, header = load_with_header(path, key=signing_key())
+    schema = Schema.from_metadata(header.metadata, path)
     _check_fits(clf, schema, path)
-    return clf, schema if numbers is None else replace(schema, numbers=numbers)
+    return clf, schema, header.metadata
 
 
 def _check_fits(clf: Any, schema: Schema, path: Path) -> None:

@@ -34,6 +34,16 @@ LARGEST_DESCRIPTION = 64 * 2**20
 _ALWAYS_ALLOWED = 64 * 2**20
 _MOST_EXPANSION = 32
 
+_PIECE = 2**20
+
+# How files begin that are taken for a model, and what is said of them.
+_START = 512
+_COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x\x5e", b"x\x9c", b"x\xda", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18")
+_PICKLES = (
+    "which would run what it holds and is not read here; where you trust it, load the classifier with pickle or joblib "
+    "and write it with aucross.save(clf, path)"
+)
+
 # Fast, and within 5 % of the size that slower levels reach on scores.
 _LEVEL = 1
 _SHORTEST_KEY = 16
@@ -71,6 +81,10 @@ class NotSignedError(ValueError):
 
 class OtherFormatError(ValueError):
     """An archive of another version of the format."""
+
+
+class OtherFileError(ValueError):
+    """A file of another kind, which never was an archive of aucross."""
 
 
 def expansion_limit(size: int) -> int:
@@ -157,13 +171,36 @@ def _in_archive(file: BinaryIO, read: Any) -> Any:
     try:
         with ZipFile(file) as archive:
             return read(archive)
-    except (DamagedError, NotSignedError, OtherFormatError):
+    except (DamagedError, NotSignedError, OtherFormatError, OtherFileError):
         raise
     except Exception as error:  # a damaged archive fails in many ways
+        file.seek(0)
+        if kind := _kind_of_other_file(file.read(_START)):
+            raise OtherFileError(kind) from error
         raise DamagedError(f"{type(error).__name__}: {error}") from error
 
 
+def _kind_of_other_file(start: bytes) -> str | None:
+    """What a file is that begins with some bytes, if that can be told and is no archive; None for an empty file."""
+    if start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
+        return f"a pickle, {_PICKLES}"
+    if start.startswith(_COMPRESSED):
+        return f"a compressed file, as joblib writes pickles, {_PICKLES}"
+    text = start.decode("utf-8", errors="ignore")  # the last letter may be cut
+    if len(start) - len(text.encode()) < 4 and text and all(map(_is_of_text, text)):
+        return "a text file, and models are no text; name a file of aucross.save or `aucross fit`"
+    return None
+
+
+def _is_of_text(letter: str) -> bool:
+    return letter.isprintable() or letter in "\t\r\n\ufeff"
+
+
 def _header(archive: ZipFile, key: bytes | None) -> dict[str, Any]:
+    if HEADER not in archive.namelist():
+        raise OtherFileError(
+            "an archive of another program, without a header of aucross; name a file of aucross.save or `aucross fit`"
+        )
     member = archive.getinfo(HEADER)
     _check_stored(member, LARGEST_HEADER)
     header = parsed_json(archive.read(member))
@@ -218,9 +255,12 @@ def _check_stored(member: ZipInfo, largest: int) -> None:
 def _unpacked(archive: ZipFile, member: ZipInfo) -> bytearray:
     if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         raise DamagedError(f"{member.filename} is compressed in a way that is not used here")
+    content, n_read = bytearray(member.file_size), 0  # no more than is declared, whatever is packed
     with archive.open(member) as file:
-        content = bytearray(file.read(member.file_size))  # no more than is declared, whatever is packed
-    if len(content) != member.file_size:
+        while piece := file.read(min(_PIECE, member.file_size - n_read)):  # at once, it would be held twice
+            content[n_read : n_read + len(piece)] = piece
+            n_read += len(piece)
+    if n_read != member.file_size:
         raise DamagedError(f"{member.filename} does not have the size that is declared")
     return content
 

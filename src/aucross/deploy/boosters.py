@@ -272,13 +272,17 @@ LIGHTGBM_BOOSTER = BySteps(
 
 # ---- XGBoost ----
 
-_TREE_LISTS = (
-    *("base_weights", "default_left", "left_children", "loss_changes", "parents", "right_children"),
-    *("split_conditions", "split_indices", "split_type", "sum_hessian"),
-)
+_INTEGERS_OF_NODES = {"default_left": (0, 1), "split_type": (0, 1), "left_children": (-1, 2**31 - 1)}
+_INTEGERS_OF_NODES |= {"right_children": (-1, 2**31 - 1), "split_indices": (0, 2**31 - 1)}
+_FLOATS_OF_NODES = ("base_weights", "loss_changes", "split_conditions", "sum_hessian")
 _CATEGORY_LISTS = ("categories_nodes", "categories_segments", "categories_sizes")
+_ROOT = 2**31 - 1  # what XGBoost writes for the parent of the first node
 _MOST_BITS = 2**28
 _XGBOOST_OBJECTIVES = ("binary:", "multi:soft", "reg:logistic")
+_COLUMN_TYPES = frozenset({"c", "float", "i", "int", "q"})
+_NUMBER = r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?"
+_PLAIN_NUMBER = re.compile(_NUMBER)
+_STARTS = re.compile(rf"{_NUMBER}|\[{_NUMBER}(,{_NUMBER})*\]")
 
 
 def take_xgboost(booster: Any) -> State:
@@ -295,118 +299,195 @@ def take_xgboost(booster: Any) -> State:
 
 def put_xgboost(cls: Any, state: State) -> Any:
     """A booster of checked JSON."""
-    model = json.loads(_text(state))
-    _check_xgboost(model)
+    model = checked_xgboost(json.loads(_text(state)))
     booster = cls({"nthread": whole_number(state, "n_threads", -(2**31), 2**31)})
-    # Written anew: of a name that stands twice another reader might take the other value.
     booster.load_model(bytearray(json.dumps(model).encode()))
     return booster
 
 
-def _check_xgboost(model: Any) -> None:
+def checked_xgboost(model: Any) -> State:
+    """The model of JSON that may say anything, written anew.
+
+    XGBoost takes every index and every size on trust. So it reads nothing but what is put together here: names that are
+    known, and whole numbers in their range.
+    """
     try:
-        _check_xgboost_parts(model)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        return _checked_xgboost(model)
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
         raise ValueError(f"the text of a booster is refused: {error!r}") from error
 
 
-def _check_xgboost_parts(model: Any) -> None:
+def _checked_xgboost(model: Any) -> State:
     learner = model["learner"]
     _must(set(model) == {"learner", "version"}, "it must start as XGBoost starts")
     known = {"attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param", "objective"}
     _must(set(learner) == known, f"it must have the parts {sorted(known)}")
-    _must(learner["objective"]["name"].startswith(_XGBOOST_OBJECTIVES), "its objective must be one of classes")
-    booster = learner["gradient_booster"]
+    version = _integers_in(model["version"], 0, 10**4)
+    _must(len(version) == 3 and version[0] >= 3, "it must be of version 3 or later")
+    size = {name: _whole(learner["learner_model_param"].get(name, 1), 0) for name in ("num_class", "num_target")}
+    n_features, n_classes = _whole(learner["learner_model_param"]["num_feature"], 1), size["num_class"]
+    _must(size["num_target"] == 1, "it must have one target")
+    starts = learner["learner_model_param"]["base_score"]
+    _must(isinstance(starts, str) and _STARTS.fullmatch(starts), "a start must be a number")
+    _must(len(starts.split(",")) in (1, max(1, n_classes)), "it must have a start for each class")
+    names, types = (_texts(learner[name]) for name in ("feature_names", "feature_types"))
+    _must(all(len(each) in (0, n_features) for each in (names, types)), "each column must have a name and a type")
+    _must(set(types) <= _COLUMN_TYPES, f"a column must have one of the types {sorted(_COLUMN_TYPES)}")
+    attributes = learner["attributes"]
+    return {
+        "learner": {
+            "attributes": dict(zip(_texts(list(attributes)), _texts(list(attributes.values())), strict=True)),
+            "feature_names": names,
+            "feature_types": types,
+            "gradient_booster": _checked_gradient_booster(learner["gradient_booster"], n_features, n_classes),
+            "learner_model_param": {
+                "base_score": starts,
+                "boost_from_average": str(_whole(learner["learner_model_param"].get("boost_from_average", 1), 0, 1)),
+                "num_class": str(n_classes),
+                "num_feature": str(n_features),
+                "num_target": "1",
+            },
+            "objective": _checked_objective(learner["objective"], n_classes),
+        },
+        "version": version.tolist(),
+    }
+
+
+def _checked_objective(objective: Any, n_classes: int) -> State:
+    name = objective["name"]
+    _must(isinstance(name, str) and name.startswith(_XGBOOST_OBJECTIVES), "its objective must be one of classes")
+    options = {part: dict(values) for part, values in objective.items() if part != "name"}
+    _must(options.keys() <= {"reg_loss_param", "softmax_multiclass_param"}, "its objective must have known options")
+    for values in options.values():
+        _must(values.keys() <= {"num_class", "scale_pos_weight"}, "its objective must have known options")
+        _must(all(map(_PLAIN_NUMBER.fullmatch, values.values())), "options of its objective must be numbers")
+    of_objective = options.get("softmax_multiclass_param", {}).get("num_class", n_classes)
+    _must(_whole(of_objective, 0) == n_classes, "its objective must know the classes")
+    return {"name": name, **options}
+
+
+def _checked_gradient_booster(booster: Any, n_features: int, n_classes: int) -> State:
     if booster["name"] == "dart":
         _must(set(booster) == {"name", "gbtree", "weight_drop"}, "its trees must have weights")
-        _must(len(_numbers(booster["weight_drop"])) == len(booster["gbtree"]["model"]["trees"]), "one weight a tree")
-        booster = booster["gbtree"]
+        inner = _checked_gradient_booster({**booster["gbtree"], "name": "gbtree"}, n_features, n_classes)
+        weights = _floats(booster["weight_drop"])
+        _must(len(weights) == len(inner["model"]["trees"]), "one weight a tree")
+        return {"name": "dart", "gbtree": inner, "weight_drop": weights.tolist()}
     _must(set(booster) == {"name", "model"} and booster["name"] == "gbtree", "it must be made of trees")
-    size = {name: int(value) for name, value in learner["learner_model_param"].items() if name.startswith("num_")}
-    _must(size.get("num_target", 1) == 1 and size["num_feature"] >= 1, "it must have columns, and one target")
-    starts = _list_of_numbers(learner["learner_model_param"]["base_score"])
-    _must(len(starts) in (1, max(1, size["num_class"])), "it must have a start for each class")
-    of_objective = learner["objective"].get("softmax_multiclass_param", {}).get("num_class", size["num_class"])
-    _must(int(of_objective) == size["num_class"], "its objective must know the classes")
-    for name in ("feature_names", "feature_types"):
-        _must(len(learner[name]) in (0, size["num_feature"]), "each column must have a name and a type")
     forest = booster["model"]
-    trees, n_groups = forest["trees"], max(1, size["num_class"])
-    groups = _numbers(forest["tree_info"])
-    _must(0 <= size["num_class"] <= max(1, len(trees)), "each class must have trees")
-    _must(int(forest["gbtree_model_param"].get("num_parallel_tree", 1)) >= 1, "it must have trees a round")
-    _must(len(groups) == len(trees) == int(forest["gbtree_model_param"]["num_trees"]), "it must have all its trees")
-    _must((groups >= 0).all() and (groups < n_groups).all(), "each tree must belong to a class")
-    rounds = _numbers(forest["iteration_indptr"])
+    trees, n_groups = forest["trees"], max(1, n_classes)
+    _must(isinstance(trees, list) and n_classes <= max(1, len(trees)), "each class must have trees")
+    sizes = forest["gbtree_model_param"]
+    _must(_whole(sizes["num_trees"], 0) == len(trees), "it must have all its trees")
+    groups = _integers_in(forest["tree_info"], 0, n_groups - 1)
+    _must(len(groups) == len(trees), "each tree must belong to a class")
+    rounds = _integers_in(forest["iteration_indptr"], 0, len(trees))
     _must(rounds[0] == 0 and rounds[-1] == len(trees) and (np.diff(rounds) >= 0).all(), "trees must fill rounds")
-    bits = sum(_check_xgboost_tree(tree, size["num_feature"]) for tree in trees)
-    _must(bits <= _MOST_BITS, "its sets of categories are too large")
+    checked = [_checked_xgboost_tree(tree, number, n_features) for number, tree in enumerate(trees)]
+    _must(sum(bits for _, bits in checked) <= _MOST_BITS, "its sets of categories are too large")
+    model = {
+        "gbtree_model_param": {
+            "num_parallel_tree": str(_whole(sizes.get("num_parallel_tree", 1), 1)),
+            "num_trees": str(len(trees)),
+        },
+        "iteration_indptr": rounds.tolist(),
+        "tree_info": groups.tolist(),
+        "trees": [tree for tree, _ in checked],
+    }
     if "cats" in forest:
-        _check_xgboost_categories(forest["cats"], size["num_feature"])
+        model["cats"] = _checked_categories(forest["cats"], n_features)
+    return {"name": "gbtree", "model": model}
 
 
-def _numbers(values: Any) -> NDArray[Any]:
-    array = np.asarray(values)
-    _must(isinstance(values, list) and array.ndim == 1 and (array.dtype.kind in "iuf" or not len(array)), "numbers")
-    return array if len(array) else array.astype(np.int64)
+def _whole(value: Any, low: int, high: int = 2**31 - 1) -> int:
+    """A whole number, or one that is written as text."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
+        value = int(value)
+    _must(type(value) is int and low <= value <= high, f"a whole number from {low} to {high} is expected")
+    return value
 
 
-def _list_of_numbers(text: Any) -> NDArray[Any]:
-    """Numbers written as text: one, or several in brackets."""
-    _must(isinstance(text, str), "a start must be a number")
-    return np.array([float(word) for word in text.strip("[]").split(",")])
+def _texts(values: Any) -> list[str]:
+    _must(isinstance(values, list) and all(isinstance(value, str) for value in values), "texts are expected")
+    return values
 
 
-def _check_xgboost_tree(tree: Mapping[str, Any], n_features: int) -> int:
-    """Check a tree and return how many bits its sets of categories take."""
-    size = int(tree["tree_param"]["num_nodes"])
-    lists = {name: _numbers(tree[name]) for name in (*_TREE_LISTS, *_CATEGORY_LISTS, "categories")}
-    _must(all(len(lists[name]) == size for name in _TREE_LISTS), "each node must be whole")
-    _must(int(tree["tree_param"]["num_feature"]) == n_features, "trees must have the columns of the model")
-    _must(tree["tree_param"]["size_leaf_vector"] in ("0", "1"), "a leaf must have one value")
-    left, right = lists["left_children"], lists["right_children"]
+def _integers_in(values: Any, low: int, high: int) -> NDArray[np.int64]:
+    """A list of whole numbers in a range."""
+    _must(isinstance(values, list) and all(type(value) is int for value in values), "whole numbers are expected")
+    _must(low <= min(values, default=low) and max(values, default=low) <= high, f"numbers from {low} to {high}")
+    return np.array(values, dtype=np.int64)
+
+
+def _floats(values: Any) -> NDArray[np.float64]:
+    _must(isinstance(values, list) and all(type(value) in (int, float) for value in values), "numbers are expected")
+    return np.array(values, dtype=np.float64)
+
+
+def _checked_xgboost_tree(tree: Mapping[str, Any], number: int, n_features: int) -> tuple[State, int]:
+    """A tree, and how many bits its sets of categories take."""
+    sizes = tree["tree_param"]
+    size = _whole(sizes["num_nodes"], 1)
+    nodes = {name: _integers_in(tree[name], *limits) for name, limits in _INTEGERS_OF_NODES.items()}
+    numbers = {name: _floats(tree[name]) for name in _FLOATS_OF_NODES}
+    _must(all(len(values) == size for values in (*nodes.values(), *numbers.values())), "each node must be whole")
+    _must(_whole(sizes["num_feature"], 1) == n_features, "trees must have the columns of the model")
+    _must(_whole(sizes.get("size_leaf_vector", 1), 0, 1) <= 1, "a leaf must have one value")
+    _must(_whole(tree["id"], 0) == number, "trees must be numbered as they follow each other")
+    left, right = nodes["left_children"], nodes["right_children"]
     is_leaf = left == -1
     check_children(left, right, is_leaf)
-    reached = np.sort(np.concatenate([left[~is_leaf], right[~is_leaf]]))
-    _must(np.array_equal(reached, np.arange(1, size)), "each node must be reached once")
-    asked = lists["split_indices"]
-    _must(((asked >= 0) & (asked < n_features)).all(), "a node must ask for a column that there is")
-    nodes, starts, sizes = (lists[name].astype(np.int64) for name in _CATEGORY_LISTS)
-    categories = lists["categories"]
+    _must((nodes["split_indices"] < n_features).all(), "a node must ask for a column that there is")
+    parents = np.full(size, _ROOT)
+    for child in (left, right):
+        parents[child[~is_leaf]] = np.flatnonzero(~is_leaf)
+    _must(np.array_equal(_integers_in(tree["parents"], 0, _ROOT), parents), "a node must know the one before it")
+    _must(_whole(sizes.get("num_deleted", 0), 0) == 0, "no node must have been deleted")
+    categories, bits = _checked_sets(tree, np.flatnonzero((nodes["split_type"] == 1) & ~is_leaf))
+    made = {name: values.tolist() for name, values in {**nodes, **numbers, "parents": parents, **categories}.items()}
+    param = {"num_deleted": "0", "num_feature": str(n_features), "num_nodes": str(size), "size_leaf_vector": "1"}
+    return {**made, "id": number, "tree_param": param}, bits
+
+
+def _checked_sets(tree: Mapping[str, Any], asking: NDArray[np.int64]) -> tuple[dict[str, NDArray[np.int64]], int]:
+    """The sets of categories of the nodes that ask for one, and how many bits they take."""
+    lists = {name: _integers_in(tree[name], 0, 2**31 - 1) for name in (*_CATEGORY_LISTS, "categories")}
+    nodes, starts, sizes, categories = lists.values()
+    _must(np.array_equal(nodes, asking), "sets must be asked for")
     _must(len(nodes) == len(starts) == len(sizes), "sets of categories must be whole")
-    _must(((nodes >= 0) & (nodes < size)).all() and (np.diff(nodes) > 0).all(), "sets must belong to nodes")
-    _must(((starts >= 0) & (sizes >= 0) & (starts + sizes <= len(categories))).all(), "sets must be complete")
-    _must(np.array_equal(nodes, np.flatnonzero((lists["split_type"] == 1) & (left != -1))), "sets must be asked for")
-    _must(len(categories) == 0 or categories.min() >= 0, "a category must have a number")
-    return sum(
-        int(categories[start : start + count].max(initial=0)) for start, count in zip(starts, sizes, strict=True)
-    )
+    _must((starts + sizes <= len(categories)).all(), "sets must be complete")
+    sets = (categories[start : start + count] for start, count in zip(starts, sizes, strict=True))
+    return lists, sum(int(each.max(initial=0)) for each in sets)
 
 
-def _check_xgboost_categories(names: Mapping[str, Any], n_features: int) -> None:
+def _checked_categories(names: Mapping[str, Any], n_features: int) -> State:
     """The names of categories, by which new rows are coded."""
     _must(set(names) == {"enc", "feature_segments", "sorted_idx"}, "names of categories must be whole")
-    bounds, order, columns = _numbers(names["feature_segments"]), _numbers(names["sorted_idx"]), names["enc"]
-    if not len(bounds) and not len(order) and not len(columns):
-        return
+    bounds, order = (_integers_in(names[name], 0, 2**31 - 1) for name in ("feature_segments", "sorted_idx"))
+    columns = names["enc"]
+    if not len(bounds) and not len(order) and columns == []:
+        return {"enc": [], "feature_segments": [], "sorted_idx": []}
     _must(len(bounds) == n_features + 1 and len(columns) == n_features and bounds[0] == 0, "each column is named")
     counts = np.diff(bounds)
     _must((counts >= 0).all() and bounds[-1] == len(order), "each category must have a place")
-    for start, count, column in zip(bounds[:-1].tolist(), counts.tolist(), columns, strict=True):
-        _must(sorted(order[start : start + count].tolist()) == list(range(count)), "places must be an order")
-        _check_names(column, count)
+    for start, count in zip(bounds[:-1], counts, strict=True):
+        _must(np.array_equal(np.sort(order[start : start + count]), np.arange(count)), "places must be an order")
+    named = [_checked_names(column, count) for column, count in zip(columns, counts.tolist(), strict=True)]
+    return {"enc": named, "feature_segments": bounds.tolist(), "sorted_idx": order.tolist()}
 
 
-def _check_names(column: Mapping[str, Any], count: int) -> None:
-    values = _numbers(column["values"])
+def _checked_names(column: Mapping[str, Any], count: int) -> State:
     if "offsets" not in column:
+        values = _integers_in(column["values"], -(2**63), 2**63 - 1)
         _must(set(column) == {"type", "values"} and len(values) == count, "each category must have a name")
-        return
-    offsets = _numbers(column["offsets"])
+        return {"type": _whole(column["type"], 0, 100), "values": values.tolist()}
+    offsets, letters = _integers_in(column["offsets"], 0, 2**31 - 1), _integers_in(column["values"], -128, 255)
     _must(set(column) == {"offsets", "values"}, "names must be text or numbers")
     _must(len(offsets) == (count + 1 if count else 0) or (count == 0 and len(offsets) <= 1), "each name must end")
+    _must(count or not len(letters), "each name must end")
     if count:
-        _must(offsets[0] == 0 and offsets[-1] == len(values) and (np.diff(offsets) >= 0).all(), "names must follow")
+        _must(offsets[0] == 0 and offsets[-1] == len(letters) and (np.diff(offsets) >= 0).all(), "names must follow")
+    return {"offsets": offsets.tolist(), "values": letters.tolist()}
 
 
 XGBOOST_MODEL = ByAttributes(frozenset({"_Booster", "kwargs"}))

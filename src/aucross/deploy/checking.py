@@ -28,8 +28,10 @@ MOST_NODES = 5_000_000
 # Keys whose hash the author of a file can choose: many of an equal hash would take for ever.
 MOST_COMPOUND_KEYS = 1000
 _LARGEST_KEY = 2**60
-# What it takes, in bytes, to check and to read one letter of the text of a booster.
-BYTES_TO_READ_A_LETTER = 24
+# What it takes to build with an array, as a multiple of its size: it may be copied, compared and sorted. The text of a
+# booster is parsed, and rows of neighbours are put into a tree of their own.
+_COPIES = 3
+_COPIES_IN = {"text": 32, "_fit_X": 16}
 
 _TEXT_DTYPE = re.compile(r"<U(\d{1,6})")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -80,7 +82,7 @@ class Checker:
         self.further_functions: set[str] = set()
         self._entries = entries
         self._arrays = arrays
-        self.bytes_taken = 0
+        self.bytes_taken = sum(map(len, arrays))
         self._limit = limit
         self._nodes_left = MOST_NODES
         self._n_arrays = 0
@@ -192,7 +194,7 @@ class Checker:
         if type(entry["fill"]) not in _PLAIN and kind_of(entry["fill"]) not in ("@float", "@number", "@moment"):
             self._refuse("a masked array must be filled up with a number or text")
         self._check_value(entry["fill"], 1)
-        return 0
+        return self._sizes[entry["@masked"]["@ref"]] + self._sizes[entry["mask"]["@ref"]]
 
     def _kind_referred_to(self, node: Any) -> str:
         """The kind of the entry to which a checked node refers; empty for other nodes."""
@@ -211,8 +213,8 @@ class Checker:
             self._check_value(node, 1)
             self._check_roles(name, attribute)
             self._check_plain(name, attribute, node)
-            if attribute == "text" and kind_of(node) == "@ref":  # of a booster: reading takes many times its length
-                self._spend(BYTES_TO_READ_A_LETTER * self._sizes[node["@ref"]])
+            if attribute in _COPIES_IN and kind_of(node) == "@ref":
+                self._spend(_COPIES_IN[attribute] * self._sizes[node["@ref"]])
         return 0
 
     def _check_plain(self, name: str, attribute: str, node: Any) -> None:
@@ -296,7 +298,7 @@ class Checker:
         self._found |= self._roles[number]
         self._depth = max(self._depth, depth + self._depths[number])
         # What is used may be copied, so each use counts.
-        self._spend(self._sizes[number])
+        self._spend(_COPIES * self._sizes[number])
 
     def _spend(self, n_bytes: int) -> int:
         self.bytes_taken += n_bytes

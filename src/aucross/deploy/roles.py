@@ -7,6 +7,7 @@ package use throughout: what is called `estimator_` holds a model, in whatever c
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -101,8 +102,21 @@ def check_plain_value(attribute: str, node: Any) -> None:
         raise ValueError(f"{attribute} must be None or a whole number up to {_MOST_THREADS}")
     if attribute == "pre_dispatch" and isinstance(node, str) and _DISPATCH.fullmatch(node) is None:
         raise ValueError(f"{attribute} must be a number or a multiple of n_jobs, got {node[:40]!r}")
+    if attribute == "_sklearn_output_config":
+        _check_output(node)
     if attribute in _GRIDS:
         _check_grid(node)
+
+
+def _check_output(node: Any) -> None:
+    """Tables that transformers return: scikit-learn would import the library of any name that it knows."""
+    pairs = node.get("@dict") if isinstance(node, dict) else None
+    known = ["default", "pandas", *(["polars"] if "polars" in sys.modules else [])]
+    if not isinstance(pairs, list) or not all(pair in (["transform", word] for word in known) for pair in pairs):
+        raise ValueError(
+            f"set_output must be for one of {known}, got {str(node)[:80]}; before a file with a pipeline for polars is "
+            "loaded, polars must have been imported: import polars"
+        )
 
 
 def check_words_of_methods(attribute: str, node: Any) -> None:

@@ -52,11 +52,22 @@ def _must(condition: Any, rule: str) -> None:
 
 
 def check_children(left: NDArray[Any], right: NDArray[Any], is_leaf: NDArray[np.bool_]) -> None:
-    """Refuse trees in which a branch does not lead to a later node: only those come to an end."""
+    """Refuse trees in which a branch does not lead to a later node, or two lead to one: only those come to an end."""
     number = np.arange(len(is_leaf))
     _must(len(number) > 0, "a tree must have nodes")
     for child in (left, right):
         _must(((child > number) & (child < len(number)))[~is_leaf].all(), "a branch must lead to a later node")
+    reached = np.sort(np.concatenate([left[~is_leaf], right[~is_leaf]]))
+    _must(np.array_equal(reached, number[1:]), "each node must be reached once")
+
+
+def _depth(left: NDArray[Any], right: NDArray[Any], is_leaf: NDArray[np.bool_]) -> int:
+    """How many branches lie on the longest way through a tree with checked children."""
+    depth, level = -1, np.zeros(1, dtype=np.intp)
+    while len(level):
+        inner = level[~is_leaf[level]]
+        depth, level = depth + 1, np.concatenate([left[inner], right[inner]])
+    return depth
 
 
 def _columns(nodes: NDArray[Any]) -> State:
@@ -120,7 +131,8 @@ def put_tree(cls: Any, state: State) -> Any:
     feature = nodes["feature"][~is_leaf]
     _must(((feature >= 0) & (feature < n_features)).all(), "a node must ask for a feature that there is")
     tree = cls(n_features, n_classes, len(n_classes))
-    depth = whole_number(state, "max_depth", 0)
+    # The way of each row through the tree is written to as many places.
+    depth = whole_number(state, "max_depth", _depth(nodes["left_child"], nodes["right_child"], is_leaf), len(nodes))
     tree.__setstate__({"max_depth": depth, "node_count": len(nodes), "nodes": nodes, "values": values})
     return tree
 
@@ -189,16 +201,17 @@ def finish_gradient_boosting(model: Any) -> None:
     is_multiclass = getattr(loss, "is_multiclass", None)
     _must(is_multiclass is not None, "boosting must have a loss")
     if not _is_word(state.get("init_"), "zero"):
-        n_outputs = _columns_of_prior(state.get("init_")) if is_multiclass else 1
-        _must(n_outputs == n_columns, "a round must have a tree for each output")
+        n_shares = _columns_of_prior(state.get("init_"))
+        _must((n_shares if is_multiclass else 1) == n_columns, "a round must have a tree for each output")
 
 
 def _columns_of_prior(model: Any) -> int:
-    """How many columns the first answer of boosting has; code that adds trees to them takes their number on trust."""
+    """How many columns the first answer of boosting has; code that adds trees to it takes its shape on trust."""
     state = vars(model) if type(model) is DummyClassifier else {}
     _must(
         _is_word(state.get("strategy"), "prior") and _is_word(state.get("_strategy"), "prior"),
-        "boosting of more than two classes must start from their shares: pass init=None or init='zero'",
+        "gradient boosting must start from the shares of the classes: pass init=None or init='zero', or put the other "
+        "model into a StackingClassifier",
     )
     _must(whole_number(state, "n_outputs_", 1) == 1, "there must be one output")
     return len(plain_array(state, "class_prior_", "f", 1))
@@ -214,13 +227,10 @@ def finish_histogram_boosting(model: Any) -> None:
     if "_predictors" not in state:
         return
     n_features = whole_number(state, "n_features_in_", 1)
-    is_categorical = vars(state.get("_bin_mapper")).get("is_categorical_")
+    is_categorical = plain_array(vars(state.get("_bin_mapper")), "is_categorical_", "bu", 1)
     if state.get("_preprocessor") is not None:
         _check_preprocessor(state["_preprocessor"], n_features)
-    _must(
-        type(is_categorical) is np.ndarray and is_categorical.shape == (n_features,),
-        "bins must be known for each feature",
-    )
+    _must(len(is_categorical) == n_features, "bins must be known for each feature")
     for predictor in (tree for round_ in state["_predictors"] for tree in round_):
         nodes = predictor.nodes[predictor.nodes["is_leaf"] == 0]
         _must((nodes["feature_idx"] < n_features).all(), "a node must ask for a feature that there is")
@@ -308,12 +318,26 @@ def finish_neighbours(model: Any) -> None:
     labels = plain_array(state, "_y", "i", 1)
     _must(len(labels) == rows.shape[0] and len(labels) > 0, "each row must have a label")
     _must(labels.min() >= 0 and labels.max() < len(state["classes_"]), "labels must be among the classes")
+    _must(state.get("n_samples_fit_") == len(labels), "the number of rows must be known")
+    _check_metric_options(state.get("effective_metric_params_"), rows.shape[1])
     if method in _TREES_OF_NEIGHBOURS:
         metric, options = state["effective_metric_"], state["effective_metric_params_"]
         _must(metric in _TREES_OF_NEIGHBOURS[method].valid_metrics and metric != "pyfunc", "a metric must have a name")
         model._tree = _TREES_OF_NEIGHBOURS[method](rows, state["leaf_size"], metric=metric, **options)
     else:
         model._tree = None
+
+
+def _check_metric_options(options: Any, n_features: int) -> None:
+    """A distance reads as many weights, or as large a matrix, as the rows have features."""
+    _must(isinstance(options, dict) and all(isinstance(name, str) for name in options), "options must have names")
+    for name, value in options.items():
+        if value is None:
+            continue
+        values = np.asarray(value)
+        shape = {"w": (n_features,), "V": (n_features,) * max(values.ndim, 1), "VI": (n_features, n_features)}
+        _must(values.dtype.kind in "biuf" and values.ndim <= 2, "options of a distance must be numbers")
+        _must(values.shape == shape.get(name, ()), "options of a distance must fit the features")
 
 
 # ---- support vectors ----
@@ -347,8 +371,9 @@ def finish_support_vectors(model: Any) -> None:
         _must(n_stored == (n_classes - 1) * n_vectors, "there must be a coefficient for each vector and class")
     for name in ("intercept_", "_intercept_"):
         _must(getattr(state[name], "shape", None) == (n_pairs,), "there must be an intercept for each pair of classes")
+    n_slopes = n_pairs if state["_effective_probability"] else 0
     for name in ("_probA", "_probB"):
-        _must(getattr(state[name], "shape", None) in ((0,), (n_pairs,)), "there must be a slope for each pair")
+        _must(getattr(state[name], "shape", None) == (n_slopes,), "there must be a slope for each pair")
 
 
 # ---- encoders, calibration and searches ----

@@ -30,6 +30,7 @@ from aucross.deploy.archive import (
     Content,
     DamagedError,
     NotSignedError,
+    OtherFileError,
     OtherFormatError,
     archive_bytes,
     checked_key,
@@ -260,6 +261,13 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), ke
     >>> bool((same.select(X) == clf.select(X)).all())
     True
     """
+    return load_with_header(path, trusted=trusted, key=key)[0]
+
+
+def load_with_header(
+    path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), key: bytes | None = None
+) -> tuple[Any, FileHeader]:
+    """Read a classifier and the header of its file, both of the same bytes: the file is opened once."""
     name, trust, key = os.fspath(path), _trusted(trusted), checked_key(key)
     with _naming(name):
         about, content = read_archive(path, key)
@@ -285,7 +293,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), ke
             raise RefusedError(f"its {header.class_name} must have a rule and classes")
         if header.versions != {**header.versions, **_versions(header.versions)}:
             keep_fingerprint_of_file(clf, header.model_fingerprint)
-    return clf
+    return clf, header
 
 
 def read_header(path: str | os.PathLike[str], *, key: bytes | None = None) -> FileHeader:
@@ -344,6 +352,8 @@ def _naming(name: str) -> Iterator[None]:
             f"{name} is not a whole file of aucross.deploy.save: {_short(error)}; it was cut off or changed after "
             "saving, so take it from a backup or save the classifier again"
         ) from error
+    except OtherFileError as error:
+        raise ValueError(f"{name} is no model file: it is {_short(error)}") from error
     except (OtherFormatError, NotSignedError, RefusedError) as error:
         raise ValueError(f"{name} is refused: {_short(error)}") from error
     except Exception as error:
@@ -387,7 +397,7 @@ def _warn_of_other_version(name: str, header: FileHeader) -> None:
             f"{name} was saved with scikit-learn {saved} and is loaded with {present}: its models may fail "
             "or answer differently; install the version of the file, or fit and save again",
             UserWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from aucross.core.decisions import AUTOMATIC, REVIEW
-from aucross.deploy import load, read_metadata
 from aucross.deploy.signing import signing_key, trusted_types_in_use
+from aucross.deploy.storage import load_with_header
 from aucross.estimators.base import SelectiveClassifier
 from aucross.mlflow.rows import ServedColumns, values_of_fit
 
@@ -64,6 +64,5 @@ class SelectiveModel:
 
 def _load_pyfunc(path: str) -> SelectiveModel:
     """What MLflow calls to load a model; the key and the trusted types come from the environment."""
-    key = signing_key()
-    clf = load(path, trusted=trusted_types_in_use(), key=key)
-    return SelectiveModel(clf, ServedColumns.from_metadata(read_metadata(path, key=key)))
+    clf, header = load_with_header(path, trusted=trusted_types_in_use(), key=signing_key())
+    return SelectiveModel(clf, ServedColumns.from_metadata(header.metadata))
