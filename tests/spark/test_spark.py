@@ -167,6 +167,9 @@ def test_evaluation_and_promise_equal_those_on_rows(spark, fitted, clf, in_memor
     np.testing.assert_allclose(found.estimates["selective_auc"], again.estimates["selective_auc"], rtol=1e-6)
     with pytest.raises(ValueError, match="only, got 1,500 rows with others"):
         spark_evaluate(clf, frame.withColumn("label", F.col("id") % 4), label="label")
+    rows_of_fit = spark.createDataFrame(pa.Table.from_pandas(seen, preserve_index=False))
+    with pytest.raises(ValueError, match="took part in the fit"):
+        spark_promise(reversed_clf, rows_of_fit, label="label")
 
 
 @pytest.mark.parametrize(

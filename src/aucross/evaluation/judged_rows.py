@@ -107,7 +107,7 @@ def judge(
     if len(labels) != len(scored):
         raise ValueError(f"y must hold one label per row of X, got {len(labels)} for {len(scored)} rows")
     given = features if isinstance(X, ScoredRows) else X
-    share, doubt = _rows_of_fit(clf, given)
+    share, doubt = rows_of_fit(clf, given)
     if warns and doubt is not None:
         warnings.warn(doubt, TrainingRowsWarning, stacklevel=3)
     return JudgedRows(clf, scored, labels, None if isinstance(X, ScoredRows) else X, share, doubt)
@@ -123,11 +123,11 @@ def warn_of_rows_of_fit(clf: Any, X: Any) -> None:
     X : array-like or frame of shape (n_samples, n_features) or None
         Rows as they would be scored.
     """
-    if (doubt := _rows_of_fit(clf, X)[1]) is not None:
+    if (doubt := rows_of_fit(clf, X)[1]) is not None:
         warnings.warn(doubt, TrainingRowsWarning, stacklevel=3)
 
 
-def _rows_of_fit(clf: Any, X: Any) -> tuple[float, str | None]:
+def rows_of_fit(clf: Any, X: Any) -> tuple[float, str | None]:
     """The share of the rows that took part in the fit, and a sentence about it; 0 and None if none are noticed."""
     marks = getattr(clf, "training_marks_", None)
     if marks is None or X is None:

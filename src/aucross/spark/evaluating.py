@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ from aucross.deploy.light_copy import light_copy
 from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
 from aucross.evaluation.from_ranking import evaluate_ranking, promise_ranking
-from aucross.evaluation.judged_rows import warn_of_rows_of_fit
+from aucross.evaluation.judged_rows import TrainingRowsWarning, rows_of_fit
 from aucross.evaluation.promise import SelectivePromise
 from aucross.evaluation.results import SelectiveEvaluation
 from aucross.spark.counting import merged_counts
@@ -37,10 +38,12 @@ def rank_selections(
     weight: str | None = None,
     band_groups: str | None = None,
     bits: int = 32,
+    promises: bool = False,
 ) -> RankingsByCoverage:
     """Score rows where they live, and rank all of them and those that each coverage selects.
 
-    Parameters are those of :func:`spark_evaluate`.
+    Parameters are those of :func:`spark_evaluate`. Rows of the fit are warned of, or refused where the ranking is to
+    promise something.
     """
     check_is_fitted(clf, "band_rule_")
     if len(clf.classes_) != 2:
@@ -50,7 +53,7 @@ def rank_selections(
         )
     check_columns(df, [label], "label")
     found, read = columns_to_read(clf, df, features, weight=weight, band_groups=band_groups)
-    _warn_of_rows_of_fit(clf, df, found)
+    _look_for_rows_of_fit(clf, df, found, refuses=promises)
     # One pickle: the copies share the model.
     copies = {check_coverage(coverage): light_copy(clf, coverage) for coverage in coverages}
     light, rounding = df.sparkSession.sparkContext.broadcast(copies), ScoreRounding(bits)
@@ -67,13 +70,17 @@ def rank_selections(
     return counted
 
 
-def _warn_of_rows_of_fit(clf: Any, df: DataFrame, features: FeatureColumns) -> None:
+def _look_for_rows_of_fit(clf: Any, df: DataFrame, features: FeatureColumns, *, refuses: bool) -> None:
     """Look at the first rows, where the classifier has marks of those that it was fitted on."""
     if getattr(clf, "training_marks_", None) is None:
         return
     first = df.select(*features.columns(df).values()).limit(_ROWS_TO_LOOK_AT).toArrow().combine_chunks()
     for batch in first.to_batches():
-        warn_of_rows_of_fit(clf, features.read(batch))
+        _, doubt = rows_of_fit(clf, features.read(batch))
+        if doubt is not None and refuses:
+            raise ValueError(doubt)
+        if doubt is not None:
+            warnings.warn(doubt, TrainingRowsWarning, stacklevel=4)
 
 
 def spark_evaluate(
@@ -163,7 +170,14 @@ def spark_promise(
     """
     asked = check_coverage(clf.coverage if coverage is None else coverage)
     counted = rank_selections(
-        clf, df, label=label, coverages=[asked], features=features, weight=weight, band_groups=band_groups
+        clf,
+        df,
+        label=label,
+        coverages=[asked],
+        features=features,
+        weight=weight,
+        band_groups=band_groups,
+        promises=True,
     )
     return promise_ranking(
         counted.everything,
