@@ -201,6 +201,7 @@ async def request_walk() -> Walk:
 async def ask(app: Any, body: bytes) -> None:
     """Send a request to an ASGI application in this process."""
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers.append((b"host", b"localhost"))
     scope = {"type": "http", "method": "POST", "path": "/decision", "raw_path": b"/decision", "query_string": b""}
     scope |= {"headers": headers, "http_version": "1.1", "scheme": "http", "server": ("server", 80)}
     scope |= {"client": ("caller", 1), "root_path": "", "asgi": {"version": "3.0"}}

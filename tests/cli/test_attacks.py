@@ -280,7 +280,7 @@ def wrong_options() -> Iterator[Case]:
         for option, says, code in (
             ("--coverage 0", "--coverage must be in", 2),
             ("--by incone", "--by: t.csv has no column 'incone'", 1),
-            ("--seed -1", "Invalid value", 2),
+            ("--seed 1", "No such option", 2),
             ("--thousands x", "--thousands must be", 2),
         ):
             yield Case(f"{verb}: {option}", f"{command} {option}", says, code, {"t.csv": loans()})
