@@ -140,9 +140,7 @@ same_decisions = (decisions["decision"].to_numpy() == "automatic") == clf.select
 )
 print(f"decided as on the laptop: {same_decisions.all()}")
 
-judged = evaluate_on_dask(
-    on_dask, new[features], new["default"], (1.0, 0.9, 0.8), random_state=0
-)
+judged = evaluate_on_dask(on_dask, new[features], new["default"], (1.0, 0.9, 0.8))
 judged
 
 # %%
