@@ -314,8 +314,8 @@ def test_what_an_object_has_cached_is_not_stored():
 
 def test_a_field_that_the_file_does_not_know_takes_its_default():
     written = described(OptimalBands(rank(0)))
-    del written.entries[-1]["state"]["width"]
-    assert rebuilt(written.entries, written.arrays).width == "full"
+    del written.entries[-1]["state"]["target"]
+    assert rebuilt(written.entries, written.arrays).target == AUCTarget()
 
 
 def test_a_field_that_this_version_does_not_know_is_an_error_that_names_it():

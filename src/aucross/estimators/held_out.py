@@ -32,8 +32,9 @@ from aucross.estimators.training_rows import TrainingRows, take_rows
 from aucross.estimators.types import Classifier, Folds, Generator, Labels
 from aucross.estimators.warn import warn_user
 
-# Rows that the refitted model and those of the folds are compared on. Each adds the time of its scores to a fit.
-MOST_SEEN_ROWS = 4_000
+# Rows that the refitted model and those of the folds are compared on. Each adds the time of its scores to a fit. With
+# 4,000 rows the errors of 40 fits on 16,000 rows were as large on average, but a single coverage moved by .006.
+MOST_SEEN_ROWS = 16_000
 
 
 @dataclass(frozen=True)
