@@ -212,8 +212,8 @@ def refuse_alike(values: Iterable[object], name: str) -> None:
         plain = "".join(sign for sign in normalize("NFKD", value) if not combining(sign)).casefold().rstrip()
         if plain in seen:
             raise ValueError(
-                f"{name} must differ by more than case, accents and blanks at the end to be told apart by every "
-                f"database, got {seen[plain]!r} and {value!r}; give them names that differ in letters, or numbers"
+                f"{name} must differ by more than case, accents and blanks at the end to be told apart by most "
+                f"databases, got {seen[plain]!r} and {value!r}; give them names that differ in letters, or numbers"
             )
         seen[plain] = value
 

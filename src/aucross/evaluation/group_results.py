@@ -90,7 +90,8 @@ class GroupComparison:
         return arrow_stream(as_columns(self.rows()), requested_schema)
 
     def __repr__(self) -> str:
-        return _labelled_table(self.rows(), self.label_columns, self.number_columns)
+        table = _labelled_table(self.rows(), self.label_columns, self.number_columns)
+        return f"{table}\n{self.sentence}" if self.sentence else table
 
     def _repr_html_(self) -> str:
         table = [
@@ -256,7 +257,10 @@ class GroupEvaluation:
         named = np.flatnonzero(is_small | too_few)
         if not np.count_nonzero(is_small):
             return None
-        names = [f"{_plain(self.groups[number])} ({self.n[number]:,} rows)" for number in named[:_MOST_NAMED]]
+        names = [
+            f"{_plain(self.groups[number])} ({self.n[number]:,} row{'' if self.n[number] == 1 else 's'})"
+            for number in named[:_MOST_NAMED]
+        ]
         more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
         if too_few:
             start = f"No two groups have {least:,} rows, so that none are compared"
