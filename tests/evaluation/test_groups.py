@@ -686,6 +686,8 @@ def test_the_text_is_an_aligned_table(report):
     for result, first in zip(results(report), ("group", "metric", "metric"), strict=True):
         lines = repr(result).split("\n")
         assert lines[0].startswith(first)
+        if said := getattr(result, "sentence", ""):
+            assert lines.pop() == said
         assert len(lines) == len(result.rows()) + 1
         start = lines[0].index("target_coverage")
         assert {line[start : start + 4] for line in lines[1:]} == {"0.90", "0.70"}
