@@ -93,7 +93,7 @@ def test_a_number_without_values_is_told_unless_few_had_one_at_the_fit():
 
 def test_fits_without_categories_keep_nothing_more():
     clf = fitted(LogisticRegression(), PEOPLE[["age", "pd"]].to_numpy())
-    assert not {"fit_kinds_", "unknown_at_fit_"} & set(vars(clf))
+    assert not {"mostly_missing_", "unknown_at_fit_"} & set(vars(clf))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clf.select(np.full((20, 2), 1e6))

@@ -143,7 +143,7 @@ def kinds_of(X: Table) -> dict[str, str]:
     return {name: match.lastgroup or "" for name, match in found.items() if match is not None}
 
 
-def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str]) -> None:
+def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str], others: str | None = None) -> None:
     """Raise if a column is a number, a category or a date, was another of these at the fit, and is read as it is.
 
     Parameters
@@ -154,16 +154,23 @@ def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str]) -
         The rows.
     fitted : dict
         Kinds of the columns of the fit, by name.
+    others : str, optional
+        Kind of all other columns; None if it is not known.
     """
     if all(type(reader).__module__.partition(".")[0] in _COMPARE_NAMES for reader in _readers(model)):
         return
     for name, kind in kinds_of(X).items():
-        if fitted.get(name, kind) != kind:
+        of_fit = fitted.get(name, others)
+        if of_fit not in (None, kind):
             refuse_columns_that_abort(model, X)  # which has a remedy of its own
             raise TypeError(
                 f"X must have columns of the kinds of the fit, got a {kind} in {name!r}, where the fit had a "
-                f"{fitted[name]}: the model would take it for another number in silence; give it the type of the fit, "
-                f"as in X.astype({{{name!r}: X_fit[{name!r}].dtype}})"
+                f"{of_fit}: the model would take it for another number in silence; give it the type of the fit"
+                + (
+                    f", as in X.astype({{{name!r}: X_fit[{name!r}].dtype}})"
+                    if name in fitted
+                    else ", and encode it alike"
+                )
             )
 
 

@@ -78,9 +78,9 @@ def shares_unknown(models: Iterable[Any], X: Table) -> dict[str, float]:
     return {name: _share_unknown(X[name], known) for name, known in known_categories(models).items()}
 
 
-def kinds_of_fit(X: Table) -> dict[str, str]:
-    """Kinds of the columns of the fit, without numbers that are mostly missing, of which a blank column is no news."""
-    return {name: kind for name, kind in kinds_of(X).items() if kind != "number" or not _is_mostly_missing(X[name])}
+def mostly_missing(X: Table) -> list[str]:
+    """Numbers of a frame that few rows have, of which a blank column is no news."""
+    return [name for name, kind in kinds_of(X).items() if kind == "number" and _is_mostly_missing(X[name])]
 
 
 def _is_mostly_missing(column: Any) -> bool:
