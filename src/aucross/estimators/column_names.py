@@ -113,7 +113,7 @@ def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitt
         return
     # A model that was trained on an array, and frozen, has nothing to compare names with.
     knows_names = getattr(model, "feature_names_in_", None) is not None
-    readers = [reader for reader in _readers(model) if not (knows_names and _compares_names(reader))]
+    readers = [reader for reader in readers_of(model) if not (knows_names and _compares_names(reader))]
     if not readers:
         return
     # A step that is not scikit-learn's, or a function, may find its columns by name: then these are right.
@@ -157,7 +157,7 @@ def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str], o
     others : str, optional
         Kind of all other columns; None if it is not known.
     """
-    if all(type(reader).__module__.partition(".")[0] in _COMPARE_NAMES for reader in _readers(model)):
+    if all(type(reader).__module__.partition(".")[0] in _COMPARE_NAMES for reader in readers_of(model)):
         return
     for name, kind in kinds_of(X).items():
         of_fit = fitted.get(name, others)
@@ -184,20 +184,20 @@ def _as_kept(given: Sequence[str], fitted: Sequence[str]) -> list[str]:
     return [name if name in kept else name.replace(" ", "_") for name in given]
 
 
-def _readers(model: Any) -> Iterator[Any]:
+def readers_of(model: Any) -> Iterator[Any]:
     """What gets X as it is: the model, the first step of a pipeline, or what a search, an ensemble or another wraps."""
     if isinstance(model, Pipeline):
         steps = [step for _, step in model.steps if not (step is None or isinstance(step, str))]  # "passthrough"
-        yield from _readers(steps[0]) if steps else [model]
+        yield from readers_of(steps[0]) if steps else [model]
         return
     members = getattr(model, "estimators", None) or getattr(model, "transformer_list", None)
     if isinstance(members, list):  # voting, stacking and unions
         for member in members:
             part = member[1] if isinstance(member, tuple) else member
-            yield from () if isinstance(part, str) else _readers(part)
+            yield from () if isinstance(part, str) else readers_of(part)
         return
     inner = getattr(model, "estimator", None)
-    yield from [model] if inner is None else _readers(inner)
+    yield from [model] if inner is None else readers_of(inner)
 
 
 def _compares_names(reader: Any) -> bool:

@@ -25,7 +25,7 @@ from aucross.core.rounding import ScoreRounding
 from aucross.estimators.band_groups import check_groups_held_out
 from aucross.estimators.column_names import kinds_of, refuse_other_columns, text_names_of
 from aucross.estimators.copies import LEAST_COPIED, warn_if_copied
-from aucross.estimators.familiar import mostly_missing, shares_unknown
+from aucross.estimators.familiar import categories_of_trees, mostly_missing, shares_unknown
 from aucross.estimators.fold_ensemble import FoldEnsemble, Judged
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import (
@@ -182,6 +182,7 @@ class Fitting(ABC, CallbackSupport):
             "training_marks_": marks,
             "fit_columns_": text_names_of(X),
             "fit_kinds_": kinds_of(X),
+            "fit_categories_": categories_of_trees(fitted.models, X) or None,
             "mostly_missing_": mostly_missing(X) or None,
             "unknown_at_fit_": {name: share for name, share in shares_unknown(fitted.models, X).items() if share}
             or None,
@@ -320,7 +321,7 @@ class Fitting(ABC, CallbackSupport):
         warn_if_out_of_reach(
             fitted.rule, self.coverage, held_out.n_effective, ties_are_split=held_out.tie_breaker is not None
         )
-        of_one_table = ("fit_columns_", "fit_kinds_", "mostly_missing_", "unknown_at_fit_")
+        of_one_table = ("fit_columns_", "fit_kinds_", "fit_categories_", "mostly_missing_", "unknown_at_fit_")
         others = ("fitted_band_rule_", "judges_", "positive_class_", *of_one_table)
         earlier = {name: value for name, value in self.__dict__.items() if name not in others}
         # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
