@@ -384,9 +384,32 @@ def test_scores_that_are_none_are_refused_in_fit_and_after_it(method, distort):
     with pytest.raises(ValueError, match=message):
         make(method, Scripted(lambda scores, _: change(scores))).fit(X, y)
     later = make(method, Scripted(lambda scores, rows: change(scores) if len(rows) == 17 else scores)).fit(X, y)
-    for ask in (later.select, later.decide, later.scored):
+    for ask in (later.select, later.decide, later.scored, later.predict_proba):
         with pytest.raises(ValueError, match=message):
             ask(X[:17])
+
+
+@pytest.mark.parametrize("distort", DISTORTED)
+def test_answers_of_fold_models_are_refused_each(distort):
+    change, message = DISTORTED[distort]
+    model = Scripted(lambda scores, rows: change(scores) if len(rows) == 17 else scores)
+    clf = AUCross(model, ensemble=True, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        clf.predict_proba(X[:17])
+
+
+def test_labels_of_fewer_rows_are_refused_and_good_answers_are_handed_on():
+    class Fewer(LogisticRegression):
+        def predict(self, X):
+            return super().predict(X)[: len(X) - (len(X) == 17)]
+
+        def predict_proba(self, X):
+            return super().predict_proba(X).astype(np.float32)
+
+    clf = AUCross(Fewer(), random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match=r"Fewer\.predict must return one entry for each row, got 16 for 17 rows"):
+        clf.predict(X[:17])
+    assert clf.predict_proba(X[:17]).dtype == np.float32
 
 
 @every_method

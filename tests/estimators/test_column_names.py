@@ -276,6 +276,20 @@ def test_a_date_where_the_fit_had_a_number_is_refused():
     np.testing.assert_array_equal(clf.select(X.astype({"debt": "float32"})), clf.select(X.astype("float32")))
 
 
+SELDOM = X.assign(debt=X["debt"].where(X["debt"] > X["debt"].quantile(0.7)))
+
+
+@pytest.mark.parametrize(("rows", "place"), [(SELDOM, "mostly missing"), (X.to_numpy(), "array")])
+def test_kinds_are_compared_with_columns_of_few_values_and_of_arrays(rows, place):
+    clf = fit(xgboost().set_params(enable_categorical=True), rows, PlugInAUC)
+    with pytest.raises(TypeError, match=r"got a category in 'debt', where the fit had a number: .*; give it the type"):
+        clf.select(X.assign(debt=CODES.astype("category")))
+    clf = fit(catboost(), rows, PlugInAUC)
+    with pytest.raises(TypeError, match=r"got a date in 'debt', where the fit had a number"):
+        clf.predict(X.assign(debt=DAYS.astype("datetime64[ns]")))
+    clf.select(X)
+
+
 def test_scikit_learn_reads_the_values_of_categories():
     clf = fit(LogisticRegression(), method=PlugInAUC)
     np.testing.assert_array_equal(clf.select(X.astype({"debt": "category"})), clf.select(X))

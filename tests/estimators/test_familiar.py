@@ -8,13 +8,17 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
-from aucross import AUCGate, PlugInAUC, ScoreColumn
+from aucross import AUCGate, AUCross, PlugInAUC, ScoreColumn
 from aucross.estimators.familiar import StrangeValuesWarning
 
 N = 600
@@ -72,6 +76,57 @@ def test_one_row_and_frames_of_polars_are_looked_at_and_scored_rows_are_not_agai
         clf.select(pl.from_pandas(SPELLED))
 
 
+def direct():
+    return OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+
+
+def logistic():
+    return LogisticRegression(max_iter=1000)
+
+
+WRAPPED = {
+    "search": lambda: GridSearchCV(make_pipeline(encoding(), logistic()), {"logisticregression__C": [1.0]}, cv=2),
+    "calibrated": lambda: CalibratedClassifierCV(make_pipeline(encoding(), logistic()), cv=2),
+    "voting": lambda: VotingClassifier([("a", make_pipeline(encoding(), logistic()))], voting="soft"),
+    "passthrough": lambda: make_pipeline("passthrough", encoding(), logistic()),
+    "by place": lambda: make_pipeline(ColumnTransformer([("sexes", direct(), [0])]), logistic()),
+    "by mask": lambda: make_pipeline(ColumnTransformer([("s", direct(), [True] + 4 * [False])]), logistic()),
+    "by slice": lambda: make_pipeline(ColumnTransformer([("sexes", direct(), slice("sex", "sex"))]), logistic()),
+    "encoder": lambda: make_pipeline(direct(), logistic()),
+    "imputed": lambda: make_pipeline(SimpleImputer(strategy="most_frequent"), direct(), logistic()),
+    "union": lambda: make_pipeline(make_union(direct(), direct()), logistic()),
+    "trees": lambda: HistGradientBoostingClassifier(max_iter=5),
+    "trees in a search": lambda: GridSearchCV(HistGradientBoostingClassifier(), {"max_iter": [5]}, cv=2),
+}
+
+
+@pytest.mark.parametrize("kind", WRAPPED)
+def test_categories_are_found_wherever_a_model_keeps_them(kind):
+    columns = ["sex"] if kind in ("encoder", "imputed", "union") else list(PEOPLE)
+    types = {"sex": "category"} if kind.startswith("trees") else {}
+    columns = ["sex", "age"] if types else columns
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "a coverage of 0.8 cannot be reached")  # two sexes give two scores
+        clf = fitted(WRAPPED[kind](), PEOPLE[columns].astype(types))
+    clf.select(PEOPLE[columns].astype(types))
+    with pytest.warns(StrangeValuesWarning, match=MESSAGE):
+        clf.select(SPELLED[columns].astype(types))
+
+
+def test_fold_models_are_looked_at_too():
+    model = make_pipeline(encoding(), logistic())
+    clf = AUCross(model, coverage=0.8, ensemble=True, random_state=0).fit(PEOPLE, y)
+    with pytest.warns(StrangeValuesWarning, match=MESSAGE):
+        clf.select(SPELLED)
+
+
+def test_a_frozen_encoder_of_names_may_be_given_an_array():
+    model = make_pipeline(direct(), logistic()).fit(PEOPLE[["sex"]], y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on names that are lacking, and on ties
+        assert len(PlugInAUC(FrozenEstimator(model)).fit(PEOPLE[["sex"]].to_numpy(), y).select(PEOPLE[["sex"]])) == N
+
+
 def test_the_gate_is_looked_at_too():
     gate = make_pipeline(encoding(), LogisticRegression(max_iter=1000))
     clf = AUCGate(ScoreColumn("pd"), gate=gate, coverage=0.8, random_state=0).fit(PEOPLE, y)
@@ -93,7 +148,7 @@ def test_a_number_without_values_is_told_unless_few_had_one_at_the_fit():
 
 def test_fits_without_categories_keep_nothing_more():
     clf = fitted(LogisticRegression(), PEOPLE[["age", "pd"]].to_numpy())
-    assert not {"fit_kinds_", "unknown_at_fit_"} & set(vars(clf))
+    assert not {"fit_categories_", "mostly_missing_", "unknown_at_fit_"} & set(vars(clf))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clf.select(np.full((20, 2), 1e6))

@@ -15,12 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from catboost import CatBoostClassifier
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 import aucross.mlflow
@@ -171,13 +173,22 @@ def encoding():
     return make_pipeline(encode, LogisticRegression(max_iter=5000))
 
 
-@pytest.mark.parametrize("model", [HistGradientBoostingClassifier(max_iter=3), encoding()])
+@pytest.mark.parametrize(
+    "model",
+    [
+        HistGradientBoostingClassifier(max_iter=3),
+        encoding(),
+        GridSearchCV(encoding(), {"logisticregression__C": [1.0]}, cv=2),
+        CalibratedClassifierCV(HistGradientBoostingClassifier(max_iter=3), cv=2),
+    ],
+    ids=["trees", "pipeline", "search", "calibrated trees"],
+)
 @pytest.mark.parametrize("example", ["text", "none"])
 def test_categories_that_the_fit_has_not_seen_are_refused_whatever_the_example(model, example, credit, tmp_path):
     X, y = credit
     rows = as_text(X)
-    is_pipeline = hasattr(model, "steps")
-    clf = PlugInAUC(model, holdout_size=0.5, random_state=0).fit(rows if is_pipeline else X, y)
+    reads_text = isinstance(model, Pipeline | GridSearchCV)
+    clf = PlugInAUC(model, holdout_size=0.5, random_state=0).fit(rows if reads_text else X, y)
     given = rows.head(3) if example == "text" else None
     aucross.mlflow.save_model(clf, tmp_path / "model", input_example=given)
     served = mlflow.pyfunc.load_model(str(tmp_path / "model"))

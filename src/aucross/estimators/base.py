@@ -14,8 +14,8 @@ from aucross.core.ranking import FloatArray
 from aucross.estimators.deciding import Deciding
 from aucross.estimators.delegating import Delegating, model_offers
 from aucross.estimators.fitting import Fitting
-from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import CrossFit, CrossFitJudges, HoldOut, OutOfBag, is_never_trained
+from aucross.estimators.models import labels_as_given, response_as_given
 from aucross.estimators.placing import (
     CorrectCoverage,
     Ensemble,
@@ -71,8 +71,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
         """
         self._check_fitted()
         self._check_columns(X)
-        refuse_columns_that_abort(self.estimator_, X)
-        return self.estimator_.predict(X)
+        return labels_as_given(self.estimator_, X)
 
     @available_if(model_offers("predict_proba"))
     def predict_proba(self, X: Table) -> FloatArray:
@@ -90,8 +89,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
         """
         self._check_fitted()
         self._check_columns(X)
-        refuse_columns_that_abort(self.estimator_, X)
-        return self.estimator_.predict_proba(X)
+        return response_as_given(self.estimator_, X, "predict_proba")
 
     @available_if(model_offers("decision_function"))
     def decision_function(self, X: Table) -> FloatArray:
@@ -109,8 +107,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
         """
         self._check_fitted()
         self._check_columns(X)
-        refuse_columns_that_abort(self.estimator_, X)
-        return self.estimator_.decision_function(X)
+        return response_as_given(self.estimator_, X, "decision_function")
 
 
 class CrossFitted(SelectiveClassifier):

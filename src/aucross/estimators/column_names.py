@@ -113,7 +113,7 @@ def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitt
         return
     # A model that was trained on an array, and frozen, has nothing to compare names with.
     knows_names = getattr(model, "feature_names_in_", None) is not None
-    readers = [reader for reader in _readers(model) if not (knows_names and _compares_names(reader))]
+    readers = [reader for reader in readers_of(model) if not (knows_names and _compares_names(reader))]
     if not readers:
         return
     # A step that is not scikit-learn's, or a function, may find its columns by name: then these are right.
@@ -143,7 +143,7 @@ def kinds_of(X: Table) -> dict[str, str]:
     return {name: match.lastgroup or "" for name, match in found.items() if match is not None}
 
 
-def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str]) -> None:
+def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str], others: str | None = None) -> None:
     """Raise if a column is a number, a category or a date, was another of these at the fit, and is read as it is.
 
     Parameters
@@ -154,16 +154,23 @@ def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str]) -
         The rows.
     fitted : dict
         Kinds of the columns of the fit, by name.
+    others : str, optional
+        Kind of all other columns; None if it is not known.
     """
-    if all(type(reader).__module__.partition(".")[0] in _COMPARE_NAMES for reader in _readers(model)):
+    if all(type(reader).__module__.partition(".")[0] in _COMPARE_NAMES for reader in readers_of(model)):
         return
     for name, kind in kinds_of(X).items():
-        if fitted.get(name, kind) != kind:
+        of_fit = fitted.get(name, others)
+        if of_fit not in (None, kind):
             refuse_columns_that_abort(model, X)  # which has a remedy of its own
             raise TypeError(
                 f"X must have columns of the kinds of the fit, got a {kind} in {name!r}, where the fit had a "
-                f"{fitted[name]}: the model would take it for another number in silence; give it the type of the fit, "
-                f"as in X.astype({{{name!r}: X_fit[{name!r}].dtype}})"
+                f"{of_fit}: the model would take it for another number in silence; give it the type of the fit"
+                + (
+                    f", as in X.astype({{{name!r}: X_fit[{name!r}].dtype}})"
+                    if name in fitted
+                    else ", and encode it alike"
+                )
             )
 
 
@@ -177,20 +184,20 @@ def _as_kept(given: Sequence[str], fitted: Sequence[str]) -> list[str]:
     return [name if name in kept else name.replace(" ", "_") for name in given]
 
 
-def _readers(model: Any) -> Iterator[Any]:
+def readers_of(model: Any) -> Iterator[Any]:
     """What gets X as it is: the model, the first step of a pipeline, or what a search, an ensemble or another wraps."""
     if isinstance(model, Pipeline):
         steps = [step for _, step in model.steps if not (step is None or isinstance(step, str))]  # "passthrough"
-        yield from _readers(steps[0]) if steps else [model]
+        yield from readers_of(steps[0]) if steps else [model]
         return
     members = getattr(model, "estimators", None) or getattr(model, "transformer_list", None)
     if isinstance(members, list):  # voting, stacking and unions
         for member in members:
             part = member[1] if isinstance(member, tuple) else member
-            yield from () if isinstance(part, str) else _readers(part)
+            yield from () if isinstance(part, str) else readers_of(part)
         return
     inner = getattr(model, "estimator", None)
-    yield from [model] if inner is None else _readers(inner)
+    yield from [model] if inner is None else readers_of(inner)
 
 
 def _compares_names(reader: Any) -> bool:

@@ -7,7 +7,7 @@ categories in another way, counts days instead of years, or leaves a column blan
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 
 from aucross.core.missing import is_missing
-from aucross.estimators.column_names import kinds_of, text_names_of
+from aucross.estimators.column_names import kinds_of, readers_of, text_names_of
+from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.types import Table
-from aucross.estimators.untrained import NumberedClasses
 from aucross.estimators.warn import warn_user
 from aucross.system.text import percent
 
@@ -42,45 +43,114 @@ class StrangeValuesWarning(UserWarning):
     """Values of new rows are unlike those of the fit: categories that the model does not know, or a blank column."""
 
 
-def known_categories(models: Iterable[Any]) -> dict[str, list[Any]]:
-    """The categories that fitted models know, by column; where two models read one, the longer list.
+@dataclass(frozen=True)
+class EncodedColumn:
+    """A column that a fitted model reads as categories: those that it knows, and whether it has kept all it saw."""
 
-    Models that keep them are pipelines that begin with a ColumnTransformer, whose encoders take what they do not know.
-    """
+    name: str
+    categories: list[Any]
+    is_complete: bool
+
+
+def known_categories(models: Iterable[Any]) -> dict[str, list[Any]]:
+    """The categories that fitted models know, by column; where two models read one, the longer list."""
     found: dict[str, list[Any]] = {}
     for model in models:
-        for column, values in _encoded(_first_step(model)):
-            known = [value for value in values if not is_missing(value)]
-            found[column] = max(found.get(column, []), known, key=len)
+        for column in encoded_columns(model):
+            found[column.name] = max(found.get(column.name, []), column.categories, key=len)
     return found
 
 
-def _first_step(model: Any) -> Any:
-    while isinstance(model, Pipeline | FrozenEstimator | NumberedClasses):
-        model = model.steps[0][1] if isinstance(model, Pipeline) else getattr(model, "estimator_", model.estimator)
-    return model
+def encoded_columns(
+    model: Any, names: Sequence[Any] | None = None, *, keeps: Callable[[Any], Any] = lambda _: None
+) -> Iterator[EncodedColumn]:
+    """Columns whose categories a fitted model knows, in encoders at its start and in what it wraps.
 
-
-def _encoded(step: Any) -> Iterable[tuple[str, list[Any]]]:
-    """Columns that a step encodes by their categories, with these."""
-    if not isinstance(step, ColumnTransformer):
+    Parameters
+    ----------
+    model : object
+        A fitted model, or a step of one.
+    names : sequence, optional
+        Names of the columns that it gets, if they are not its own.
+    keeps : callable
+        Gives the categories of each column that a model without an encoder keeps, or None.
+    """
+    if wrapped := _wrapped(model):
+        for each in wrapped:
+            yield from encoded_columns(each, names, keeps=keeps)
         return
-    for _, part, columns in getattr(step, "transformers_", ()):
-        encoders = [each for _, each in part.steps] if isinstance(part, Pipeline) else [part]
-        known = next((each.categories_ for each in encoders if hasattr(each, "categories_")), None)
-        are_names = isinstance(columns, list | np.ndarray) and all(isinstance(name, str) for name in columns)
-        if known is not None and are_names and len(known) == len(columns):
-            yield from zip(columns, (np.asarray(values, dtype=object).tolist() for values in known), strict=True)
+    names = getattr(model, "feature_names_in_", None) if names is None else names
+    if isinstance(model, Pipeline):
+        for _, step in model.steps:
+            names = getattr(step, "feature_names_in_", None) if names is None else names
+            found = list(encoded_columns(step, names, keeps=keeps))
+            yield from found
+            if found or isinstance(step, ColumnTransformer | FeatureUnion):  # others read what these have made
+                return
+    elif isinstance(model, ColumnTransformer):
+        for _, part, columns in getattr(model, "transformers_", ()):
+            yield from () if isinstance(part, str) else encoded_columns(part, _chosen(columns, names), keeps=keeps)
+    elif names is not None:
+        yield from _encoded_by(model, names, keeps)
+
+
+def _encoded_by(encoder: Any, names: Sequence[Any], keeps: Callable[[Any], Any]) -> Iterator[EncodedColumn]:
+    known = getattr(encoder, "categories_", None)
+    known = keeps(encoder) if known is None else known
+    if known is None or len(known) != len(names):
+        return
+    is_complete = isinstance(getattr(encoder, "categories", "auto"), str)  # others were told what to know
+    for name, values in zip(names, known, strict=True):
+        found = [value for value in np.asarray(values, dtype=object).tolist() if not is_missing(value)]
+        yield EncodedColumn(str(name), found, is_complete)
+
+
+def _wrapped(model: Any) -> list[Any]:
+    """The fitted models that get the rows of another as they are; those of a forest are many, and read numbers."""
+    if isinstance(model, FeatureUnion):
+        return [part for _, part in model.transformer_list]
+    if isinstance(calibrated := getattr(model, "calibrated_classifiers_", None), list):
+        return [each.estimator for each in calibrated]
+    if isinstance(model, VotingClassifier | StackingClassifier | FoldEnsemble):
+        return list(getattr(model, "estimators_", ()))
+    found = [getattr(model, name, None) for name in ("best_estimator_", "estimator_")]
+    found.append(model.estimator if isinstance(model, FrozenEstimator) else None)
+    return [each for each in found if each is not None][:1]
+
+
+def _chosen(columns: Any, names: Sequence[Any] | None) -> Sequence[Any]:
+    """Names of the columns of a part of a ColumnTransformer, which are given by name, by place or by a mask."""
+    if isinstance(columns, slice) and isinstance(columns.start or columns.stop, str):
+        known = list(names if names is not None else ())
+        first, last = (None if end is None else known.index(end) for end in (columns.start, columns.stop))
+        return known[first : None if last is None else last + 1]
+    chosen = columns if isinstance(columns, slice) else np.atleast_1d(np.asarray(columns))
+    if isinstance(chosen, np.ndarray) and (chosen.dtype.kind not in "iub" or not len(chosen)):
+        return list(chosen)
+    return [] if names is None else list(np.asarray(names, dtype=object)[chosen])
+
+
+def categories_of_trees(models: Iterable[Any], X: Table) -> dict[str, list[str]]:
+    """Texts in the categories of the fit that histogram boosting reads by itself, which keeps them where none may look.
+
+    Others raise where they meet another category, or are asked by :func:`known_categories`.
+    """
+    readers = [reader for model in models for reader in readers_of(model)]
+    if not any(isinstance(reader, HistGradientBoostingClassifier) for reader in readers):
+        return {}
+    values = {name: _counts(X[name]) for name, kind in kinds_of(X).items() if kind == "category"}
+    return {name: sorted(found) for name, found in values.items() if found and all(isinstance(v, str) for v in found)}
 
 
 def shares_unknown(models: Iterable[Any], X: Table) -> dict[str, float]:
     """For each column whose categories models know, the share of its values that are none of them."""
-    return {name: _share_unknown(X[name], known) for name, known in known_categories(models).items()}
+    names = text_names_of(X) or ()
+    return {name: _share_unknown(X[name], known) for name, known in known_categories(models).items() if name in names}
 
 
-def kinds_of_fit(X: Table) -> dict[str, str]:
-    """Kinds of the columns of the fit, without numbers that are mostly missing, of which a blank column is no news."""
-    return {name: kind for name, kind in kinds_of(X).items() if kind != "number" or not _is_mostly_missing(X[name])}
+def mostly_missing(X: Table) -> list[str]:
+    """Numbers of a frame that few rows have, of which a blank column is no news."""
+    return [name for name, kind in kinds_of(X).items() if kind == "number" and _is_mostly_missing(X[name])]
 
 
 def _is_mostly_missing(column: Any) -> bool:
@@ -227,7 +297,13 @@ def rows_checked_elsewhere() -> Iterator[None]:
         _looks.reset(token)
 
 
-def warn_of_strange_values(models: Iterable[Any], X: Table, rare: Mapping[str, float], numbers: Iterable[str]) -> None:
+def warn_of_strange_values(
+    models: Iterable[Any],
+    X: Table,
+    rare: Mapping[str, float],
+    numbers: Iterable[str],
+    categories: Mapping[str, list[str]],
+) -> None:
     """Warn, once for all columns, of values in a frame that are unlike those of the fit.
 
     Parameters
@@ -240,11 +316,13 @@ def warn_of_strange_values(models: Iterable[Any], X: Table, rare: Mapping[str, f
         From :func:`shares_unknown`, of the rows of the fit.
     numbers : iterable of str
         Columns that held numbers in most rows of the fit.
+    categories : dict
+        From :func:`categories_of_trees`, of the rows of the fit.
     """
     names = text_names_of(X)
     if names is None or not len(X) or not _looks.get():
         return
-    known = {name: values for name, values in known_categories(models).items() if name in names}
+    known = {name: values for name, values in {**categories, **known_categories(models)}.items() if name in names}
     blank = dict.fromkeys((name for name in numbers if name in names), None) if len(X) >= _FEWEST_VALUES else {}
     if not (known or blank):
         return

@@ -23,9 +23,9 @@ from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.estimators.band_groups import check_groups_held_out
-from aucross.estimators.column_names import refuse_other_columns, text_names_of
+from aucross.estimators.column_names import kinds_of, refuse_other_columns, text_names_of
 from aucross.estimators.copies import LEAST_COPIED, warn_if_copied
-from aucross.estimators.familiar import kinds_of_fit, shares_unknown
+from aucross.estimators.familiar import categories_of_trees, mostly_missing, shares_unknown
 from aucross.estimators.fold_ensemble import FoldEnsemble, Judged
 from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import (
@@ -181,8 +181,11 @@ class Fitting(ABC, CallbackSupport):
         of_table = {
             "training_marks_": marks,
             "fit_columns_": text_names_of(X),
-            "fit_kinds_": kinds_of_fit(X),
-            "unknown_at_fit_": {name: share for name, share in shares_unknown(fitted.models, X).items() if share},
+            "fit_kinds_": kinds_of(X),
+            "fit_categories_": categories_of_trees(fitted.models, X) or None,
+            "mostly_missing_": mostly_missing(X) or None,
+            "unknown_at_fit_": {name: share for name, share in shares_unknown(fitted.models, X).items() if share}
+            or None,
         }
         return self._put_in_place(fitted, training.classes, response_method, of_table)
 
@@ -318,7 +321,8 @@ class Fitting(ABC, CallbackSupport):
         warn_if_out_of_reach(
             fitted.rule, self.coverage, held_out.n_effective, ties_are_split=held_out.tie_breaker is not None
         )
-        others = ("fitted_band_rule_", "judges_", "positive_class_", "fit_columns_", "fit_kinds_", "unknown_at_fit_")
+        of_one_table = ("fit_columns_", "fit_kinds_", "fit_categories_", "mostly_missing_", "unknown_at_fit_")
+        others = ("fitted_band_rule_", "judges_", "positive_class_", *of_one_table)
         earlier = {name: value for name, value in self.__dict__.items() if name not in others}
         # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
         # meets one fit or the other.
@@ -334,7 +338,7 @@ class Fitting(ABC, CallbackSupport):
             "n_placing_rows_": held_out.n_effective,
             **({"judges_": fitted.judges} if fitted.judges else {}),
             "training_marks_": None,
-            **{name: value for name, value in (of_table or {}).items() if value},
+            **{name: value for name, value in (of_table or {}).items() if value is not None},
             **fitted.attributes,
         }
         return self

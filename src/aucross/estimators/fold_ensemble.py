@@ -23,7 +23,7 @@ from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import predicted_class
 from aucross.estimators.delegating import Delegating, model_offers
 from aucross.estimators.labels import in_score_order
-from aucross.estimators.models import checked_scores
+from aucross.estimators.models import checked_response, checked_scores
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.training_rows import take_rows
 from aucross.estimators.types import Classifier, Labels, Table
@@ -103,7 +103,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Probability of each class, in the order of ``classes_``.
         """
-        return _mean([np.asarray(model.predict_proba(X), dtype=np.float64) for model in self.estimators_])
+        return _mean([checked_response(model, X, "predict_proba") for model in self.estimators_])
 
     @available_if(model_offers("decision_function"))
     def decision_function(self, X: Table) -> FloatArray:
@@ -119,7 +119,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes, positive values speak for ``classes_[1]``.
         """
-        return _mean([np.asarray(model.decision_function(X), dtype=np.float64) for model in self.estimators_])
+        return _mean([checked_response(model, X, "decision_function") for model in self.estimators_])
 
     def predict(self, X: Table) -> Labels:
         """Predict the class of the highest mean; models with a threshold of their own vote.

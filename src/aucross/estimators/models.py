@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf, isfinite
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -26,10 +27,31 @@ def checked_scores(estimator: Classifier, X: Table, response_method: str, classe
     """Scores of new rows by a fitted model, refused where the fit would have refused them."""
     refuse_columns_that_abort(estimator, X)
     scores = _one_score_per_class(estimator, X, response_method, classes)  # the fit has compared the classes
+    _refuse_not_finite(scores)
+    return scores
+
+
+def response_as_given(estimator: Classifier, X: Table, response_method: str) -> FloatArray:
+    """What a fitted model says of rows, as it says it, refused where no decision would be made on it."""
+    refuse_columns_that_abort(estimator, X)
+    given = getattr(estimator, response_method)(X)
+    _refuse_not_finite(_checked(given, estimator, X, response_method))
+    return given
+
+
+def labels_as_given(estimator: Classifier, X: Table) -> Labels:
+    """Labels of rows by a fitted model, one for each of them."""
+    refuse_columns_that_abort(estimator, X)
+    labels = estimator.predict(X)
+    _refuse_other_rows(labels, X, f"{type(estimator).__name__}.predict")
+    return labels
+
+
+def _refuse_not_finite(scores: FloatArray) -> None:
     if not _are_finite(scores):
         # An infinite score compares with any band, but means nothing.
-        check_scores(scores.ravel(), scores.size, name="the scores of the base model")
-    return scores
+        of_rows = scores if scores.ndim < 2 else np.where(np.isfinite(scores).all(axis=1), 0.0, np.nan)
+        check_scores(of_rows, of_rows.size, name="the scores of the base model")
 
 
 def _are_finite(scores: FloatArray) -> bool:
@@ -71,7 +93,7 @@ def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, 
     n_classes = len(classes)
     if n_classes > 2:
         _refuse_one_against_one(estimator, response_method)
-    response = _checked_response(estimator, X, response_method)
+    response = checked_response(estimator, X, response_method)
     if response.ndim == 2 and response.shape[1] == n_classes:
         return response[:, place_of_positive(estimator, classes)] if n_classes == 2 else response
     if response.ndim != 1 or n_classes > 2:
@@ -82,19 +104,18 @@ def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, 
     return response if place_of_positive(estimator, classes) == 1 else -response
 
 
-def _checked_response(estimator: Classifier, X: Table, response_method: str) -> FloatArray:
+def checked_response(estimator: Classifier, X: Table, response_method: str) -> FloatArray:
     """What a model says of rows as float64, one entry for each of them; a masked value is NaN, which is no score."""
-    given = getattr(estimator, response_method)(X)
+    return _checked(getattr(estimator, response_method)(X), estimator, X, response_method)
+
+
+def _checked(given: Any, estimator: Classifier, X: Table, response_method: str) -> FloatArray:
     if isinstance(given, np.ma.MaskedArray):
         given = np.ma.filled(np.ma.asarray(given, dtype=np.float64), np.nan)
     # float64 on purpose: some libraries return float32, and bands are compared in float64.
     response = np.asarray(given, dtype=np.float64)
-    name, n_rows = f"{type(estimator).__name__}.{response_method}", _n_rows(X)
-    if response.ndim and n_rows is not None and len(response) != n_rows:
-        raise ValueError(
-            f"{name} must return one entry for each row, got {len(response)} for {n_rows} rows; wrap the model so that "
-            "it keeps all rows in their order"
-        )
+    name = f"{type(estimator).__name__}.{response_method}"
+    _refuse_other_rows(response, X, name)
     if response_method == "predict_proba" and response.size:
         lowest, highest = float(response.min()), float(response.max())
         if -inf < lowest < -_ROUNDING or 1.0 + _ROUNDING < highest < inf:  # others are refused as not finite
@@ -105,11 +126,20 @@ def _checked_response(estimator: Classifier, X: Table, response_method: str) -> 
     return response
 
 
+def _refuse_other_rows(response: Any, X: Table, name: str) -> None:
+    n_given, n_rows = _n_rows(response), _n_rows(X)
+    if None not in (n_given, n_rows) and n_given != n_rows:
+        raise ValueError(
+            f"{name} must return one entry for each row, got {n_given} for {n_rows} rows; wrap the model so that it "
+            "keeps all rows in their order"
+        )
+
+
 def _n_rows(X: Table) -> int | None:
     """Rows of a table; None if it has no length."""
     shape = getattr(X, "shape", None)
-    if shape:
-        return int(shape[0])
+    if shape is not None:
+        return int(shape[0]) if shape else None
     return len(X) if hasattr(X, "__len__") else None
 
 

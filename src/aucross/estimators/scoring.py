@@ -49,7 +49,9 @@ class Scoring(ABC):
     held_out_: HeldOutScores
     band_rule_: BandRule
     fit_columns_: list[str]  # names of the columns of the fit, where X had names
-    fit_kinds_: dict[str, str]  # kinds of these columns, where they are numbers, categories or dates
+    fit_kinds_: dict[str, str]  # kinds of these columns, where they are numbers, categories or dates; none of an array
+    fit_categories_: dict[str, list[str]]  # categories among them, where a model keeps them to itself
+    mostly_missing_: list[str]  # numbers among them that few rows of the fit had
     unknown_at_fit_: dict[str, float]  # shares of values of the fit that an encoder does not know, where there are any
 
     @abstractmethod
@@ -104,11 +106,14 @@ class Scoring(ABC):
             if names:
                 refuse_other_columns(model, method, X, names)
             if (kinds := self.__dict__.get("fit_kinds_")) is not None:
-                refuse_other_kinds(model, X, kinds)
+                # A table without names was an array, which holds no dates or categories that a model reads.
+                refuse_other_kinds(model, X, kinds, "number" if of_fit is None else None)
         models = [model for model, _ in self._fitted_models() if score_column_in(model) is None]
         if models:
-            kinds, rare = self.__dict__.get("fit_kinds_", {}), self.__dict__.get("unknown_at_fit_", {})
-            warn_of_strange_values(models, X, rare, [name for name, kind in kinds.items() if kind == "number"])
+            kinds, seldom = self.__dict__.get("fit_kinds_", {}), self.__dict__.get("mostly_missing_", ())
+            numbers = [name for name, kind in kinds.items() if kind == "number" and name not in seldom]
+            rare, categories = (self.__dict__.get(name, {}) for name in ("unknown_at_fit_", "fit_categories_"))
+            warn_of_strange_values(models, X, rare, numbers, categories)
 
     @of_one_fit
     def scored(self, X: Table, *, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.pipeline import Pipeline
 
-from aucross.core.missing import is_missing
 from aucross.deploy.sklearn_parts import histogram_trees
+from aucross.estimators.familiar import encoded_columns
 
 
 @dataclass(frozen=True)
@@ -100,36 +98,17 @@ def values_of_fit(clf: Any) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for model in (clf.estimator_, getattr(clf, "gate_", None)):
-        while not isinstance(model, Pipeline) and (inner := getattr(model, "estimator_", None)) is not None:
-            model = inner  # noqa: PLW2901  (what a threshold or the like is put around)
-        names = getattr(model, "feature_names_in_", None)
-        for columns, values in _encoded(model) if names is not None else ():
-            places = columns if _are_names(columns) else np.asarray(names)[columns]
-            for name, known in zip(places, values, strict=False):
-                texts = [value for value in known if not is_missing(value)]
-                if texts and all(isinstance(text, str) for text in texts):
-                    found[str(name)] = sorted({*found.get(str(name), ()), *texts})
+        for column in encoded_columns(model, keeps=_kept_by_trees):
+            if column.is_complete and column.categories and all(isinstance(text, str) for text in column.categories):
+                found[column.name] = sorted({*found.get(column.name, ()), *column.categories})
     return found
 
 
-def _encoded(model: Any) -> Iterator[tuple[Any, Any]]:
-    """Columns that a model encodes, as names or places, and the values that it knows of each."""
-    if isinstance(model, HistGradientBoostingClassifier):
-        columns = [column for column in histogram_trees(model)[2] if column.categories]
-        yield [column.position for column in columns], [column.categories for column in columns]
-        return
-    first = model.steps[0][1] if isinstance(model, Pipeline) else None
-    if not isinstance(first, ColumnTransformer):
-        return
-    for _, part, columns in first.transformers_:
-        steps = [step for _, step in part.steps] if isinstance(part, Pipeline) else [part]
-        encoder = next((step for step in steps if hasattr(step, "categories_")), None)
-        if encoder is not None and isinstance(encoder.categories, str):  # "auto": it has kept all
-            yield columns, encoder.categories_
-
-
-def _are_names(columns: Any) -> bool:
-    return isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+def _kept_by_trees(model: Any) -> list[list[Any]] | None:
+    if not isinstance(model, HistGradientBoostingClassifier):
+        return None
+    known = {column.position: column.categories for column in histogram_trees(model)[2]}
+    return [known.get(position, []) for position in range(model.n_features_in_)]
 
 
 def _refuse_unknown(name: str, column: Any, categories: list[Any]) -> None:
