@@ -3,12 +3,15 @@ from __future__ import annotations
 import datetime as dt
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from aucross.cli.columns import check_has_values, convert, infer_kind
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.numbers import NumberFormat
+from aucross.estimators import DaysSince1970
+from aucross.serve import rows
 
 
 def kind_of(values, kind=None):
@@ -242,6 +245,33 @@ def test_dates_are_days_whether_text_or_typed():
     day = dt.datetime(1970, 1, 3, 12)
     for values in (pa.array(["1970-01-03 12:00:00"]), pa.array([day]), pa.array([day], pa.timestamp("ns"))):
         assert convert("x", values, "date").tolist() == [2.5]
+
+
+ISO_TEXTS = [
+    "2019-03-31",
+    "2019-03-31Z",
+    "2019-03-31 10:00",
+    "2019-03-31T10:00:00+02:00",
+    "2019-03-31T10:00:00-0530",
+    "2019-03-31T10:00:00.123456789Z",
+    "2019-03-31 23:59:59.7+02:00",
+    "1066-10-14T09:00:01+00:30",
+    "9999-12-31",
+]
+
+
+def test_dates_with_zones_and_fractions_are_the_same_days_in_the_shell_over_http_and_in_python():
+    assert kind_of(ISO_TEXTS * 2).kind == "date"
+    in_python = DaysSince1970().fit_transform(pd.DataFrame({"x": ISO_TEXTS}))[:, 0].tolist()
+    assert convert("x", pa.array(ISO_TEXTS), "date").tolist() == in_python
+    assert rows._CONVERSIONS["date"]([rows._moment(text) for text in ISO_TEXTS]).tolist() == in_python
+    assert in_python[3] == 17986 + 8 / 24
+
+
+@pytest.mark.parametrize("text", ["2019-03-31+02:00", "20190331", "2019-03-31T25:00", "9999-12-31T23:59:59-23:59"])
+def test_what_http_and_python_refuse_as_a_date_the_shell_refuses(text):
+    with pytest.raises(CommandError, match="must hold dates such as 2024-03-31, as in training, got"):
+        convert("x", pa.array([text]), "date")
 
 
 def test_true_and_false_are_the_same_in_every_spelling():

@@ -318,6 +318,31 @@ def test_points_of_another_unit_or_sign_are_refused(method, change):
         ):
             clf.select(change(points[:n_rows]))
     assert clf.select(points).mean() == pytest.approx(0.8, abs=0.03)
-    clf.select([[100.0]])  # an unusual row is none of another unit
-    clf.select(np.vstack((points, change(points[:500]))))
+    clf.select([[250.0]])  # an unusual row is none of another unit
     assert clf.select(points[:0]).tolist() == []
+
+
+@pytest.mark.parametrize("value", [1200.0, 60.0, 6.0, -600.0])
+def test_points_far_beyond_those_of_the_fit_are_refused_whatever_the_batch(value):
+    rng = np.random.default_rng(0)
+    points = rng.normal(600, 80, (2000, 1)).round()
+    y = (rng.random(2000) < 1 / (1 + np.exp((points[:, 0] - 600) / 60))).astype(int)
+    clf = AUCross(ScoreColumn(0, threshold=600, higher_is_positive=False), coverage=0.8, random_state=0).fit(points, y)
+    for n_others in (0, 1, 8, 9, 1999):
+        batch = np.vstack((points[:n_others], [[value]]))
+        with pytest.raises(ValueError, match=rf"got {value:g}, and 1 of {n_others + 1} rows below .*; have such rows"):
+            clf.select(batch)
+
+
+@pytest.mark.parametrize("n_rows", [60, 200, 2000])
+@pytest.mark.parametrize("draw", ["normal", "exponential", "lognormal", "uniform"])
+def test_honest_extremes_of_new_rows_are_decided(draw, n_rows):
+    n_refused = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        fitted, later = (getattr(rng, draw)(size=(n, 1)) for n in (n_rows, 1000))
+        model = ScoreColumn(0, threshold=0.5).fit(fitted, np.arange(n_rows) % 2)
+        model.refuse_other_unit(fitted)
+        n_refused += (~model.takes(later)).sum()
+    # Measured on 300 fits each: none of most, and up to 3 in 10,000 of lognormal scores.
+    assert n_refused <= (20 if draw == "lognormal" else 4)

@@ -777,6 +777,21 @@ def test_a_score_in_points_is_answered_in_points_and_logged_as_a_distance_from_t
     assert read_decisions(tmp_path / "log.csv")["score"].tolist() == [420 - points for points in sent]
 
 
+@pytest.mark.parametrize("points", [45.0, 900.0, -450.0])
+def test_points_of_another_unit_are_not_decided_one_by_one(points):
+    model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
+    with Client(make_app(model)) as client:
+        alone = client.post("/decision", json={"row": {"points": points}}).json()
+        rows = [{"points": each} for each in (points, 350.0, *[450.0] * 10)]
+        answers = client.post("/decisions", json={"rows": rows}).json()["decisions"]
+    for answer in (alone, answers[0]):
+        assert (answer["decision"], answer["score"]) == ("review", None)
+        assert (
+            answer["reason"] == "the score points is missing or far from all of the fit, and such a case goes to review"
+        )
+    assert answers[1]["decision"] == "automatic"
+
+
 def test_where_no_points_go_to_review_there_are_no_ends():
     model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
     with Client(make_app(model)) as client:
@@ -813,7 +828,9 @@ def test_a_case_without_a_score_goes_to_review_as_predict_sends_it(tmp_path, log
     assert [each["prediction"] for each in answers] == [None, "paid", None, "default"]
     assert [each["score"] for each in answers] == [None, 600, None, 300]
     for each in (answers[0], answers[2], alone):
-        assert each["reason"] == "the score points is missing, and a case without a score goes to review"
+        assert (
+            each["reason"] == "the score points is missing or far from all of the fit, and such a case goes to review"
+        )
         assert [each[name] for name in ("probability", "lower", "upper")] == [None] * 3
     assert alone["decision"] == "review"
     log = read_decisions(tmp_path / log_name)

@@ -5,7 +5,7 @@ kind       recognised in text by                            given to the model a
 =========  ===============================================  =========================================
 number     every value is a number, without leading zeros   float64, NaN where missing
 boolean    every value is true or false                     1.0 and 0.0, NaN where missing
-date       every value is an ISO date, 2024-03-31           days since 1 January 1970, NaN where missing
+date       every value is an ISO date, 2024-03-31           days since 1970 in UTC, NaN where missing
 category   anything else                                    text, NaN where missing
 =========  ===============================================  =========================================
 """
@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 from aucross.cli.errors import CommandError
 from aucross.cli.numbers import MOSTLY, NumberFormat, other_marks
 from aucross.core.missing import MISSING_TEXTS
-from aucross.estimators.dates import ISO_DATE, date_formats
+from aucross.estimators.dates import ISO_DATE, date_formats, days_of, moment_of
 from aucross.system.text import percent_down
 
 Kind = Literal["number", "boolean", "date", "category"]
 
 _CODE = r"^[+-]?0[0-9]"  # 007 is a name, 0.7 a number
-_SECONDS_PER_DAY = 86_400.0
 _AS_USUAL = NumberFormat()
 
 # Text of more different values than this is no column of categories by its looks: it is read as such only if it can
@@ -274,14 +273,15 @@ def _to_days(values: Any, is_from_text: bool, _numbers: NumberFormat) -> NDArray
 
 
 def _days(values: Any) -> NDArray[np.float64] | None:
-    """Days since 1970 with their fraction, or None if something is no date."""
+    """Days since 1970 in UTC with their fraction, or None if something is no date."""
     try:
-        if is_text(values.type):  # a time zone says the same for all rows of a file
-            values = pc.utf8_rtrim(values, characters="Z")
-        moments = values.cast(pa.timestamp("us"))
-    except pa.ArrowInvalid:
+        if is_text(values.type):  # each text is read once, as everywhere else
+            encoded = values.dictionary_encode()
+            values = pa.array(map(moment_of, encoded.dictionary.to_pylist()), pa.timestamp("us")).take(encoded.indices)
+        moments = values.cast(options=pc.CastOptions(pa.timestamp("us"), allow_time_truncate=True))
+    except ValueError:  # of pyarrow's as well
         return None
-    return _floats(moments.cast(pa.int64())) / (1e6 * _SECONDS_PER_DAY)
+    return days_of(moments.to_numpy(zero_copy_only=False))
 
 
 def _to_categories(values: Any, is_from_text: bool, _numbers: NumberFormat) -> NDArray[Any] | None:

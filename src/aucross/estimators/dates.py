@@ -112,10 +112,11 @@ class DaysSince1970(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         validate_data(self, X, reset=False, skip_check_array=True)
         columns = [X[name] for name in X.columns] if hasattr(X, "columns") else list(np.asarray(X).T)
-        return np.column_stack([_days(column) for column in columns])
+        return np.column_stack([days_of(column) for column in columns])
 
 
-def _days(column: Any) -> FloatArray:
+def days_of(column: Any) -> FloatArray:
+    """Return the days since 1970 of a column of dates, as text or typed; numbers are such days already."""
     if getattr(getattr(column, "dtype", None), "tz", None) is not None:
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     values = np.asarray(column)

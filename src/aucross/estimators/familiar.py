@@ -186,6 +186,11 @@ def range_of(values: Any) -> list[float] | None:
     if len(values) <= 2 * _ROWS_BEYOND:
         return None
     low, high = values[[_ROWS_BEYOND, -1 - _ROWS_BEYOND]].tolist()
+    return outwards(low, high)
+
+
+def outwards(low: float, high: float) -> list[float]:
+    """The ends of a range, rounded away from it."""
     return [_rounded(low, floor), _rounded(high, ceil)]
 
 

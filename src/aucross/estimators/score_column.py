@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
@@ -21,12 +21,16 @@ from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.core.rounding import band_of_values
 from aucross.estimators.column_names import names_of
-from aucross.estimators.familiar import range_of
+from aucross.estimators.familiar import outwards, range_of
 from aucross.estimators.labels import check_classes, no_such_class
 from aucross.estimators.types import Column, Labels, Table
 
 # Of so many rows most lie where those of the fit lay; of fewer that may be otherwise by chance.
 _ROWS_TO_COMPARE = 10
+# How far beyond the range of the fit a row may lie: by half the range, and by more if so few rows show little of the
+# tails; or by so many times what the fit itself had beyond that end, which is much for a score with a long tail.
+_ROWS_THAT_SHOW_TAILS = 1000
+_TIMES_BEYOND = 4.0
 
 
 class ScoreColumn(ClassifierMixin, BaseEstimator):
@@ -59,6 +63,8 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         The name of the column; with a position the names of the columns of X, if they are all text.
     column_range_ : list of two float
         Ends of where nearly all values of a column of points lay at the fit, rounded outwards; only for enough rows.
+    column_limits_ : list of two float
+        Ends, some way beyond `column_range_`, of the points that a row may have; only for enough rows.
     trains_nothing : bool
         Always True: every fit on the same columns gives the same model, so that refits and corrections for the
         number of training rows are of no use.
@@ -146,9 +152,10 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         if self.pos_label is not None and self.pos_label not in classes.tolist():
             raise no_such_class(self.pos_label, classes)
         self.classes_ = classes
-        self.__dict__.pop("column_range_", None)
+        for name in ("column_range_", "column_limits_"):
+            self.__dict__.pop(name, None)
         if self.threshold is not None and (ends := range_of(values)) is not None:
-            self.column_range_ = ends
+            self.column_range_, self.column_limits_ = ends, _limits(values, *ends)
         return self
 
     def fit_without_rows(self, classes: Column) -> Self:
@@ -383,32 +390,41 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         values, _ = self._column_of(X)
         self._check_scores(values)
 
+    def takes(self, values: FloatArray) -> NDArray[np.bool_]:
+        """Return which values of the column lie within `column_limits_`, and can be points of the unit of the fit."""
+        lowest, highest = getattr(self, "column_limits_", (-inf, inf))
+        return (values >= lowest) & (values <= highest)
+
     def refuse_other_unit(self, X: Table) -> None:
         """Refuse rows whose points are of another unit or sign than those of the fit: no band would hold them.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            New rows. Of ten or more, half must lie where nearly all of the fit lay; of fewer, one must be at least of
-            that size and sign.
+            New rows. Each must lie within `column_limits_`, whatever the others; of ten or more, half must lie within
+            `column_range_`.
         """
         ends = getattr(self, "column_range_", None)
         if ends is None:
             return
         values, (low, high) = self._column_of(X)[0], ends
-        if len(values) >= _ROWS_TO_COMPARE:
-            is_other = bool(np.mean((values < low) | (values > high)) > 0.5)
+        if not np.isfinite(values).all():  # refused with another reason
+            return
+        if len(values) >= _ROWS_TO_COMPARE and np.mean((values < low) | (values > high)) > 0.5:
+            got = f"{values.min():g} to {values.max():g}"
         else:
-            size = max(abs(low), abs(high))
-            lowest = (low / 10 if low else -size / 10) if low >= 0 else -10 * size
-            highest = (high / 10 if high else size / 10) if high <= 0 else 10 * size
-            is_other = len(values) > 0 and bool(((values < lowest) | (values > highest)).all())
-        if is_other and np.isfinite(values).all():
-            raise ValueError(
-                f"the column {self.column!r} must be in the unit of the fit, where nearly all values lay from {low:g} "
-                f"to {high:g}, got {values.min():g} to {values.max():g}; turn it into that unit, or fit again if the "
-                "score has changed"
+            is_beyond = ~self.takes(values)
+            if not is_beyond.any():
+                return
+            lowest, highest = self.column_limits_
+            got = (
+                f"{values[is_beyond][0]:g}, and {int(is_beyond.sum())} of {len(values)} rows below {lowest:g} or above "
             )
+            got += f"{highest:g}; have such rows reviewed"
+        raise ValueError(
+            f"the column {self.column!r} must be in the unit of the fit, where nearly all values lay from {low:g} "
+            f"to {high:g}, got {got}; turn it into that unit, or fit again if the score has changed"
+        )
 
     def _place(self, names: list[Any] | None, n_columns: int) -> int:
         """Position of the column in X."""
@@ -436,6 +452,19 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             return check_array(values, dtype=np.float64, ensure_2d=False, ensure_all_finite=False, ensure_min_samples=0)
         except ValueError as error:
             raise ValueError(f"the column {self.column!r} must hold numbers: {error}; name another column") from None
+
+
+def _limits(values: FloatArray, low: float, high: float) -> list[float]:
+    """How far out a row may lie that has points of the unit of the fit, rounded outwards."""
+    lowest, highest = values.min(), values.max()
+    least = (high - low) / 2 * max(1.0, _ROWS_THAT_SHOW_TAILS / len(values))
+    ends = [low - max(least, _TIMES_BEYOND * (low - lowest)), high + max(least, _TIMES_BEYOND * (highest - high))]
+    # Points that all had one sign at the fit keep it, but for a tenth of their size.
+    if lowest >= 0:
+        ends[0] = max(ends[0], -high / 10)
+    if highest <= 0:
+        ends[1] = min(ends[1], -low / 10)
+    return outwards(*ends)
 
 
 def score_column_in(model: Any) -> ScoreColumn | None:

@@ -83,7 +83,7 @@ def _with_score(model: ServedModel, decided: Decided) -> Iterator[dict[str, Any]
 
 def _without_score(model: ServedModel) -> dict[str, Any]:
     nothing = dict.fromkeys(("prediction", "score", "probability", "lower", "upper"))
-    reason = f"the score {model.score_name} is missing, and a case without a score goes to review"
+    reason = f"the score {model.score_name} is missing or far from all of the fit, and such a case goes to review"
     return {"decision": REVIEW, **nothing, "reason": reason}
 
 

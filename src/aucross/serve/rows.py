@@ -28,14 +28,13 @@ from aucross.core.bands import check_coverage
 from aucross.core.missing import MISSING_TEXTS, is_missing
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.dates import moment_of
+from aucross.estimators.dates import days_of, moment_of
 from aucross.estimators.familiar import rows_checked_elsewhere
 from aucross.estimators.score_column import score_column_in
 from aucross.system.libraries import import_library
 
 ColumnKind = Literal["number", "boolean", "date", "category"]
 
-_SECONDS_PER_DAY = 86_400
 _LONGEST_TEXT = 10_000
 _MOST_NAMED = 20
 
@@ -167,11 +166,15 @@ class ServedModel:
         return column.column if isinstance(column.column, str) else list(self.columns)[column.column]
 
     def has_score(self, rows: Sequence[BaseModel]) -> NDArray[np.bool_]:
-        """Which rows have a score, so that a band can decide on them."""
+        """Which rows have a score, of the unit of the fit, so that a band can decide on them."""
         if self.score_name is None:
             return np.ones(len(rows), dtype=bool)
         attribute = self._attributes[self.score_name]
-        return np.array([getattr(row, attribute) is not None for row in rows], dtype=bool)
+        values = [getattr(row, attribute) for row in rows]
+        column = score_column_in(self.clf.estimator_)
+        if column is not None and column.column_name == self.score_name:
+            return column.takes(_numbers(values))
+        return np.array([value is not None for value in values], dtype=bool)
 
     @cached_property
     def row_type(self) -> type[BaseModel]:
@@ -284,7 +287,7 @@ def _numbers(values: list[Any]) -> Any:
 
 
 def _days(values: list[Any]) -> Any:
-    return _numbers([None if value is None else value.timestamp() / _SECONDS_PER_DAY for value in values])
+    return days_of(np.array(values, dtype=object))
 
 
 def _texts(values: list[Any]) -> Any:
