@@ -99,7 +99,9 @@ def test_rows_without_a_score_go_to_review_without_a_prediction(run, document, s
     out = tmp_path / "d.csv"
     found = document("predict", scored / "pd.aucross", scored / "new.csv", "--out", out, *options)
     assert found["without_score"] == 4
-    assert found["notes"] == ["4 rows have no value of 'pd' and go to review without a prediction"]
+    assert found["notes"] == [
+        "4 rows have no value of 'pd', or points far from those of the fit, and go to review without a prediction"
+    ]
     without = decisions(out).iloc[WITHOUT_SCORE]
     assert without["decision"].eq("review").all()
     assert without[["score", "prediction"]].isna().all(axis=None)
@@ -271,3 +273,15 @@ def test_the_rule_of_a_model_on_points_is_written_in_points(scored, vendor):
             row[0] for row in database.execute(f'SELECT {rule_to_sql(clf, "points")} FROM loans ORDER BY "index"')
         ]
     np.testing.assert_array_equal(np.array(decided) == "automatic", clf.select(vendor))
+
+
+def test_points_far_from_those_of_the_fit_go_to_review(run, document, tmp_path):
+    rng = np.random.default_rng(0)
+    points = rng.normal(600, 80, 1500).round()
+    bad = rng.random(1500) < 1 / (1 + np.exp((points - 600) / 60))
+    pd.DataFrame({"points": points, "bad": bad.astype(int)}).to_csv(tmp_path / "t.csv", index=False)
+    options = ("--target", "bad", "--score", "points", "--threshold", 600, "--low-is-positive")
+    document("fit", tmp_path / "t.csv", *options, "--out", tmp_path / "m.aucross")
+    pd.DataFrame({"points": [500.0, 1300.0, 6.0, 720.0]}).to_csv(tmp_path / "new.csv", index=False)
+    document("predict", tmp_path / "m.aucross", tmp_path / "new.csv", "--out", tmp_path / "d.csv")
+    assert decisions(tmp_path / "d.csv")["decision"].tolist() == ["automatic", "review", "review", "automatic"]

@@ -196,7 +196,7 @@ def test_only_trusted_classes_may_hold_tables(credit, tmp_path):
         save(clf, tmp_path / "odd.aucross")
 
 
-@pytest.mark.attack("storage")
+@pytest.mark.attack("model file, crafted")
 @pytest.mark.parametrize(
     ("put", "cls", "state"),
     [

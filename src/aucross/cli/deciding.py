@@ -29,6 +29,7 @@ from aucross.core.ranking import IndexArray
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.deploy.rows_digest import RowsDigest
 from aucross.estimators.recalibrate import refuse_too_few
+from aucross.estimators.score_column import score_column_in
 
 ROW = "row"
 DECISION_COLUMNS = ("score", "prediction", "decision")
@@ -158,6 +159,11 @@ class TableDecisions:
             yield self._written(batch, selected[first : first + len(batch.ids)]), batch.weight
             first += len(batch.ids)
 
+    def _takes(self, score: Any) -> NDArray[np.bool_]:
+        """Which scores are there, and of the unit of the fit, so that a band can decide on them."""
+        column = score_column_in(self.clf.estimator_)
+        return score.notna().to_numpy() if column is None else column.takes(score.to_numpy(dtype=np.float64))
+
     def _scored(self) -> Iterator[_Batch]:
         first_row = 0
         for batch in read_batches(self.table, self._columns_to_read()):
@@ -165,7 +171,7 @@ class TableDecisions:
             if self.look is not None:
                 self.look(X)
             score = self.schema.score
-            has_score = np.ones(len(X), dtype=bool) if score is None else X[score].notna().to_numpy()
+            has_score = np.ones(len(X), dtype=bool) if score is None else self._takes(X[score])
             known = X if has_score.all() else X[has_score]
             weight, groups = weights_of(batch, self.schema), band_groups_of(batch, self.schema)
             scored = (

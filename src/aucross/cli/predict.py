@@ -71,7 +71,10 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
             "after an apostrophe; .parquet keeps them as they are"
         )
     if n_without_score:
-        screen.note(f"{n_without_score:,} rows have no value of {schema.score!r} and go to review without a prediction")
+        screen.note(
+            f"{n_without_score:,} rows have no value of {schema.score!r}, or points far from those of the fit, and go to "
+            "review without a prediction"
+        )
     if not n_rows:
         screen.note(f"{table.path.name} has no rows below its header, and so has {options.out.name}")
     if options.capacity is not None and options.capacity < n_without_score:
