@@ -72,8 +72,8 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         )
     if n_without_score:
         screen.note(
-            f"{n_without_score:,} rows have no value of {schema.score!r}, or points far from those of the fit, and go to "
-            "review without a prediction"
+            f"{n_without_score:,} rows have no value of {schema.score!r}, or points far from those of the fit, and go "
+            "to review without a prediction"
         )
     if not n_rows:
         screen.note(f"{table.path.name} has no rows below its header, and so has {options.out.name}")
