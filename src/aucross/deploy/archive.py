@@ -35,6 +35,8 @@ _ALWAYS_ALLOWED = 64 * 2**20
 _MOST_EXPANSION = 32
 
 _PIECE = 2**20
+# No byte that deflate packs stands for more than this: a size beyond it is damage, and no memory is taken for it.
+_LARGEST_RATIO = 1032
 
 # How files begin that are taken for a model, and what is said of them.
 _START = 512
@@ -255,6 +257,8 @@ def _check_stored(member: ZipInfo, largest: int) -> None:
 def _unpacked(archive: ZipFile, member: ZipInfo) -> bytearray:
     if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         raise DamagedError(f"{member.filename} is compressed in a way that is not used here")
+    if member.file_size > _LARGEST_RATIO * (member.compress_size + 1):
+        raise DamagedError(f"{member.filename} declares more bytes than can be packed into it")
     content, n_read = bytearray(member.file_size), 0  # no more than is declared, whatever is packed
     with archive.open(member) as file:
         while piece := file.read(min(_PIECE, member.file_size - n_read)):  # at once, it would be held twice
