@@ -153,7 +153,7 @@ def _rule(situation: Situation, contestants: Sequence[Contestant]) -> str:
 
 
 def _decide_alike(first: Contestant, second: Contestant) -> bool:
-    """Whether two have the same coverage and AUC to the last digit shown, in all resamples."""
+    """Return whether two have the same coverage and AUC to the last digit shown, with the ends of their difference."""
     names = ("difference", "difference_low", "difference_high")
     rows = first.evaluation.minus(second.evaluation).rows()
     shown = [row for row in rows if row["metric"] in ("selective_auc", "achieved_coverage")]
