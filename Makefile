@@ -16,8 +16,8 @@ test: lint .venv/installed-test
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile
 
 # For every save: of each test one case with few examples, without the files that train most or start processes.
-SLOW := networks experiments cli/test_compare.py cli/test_fit.py cli/test_howto.py cli/test_processes.py \
-  datasets/test_credit.py datasets/test_download.py datasets/test_real_data.py deploy/test_log.py deploy/test_storage.py \
+SLOW := torch experiments cli/test_compare.py cli/test_fit.py cli/test_howto.py cli/test_processes.py \
+  datasets/test_credit.py datasets/test_download.py datasets/test_real_data.py record/test_log.py files/test_model_file.py \
   estimators/test_coverage_promise.py estimators/test_gate.py estimators/test_heavy_ties.py \
   estimators/test_multiclass.py estimators/test_threads.py evaluation/test_plots_bands.py report/test_browser.py \
   report/test_html.py report/test_summary.py report/test_variants.py
@@ -30,7 +30,7 @@ attacks: .venv/installed-test
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q -m attack --attack-table tests
 
 # The oldest versions that pyproject.toml declares, on the oldest Python: the tests of the package itself.
-OLDEST := core datasets deploy estimators evaluation report system cli \
+OLDEST := core datasets files export watch record estimators evaluation report system cli \
   test_architecture.py test_new_rule.py test_notebook.py test_one_pass.py test_public_names.py test_release.py
 test-oldest: .venv-oldest/installed
 	$(TEST_ENVIRONMENT) .venv-oldest/bin/python -m pytest -n auto --dist loadfile $(OLDEST:%=tests/%)

@@ -10,13 +10,13 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import SkipParser
 
-from shown_output import ShownOutputParser
+from tests.shown_output import ShownOutputParser
 
 # MLflow would report its use over the network, from a thread that reads the environment while tests set it, which can
 # end the process.
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
-pytest_plugins = ["attacks"]
+pytest_plugins = ["tests.attacks"]
 
 pytest_collect_file = Sybil(
     parsers=[ShownOutputParser(), SkipParser()],

@@ -38,7 +38,7 @@ import sys
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from aucross import AUCross, evaluate_selective
-from aucross.deploy.storage import save
+from aucross.files.model_file import save
 
 train, test = (pd.read_csv(path) for path in sys.argv[1:3])
 y_train, y_test = train.pop("target"), test.pop("target")

@@ -22,9 +22,9 @@ from sklearn.linear_model import LogisticRegression
 from aucross import AUCross, PlugInAUC
 from aucross.core import RankedScores
 from aucross.core.bounds import auc_lower_bound
-from aucross.deploy.drift_reference import PLACEMENT_SHARE, share_limits
-from aucross.deploy.monitor import CoverageMonitor
-from aucross.deploy.sequential import Bets, log_evidence, next_log_wealth
+from aucross.watch.drift_reference import PLACEMENT_SHARE, share_limits
+from aucross.watch.monitor import CoverageMonitor
+from aucross.watch.sequential import Bets, log_evidence, next_log_wealth
 
 LEVEL = 0.05
 STREAMS = 1000

@@ -5,7 +5,7 @@
     python -m benchmarks.onnx_suite                     # what was found so far
 
 For each set AUCross and PlugInAUC are fitted, with the models and encodings of `aucross fit`. The rows of the set,
-those of the training among them, are decided at two coverages, by Python and by the graph of `aucross.onnx.to_onnx`.
+those of the training among them, are decided at two coverages, by Python and by the graph of `export.onnx.to_onnx`.
 Beside it stands the usual way: the model alone as skl2onnx and onnxmltools convert it, in single precision, and the
 band applied to its score. Results are added to benchmarks/results/onnx_suite.csv, and sets that are in it are not
 computed again.
@@ -32,7 +32,7 @@ from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_
 from aucross import AUCross, PlugInAUC
 from aucross.cli.models import Features, make_model
 from aucross.cli.names import Base
-from aucross.onnx import onnx_inputs, to_onnx
+from aucross.export.onnx import onnx_inputs, to_onnx
 
 RESULTS = Path(__file__).parent / "results" / "onnx_suite.csv"
 COVERAGES = [0.9, 0.7]

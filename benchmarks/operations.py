@@ -34,10 +34,10 @@ from sklearn.preprocessing import StandardScaler
 from aucross import AUCGate, AUCross, PlugInAUC
 from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
 from aucross.core.bounds import auc_lower_bound
-from aucross.deploy.drift_reference import PLACEMENT_SHARE, share_limits
 from aucross.estimators import probability
 from aucross.estimators.placing import FEWEST_GROUP_ROWS, with_borrowed_rows
 from aucross.estimators.training_marks import TrainingMarks
+from aucross.watch.drift_reference import PLACEMENT_SHARE, share_limits
 from benchmarks.crossfit_coverage import data_sets
 from benchmarks.crossfit_coverage import rows_of as read_rows
 from benchmarks.drift_alarm import LEVEL, separation, share_streams

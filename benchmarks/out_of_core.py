@@ -73,8 +73,8 @@ def sort_by_duckdb(path: str) -> dict[str, float]:
 
 def rank_by_aucross(path: str, weight: str | None = None) -> dict[str, float]:
     from aucross import AUCross, ScoreColumn  # noqa: PLC0415
-    from aucross.deploy import rank_parquet  # noqa: PLC0415
     from aucross.evaluation import evaluate_ranking, promise_ranking  # noqa: PLC0415
+    from aucross.export import rank_parquet  # noqa: PLC0415
 
     start = perf_counter()
     ranked = rank_parquet(path, score="score", label="label", weight=weight)

@@ -20,7 +20,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross
-from aucross.deploy import save
+from aucross.files import save
 
 REPEATS = 15
 EVERY_NAME = "import aucross; [getattr(aucross, name) for name in aucross.__all__]"
@@ -43,7 +43,7 @@ def compare(what: str, ours: tuple[str, ...], reference: str, target: str) -> No
 LOAD_TWICE = """
 import sys, time
 from sklearn.linear_model import LogisticRegression
-from aucross.deploy import load
+from aucross.files import load
 for _ in range(2):
     start = time.process_time()
     load(sys.argv[1])

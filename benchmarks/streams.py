@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from aucross.deploy.drift_reference import share_limits
-from aucross.deploy.sequential import SequentialMeanTest
+from aucross.watch.drift_reference import share_limits
+from aucross.watch.sequential import SequentialMeanTest
 
 LEVEL, COVERAGE, ROWS, BATCHES, STREAMS = 0.05, 0.8, 100, 200, 200
 SEASON, AMPLITUDE, CLUMP = 50, 0.05, 10

@@ -13,9 +13,9 @@ from pathlib import Path
 from sybil import Document
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from shown_output import difference
+from tests.shown_output import difference
 
 
 def broken(line: str) -> list[str]:

@@ -27,14 +27,16 @@ ALLOWED = {
     "datasets": set(),
     "estimators": {"core", "system"},
     "evaluation": {"core", "system"},
-    "deploy": {"estimators", "core", "system"},
+    "files": {"estimators", "core", "system"},
+    "export": {"files", "estimators", "core", "system"},
+    "watch": {"estimators", "core", "system"},
+    "record": {"files", "watch", "estimators", "core", "system"},
     "torch": {"estimators", "core", "system"},
-    "dask": {"estimators", "core", "deploy", "evaluation", "system"},
-    "spark": {"estimators", "core", "deploy", "evaluation", "system"},
+    "dask": {"estimators", "core", "files", "record", "evaluation", "system"},
+    "spark": {"estimators", "core", "files", "record", "evaluation", "system"},
     "report": {"evaluation", "system"},
-    "mlflow": {"deploy", "estimators", "core", "system"},
-    "onnx": {"deploy", "estimators", "core", "system"},
-    "serve": {"deploy", "estimators", "core", "system"},
+    "mlflow": {"files", "estimators", "core", "system"},
+    "serve": {"files", "record", "watch", "estimators", "core", "system"},
 }
 # The public names and the command line stand above all parts.
 ABOVE = {"__init__", "__main__", "cli"}
@@ -177,7 +179,7 @@ def _is_private(name: str) -> bool:
 
 
 # What is stored of a model of scikit-learn is what it holds, private or not.
-REBUILDS_MODELS = PACKAGE / "deploy" / "sklearn_parts.py"
+REBUILDS_MODELS = PACKAGE / "files" / "sklearn_parts.py"
 
 
 def test_nobody_reaches_into_private_names_of_others():

@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, CoverageMonitor, DecisionLog, PlugInAUC, evaluate_selective, promise_selective
 from aucross.core import OptimalBands, RankedRule, RejectionBand, RuleInput
-from aucross.deploy import read_decisions, rule_to_json, rule_to_sql
+from aucross.export import rule_to_json, rule_to_sql
+from aucross.record import read_decisions
 from aucross.report import build_summary, render_html
 
 X, y = make_classification(2500, weights=[0.8], flip_y=0.2, random_state=3)

@@ -27,11 +27,11 @@ from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, load, save
 from aucross.core import ExpectedCost, OptimalBands, RankedScores, ScoreRounding, ThresholdBands
 from aucross.core.noise import noise_of, without_noise
 from aucross.core.scored_rows import split_ties
-from aucross.deploy import rule_to_sql
-from aucross.onnx import onnx_inputs, to_onnx
+from aucross.export import rule_to_sql
+from aucross.export.onnx import onnx_inputs, to_onnx
 from aucross.serve import ServedModel, ServeOptions, make_app
 from tests.cli.commands import QUICK, aucross
-from tests.serving.client import Client
+from tests.serve.client import Client
 
 pytestmark = [
     pytest.mark.few_scores,

@@ -42,14 +42,14 @@ evaluation
 # Scores in files, larger than memory
 # -----------------------------------
 # Say that a model has scored the loans, and the scores lie in Parquet files. A band needs
-# only how many loans of each class have each score. :func:`~aucross.deploy.rank_parquet`
+# only how many loans of each class have each score. :func:`~aucross.export.rank_parquet`
 # counts them batch by batch, in the memory of a few batches.
 
 import tempfile
 from pathlib import Path
 
 from aucross import ScoreColumn
-from aucross.deploy import rank_parquet
+from aucross.export import rank_parquet
 
 folder = tempfile.TemporaryDirectory()
 probabilities = clf.predict_proba(test[features])[:, 1].astype("float32")
@@ -90,7 +90,7 @@ print(
 # The same counts are one query, which rounds the scores and ends in a ``GROUP BY``. No loan
 # leaves the warehouse. These are its last lines:
 
-from aucross.deploy import ranking_query, rule_to_sql
+from aucross.export import ranking_query, rule_to_sql
 
 query = ranking_query("loans_2025", "score", "defaulted", dialect="postgres")
 print("...", *query.splitlines()[-7:], sep="\n")

@@ -159,7 +159,7 @@ import tempfile
 from pathlib import Path
 
 from aucross import load, save
-from aucross.deploy import read_header
+from aucross.files import read_header
 
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name) / "scorecard.aucross"
@@ -181,7 +181,7 @@ print("decides as before:", same)
 
 import textwrap
 
-from aucross.deploy import rule_to_sql
+from aucross.export import rule_to_sql
 
 try:
     rule_to_sql(by_gate, "score")

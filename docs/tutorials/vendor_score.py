@@ -117,7 +117,7 @@ promise
 # expression:
 
 from aucross.core import RejectionBand
-from aucross.deploy import band_to_sql
+from aucross.export import band_to_sql
 
 in_points = RejectionBand(lowest, highest)
 rule = band_to_sql(in_points, "points")

@@ -97,7 +97,7 @@ queue
 import tempfile
 
 from aucross import DecisionLog
-from aucross.deploy import read_decisions
+from aucross.record import read_decisions
 
 folder = tempfile.TemporaryDirectory()
 path = f"{folder.name}/decisions.csv"

@@ -1,7 +1,9 @@
 """Selective classification for scikit-learn: classifiers that know when not to answer, judged by their AUC.
 
 The names used every day are here. The rest is in its part: rankings, bands, rules and targets in :mod:`aucross.core`,
-metrics, plots and results in :mod:`aucross.evaluation`, what happens after the fit in :mod:`aucross.deploy`.
+metrics, plots and results in :mod:`aucross.evaluation`, model files in :mod:`aucross.files`, the rule for other systems
+in :mod:`aucross.export`, the record of decisions in :mod:`aucross.record`, the watch over drift in
+:mod:`aucross.watch`.
 """
 
 from importlib import import_module
@@ -9,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aucross.core import Decisions, ScoredRows
-    from aucross.deploy import CoverageMonitor, DecisionLog, load, save
     from aucross.estimators import (
         AUCGate,
         AUCross,
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
         promise_selective,
         selective_scorer,
     )
+    from aucross.files import load, save
+    from aucross.record import DecisionLog
+    from aucross.watch import CoverageMonitor
 
 __version__ = "0.1.0"
 
@@ -55,10 +59,9 @@ __all__ = [
 ]
 
 # Nothing is imported before it is asked for: scikit-learn and scipy take seconds, and `aucross --help` needs neither.
-_PARTS = ("core", "datasets", "deploy", "estimators", "evaluation", "report")
+_PARTS = ("core", "datasets", "estimators", "evaluation", "export", "files", "record", "report", "watch")
 _NAMES = {
     "core": ("Decisions", "ScoredRows"),
-    "deploy": ("CoverageMonitor", "DecisionLog", "load", "save"),
     "estimators": (
         *("AUCGate", "AUCross", "HashedFolds", "PlugIn", "PlugInAUC", "SCross", "ScoreColumn"),
         "SelectiveClassifier",
@@ -67,6 +70,9 @@ _NAMES = {
         *("compare_selective", "evaluate_groups", "evaluate_selections", "evaluate_selective"),
         *("promise_selective", "selective_scorer"),
     ),
+    "files": ("load", "save"),
+    "record": ("DecisionLog",),
+    "watch": ("CoverageMonitor",),
 }
 _PART_OF = {name: part for part, names in _NAMES.items() for name in names}
 

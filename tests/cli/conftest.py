@@ -11,7 +11,7 @@ import pytest
 from typer.testing import Result
 
 from aucross.datasets import make_credit
-from cli.commands import N_ROWS, QUICK, ROLES, aucross
+from tests.cli.commands import N_ROWS, QUICK, ROLES, aucross
 
 
 @pytest.fixture(scope="session")

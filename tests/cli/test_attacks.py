@@ -24,10 +24,10 @@ import pandas as pd
 import pytest
 
 from aucross.cli import tables
-from aucross.deploy.storage import load, read_metadata, save
+from aucross.files.model_file import load, read_metadata, save
 from aucross.system.files import whole_file
 from aucross.system.spreadsheets import without_formula
-from cli.commands import aucross
+from tests.cli.commands import aucross
 
 SECRETS = ("Lovelace", "Hopper")
 N_ROWS = 60

@@ -13,7 +13,7 @@ from aucross.cli.choosing import ADVICE, RULE, Choice, Family, Situation, advice
 from aucross.cli.compare import Contestant, _decide_alike, _options
 from aucross.cli.names import Base, GivenScore, Method
 from aucross.evaluation import evaluate_selections
-from cli.commands import ROLES, aucross
+from tests.cli.commands import ROLES, aucross
 
 LARGE = Situation(n_rows=20_000, n_positives=4_000)
 ALLOWED = [

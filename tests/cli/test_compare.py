@@ -5,7 +5,7 @@ import pytest
 from aucross.cli.compare import Contestant, _conclusion
 from aucross.cli.names import Base, Method
 from aucross.system.text import percent
-from cli.commands import ROLES, aucross
+from tests.cli.commands import ROLES, aucross
 
 PAIRS = ("--base", "logistic", "--base", "lightgbm", "--method", "plugin-auc", "--method", "plugin")
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from aucross.cli.storage import load_model_with_facts
-from aucross.deploy import archive
-from cli.commands import aucross
+from aucross.files import archive
+from tests.cli.commands import aucross
 
 SMALL = ("--target", "default", "--base", "logistic", "--method", "plugin-auc", "--no-report", "--quiet")
 
@@ -283,7 +283,7 @@ def test_a_key_that_cannot_be_used_is_an_error_before_anything_is_trained(
 
 
 def test_a_model_that_was_not_made_here(failure, folder, tmp_path):
-    from aucross.deploy.storage import load, save  # noqa: PLC0415
+    from aucross.files.model_file import load, save  # noqa: PLC0415
 
     save(load(folder / "model.aucross"), tmp_path / "other.aucross")
     assert failure("predict", tmp_path / "other.aucross", folder / "new.csv", "--out", tmp_path / "d.csv") == (

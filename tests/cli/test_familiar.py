@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from aucross.estimators.familiar import range_of
-from cli.commands import aucross
+from tests.cli.commands import aucross
 
 FIT = ("--target", "default", "--method", "plugin-auc", "--no-report", "--quiet")
 SPELLED = (

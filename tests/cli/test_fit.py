@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from aucross import AUCross
-from aucross.deploy.storage import load, read_metadata
-from cli.commands import QUICK, ROLES
+from aucross.files.model_file import load, read_metadata
+from tests.cli.commands import QUICK, ROLES
 
 SMALL = ("--target", "default", "--base", "logistic", "--method", "plugin-auc", "--no-report")
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aucross.datasets import make_credit
-from cli.commands import aucross
+from tests.cli.commands import aucross
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "howto" / "command-line.md"
 LINES = [line.removeprefix("$ ") for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("$ ")]

@@ -10,7 +10,7 @@ from aucross.cli.errors import CommandError
 from aucross.cli.models import Features, fit_classifier, make_classifier, make_model
 from aucross.cli.names import Base, Method
 from aucross.cli.schema import LabelledRows
-from aucross.deploy.storage import load, save
+from aucross.files.model_file import load, save
 
 COLUMNS = {"amount": "number", "region": "category", "purpose": "category"}
 N_ROWS = 600

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import aucross as package
-from cli.commands import aucross
+from tests.cli.commands import aucross
 
 SMALL = ("--target", "default", "--base", "logistic", "--method", "plugin-auc", "--no-report")
 

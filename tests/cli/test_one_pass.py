@@ -9,7 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from aucross.cli import tables
 from aucross.cli.models import fit_classifier
-from cli.commands import ROLES, aucross
+from tests.cli.commands import ROLES, aucross
 
 N_NEW = 300
 

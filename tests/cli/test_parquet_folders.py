@@ -8,7 +8,7 @@ import pytest
 from aucross.cli import tables
 from aucross.cli.errors import CommandError
 from aucross.cli.tables import open_table, read_batches, read_table
-from cli.commands import QUICK, ROLES
+from tests.cli.commands import QUICK, ROLES
 
 
 @pytest.fixture

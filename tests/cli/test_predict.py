@@ -7,7 +7,7 @@ import pytest
 
 from aucross.cli import deciding, tables
 from aucross.core import RuleInput
-from aucross.deploy.storage import load
+from aucross.files.model_file import load
 
 
 @pytest.fixture(scope="module")

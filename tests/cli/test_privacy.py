@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from cli.commands import aucross
+from tests.cli.commands import aucross
 
 N_ROWS = 300
 SMALL = ("--target", "default", "--base", "logistic", "--method", "plugin-auc")

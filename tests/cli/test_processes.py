@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from aucross.cli.app import app
-from cli.commands import N_ROWS
+from tests.cli.commands import N_ROWS
 
 COMMANDS = ("fit", "evaluate", "predict", "compare", "report", "serve", "demo", "walkthrough")
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}

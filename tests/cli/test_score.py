@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from aucross import AUCross
-from aucross.deploy import rule_to_sql
-from aucross.deploy.storage import load, read_metadata
-from cli.commands import aucross
+from aucross.export import rule_to_sql
+from aucross.files.model_file import load, read_metadata
+from tests.cli.commands import aucross
 
 ROLES = ("--target", "default", "--id", "loan", "--drop", "customer", "--drop", "issue_date")
 WITHOUT_SCORE = [3, 40, 41, 250]

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucross.deploy.storage import load, read_metadata
 from aucross.evaluation import promise_selection
+from aucross.files.model_file import load, read_metadata
 from aucross.report import render_html
 from aucross.system.text import percent
-from cli.commands import aucross
+from tests.cli.commands import aucross
 
 FIT = ("--target", "dead", "--positive", "yes", "--id", "id", "--score", "points", "--threshold", 420)
 OPTIONS = (*FIT, "--low-is-positive", "--coverage", 0.85)

@@ -7,7 +7,7 @@ import re
 import pandas as pd
 import pytest
 
-from cli.commands import QUICK, ROLES, aucross
+from tests.cli.commands import QUICK, ROLES, aucross
 
 COMMANDS = ("fit", "evaluate", "predict", "compare", "report", "demo", "walkthrough")
 # A loan system would read "accept" as approval. The names of metrics, such as selective_auc, are no decisions.

@@ -11,12 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from aucross import evaluate_selective
 from aucross.cli.app import run
 from aucross.datasets import make_credit
-from aucross.deploy import load
-from aucross.deploy.storage import read_metadata
 from aucross.estimators import DaysSince1970
 from aucross.evaluation import evaluate_groups, promise_selective
+from aucross.files import load
+from aucross.files.model_file import read_metadata
 from aucross.report import render_markdown
-from cli.commands import aucross
+from tests.cli.commands import aucross
 
 FIT = ["--target", "default", "--coverage", "0.8", "--no-report"]
 

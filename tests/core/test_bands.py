@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from aucross.core import RejectionBand
 from aucross.core.bands import check_coverage
-from reference import selected_by
-from strategies import bands_between, property_test
+from tests.reference import selected_by
+from tests.strategies import bands_between, property_test
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

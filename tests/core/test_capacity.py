@@ -16,7 +16,7 @@ from aucross.core.capacity import (
     share_of_groups,
 )
 from aucross.core.influence import Contest, PairwiseMetric, worth_of_review
-from strategies import property_test
+from tests.strategies import property_test
 
 BINARY = (Contest(column=0, winner=1, loser=0),)
 

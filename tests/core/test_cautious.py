@@ -33,7 +33,7 @@ from aucross.core.cautious import (
     smallest_size_that_keeps,
 )
 from aucross.core.influence import ExpectedAUC, PairwiseMetric
-from strategies import property_test
+from tests.strategies import property_test
 
 confidences = st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99, 0.999])
 sizes = st.integers(1, 3000)

@@ -23,8 +23,8 @@ from aucross.core.influence import (
     place_by_influence,
 )
 from aucross.core.scored_rows import RuleInput
-from reference import TOLERANCE, pairwise_auc
-from strategies import counts, coverages, fractional_weights, no_weights, property_test, rows
+from tests.reference import TOLERANCE, pairwise_auc
+from tests.strategies import counts, coverages, fractional_weights, no_weights, property_test, rows
 
 BINARY = (Contest(column=0, winner=1, loser=0),)
 HAND_TILL = tuple(Contest(column=j, winner=j, loser=k) for j, k in permutations(range(3), 2))

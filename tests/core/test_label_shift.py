@@ -16,7 +16,7 @@ from aucross.core.label_shift import (
     with_share_ratio,
 )
 from aucross.core.scored_rows import RuleInput
-from strategies import property_test
+from tests.strategies import property_test
 
 
 def gaussian_rows(n_rows, shares, seed=0):

@@ -14,7 +14,7 @@ from aucross.core import CenteredBands, InfluenceBands, OptimalBands, RankedScor
 from aucross.core.influence import Contest, ExpectedAUC
 from aucross.core.nested import MAX_CHUNKS, NestedBands
 from aucross.core.scored_rows import RuleInput
-from strategies import Rows, counts, coverages, fractional_weights, no_weights, property_test, rows
+from tests.strategies import Rows, counts, coverages, fractional_weights, no_weights, property_test, rows
 
 EMPTY = RankedScores([], [], [])
 GRID = np.linspace(0.02, 1.0, 50)

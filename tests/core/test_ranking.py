@@ -13,8 +13,8 @@ from sklearn.isotonic import IsotonicRegression
 
 from aucross.core import RankedScores, RejectionBand, best_band
 from aucross.core.ranking import effective_size, equal_parts
-from reference import delong_standard_error, pairwise_auc, row_at, selected_by, selected_share
-from strategies import Rows, bands_between, counts, fractional_weights, property_test, rows
+from tests.reference import delong_standard_error, pairwise_auc, row_at, selected_by, selected_share
+from tests.strategies import Rows, bands_between, counts, fractional_weights, property_test, rows
 
 EMPTY = RankedScores([], [], [])
 TO_ROUNDING = {"rel": 1e-12, "abs": 1e-12, "nan_ok": True}

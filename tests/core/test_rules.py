@@ -21,14 +21,14 @@ from aucross.core import (
     estimate_auc_bands,
     oracle_band,
 )
-from reference import (
+from tests.reference import (
     improving_rows,
     pairwise_auc,
     published_positions,
     quantile_threshold,
     row_at,
 )
-from strategies import Rows, counts, coverages, fractional_weights, property_test, rows
+from tests.strategies import Rows, counts, coverages, fractional_weights, property_test, rows
 
 EMPTY = RankedScores([], [], [])
 

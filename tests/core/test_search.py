@@ -8,7 +8,7 @@ from hypothesis import given
 
 from aucross.core import OptimalBands, RankedScores, RejectionBand, ThresholdBands, best_band, oracle_band
 from aucross.core.nested import NestedBands
-from reference import (
+from tests.reference import (
     TOLERANCE,
     best_band_auc,
     best_block_auc,
@@ -16,7 +16,7 @@ from reference import (
     selected_by,
     selected_share,
 )
-from strategies import Rows, counts, coverages, fractional_weights, property_test, rows
+from tests.strategies import Rows, counts, coverages, fractional_weights, property_test, rows
 
 WIDTHS = ["full", "any"]
 

@@ -32,8 +32,8 @@ from aucross.evaluation import (
     selective_ks,
     selective_partial_auc,
 )
-from reference import TOLERANCE, pairwise_auc
-from strategies import coverages, fractional_weights, property_test, rows
+from tests.reference import TOLERANCE, pairwise_auc
+from tests.strategies import coverages, fractional_weights, property_test, rows
 
 COSTS = [
     ExpectedCost(review=0.2),

@@ -46,7 +46,7 @@ from aucross.dask import promise_selective as dask_promise
 from aucross.dask.base import DaskSelectiveClassifier
 from aucross.dask.partitions import merged_in_a_tree
 from aucross.dask.training import LostWorkerError
-from aucross.deploy import write_decisions as write_parts
+from aucross.record import write_decisions as write_parts
 from tests.dask.cluster_models import (
     CountingClassifier,
     KillsInTraining,

@@ -10,7 +10,7 @@ from sybil import Document
 from sybil.example import SybilFailure
 from sybil.parsers.markdown import SkipParser
 
-from shown_output import ShownOutputParser, difference
+from tests.shown_output import ShownOutputParser, difference
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path for folder in ("howto", "explanation") for path in (ROOT / "docs" / folder).glob("*.md"))

@@ -14,10 +14,10 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross
 from aucross.core import RankedScores, RejectionBand
-from aucross.deploy import load, save
 from aucross.estimators import CoverageForAUC
 from aucross.estimators.coverage_for import largest_coverage
-from reference import obvious_auc_interval
+from aucross.files import load, save
+from tests.reference import obvious_auc_interval
 
 X, y = make_classification(900, n_features=5, weights=[0.7], flip_y=0.2, random_state=0)
 

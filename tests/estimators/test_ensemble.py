@@ -14,9 +14,9 @@ from sklearn.model_selection import FixedThresholdClassifier, KFold, RepeatedStr
 from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, CoverageMonitor, SCross, evaluate_selective, load, save
-from aucross.deploy import rule_to_sql
 from aucross.estimators import FoldEnsemble
 from aucross.estimators.row_hash import hash_rows
+from aucross.export import rule_to_sql
 
 X, y = make_classification(900, n_features=5, flip_y=0.2, weights=[0.7], random_state=0)
 X_new = np.random.default_rng(1).normal(size=(400, 5)) + X.mean(axis=0)

@@ -26,7 +26,8 @@ from aucross import (
     save,
 )
 from aucross.core import ExpectedCost, RankedScores
-from aucross.deploy import model_fingerprint, rule_to_json
+from aucross.export import rule_to_json
+from aucross.files import model_fingerprint
 
 X, positive = make_classification(600, n_features=5, weights=[0.7], flip_y=0.3, random_state=0)
 # "bad" is sorted before "good"; the same rows under names of which the positive one is sorted second.

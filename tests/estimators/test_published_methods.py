@@ -10,8 +10,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
-from estimators import published_reference
-from golden.regenerate import COVERAGES, FILE, SEED, base_model, fixed_rows, measure, published_methods
+from tests.estimators import published_reference
+from tests.golden.regenerate import COVERAGES, FILE, SEED, base_model, fixed_rows, measure, published_methods
 
 METHODS = ["AUCross", "PlugInAUC", "SCross", "PlugIn"]
 

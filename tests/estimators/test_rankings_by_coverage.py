@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, HashedFolds
 from aucross.core import RankedScores, ScoreRounding
-from aucross.deploy.light_copy import light_copy
+from aucross.estimators.light_copy import light_copy
 from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.estimators.score_counts import weighed
 

@@ -31,8 +31,8 @@ from aucross import (
 from aucross.core import OptimalBands, RankedScores, RejectionBand
 from aucross.core.band_rule import BandRule
 from aucross.core.scored_rows import split_ties
-from aucross.deploy import read_decisions
 from aucross.estimators.reach import expected_coverage
+from aucross.record import read_decisions
 
 COVERAGES = (0.95, 0.9, 0.8, 0.7)
 N_TRAIN = 4000

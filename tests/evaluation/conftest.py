@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, PlugIn, SCross
-from evaluation.drawn_rows import X_test, X_train, y_train
+from tests.evaluation.drawn_rows import X_test, X_train, y_train
 
 
 @pytest.fixture(scope="session")

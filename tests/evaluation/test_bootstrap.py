@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 from aucross.evaluation import evaluate_selections, selective_auc
 from aucross.evaluation.bootstrap import draw_weights
-from strategies import bands_between, counts, fractional_weights, no_weights, property_test, rows
+from tests.strategies import bands_between, counts, fractional_weights, no_weights, property_test, rows
 
 METRICS = ("achieved_coverage", "selective_auc", "selective_accuracy", "positive_rate")
 

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-import strategies
 from aucross import AUCross, SCross, evaluate_selections, evaluate_selective, promise_selective
 from aucross.core import RankedScores, RejectionBand, ScoreRounding
 from aucross.evaluation import evaluate_ranking, promise_ranking, promise_selection
-from strategies import property_test
+from tests import strategies
+from tests.strategies import property_test
 
 BANDS = {1.0: RejectionBand(), 0.9: RejectionBand(0.4, 0.6), 0.7: RejectionBand(0.2, 0.7)}
 

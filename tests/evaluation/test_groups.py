@@ -20,14 +20,14 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-import strategies
 from aucross import AUCross, PlugIn, evaluate_selections, evaluate_selective
 from aucross.evaluation import positives_for_review, selective_accuracy, selective_auc
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
 from aucross.evaluation.group_column import ALL_ROWS, MISSING, group_column
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
-from strategies import property_test
+from tests import strategies
+from tests.strategies import property_test
 
 X, y = make_classification(1600, n_features=6, n_informative=3, flip_y=0.3, weights=[0.7], random_state=0)
 X_train, y_train, X_test, y_test = X[:800], y[:800], X[800:], y[800:]

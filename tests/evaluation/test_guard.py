@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import strategies
 from aucross.evaluation import base_rate_shift, positive_rate, positives_for_review
 from aucross.evaluation.group_column import MISSING
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
-from strategies import property_test
+from tests import strategies
+from tests.strategies import property_test
 
 NUMBERS = ("positive_rate", "selected_positive_rate", "shift", "relative_shift", "for_review", "rarer_for_review")
 

@@ -12,7 +12,6 @@ from scipy.stats import binomtest, norm
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-import strategies
 from aucross import AUCross, compare_selective, evaluate_selections, evaluate_selective
 from aucross.core import RankedScores
 from aucross.core.bounds import EXTRA_LOSS, auc_ends_of_units, auc_losses, interval, lower_bound
@@ -20,8 +19,9 @@ from aucross.evaluation import evaluate_group_selections
 from aucross.evaluation.catalogue import GROUP_METRICS, STANDARD_METRICS
 from aucross.evaluation.evaluated_rows import EvaluatedRows
 from aucross.evaluation.promise import coverage_losses
-from reference import obvious_auc_interval
-from strategies import property_test
+from tests import strategies
+from tests.reference import obvious_auc_interval
+from tests.strategies import property_test
 
 
 def make_rows(n=400, prevalence=0.3, shift=1.5, seed=0):

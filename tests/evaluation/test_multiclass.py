@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 
 from aucross.evaluation import selective_auc
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
-from strategies import counts, fractional_weights, no_weights, property_test
+from tests.strategies import counts, fractional_weights, no_weights, property_test
 
 # ---- slow and obvious versions, on tuples (label, scores, weight) with exact scores ----
 

@@ -20,7 +20,7 @@ from aucross.evaluation.plots import (
     GroupGapDisplay,
     RiskCoverageDisplay,
 )
-from evaluation.drawn_rows import FEW, REGION, X_test, X_train, labels_of, y_test, y_train
+from tests.evaluation.drawn_rows import FEW, REGION, X_test, X_train, labels_of, y_test, y_train
 
 pytestmark = pytest.mark.usefixtures("_draw_and_close")
 

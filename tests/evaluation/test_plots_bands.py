@@ -11,7 +11,7 @@ from aucross import AUCGate, AUCross
 from aucross.core import RankedScores, RejectionBand, oracle_band
 from aucross.evaluation import selective_auc
 from aucross.evaluation.plots import AUCSurfaceDisplay, BandDisplay, CAPDisplay, auc_surface, cap_curve
-from evaluation.drawn_rows import REGION, X_test, X_train, labels_of, y_test, y_train
+from tests.evaluation.drawn_rows import REGION, X_test, X_train, labels_of, y_test, y_train
 
 pytestmark = pytest.mark.usefixtures("_draw_and_close")
 

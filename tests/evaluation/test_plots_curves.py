@@ -12,7 +12,7 @@ from aucross.core import RankedScores, oracle_band
 from aucross.evaluation import aurc, generalized_risk_curve, risk_coverage_curve, selective_auc
 from aucross.evaluation.plots import CoverageCurveDisplay, RiskCoverageDisplay
 from aucross.evaluation.plots.style import CURVE_STYLES
-from evaluation.drawn_rows import FEW, X_test, X_train, labels_of, y_test, y_train
+from tests.evaluation.drawn_rows import FEW, X_test, X_train, labels_of, y_test, y_train
 
 pytestmark = pytest.mark.usefixtures("_draw_and_close")
 

@@ -8,7 +8,7 @@ import pytest
 
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.plots import GroupGapDisplay
-from evaluation.drawn_rows import REGION, X_test, labels_of, y_test
+from tests.evaluation.drawn_rows import REGION, X_test, labels_of, y_test
 
 pytestmark = pytest.mark.usefixtures("_draw_and_close")
 

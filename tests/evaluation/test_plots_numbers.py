@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-import strategies
 from aucross.core import RankedScores, RejectionBand, oracle_band
 from aucross.evaluation import selective_auc
 from aucross.evaluation.plots import CAPDisplay, auc_surface, cap_curve
 from aucross.evaluation.plots.coverage_curve import MAXIMUM_PROBABILITY, ORACLE, LabelledScores, reference_curves
-from strategies import property_test
+from tests import strategies
+from tests.strategies import property_test
 
 # 20 rows by falling score, 7 of them positive, as in the paper's Figure 1.
 TWENTY = np.array([1, 1, 0, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0, 0])

@@ -18,13 +18,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
-import strategies
 from aucross import AUCross, PlugInAUC, SCross
 from aucross.core.bounds import auc_under_exponential_weights, bootstrap_auc_bounds
 from aucross.evaluation import achieved_coverage, auc_interval, selective_auc
 from aucross.evaluation.inputs import SelectedRows
 from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective
-from strategies import property_test
+from tests import strategies
+from tests.strategies import property_test
 
 METHODS = ("delong", "bootstrap")
 

@@ -51,14 +51,6 @@ from aucross import (
     save,
 )
 from aucross.core import ExpectedCost, RankedScores, oracle_band
-from aucross.deploy import (
-    band_to_sql,
-    ranking_query,
-    read_decisions,
-    read_header,
-    rule_to_json,
-    rule_to_sql,
-)
 from aucross.evaluation import (
     METRICS,
     UnscoredRows,
@@ -71,6 +63,9 @@ from aucross.evaluation import (
     promise_selection,
     team_score,
 )
+from aucross.export import band_to_sql, ranking_query, rule_to_json, rule_to_sql
+from aucross.files import read_header
+from aucross.record import read_decisions
 from aucross.report import build_summary
 
 Flat = dict[str, Any]

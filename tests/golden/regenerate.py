@@ -80,8 +80,8 @@ def measure(clf: Any, rows: Split) -> list[dict[str, Any]]:
 
 def freeze() -> None:
     """Write what every case says today, and print which cases say something else than before."""
-    sys.path.insert(0, str(FILE.parents[1]))  # of a script the own folder alone is searched
-    frozen = import_module("golden.frozen_cases")
+    sys.path.insert(0, str(FILE.parents[2]))  # of a script the own folder alone is searched
+    frozen = import_module("tests.golden.frozen_cases")
     before = json.loads(frozen.FILE.read_text()) if frozen.FILE.exists() else {}
     now = {}
     for name, case in frozen.CASES.items():

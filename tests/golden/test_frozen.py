@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from golden.frozen_cases import CASES, FILE, LIMITS, NEW, OLD, ScoreColumn, bits, changes
+from tests.golden.frozen_cases import CASES, FILE, LIMITS, NEW, OLD, ScoreColumn, bits, changes
 
 FROZEN = json.loads(FILE.read_text())
 

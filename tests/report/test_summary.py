@@ -28,7 +28,7 @@ from aucross.evaluation import (
 from aucross.evaluation.promise import promise_selective
 from aucross.report import SCHEMA_VERSION, build_summary, render_html, render_markdown, tables
 from aucross.report.rows import GRID
-from report.cases import entry_at, make_linear, quick
+from tests.report.cases import entry_at, make_linear, quick
 
 COVERAGES = (0.5, 0.63, 0.77, 0.85, 0.99, 1.0)
 

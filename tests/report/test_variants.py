@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from aucross import AUCross, PlugInAUC, ScoreColumn, SCross
 from aucross.report import render_html, render_markdown
-from report.cases import entry_at, make_linear, quick
+from tests.report.cases import entry_at, make_linear, quick
 
 # ---- other classifiers ----
 

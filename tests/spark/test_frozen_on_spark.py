@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from golden.frozen_cases import FILE, NEW, OLD, ScoreColumn, bits
+from tests.golden.frozen_cases import FILE, NEW, OLD, ScoreColumn, bits
 
 pytest.importorskip("pyspark", reason='Spark is not installed: pip install "aucross[spark]"')
 

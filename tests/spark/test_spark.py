@@ -16,8 +16,8 @@ from xgboost import XGBClassifier
 
 from aucross import AUCross, HashedFolds, PlugInAUC, ScoreColumn, SCross, evaluate_selective, load, promise_selective
 from aucross.core import RankedScores, ScoreRounding
-from aucross.deploy import write_decisions
-from cli.commands import QUICK, aucross
+from aucross.record import write_decisions
+from tests.cli.commands import QUICK, aucross
 
 pytest.importorskip("pyspark", reason='Spark is not installed: pip install "aucross[spark]"')
 
@@ -43,7 +43,7 @@ from aucross.spark import (
 )
 from aucross.spark.bases import fit_again_if_lost
 from aucross.spark.counting import merged_counts
-from spark.killers import KilledWhileScoring, KilledWhileTraining, kill_once
+from tests.spark.killers import KilledWhileScoring, KilledWhileTraining, kill_once
 
 NAMES = ["age", "income", "debt", "years"]
 N_ROWS = 3000

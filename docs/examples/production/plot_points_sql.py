@@ -14,7 +14,7 @@ import numpy as np
 
 from aucross import AUCross, ScoreColumn
 from aucross.datasets import make_credit
-from aucross.deploy import rule_to_sql
+from aucross.export import rule_to_sql
 
 X, y = make_credit(12_000, return_X_y=True)
 y = y.to_numpy()

@@ -27,9 +27,9 @@ from aucross.cli.tables import BATCH_ROWS, TableFile, read_batches
 from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.ranking import IndexArray
 from aucross.core.scored_rows import RuleInput, ScoredRows
-from aucross.deploy.rows_digest import RowsDigest
 from aucross.estimators.recalibrate import refuse_too_few
 from aucross.estimators.score_column import score_column_in
+from aucross.files.rows_digest import RowsDigest
 
 ROW = "row"
 DECISION_COLUMNS = ("score", "prediction", "decision")

@@ -24,7 +24,7 @@ from dask.dataframe.dispatch import make_meta  # noqa: E402
 from aucross.dask import DaskAUCross, DaskPlugInAUC, DaskSCross  # noqa: E402  (needs what is imported above)
 from aucross.dask.base import DaskSelectiveClassifier  # noqa: E402
 from aucross.dask.writing import parts_on_workers  # noqa: E402
-from aucross.deploy import write_decisions  # noqa: E402
+from aucross.record import write_decisions  # noqa: E402
 
 # A worker that was lost and is not back by then is given up; by default after 15 s, which it takes to start on a busy
 # machine.

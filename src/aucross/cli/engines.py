@@ -64,7 +64,7 @@ class Engine(Protocol):
         columns: Sequence[str],
         told: Callable[[int, int], None],
     ) -> list[Any]:
-        """Write decisions file by file, see :func:`aucross.deploy.write_decisions`; tell how many are done."""
+        """Write decisions file by file, see :func:`aucross.record.write_decisions`; tell how many are done."""
 
 
 def open_engine(name: EngineName, scheduler: str | None, screen: Screen) -> AbstractContextManager[Engine]:

@@ -20,8 +20,8 @@ from aucross.cli.schema import Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model_with_facts
 from aucross.cli.tables import check_readable
-from aucross.deploy import DecisionLog
 from aucross.estimators.familiar import known_categories
+from aucross.record import DecisionLog
 from aucross.system.libraries import import_library
 
 _SHORTEST_TOKEN = 16

@@ -14,9 +14,9 @@ from aucross.cli.errors import CommandError
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.schema import Schema
 from aucross.cli.tables import check_readable, is_table
-from aucross.deploy import save
-from aucross.deploy.signing import signing_key as key_in_use
-from aucross.deploy.storage import load_with_header
+from aucross.files import save
+from aucross.files.model_file import load_with_header
+from aucross.files.signing import signing_key as key_in_use
 from aucross.system.text import json_ready
 
 

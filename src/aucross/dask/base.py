@@ -44,11 +44,11 @@ from aucross.dask.deciding import (
 )
 from aucross.dask.partitions import check_collection, merged_in_a_tree, partitions_of, pieces_of
 from aucross.dask.training import ClusterTraining, is_distributed, local_model, without_client
-from aucross.deploy.light_copy import light_copy
 from aucross.estimators.coverage_for import CoverageForAUC
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import trained_as_on_all_rows
 from aucross.estimators.labels import check_classes, check_reject_label
+from aucross.estimators.light_copy import light_copy
 from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.estimators.reach import ExpectedCoverage
 from aucross.estimators.training import resolve_response_method

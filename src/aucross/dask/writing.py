@@ -9,8 +9,8 @@ from typing import Any
 from dask.delayed import delayed
 from distributed import Client, as_completed, default_client
 
-from aucross.deploy.decision_folder import PartCounts, RunParts
-from aucross.deploy.decision_folder import write_decisions as write_parts
+from aucross.record.decision_folder import PartCounts, RunParts
+from aucross.record.decision_folder import write_decisions as write_parts
 
 
 def write_decisions(
@@ -32,7 +32,7 @@ def write_decisions(
     source, folder : path-like
         Folder of the rows and folder of the decisions, which all workers see under these paths.
     coverage, columns, band_groups
-        As for :func:`aucross.deploy.write_decisions`, whose files and manifest these are.
+        As for :func:`aucross.record.write_decisions`, whose files and manifest these are.
     client : distributed.Client, optional
         The cluster; the current client by default.
 

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.ranking import FloatArray
 from aucross.estimators.deciding import Deciding
@@ -163,3 +164,14 @@ class HeldOut(SelectiveClassifier):
 
     def _source(self) -> HoldOut:
         return HoldOut(self.cv, self.holdout_size)
+
+
+def check_classifier(clf: Any) -> SelectiveClassifier:
+    """Refuse anything but a fitted selective classifier."""
+    if not isinstance(clf, SelectiveClassifier):
+        raise TypeError(
+            f"clf must be a selective classifier such as AUCross, got {type(clf).__name__}; wrap the model: "
+            "AUCross(model).fit(X, y)"
+        )
+    check_is_fitted(clf, "band_rule_")
+    return clf

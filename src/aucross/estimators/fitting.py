@@ -231,7 +231,7 @@ class Fitting(ABC, CallbackSupport):
         ----------
         ranked : RankedScores
             Numbers of rows of each class at each value of the score: the result of
-            :func:`~aucross.deploy.ranking_query`, or rankings of parts, added up.
+            :func:`~aucross.export.ranking_query`, or rankings of parts, added up.
         classes : array-like of shape (2,), default=(0, 1)
             The labels in sorted order; the second is positive.
 

@@ -10,16 +10,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import mlflow
 from mlflow.models import Model, ModelSignature, infer_signature
 from mlflow.types import ColSpec, DataType, Schema
 
-from aucross.deploy import FileHeader, load, model_fingerprint, read_header, rule_fingerprint, save
-from aucross.deploy.drift_reference import check_classifier
-from aucross.deploy.signing import signing_key, trusted_types_in_use
-from aucross.estimators.base import SelectiveClassifier
-from aucross.mlflow.loader import OWN_COVERAGE, SelectiveModel
-from aucross.mlflow.rows import ServedColumns, values_of_fit
+import mlflow
+from aucross.estimators.base import SelectiveClassifier, check_classifier
+from aucross.files import FileHeader, load, model_fingerprint, read_header, rule_fingerprint, save
+from aucross.files.signing import signing_key, trusted_types_in_use
+from aucross.mlflow.selective_model import OWN_COVERAGE, SelectiveModel
+from aucross.mlflow.served_columns import ServedColumns, values_of_fit
 from aucross.system.libraries import import_library
 
 FLAVOR_NAME = "aucross"
@@ -81,7 +80,7 @@ def save_model(
         model.add_flavor(FLAVOR_NAME, **_facts(header))
         mlflow.pyfunc.save_model(
             str(path),
-            loader_module="aucross.mlflow.loader",
+            loader_module="aucross.mlflow.selective_model",
             data_path=str(file),
             mlflow_model=model,
             signature=signature,
@@ -242,4 +241,4 @@ def _requirements(header: FileHeader) -> list[str]:
     distributions = packages_distributions()
     others = {name for name in header.versions if name not in ("python", "aucross")} | {"pandas"}
     found = sorted({distributions[name][0] for name in others if name in distributions})
-    return [f"aucross[deploy]=={header.versions['aucross']}", *(f"{name}=={version(name)}" for name in found)]
+    return [f"aucross[arrow]=={header.versions['aucross']}", *(f"{name}=={version(name)}" for name in found)]

@@ -21,15 +21,15 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException as PathError
 
 from aucross.core.bands import check_coverage
-from aucross.deploy.fingerprints import model_fingerprint, rule_fingerprint
-from aucross.deploy.log import DecisionLog
-from aucross.deploy.monitor import CoverageMonitor
+from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.record.log import DecisionLog
 from aucross.serve.answers import answers
 from aucross.serve.deciding import Decided, Decider, NotLoggedError
 from aucross.serve.guard import Guard, has_token, is_host
 from aucross.serve.metrics import ServerMetrics
 from aucross.serve.page import page
 from aucross.serve.rows import DecidedBy, ManyAnswers, OneAnswer, Refusal, RowDecision, ServedModel, request_types
+from aucross.watch.monitor import CoverageMonitor
 
 logger = logging.getLogger(__name__)
 

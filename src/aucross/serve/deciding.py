@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from aucross.core.decisions import Decisions
 from aucross.core.scored_rows import ScoredRows
-from aucross.deploy.log import DecisionLog
+from aucross.record.log import DecisionLog
 from aucross.serve.rows import ServedModel
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 
 from aucross.core.decisions import AUTOMATIC, REVIEW
-from aucross.deploy.drift_reference import Reference
-from aucross.deploy.monitor import CoverageMonitor
 from aucross.serve.deciding import Decided
+from aucross.watch.drift_reference import Reference
+from aucross.watch.monitor import CoverageMonitor
 
 # Rows that are given to the monitor at a time; a look at the metrics gives it all.
 _ROWS_A_BATCH = 200

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import ScoredRows
-from aucross.deploy.light_copy import light_copy
+from aucross.estimators.light_copy import light_copy
 from aucross.estimators.score_counts import count_rows, merge_counted, weighed
 from aucross.spark.counting import merged_counts
 from aucross.spark.features import FeatureColumns, check_columns

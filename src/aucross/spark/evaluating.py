@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import check_coverage
 from aucross.core.rounding import ScoreRounding
-from aucross.deploy.light_copy import light_copy
+from aucross.estimators.light_copy import light_copy
 from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
 from aucross.evaluation.from_ranking import evaluate_ranking, promise_ranking

@@ -22,8 +22,8 @@ from pyspark.ml.param import Params
 from pyspark.ml.util import DefaultParamsReader, DefaultParamsWriter, MLReader, MLWritable, MLWriter
 from pyspark.sql import functions as F
 
-from aucross.deploy.signing import signing_key
-from aucross.deploy.storage import load, read_header, read_metadata, save
+from aucross.files.model_file import load, read_header, read_metadata, save
+from aucross.files.signing import signing_key
 
 # Name in the file of a classifier of what lies beside it.
 _BESIDE = "beside"

@@ -1,4 +1,4 @@
-"""Decisions on a folder of Parquet files by the workers of Spark, with the manifest of :mod:`aucross.deploy`."""
+"""Decisions on a folder of Parquet files by the workers of Spark, with the manifest of :mod:`aucross.record`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from aucross.deploy.decision_folder import PartCounts, write_decisions
+from aucross.record.decision_folder import PartCounts, write_decisions
 
 # Files that each task slot writes between two reports of how far it is.
 _ROUND = 8
@@ -36,7 +36,7 @@ def spark_write_decisions(
     spark : SparkSession, optional
         The one that is active by default.
     coverage, columns, band_groups
-        As for :func:`aucross.deploy.write_decisions`.
+        As for :func:`aucross.record.write_decisions`.
     told : callable, optional
         Is told from time to time how many files are done, and how many there are.
 

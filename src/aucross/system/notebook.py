@@ -132,7 +132,7 @@ def arrow_stream(columns: Mapping[str, Any], requested_schema: object | None) ->
     -------
     capsule
     """
-    arrow = import_library("pyarrow", purpose="a result as an Arrow table", extra="deploy")
+    arrow = import_library("pyarrow", purpose="a result as an Arrow table", extra="arrow")
     return arrow.table(dict(columns)).__arrow_c_stream__(requested_schema)
 
 

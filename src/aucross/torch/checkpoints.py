@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
 
+import torch
 from aucross.system.files import whole_file
+from torch import nn
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
-from torch import Tensor, nn
 
+import torch
 from aucross.estimators.training_rows import take_rows
 from aucross.torch.devices import find_device, own_random_state, tensor_type, threads
 from aucross.torch.images import ImageRows, ImageScale, is_images
@@ -20,6 +19,7 @@ from aucross.torch.networks import Body, Network, TableFront, build_body, build_
 from aucross.torch.options import NetworkOptions
 from aucross.torch.tables import TableEncoder, TableRows
 from aucross.torch.training import History, NetworkRows, RowSource, Training, check_batches, score
+from torch import Tensor, nn
 
 FloatArray = NDArray[np.float64]
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torch import Tensor
-
 from aucross.torch.options import NetworkOptions
+from torch import Tensor
 
 
 class _Silent:

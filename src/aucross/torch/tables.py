@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+import torch
 from aucross.core.missing import is_missing
 from aucross.torch.devices import Precision, tensor_type
+from torch import Tensor
 
 FloatArray = NDArray[np.float64]
 

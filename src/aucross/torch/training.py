@@ -14,10 +14,9 @@ from math import ceil, inf, isfinite
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
+import torch
 from aucross.system.text import percent
 from aucross.torch.checkpoints import Checkpoint
 from aucross.torch.devices import autocast, find_device, low_precision, tensor_type
@@ -25,6 +24,7 @@ from aucross.torch.methods import Answers, Batch, NetworkMethod
 from aucross.torch.networks import Network, weighted_rows
 from aucross.torch.options import NetworkOptions
 from aucross.torch.progress import progress_bar
+from torch import Tensor, nn
 
 logger = logging.getLogger(__name__)
 

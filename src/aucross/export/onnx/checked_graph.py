@@ -1,0 +1,308 @@
+"""From a classifier to a graph that was seen to decide as the classifier does."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+import warnings
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import skl2onnx
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidArgument, InvalidGraph
+from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NotImplemented_
+from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+
+from aucross.core.missing import is_missing
+from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.types import Table
+from aucross.export.onnx.converters import MARGIN, REFUSED_VALUES, TARGET_OPSET, check_convertible, positive_is_second
+
+# Text that stands for a missing category: an ONNX tensor of text has no other.
+MISSING_TEXT = "nan"
+
+# A margin must be so many times the largest difference that was seen between a score of the graph and of Python.
+_SAFETY = 10
+# Scores that differ by more are not those of the same model.
+_LARGEST_DIFFERENCE = 1e-4
+
+_ROWS_AT_A_TIME = 2000
+
+# Missing columns that an error names.
+_MOST_NAMED = 5
+
+# Input of a graph that reads a table as a whole, and where a graph says which columns it reads.
+_TABLE, _COLUMNS = "X", "aucross.columns"
+
+# What onnxruntime raises for a graph whose types do not fit together, which is a fault of a converter.
+_RUNTIME_ERRORS = (Fail, InvalidGraph, NotImplemented_, InvalidArgument)
+
+
+class OnnxMismatchError(ValueError):
+    """A graph does not decide as its classifier does on the rows that were given."""
+
+
+def to_onnx(
+    clf: SelectiveClassifier, X: Table, *, coverages: Iterable[float] | None = None, margin: float | None = None
+) -> ModelProto:
+    """Turn a fitted classifier of two classes into one ONNX graph, and check it on rows.
+
+    Parameters
+    ----------
+    clf : AUCross, PlugInAUC, SCross or PlugIn
+        Fitted, for two classes, with bands on the score or on the confidence of one model.
+    X : array-like or frame of shape (n_samples, n_features)
+        Rows that show the types of the columns and on which the graph must decide as `clf` does: the more the better.
+    coverages : iterable of float in (0, 1], optional
+        Coverages to decide for; that of the classifier by default. One coverage is a list, too: ``[0.8]``.
+    margin : float in [0, 1), optional
+        How far each end of a band is moved outwards: a share of its size, of 1 if it is smaller. By default 1e-12, or
+        ten times the largest difference between a score of the graph and of Python, if that is more.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Outputs: ``label``, ``probabilities`` (n, 2) or ``scores`` (n,) for a model without probabilities, and
+        ``selected`` (n, n_coverages), one column for each coverage. Inputs: one, ``X``, of doubles; or one for each
+        column if the model starts with a ColumnTransformer, see :func:`onnx_inputs`. The names of the columns, if the
+        classifier was fitted on a frame, stand in the property ``aucross.columns`` as a list in JSON.
+
+    Raises
+    ------
+    OnnxMismatchError
+        If the graph decides otherwise than `clf` on a row of `X`.
+    ValueError
+        If there is no graph for `clf`; the text says why.
+
+    Notes
+    -----
+    Linear models, trees, forests and gradient boosting of scikit-learn and LightGBM are computed in double precision:
+    their scores differ from those of Python by rounding in the last digit. Others are converted by skl2onnx and
+    onnxmltools, some of them in single precision, and the margin grows accordingly. A row whose score lies outside the
+    band by less than the margin goes to review in the graph alone; the reverse cannot happen.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> import onnxruntime
+    >>> from aucross import AUCross
+    >>> from aucross.export.onnx import to_onnx
+    >>> X, y = make_classification(1000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X, y)
+    >>> graph = to_onnx(clf, X, coverages=[0.9, 0.7])
+    >>> session = onnxruntime.InferenceSession(graph.SerializeToString())
+    >>> selected = session.run(["selected"], {"X": X})[0]
+    >>> bool((selected == clf.select_each(X, [0.9, 0.7]).T).all())
+    True
+    """
+    check_convertible(clf)
+    coverages = _listed(clf, coverages)
+    graph = _graph(clf, X, coverages, MARGIN if margin is None else margin)
+    try:
+        difference = score_difference(clf, graph, X)
+    except _RUNTIME_ERRORS as error:
+        raise _cannot_convert(clf, error) from error
+    if not difference <= _LARGEST_DIFFERENCE:
+        raise OnnxMismatchError(
+            f"the graph of {type(clf.estimator_).__name__} does not give the scores of the model: they differ by up to "
+            f"{difference:.2g} on the rows of X; a step of it is converted otherwise than it computes"
+        )
+    if margin is None and difference * _SAFETY > MARGIN:
+        graph = _graph(clf, X, coverages, difference * _SAFETY)
+    _check_decisions(clf, graph, X, coverages, difference)
+    return graph
+
+
+def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
+    """Rows in the form in which a graph takes them.
+
+    Parameters
+    ----------
+    graph : onnx.ModelProto
+        What :func:`to_onnx` returned.
+    X : array-like or frame of shape (n_samples, n_features)
+        Rows. Columns of a frame are found by their names, in any order and among others, if the classifier was fitted
+        on a frame; those of an array must have the order of the fit.
+
+    Returns
+    -------
+    dict
+        For ``session.run(None, ...)``: doubles in ``X``, or an array of shape (n, 1) for each column, doubles or text;
+        a missing category is the text ``nan``.
+    """
+    inputs, names = graph.graph.input, _column_names(graph)
+    if names is None or (len(inputs) == 1 and _names_in(X) is None):
+        return {inputs[0].name: np.asarray(X, dtype=np.float64)}
+    columns = _columns_by_name(X, names)
+    if len(inputs) < len(columns):
+        return {inputs[0].name: np.hstack([_column(column, is_text=False) for column in columns])}
+    return {
+        each.name: _column(column, each.type.tensor_type.elem_type == TensorProto.STRING)
+        for each, column in zip(inputs, columns, strict=True)
+    }
+
+
+def score_difference(clf: SelectiveClassifier, graph: ModelProto, X: Table) -> float:
+    """The largest difference between a score of the graph and of Python on some rows, as a share of 1 or more."""
+    expected = clf.scored(X).score
+    response = _run(graph, X)[1]
+    is_second = positive_is_second(clf)
+    score = response[:, int(is_second)] if response.ndim == 2 else response if is_second else -response
+    return float(np.max(np.abs(score - expected) / np.maximum(np.abs(expected), 1.0), initial=0.0))
+
+
+def _check_decisions(
+    clf: SelectiveClassifier, graph: ModelProto, X: Table, coverages: list[float], difference: float
+) -> None:
+    label, _, selected = _run(graph, X)
+    rows = clf.scored(X)
+    expected = clf.select_each(rows, coverages).T
+    if wrong := int((selected != expected).any(axis=1).sum()):
+        raise OnnxMismatchError(
+            f"the graph decides otherwise than the classifier on {wrong} of {len(rows)} rows of X: their scores lie "
+            f"next to an end of a band, and scores differ by up to {difference:.2g}; ask for other coverages, or "
+            "convert a model that is computed in double precision"
+        )
+    if wrong := int((label != np.asarray(rows.predicted, dtype=label.dtype)).sum()):
+        raise OnnxMismatchError(
+            f"the graph gives another label than the classifier to {wrong} of {len(rows)} rows of X"
+        )
+
+
+def _listed(clf: SelectiveClassifier, coverages: Iterable[float] | None) -> list[float]:
+    if coverages is None:
+        return [clf.coverage]
+    if isinstance(coverages, Real):
+        raise TypeError(f"coverages must be a list of numbers in (0, 1], got {coverages!r}; pass [{coverages!r}]")
+    if listed := list(coverages):
+        return listed
+    raise ValueError("coverages must name at least one, got none; leave it out for that of the classifier")
+
+
+def _graph(clf: SelectiveClassifier, X: Table, coverages: list[float], margin: float) -> ModelProto:
+    options = {id(clf): {"coverages": coverages, "margin": margin, "refused": _refused_values(clf, X)}}
+    types = _input_types(clf, X)
+    try:
+        graph = skl2onnx.to_onnx(clf, initial_types=types, options=options, target_opset=TARGET_OPSET)
+    except (RuntimeError, NotImplementedError, KeyError, IndexError, AssertionError) as error:
+        raise _cannot_convert(clf, error) from error
+    # Names of inputs are letters, digits and underscores; those of columns may be anything.
+    names = [name for name, _ in types] if _reads_columns(clf) else getattr(clf, "feature_names_in_", None)
+    if names is not None:
+        graph.metadata_props.add(key=_COLUMNS, value=json.dumps([str(name) for name in names]))
+    return graph
+
+
+def _refused_values(clf: SelectiveClassifier, X: Table) -> dict[str, list[int] | None]:
+    """Which values the models refuse in Python, and in which inputs: tried on a row, as each library has its rule."""
+    if not _reads_columns(clf):
+        rows = {name: np.full((1, clf.n_features_in_), value) for name, value in REFUSED_VALUES.items()}
+        return {name: None for name, row in rows.items() if not _takes(clf, row)}
+    _names_of_frame(X)  # refuses an array
+    first = X.head(1) if hasattr(X, "head") else X.slice(0, 1)
+    first = first.to_pandas() if hasattr(first, "to_pandas") else first
+    numbers = [place for place, name in enumerate(first.columns) if not _is_text(first[name])]
+    return {
+        kind: [place for place in numbers if not _takes(clf, first.assign(**{str(first.columns[place]): value}))]
+        for kind, value in REFUSED_VALUES.items()
+    }
+
+
+def _takes(clf: SelectiveClassifier, row: Table) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as that an array has no names
+        try:
+            clf.scored(row)
+        except Exception:
+            return False
+    return True
+
+
+def _cannot_convert(clf: SelectiveClassifier, error: Exception) -> ValueError:
+    reason = textwrap.shorten(" ".join(str(error).split()), 300)
+    return ValueError(
+        f"{type(clf.estimator_).__name__} cannot be converted to ONNX: skl2onnx has no graph for a step of it ({reason}"
+        "); take another step, or register a converter with skl2onnx.update_registered_converter"
+    )
+
+
+def _input_types(clf: SelectiveClassifier, X: Table) -> list[tuple[str, Any]]:
+    if not _reads_columns(clf):
+        return [(_TABLE, DoubleTensorType([None, clf.n_features_in_]))]
+    names = _names_of_frame(X)
+    return [
+        (name, StringTensorType([None, 1]) if _is_text(column) else DoubleTensorType([None, 1]))
+        for name, column in zip(names, _columns_by_name(X, names), strict=True)
+    ]
+
+
+def _reads_columns(clf: SelectiveClassifier) -> bool:
+    """Whether the model picks columns by name, so that its graph has an input for each."""
+    first = clf.estimator_
+    while isinstance(first, Pipeline | FrozenEstimator):
+        first = first.steps[0][1] if isinstance(first, Pipeline) else first.estimator
+    return isinstance(first, ColumnTransformer)
+
+
+def _column_names(graph: ModelProto) -> list[str] | None:
+    """The columns that a graph reads; None for one of a classifier that knows no names."""
+    return next((json.loads(each.value) for each in graph.metadata_props if each.key == _COLUMNS), None)
+
+
+def _names_in(X: Table) -> list[Any] | None:
+    """The names of the columns of a frame; None for an array."""
+    names = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the columns themselves
+    names = getattr(X, "columns", None) if names is None else names
+    return None if names is None else list(names)
+
+
+def _names_of_frame(X: Table) -> list[str]:
+    names = _names_in(X)
+    if names is None:
+        raise TypeError(f"X must be a frame, since the model reads columns by their names, got {type(X).__name__}")
+    return [str(name) for name in names]
+
+
+def _columns_by_name(X: Table, names: Sequence[str]) -> list[Any]:
+    there = dict(zip(_names_of_frame(X), _names_in(X) or (), strict=True))
+    if lacking := [name for name in names if name not in there]:
+        raise ValueError(
+            f"X must have the columns of the fit, and lacks {len(lacking)} of {len(names)}: "
+            f"{', '.join(map(repr, lacking[:_MOST_NAMED]))}{', ...' if len(lacking) > _MOST_NAMED else ''}; add or "
+            "rename them, or pass an array with the columns in the order of the fit"
+        )
+    return [X[there[name]] for name in names]
+
+
+def _is_text(column: Any) -> bool:
+    # A code such as "007" is text, though it could be read as a number.
+    values = np.asarray(column)
+    return values.dtype.kind not in "biufc" and any(isinstance(value, str) for value in values)
+
+
+def _column(column: Any, is_text: bool) -> NDArray[Any]:
+    if not is_text:
+        return np.asarray(column, dtype=np.float64).reshape(-1, 1)
+    texts = [MISSING_TEXT if is_missing(value) else str(value) for value in np.asarray(column, dtype=object)]
+    return np.array(texts, dtype=object).reshape(-1, 1)
+
+
+def _run(graph: ModelProto, X: Table) -> list[NDArray[Any]]:
+    """Outputs for all rows, some at a time: trees with many categories take room for each row."""
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    inputs, names = onnx_inputs(graph, X), [output.name for output in graph.graph.output]
+    n_rows = len(next(iter(inputs.values())))
+    parts = [
+        session.run(names, {name: values[start : start + _ROWS_AT_A_TIME] for name, values in inputs.items()})
+        for start in range(0, n_rows, _ROWS_AT_A_TIME)
+    ]
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]

@@ -1,0 +1,366 @@
+"""A ranking as one SQL query: scores that lie in a warehouse are counted there, and only the counts come out.
+
+::
+
+    table of scores ──► GROUP BY score ──► read_ranking ──► place, evaluate, promise ──► rule_to_sql ──► table
+    (a billion rows)    (65 thousand)
+
+The query rounds scores as :class:`~aucross.core.ScoreRounding` does, in double precision alone, so that every database
+that has it counts alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from aucross.core.ranking import FloatArray, RankedScores
+from aucross.core.rounding import ScoreRounding
+from aucross.export.band_text import refuse_alike, sql_identifier, sql_literal
+from aucross.system.libraries import import_library
+
+Dialect = Literal["ansi", "duckdb", "postgres", "snowflake", "bigquery", "spark", "databricks", "mysql", "tsql"]
+
+
+class _Dialect(NamedTuple):
+    """What a dialect writes in its own way."""
+
+    double: str = "DOUBLE PRECISION"
+    single: str | None = None  # name of float32; None if the dialect has none, or none that is surely so
+    quote: str = '"'
+    natural_logarithm: str = "LN"
+    has_booleans: bool = True
+    one: str = "1"  # of a type whose sum is large enough
+
+
+_DIALECTS: dict[str, _Dialect] = {
+    "ansi": _Dialect(),
+    "duckdb": _Dialect(double="DOUBLE", single="FLOAT"),
+    "postgres": _Dialect(single="REAL"),
+    "snowflake": _Dialect(double="DOUBLE"),
+    "bigquery": _Dialect(double="FLOAT64", quote="`"),
+    "spark": _Dialect(double="DOUBLE", single="FLOAT", quote="`"),
+    "databricks": _Dialect(double="DOUBLE", single="FLOAT", quote="`"),
+    "mysql": _Dialect(double="DOUBLE", quote="`"),
+    "tsql": _Dialect(
+        double="FLOAT", single="REAL", quote="[", natural_logarithm="LOG", has_booleans=False, one="CAST(1 AS BIGINT)"
+    ),
+}
+
+_LARGEST = float(np.finfo(np.float32).max)
+_COUNTS = ("positives", "negatives", "unusable")
+_POWERS = ("weight", "squares", "cubes")
+
+
+def ranking_query(
+    table: str | Sequence[str],
+    score: str,
+    label: str | None = None,
+    *,
+    positive: str | int | bool = 1,
+    negative: str | int | bool = 0,
+    weight: str | None = None,
+    bits: Literal[64, 32, 20] = 20,
+    dialect: Dialect = "ansi",
+) -> str:
+    """Write the SQL query that counts how many rows of each class have each score.
+
+    Parameters
+    ----------
+    table : str or list of str
+        Name of a table or view. A dot parts the name from that of its schema; as a list the parts may hold dots.
+    score : str
+        Column of scores, higher for rows that are more likely positive.
+    label : str, optional
+        Column of labels. Rows whose label is NULL are left out. Without it all rows are counted, as negatives, for
+        :meth:`~aucross.SelectiveClassifier.scored_ranking`.
+    positive, negative : str, int or bool, default=1 and 0
+        Values of the label. Rows with a third value are counted as unusable, which :func:`read_ranking` refuses.
+    weight : str, optional
+        Column of weights; rows of weight 0 are left out.
+    bits : {64, 32, 20}, default=20
+        How scores are rounded before they are counted. 20 rounds to the top 20 bits of the float32 pattern, in every
+        dialect: at most 65 thousand different scores lie between 2**-32 and 1. 32 counts distinct float32 scores, in
+        dialects that have float32: DuckDB, PostgreSQL, Spark, Databricks and Transact-SQL. 64 counts scores as they
+        are.
+    dialect : {"ansi", "duckdb", "postgres", "snowflake", "bigquery", "spark", "databricks", "mysql", "tsql"}
+        The dialect to write.
+
+    Returns
+    -------
+    str
+        A query without a semicolon. Its result is read by :func:`read_ranking`.
+
+    Notes
+    -----
+    Names are quoted, so that they mean what they say and nothing else; Snowflake holds unquoted names in upper case,
+    and wants them so here. Rows without a score (NULL, NaN, infinite) are one line of the result, whose score is NULL.
+
+    Examples
+    --------
+    >>> from aucross.export import ranking_query
+    >>> print(ranking_query("bank.loans", "pd", "defaulted", bits=64))
+    WITH given AS (
+      SELECT
+        CASE WHEN "pd" BETWEEN -1e308 AND 1e308 THEN CAST("pd" AS DOUBLE PRECISION) END AS score,
+        CASE WHEN "defaulted" = 1 THEN 1 ELSE 0 END AS is_positive,
+        CASE WHEN "defaulted" = 0 THEN 1 ELSE 0 END AS is_negative
+      FROM "bank"."loans"
+      WHERE "defaulted" IS NOT NULL
+    )
+    SELECT
+      score,
+      SUM(is_positive) AS positives,
+      SUM(is_negative) AS negatives,
+      SUM(1 - is_positive - is_negative) AS unusable
+    FROM given
+    GROUP BY score
+    """
+    rules = _checked_dialect(dialect)
+    if isinstance(bits, bool) or bits not in (64, 32, 20):
+        raise ValueError(f"bits must be 64, 32 or 20, got {bits!r}; 20 keeps the result small")
+    if bits == 32 and rules.single is None:
+        able = ", ".join(name for name, other in _DIALECTS.items() if other.single is not None)
+        raise ValueError(
+            f"bits must be 20 or 64 in the dialect {dialect!r}, which has no float32 to round to, got 32; the dialects "
+            f"{able} have it"
+        )
+    given = _given(rules, table, score, (label, positive, negative), weight)
+    others = "is_positive, is_negative" + ("" if weight is None else ", weight")
+    steps, last = _rounding_steps(rules, bits, others)
+    parts = [f"given AS (\n{given}\n)", *steps]
+    sums = _sums(is_weighted=weight is not None)
+    return "\n".join(
+        ["WITH " + ",\n".join(parts), "SELECT", ",\n".join(["  score", *sums]), f"FROM {last}", "GROUP BY score"]
+    )
+
+
+def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refuse") -> RankedScores:
+    """Read the result of a query of :func:`ranking_query`.
+
+    Parameters
+    ----------
+    result : frame, Arrow table, dict of columns, or object with ``__arrow_c_stream__``
+        The result, in any order of lines and columns; names of columns in any case.
+    missing : {"refuse", "leave out"}, default="refuse"
+        What to do about rows without a score. No band can be placed on them, so they have to be decided by a person.
+
+    Returns
+    -------
+    RankedScores
+        With the powers of the weights, if the query had weights.
+
+    Examples
+    --------
+    >>> from aucross.export import read_ranking
+    >>> read_ranking({"score": [0.5, 0.1], "positives": [2, 1], "negatives": [3, 9], "unusable": [0, 0]})
+    RankedScores(2 distinct scores, 3 positives, 12 negatives)
+    """
+    if missing not in ("refuse", "leave out"):
+        raise ValueError(f'missing must be "refuse" or "leave out", got {missing!r}')
+    columns = _columns_of(result)
+    score, counts = columns["score"], {name: columns[name] for name in _COUNTS}
+    unusable = int(counts["unusable"].sum())
+    if unusable:
+        raise ValueError(
+            f"the query must count rows of two labels and, if any, weights from 0 to 1e30, got {unusable:,} rows with "
+            "another label or weight; name the labels with positive= and negative=, or select the rows in a view"
+        )
+    is_missing = ~np.isfinite(score)
+    n_missing = int((counts["positives"] + counts["negatives"])[is_missing].sum())
+    if n_missing and missing == "refuse":
+        raise ValueError(
+            f'{n_missing:,} rows have no score (NULL, NaN or infinite); pass missing="leave out" to rank the others, '
+            "and have those rows decided by a person"
+        )
+    kept = np.flatnonzero(~is_missing)
+    scores, place = np.unique(score[kept], return_inverse=True)
+
+    def sums(name: str) -> FloatArray:
+        return np.bincount(place, columns[name][kept], minlength=len(scores)).astype(np.float64, copy=False)
+
+    if "positive_weight" not in columns:
+        return RankedScores(scores, sums("positives"), sums("negatives"))
+    sides = ([sums(f"{side}s"), *(sums(f"{side}_{power}") for power in _POWERS)] for side in ("positive", "negative"))
+    return RankedScores.of_powers(scores, np.array(list(sides)))
+
+
+# ---- the query ----
+
+
+def _checked_dialect(dialect: str) -> _Dialect:
+    if dialect not in _DIALECTS:
+        raise ValueError(f"dialect must be one of {', '.join(_DIALECTS)}, got {dialect!r}")
+    return _DIALECTS[dialect]
+
+
+def _name(rules: _Dialect, name: str) -> str:
+    """A quoted name. Dialects differ in how they escape their quotes and backslashes, so such names are refused."""
+    closing = {"[": "]"}.get(rules.quote, rules.quote)
+    if isinstance(name, str) and (closing in name or rules.quote in name or "\\" in name):
+        raise ValueError(f"names must hold no {closing} and no backslash, got {name!r}; name it otherwise in a view")
+    return sql_identifier(name, rules.quote)
+
+
+def _table(rules: _Dialect, table: str | Sequence[str]) -> str:
+    parts = table.split(".") if isinstance(table, str) else list(table)
+    if not parts:
+        raise ValueError("table must be the name of a table or view, got none")
+    return ".".join(_name(rules, part) for part in parts)
+
+
+def _label(rules: _Dialect, value: str | int | bool) -> str:
+    if isinstance(value, bool | np.bool_):
+        if not rules.has_booleans:
+            raise ValueError(f"labels of this dialect must be text or integers, got {value}; a bit is 0 or 1")
+        return "TRUE" if value else "FALSE"
+    return sql_literal(int(value) if isinstance(value, np.integer) else value)
+
+
+def _given(
+    rules: _Dialect, table: str | Sequence[str], score: str, labels: tuple[str | None, Any, Any], weight: str | None
+) -> str:
+    """The columns that are read, under plain names; a row that cannot be used is neither positive nor negative."""
+    label, positive, negative = labels
+    value = _name(rules, score)
+    columns = [f"CASE WHEN {value} BETWEEN -1e308 AND 1e308 THEN CAST({value} AS {rules.double}) END AS score"]
+    conditions, is_usable = [], ""
+    if weight is not None:
+        own = _name(rules, weight)
+        is_usable = f"{own} BETWEEN 0 AND 1e30"
+        columns.append(f"CASE WHEN {is_usable} THEN CAST({own} AS {rules.double}) ELSE 0e0 END AS weight")
+        conditions.append(f"({own} <> 0 OR {own} IS NULL)")
+    if label is None:
+        of_classes = {"positive": "1 = 0", "negative": is_usable or "1 = 1"}
+    else:
+        if positive == negative:
+            raise ValueError(f"positive and negative must be different labels, got {positive!r} for both")
+        refuse_alike((positive, negative), "positive and negative labels")
+        name, also = _name(rules, label), f" AND {is_usable}" if is_usable else ""
+        of_classes = {
+            side: f"{name} = {_label(rules, own_label)}{also}"
+            for side, own_label in (("positive", positive), ("negative", negative))
+        }
+        conditions.insert(0, f"{name} IS NOT NULL")
+    columns += [
+        f"CASE WHEN {condition} THEN {rules.one} ELSE 0 END AS is_{side}" for side, condition in of_classes.items()
+    ]
+    lines = ["  SELECT", ",\n".join(f"    {column}" for column in columns), f"  FROM {_table(rules, table)}"]
+    return "\n".join([*lines, *([f"  WHERE {' AND '.join(conditions)}"] if conditions else [])])
+
+
+def _rounding_steps(rules: _Dialect, bits: int, others: str) -> tuple[list[str], str]:
+    """Further parts of the WITH clause, and the name of the last of them; `others` are the columns to hand on."""
+    if bits == 64:
+        return [], "given"
+    if bits == 32:
+        # A number that rounds to 0, or to none, is an error in some databases when it is cast.
+        single = (
+            f"CASE WHEN ABS(score) <= {_plain(2.0**-150)} THEN 0e0 "
+            f"WHEN score > {_plain(_LARGEST)} THEN {_plain(_LARGEST)} "
+            f"WHEN score < {_plain(-_LARGEST)} THEN {_plain(-_LARGEST)} "
+            f"ELSE CAST(CAST(score AS {rules.single}) AS {rules.double}) END"
+        )
+        return [_step("rounded", f"{single} AS score", others, "given")], "rounded"
+    largest, smallest = _plain(float(ScoreRounding(20).round(_LARGEST))), _plain(2.0**-126)
+    guess = f"POWER(2e0, FLOOR({rules.natural_logarithm}(size) / {rules.natural_logarithm}(2e0)))"
+    # The logarithm may be off by a rounding error next to a power of two, so the guess is set right. Adding half of
+    # the last digit of float32 is rounding to float32 first, adding half of the last of 11 digits is rounding to these,
+    # and all is exact in doubles.
+    return [
+        _step(
+            "sizes",
+            f"score, CASE WHEN ABS(score) > {largest} THEN {largest} ELSE ABS(score) END AS size",
+            others,
+            "given",
+        ),
+        _step(
+            "guesses",
+            f"score, size, CASE WHEN size >= {smallest} THEN {guess} ELSE {smallest} END AS unit",
+            others,
+            "sizes",
+        ),
+        _step(
+            "units",
+            f"score, size, CASE WHEN unit > size AND unit > {smallest} THEN unit / 2e0 WHEN unit * 2e0 <= size "
+            "THEN unit * 2e0 ELSE unit END AS unit",
+            others,
+            "guesses",
+        ),
+        _step(
+            "rounded",
+            "CASE WHEN score < 0 THEN -1e0 ELSE 1e0 END "
+            f"* (FLOOR((size / unit + {_plain(2.0**-12 + 2.0**-24)}) * 2048e0) / 2048e0 * unit) + 0e0 AS score",
+            others,
+            "units",
+        ),
+    ], "rounded"
+
+
+def _plain(value: float) -> str:
+    """A float64 as a literal with an exponent, which is double precision in every dialect."""
+    return f"{value:.16e}"
+
+
+def _step(name: str, columns: str, others: str, source: str) -> str:
+    return f"{name} AS (\n  SELECT {columns}, {others}\n  FROM {source}\n)"
+
+
+def _sums(*, is_weighted: bool) -> list[str]:
+    sums = [
+        "  SUM(is_positive) AS positives",
+        "  SUM(is_negative) AS negatives",
+        "  SUM(1 - is_positive - is_negative) AS unusable",
+    ]
+    for times, power in enumerate(_POWERS if is_weighted else (), start=1):
+        product = " * ".join(["weight"] * times)
+        sums += [f"  SUM(is_{side} * {product}) AS {side}_{power}" for side in ("positive", "negative")]
+    return sums
+
+
+# ---- the result ----
+
+
+def _columns_of(result: Any) -> dict[str, FloatArray]:
+    """The columns of a result as numbers, by names in lower case."""
+    names, column = _named_columns(result)
+    lower = [str(name).lower() for name in names]
+    wanted = ["score", *_COUNTS]
+    if "positive_weight" in lower:
+        wanted += [f"{side}_{power}" for power in _POWERS for side in ("positive", "negative")]
+    absent = [name for name in wanted if lower.count(name) != 1]
+    if absent:
+        raise ValueError(
+            f"result must have the columns {', '.join(wanted)} of a ranking query, each once, got "
+            f"{', '.join(map(str, names))}"
+        )
+    columns = {name: _numbers(column(names[lower.index(name)]), name) for name in wanted}
+    for name in wanted[1:]:
+        values = columns[name]
+        if not (values >= 0).all() or (name in _COUNTS and (values != np.floor(values)).any()):
+            raise ValueError(f"the column {name} of a ranking query must hold sums of 0 or more, got {values.min():g}")
+    return columns
+
+
+def _named_columns(result: Any) -> tuple[list[Any], Callable[[Any], Any]]:
+    if isinstance(result, Mapping):
+        return list(result), result.__getitem__
+    if hasattr(result, "iloc"):  # pandas, which needs pyarrow for a stream
+        return list(result.columns), result.__getitem__
+    if hasattr(result, "__arrow_c_stream__"):  # pyarrow, polars, DuckDB and others
+        table = import_library("pyarrow", purpose="reading an Arrow stream", extra="arrow").table(result)
+        return list(table.column_names), table.__getitem__
+    raise TypeError(
+        f"result must be a frame, an Arrow table or stream, or a dict of columns, got {type(result).__name__}; pass "
+        "for instance cursor.fetch_pandas_all()"
+    )
+
+
+def _numbers(values: Any, name: str) -> FloatArray:
+    try:
+        # Sums come as decimal numbers from some databases, NULL as None.
+        return np.array(np.asarray(values).tolist(), dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the column {name} of a ranking query must hold numbers: {error}") from None

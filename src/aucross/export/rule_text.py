@@ -1,0 +1,291 @@
+"""The bands as text for systems without Python: JSON to be read by a program, SQL to be run in a database."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from math import inf
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.rounding import band_of_values
+from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.score_column import ScoreColumn, score_column_in
+from aucross.export.band_text import (
+    band_entries,
+    band_to_sql,
+    is_automatic_in_sql,
+    refuse_alike,
+    sql_case,
+    sql_identifier,
+    sql_literal,
+    sql_number,
+)
+from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
+
+RULE_FORMAT_NAME = "aucross-rule"
+RULE_FORMAT_VERSION = 1
+
+# How the score that the bands lie on is computed, by axis, number of classes and method of the base model.
+_SCORES = {
+    ("score", "two", "predict_proba"): "p, where p is the probability of positive_class",
+    ("score", "two", "decision_function"): "d, where d is the decision value in favour of positive_class",
+    ("confidence", "two", "predict_proba"): "max(p, 1 - p), where p is the probability of positive_class",
+    ("confidence", "two", "decision_function"): "abs(d), where d is the decision value in favour of positive_class",
+    ("confidence", "many", "predict_proba"): "the largest of the probabilities of the classes",
+    ("confidence", "many", "decision_function"): "the largest decision value of a class minus the second largest",
+}
+
+
+def rule_to_json(
+    clf: SelectiveClassifier, coverages: Iterable[float] | None = None, *, indent: int | None = None
+) -> str:
+    """The bands at given coverages as JSON that another system can apply.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier whose bands lie on a simple function of its scores: any but :class:`~aucross.AUCGate` and
+        the AUC methods with more than two classes, with ``ties="whole"``.
+    coverages : iterable of float in (0, 1], optional
+        Target coverages; the classifier's own by default.
+    indent : int, optional
+        Spaces to indent by; one line by default.
+
+    Returns
+    -------
+    str
+        An object with the keys ``format``, ``format_version``, ``aucross_version``, ``method``, ``classes``,
+        ``positive_class`` (null with more than two), ``score`` (how to compute the score in words),
+        ``model_fingerprint``, ``rule_fingerprint``, and ``bands``: one entry for each coverage, and for each group if
+        there are bands per group, with ``coverage``, ``group`` (null without groups), ``lower``, ``upper`` and
+        ``review`` as in :func:`~aucross.export.band_to_json`.
+
+        Of a :class:`~aucross.ScoreColumn` there is also ``score_column``, with ``column``, ``threshold`` and
+        ``higher_is_positive``, and in each band ``in_column``: the same band in units of the column, with ``lower``,
+        ``upper`` and ``review``.
+
+    Examples
+    --------
+    >>> import json
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> from aucross.export import rule_to_json
+    >>> X, y = make_classification(1000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X, y)
+    >>> rule = json.loads(rule_to_json(clf, [0.9, 1.0]))
+    >>> rule["score"]
+    'p, where p is the probability of positive_class'
+    >>> rule["bands"][1]
+    {'coverage': 1.0, 'group': None, 'lower': None, 'upper': None, 'review': 'nothing'}
+    """
+    check_is_fitted(clf, "band_rule_")
+    classes = clf.classes_.tolist()
+    score, score_column = _score_in_words(clf), clf.score_column_
+    rule = {
+        "format": RULE_FORMAT_NAME,
+        "format_version": RULE_FORMAT_VERSION,
+        "aucross_version": getattr(sys.modules["aucross"], "__version__", None),
+        "method": type(clf).__name__,
+        "classes": classes,
+        "positive_class": clf.score_classes_.tolist()[1] if len(classes) == 2 else None,
+        "score": score,
+        **({} if score_column is None else {"score_column": _column_entries(score_column)}),
+        "model_fingerprint": model_fingerprint(clf),
+        "rule_fingerprint": rule_fingerprint(clf),
+        "bands": [
+            {"coverage": coverage, "group": group, **_entries(clf, clf.band(coverage, group))}
+            for coverage in _checked_coverages(clf, coverages)
+            for group in _groups(clf)
+        ],
+    }
+    return json.dumps(rule, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def rule_to_sql(
+    clf: SelectiveClassifier,
+    column: str,
+    coverage: float | None = None,
+    *,
+    group_column: str | None = None,
+    automatic: str | int = "automatic",
+    review: str | int = "review",
+    quote: str = '"',
+) -> str:
+    """The bands at a coverage as an SQL ``CASE`` expression.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier, as for :func:`rule_to_json`.
+    column : str
+        Column of the score that the bands lie on, which :func:`rule_to_json` states in words. Of a
+        :class:`~aucross.ScoreColumn` it is that column as it is, in its own units: points, for instance.
+    coverage : float in (0, 1], optional
+        Target coverage; the classifier's own by default.
+    group_column : str, optional
+        Column of the groups, if the bands were fitted per group. Rows of an unseen group go to review.
+    automatic, review, quote
+        As for :func:`~aucross.export.band_to_sql`.
+
+    Returns
+    -------
+    str
+        Expression without a name; add ``AS decision``.
+
+    Notes
+    -----
+    The band of a :class:`~aucross.ScoreColumn` of points lies on the distance from its threshold. Its ends are written
+    as points, such that every float64 is decided as ``select`` decides it, rounding included. Points beyond
+    ``column_limits_``, which ``select`` refuses, are decided like others.
+
+    Groups are compared with ``=``, by the collation of their column. Groups that some collations do not tell apart, as
+    'North' and 'NORTH', are refused. Give the column a collation that tells case, accents and blanks apart: under
+    another one, an unseen 'north' is decided as 'North' is, where ``select`` sends it to review.
+    """
+    check_is_fitted(clf, "band_rule_")
+    _score_in_words(clf)  # refuses rules that lie on something else
+    _check_name(clf, column)
+    (target,) = _checked_coverages(clf, None if coverage is None else [coverage])
+    has_groups = clf.band_rule_.group_labels is not None
+    if has_groups != (group_column is not None):
+        remedy = "name the column that holds the group of each row" if has_groups else "leave it out"
+        raise ValueError(f"group_column must be given if and only if the bands were fitted per group; {remedy}")
+    if group_column is None:
+        return band_to_sql(_band_in_sql(clf, clf.band(target)), column, automatic=automatic, review=review, quote=quote)
+    refuse_alike(_groups(clf), "groups of bands")
+    score, group_name = sql_identifier(column, quote), sql_identifier(group_column, quote)
+    return sql_case(
+        [
+            f"{group_name} = {_group_literal(group)} AND {is_automatic_in_sql(band, score)}"
+            for group in _groups(clf)
+            for band in [_band_in_sql(clf, clf.band(target, group))]
+        ],
+        automatic,
+        review,
+    )
+
+
+def _checked_coverages(clf: SelectiveClassifier, coverages: Iterable[float] | None) -> list[float]:
+    if isinstance(coverages, str) or not (coverages is None or isinstance(coverages, Iterable)):
+        raise TypeError(f"coverages must be a list of coverages in (0, 1], got {coverages!r}; pass [0.8]")
+    return [check_coverage(coverage) for coverage in ([clf.coverage] if coverages is None else coverages)]
+
+
+def _score_in_words(clf: SelectiveClassifier) -> str:
+    """How to compute the score that the bands lie on; refuses rules for which it takes the models."""
+    axis = clf.band_rule_.axis
+    if clf.held_out_.tie_breaker is not None:
+        raise ValueError(
+            'the bands of a classifier with ties="split" cut through ties by a hash of the whole row, which another '
+            'system does not have; decide with select(X) and hand over the decisions, or fit with ties="whole"'
+        )
+    if axis == "other":
+        raise ValueError(
+            f"the bands of this {type(clf).__name__} lie on a selection score that takes the models to compute, not on "
+            "a score that another system has, so they are of no use without them; decide with select(X) and hand over "
+            "the decisions"
+        )
+    return _SCORES[axis, "two" if len(clf.classes_) == 2 else "many", clf.response_method_] + _formula(clf)
+
+
+# ---- a column of scores: bands in its units ----
+
+
+def _formula(clf: SelectiveClassifier) -> str:
+    """How the column is turned into the score, where it is not the score itself."""
+    score = clf.score_column_
+    if score is None or score.is_column_itself:
+        return ""
+    symbol, origin = ("p", "1") if score.threshold is None else ("d", f"{float(score.threshold):.17g}")
+    formula = f"x - {origin}" if score.higher_is_positive else f"{origin} - x"
+    return f", and {symbol} = {formula}, where x is the column {score.column!r}"
+
+
+def _column_entries(score: ScoreColumn) -> dict[str, Any]:
+    return {
+        "column": score.column if isinstance(score.column, str) else int(score.column),
+        "threshold": None if score.threshold is None else float(score.threshold),
+        "higher_is_positive": bool(score.higher_is_positive),
+    }
+
+
+def _entries(clf: SelectiveClassifier, band: RejectionBand) -> dict[str, Any]:
+    in_column = _band_in_column(clf, band)
+    return {**band_entries(band), **({} if in_column is None else {"in_column": band_entries(in_column)})}
+
+
+def _band_in_sql(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand:
+    in_column = _band_in_column(clf, band)
+    return band if in_column is None else in_column
+
+
+def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand | None:
+    """The values of a column of scores that go to review; None if another model gives the score."""
+    if (score := clf.score_column_) is None:
+        return None
+    if clf.band_rule_.axis == "confidence":
+        band = _band_around_boundary(band, is_probability=clf.response_method_ == "predict_proba")
+    return score.column_band(band)
+
+
+def _band_around_boundary(band: RejectionBand, *, is_probability: bool) -> RejectionBand:
+    """The scores whose confidence lies in a band from the lowest confidence on: an interval around the boundary."""
+    if band.is_empty or band.upper < (0.5 if is_probability else 0.0):
+        return RejectionBand()
+    if band.lower > (0.5 if is_probability else 0.0):
+        raise ValueError(
+            f"a band of confidences must begin at the lowest one to be one interval of the column, got {band}; decide "
+            "with select(X) and hand over the decisions"
+        )
+    if band.upper == inf or not is_probability:
+        return RejectionBand(-band.upper, band.upper)
+    of_negative = band_of_values(
+        lambda p: 1.0 - p, RejectionBand(-inf, band.upper), rises=False, lowest=0.0, highest=1.0
+    )
+    return RejectionBand(of_negative.lower, band.upper)
+
+
+def _check_name(clf: SelectiveClassifier, column: str) -> None:
+    """Refuse another column where the ends are not those of the score: in the wrong unit every row would pass."""
+    score = score_column_in(clf.estimator_)
+    if score is not None and clf.score_column_ is None:
+        raise ValueError(
+            f"the column {score.column!r} must speak for the positive class {clf.score_classes_.tolist()[1]!r} to be "
+            "compared with the band, and speaks for the other one; pass the same pos_label to ScoreColumn"
+        )
+    if score is None or not isinstance(score.column, str) or not isinstance(column, str):
+        return
+    is_same_unit = score.is_column_itself and clf.band_rule_.axis == "score"
+    if not is_same_unit and column.casefold() != score.column.casefold():
+        raise ValueError(
+            f"column must be {score.column!r}, the column of the ScoreColumn, in whose units the rule is written, got "
+            f"{column!r}; a column of the same unit but another name is renamed by the query: SELECT {column} AS "
+            f"{score.column}"
+        )
+
+
+# ---- groups ----
+
+
+def _groups(clf: SelectiveClassifier) -> list[Any]:
+    groups = list(clf.band_rule_.group_labels or (None,))
+    if clf.band_rule_.group_labels is None:
+        return groups
+    others = [group for group in groups if not isinstance(group, str | int | float)]
+    if others:
+        raise ValueError(
+            f"groups must be text, numbers or booleans to be written as text, got {others[:3]}; name them by text in "
+            "fit(..., band_groups=...)"
+        )
+    return groups
+
+
+def _group_literal(group: Any) -> str:
+    if isinstance(group, bool):
+        return "TRUE" if group else "FALSE"
+    return sql_number(group) if isinstance(group, float) else sql_literal(group)

@@ -1,0 +1,332 @@
+"""A fitted object as a description: JSON that says what to build, and the arrays beside it.
+
+A description is a list of entries. An entry may refer to earlier ones only, by their number, so that there are no
+cycles, and whoever reads it builds one entry after the other::
+
+    [{"@array": "<f8", "shape": [3], "order": "C"},                             the first array
+     {"@object": "aucross.RankedScores", "state": {"scores": {"@ref": 0}, ...}},
+     {"@object": "aucross.OptimalBands", "state": {"ranked": {"@ref": 1}, "width": "full"}}]
+
+Objects, arrays and everything else that may be met twice are entries. Inside them stand plain values:
+
+==================================  ========================================================================
+value                               written as
+==================================  ========================================================================
+None, booleans, whole numbers, text  JSON
+numbers                             JSON, or ``{"@float": "nan"}`` where JSON has no word
+lists                               JSON
+tuples, dictionaries, slices        ``{"@tuple": [...]}``, ``{"@dict": [[key, value], ...]}``, ``{"@slice": [...]}``
+numbers of numpy                    ``{"@number": "float64", "value": 0.5}``
+dates, times, spans, decimals       ``{"@date": "2024-03-31"}`` and the like
+intervals of pandas                 ``{"@interval": [0, 1], "closed": "right"}``
+types and functions from the list   ``{"@type": "numpy.float64"}``, ``{"@function": "numpy.log1p"}``
+==================================  ========================================================================
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
+from functools import partial
+from hashlib import sha256
+from math import isfinite
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucross.files.listed import (
+    FUNCTION_TYPES,
+    FUNCTIONS,
+    NUMBERS,
+    TYPES,
+    Listed,
+    body_name,
+    full_name,
+    function_name,
+    name_in_files,
+)
+from aucross.files.npy import array_bytes, array_entry, is_stored_dtype
+from aucross.files.roles import LEFT_OUT, NOT_STORED
+
+MOST_DEPTH = 100
+
+_LABELS = frozenset({str, int, float, bool, type(None), date, datetime, timedelta, Decimal})
+
+
+@dataclass
+class Description:
+    """Objects taken apart.
+
+    Attributes
+    ----------
+    entries : list
+        JSON-ready entries.
+    arrays : list of bytes
+        What the entries of arrays stand for, as .npy files.
+    digests : list of bytes
+        SHA-256 of each array.
+    unlisted : dict of str to class or function
+        What a reader refuses unless it is named as trusted.
+    libraries : set of str
+        Packages that the classes come from.
+    """
+
+    entries: list[Any] = field(default_factory=list)
+    arrays: list[bytes] = field(default_factory=list)
+    digests: list[bytes] = field(default_factory=list)
+    unlisted: dict[str, Any] = field(default_factory=dict)
+    libraries: set[str] = field(default_factory=set)
+    _numbers: dict[int, int] = field(default_factory=dict, repr=False)  # of the entry of a value, by its identity
+    _values: list[Any] = field(default_factory=list, repr=False)  # kept, so that no identity is given twice
+    _open: list[int] = field(default_factory=list, repr=False)  # identities of what is being written
+    _place: str = "the value"
+
+    def node(self, value: Any) -> Any:
+        """The node of a value; what it holds becomes entries."""
+        writer = _WRITERS.get(type(value)) or next(
+            (write for kind, write in _FAMILIES if isinstance(value, kind)), None
+        )
+        if writer is not None:
+            return writer(self, value)
+        return _of_pandas(self, value) or self.reference(value, self._object)
+
+    def reference(self, value: Any, entry: Callable[[Any], Any]) -> dict[str, int]:
+        """Refer to the entry of a value, which is written when the value is first met."""
+        if id(value) not in self._numbers:
+            if id(value) in self._open or len(self._open) > MOST_DEPTH:
+                self.refuse(value, "it holds itself, or what it holds lies too deep")
+            self._open.append(id(value))
+            self.entries.append(entry(value))
+            self._open.pop()
+            self._numbers[id(value)] = len(self.entries) - 1
+            self._values.append(value)
+        return {"@ref": self._numbers[id(value)]}
+
+    def refuse(self, value: Any, reason: str) -> NoReturn:
+        """Say that a value cannot be stored, where it stands and why."""
+        raise TypeError(f"{self._place} cannot be saved: {type(value).__name__} has no stored form: {reason}")
+
+    # ---- objects ----
+
+    def _object(self, value: Any) -> dict[str, Any]:
+        name, listed = name_in_files(type(value))
+        try:
+            state = self._own_state(value) if listed is None else listed.form.state(value)
+        except (TypeError, ValueError) as error:
+            self.refuse(value, str(error))
+        if listed is None or listed.needs_trust:
+            self.unlisted[name] = type(value)
+        self.libraries.add(name.partition(".")[0])
+        nodes = dict(self._named(state, type(value).__name__))
+        if listed is not None:
+            self._check_names(value, listed, nodes)
+        return {"@object": name, "state": nodes}
+
+    def _own_state(self, value: Any) -> Mapping[str, Any]:
+        """Attributes of an object of a class that is not listed; it is loaded where its class is trusted."""
+        cls = type(value)
+        if getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is not cls:
+            raise TypeError(f"its class is not found as {full_name(cls)}")
+        is_more = cls.__reduce__ is not object.__reduce__ or cls.__reduce_ex__ is not object.__reduce_ex__
+        if is_more or not hasattr(value, "__dict__"):
+            raise TypeError("it is made of more than attributes; turn it into plain values or arrays of numpy")
+        return vars(value)
+
+    def _named(self, state: Mapping[str, Any], owner: str) -> Iterator[tuple[str, Any]]:
+        for name, value in state.items():
+            if name not in LEFT_OUT:
+                with self._at(f"{owner}.{name}"):
+                    yield name, self.node(None if name in NOT_STORED else value)
+
+    def _check_names(self, value: Any, listed: Listed, names: Mapping[str, Any]) -> None:
+        try:
+            listed.form.check_names(type(value), names)
+        except ValueError as error:
+            raise TypeError(f"{self._place} cannot be saved: {error}; delete it, or keep it in metadata") from error
+
+    @contextmanager
+    def _at(self, place: str) -> Iterator[None]:
+        before, self._place = self._place, place
+        try:
+            yield
+        finally:
+            self._place = before
+
+    # ---- names ----
+
+    def type_node(self, value: type) -> dict[str, str]:
+        """A type of the list, by its name."""
+        if full_name(value) not in TYPES:
+            self.refuse(value, f"{full_name(value)} is no type of the list")
+        return {"@type": full_name(value)}
+
+    def function_node(self, value: Any) -> dict[str, Any]:
+        """A function by its name, or a body of networks with its options."""
+        if isinstance(value, partial) and (name := body_name(value)) is not None:
+            self.libraries.add("torch")
+            options = {key: self.node(part) for key, part in value.keywords.items()}
+            return {"@body": name, "options": options}
+        name = function_name(value)
+        if name in FUNCTIONS:
+            return {"@function": name}
+        if name is None or "<" in name:
+            self.refuse(value, f"{name or value} has no name to be found under; define a function with def in a module")
+        self.unlisted[name] = value
+        self.libraries.add(name.partition(".")[0])
+        return {"@function": name}
+
+
+# ---- plain values ----
+
+
+def _as_it_is(_: Description, value: Any) -> Any:
+    return value
+
+
+def _float(_: Description, value: float) -> Any:
+    return value if isfinite(value) else {"@float": repr(value)}
+
+
+def _list(description: Description, value: list[Any]) -> list[Any]:
+    return [description.node(item) for item in value]
+
+
+def _tuple(description: Description, value: tuple[Any, ...]) -> dict[str, Any]:
+    return {"@tuple": [description.node(item) for item in value]}
+
+
+def _dict(description: Description, value: Mapping[Any, Any]) -> dict[str, Any]:
+    # Pairs, because the keys of JSON objects are text and groups may be numbers, booleans or dates.
+    return {"@dict": [[description.node(key), description.node(item)] for key, item in value.items()]}
+
+
+def _slice(description: Description, value: slice) -> dict[str, Any]:
+    return {"@slice": [description.node(part) for part in (value.start, value.stop, value.step)]}
+
+
+def _number(description: Description, value: np.generic) -> dict[str, Any]:
+    name = type(value).__name__
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return {"@moment": value.dtype.str, "value": int(value.astype(np.int64))}
+    if name not in NUMBERS:
+        description.refuse(value, f"numpy's {name} is no number of the list")
+    return {"@number": name, "value": description.node(value.item())}
+
+
+def _dtype(description: Description, value: np.dtype[Any]) -> dict[str, str]:
+    if not is_stored_dtype(value.str) and value.kind not in "OU":
+        description.refuse(value, f"{value} is no type of the list")
+    return {"@dtype": value.str}
+
+
+def _date(_: Description, value: date) -> dict[str, str]:
+    return {"@date": value.isoformat()}
+
+
+def _datetime(description: Description, value: datetime) -> dict[str, str]:
+    if value.tzinfo is not None and type(value.tzinfo) is not timezone:
+        description.refuse(value, "its time zone is more than a distance from UTC; convert it to UTC")
+    return {"@datetime": value.isoformat()}
+
+
+def _timedelta(_: Description, value: timedelta) -> dict[str, list[int]]:
+    return {"@timedelta": [value.days, value.seconds, value.microseconds]}
+
+
+def _decimal(_: Description, value: Decimal) -> dict[str, str]:
+    return {"@decimal": str(value)}
+
+
+def _iterator(description: Description, value: Iterator[Any]) -> NoReturn:
+    description.refuse(value, "it can be read only once; pass a list, or for splits set_params(cv=5), and save again")
+
+
+def _of_pandas(description: Description, value: Any) -> dict[str, Any] | None:
+    """Intervals, and the mark of a missing value; pandas is there if they are."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and value is pandas.NA:
+        return {"@missing": "pandas.NA"}
+    if pandas is None or type(value) is not pandas.Interval:
+        return None
+    return {"@interval": [description.node(end) for end in (value.left, value.right)], "closed": value.closed}
+
+
+# ---- arrays ----
+
+
+def _array(description: Description, value: NDArray[Any]) -> dict[str, int]:
+    return description.reference(value, lambda values: _array_entry(description, np.asarray(values)))
+
+
+def _array_entry(description: Description, values: NDArray[Any]) -> dict[str, Any]:
+    if values.dtype.kind in "OU":
+        items = values.ravel().tolist()
+        if all(map(_is_label, items)):
+            return _labels_entry(description, values, items)
+        return {"@objects": [description.node(item) for item in items], "shape": list(values.shape)}
+    if not is_stored_dtype(values.dtype.newbyteorder("<").str):
+        description.refuse(values, f"arrays of {values.dtype} are not stored")
+    entry = array_entry(values)
+    description.arrays.append(array_bytes(values, entry))
+    description.digests.append(sha256(description.arrays[-1]).digest())
+    return entry
+
+
+def _is_label(item: Any) -> bool:
+    return type(item) in _LABELS or full_name(type(item)) == "pandas.Interval"
+
+
+def _labels_entry(description: Description, values: NDArray[Any], items: list[Any]) -> dict[str, Any]:
+    """Distinct labels and a number for each element: an entry of its own for each takes 100 times the space."""
+    numbers: dict[tuple[type, Any], int] = {}
+    keys = [(float, repr(item)) if type(item) is float else (type(item), item) for item in items]
+    codes = [numbers.setdefault(key, len(numbers)) for key in keys]
+    distinct = [float(key) if kind is float else key for kind, key in numbers]
+    smallest = np.min_scalar_type(max(len(numbers) - 1, 0))
+    stored = np.array(codes, dtype=smallest).reshape(values.shape)
+    return {
+        "@labels": [description.node(label) for label in distinct],
+        "codes": _array(description, stored),
+        "dtype": values.dtype.newbyteorder("<").str,
+    }
+
+
+def _masked_array(description: Description, value: Any) -> dict[str, int]:
+    def entry(masked: Any) -> dict[str, Any]:
+        return {
+            "@masked": _array(description, masked.data),
+            "mask": _array(description, np.ma.getmaskarray(masked)),
+            "fill": description.node(masked.fill_value),
+        }
+
+    return description.reference(value, entry)
+
+
+_WRITERS: dict[type, Callable[[Description, Any], Any]] = {
+    **dict.fromkeys((type(None), bool, int, str), _as_it_is),
+    float: _float,
+    list: _list,
+    tuple: _tuple,
+    **dict.fromkeys((dict, OrderedDict, defaultdict), _dict),
+    slice: _slice,
+    date: _date,
+    datetime: _datetime,
+    timedelta: _timedelta,
+    Decimal: _decimal,
+    **dict.fromkeys((np.ndarray, np.memmap), _array),
+    np.ma.MaskedArray: _masked_array,
+}
+# Kinds with many types.
+_FAMILIES: tuple[tuple[Any, Callable[[Description, Any], Any]], ...] = (
+    (np.generic, _number),
+    (np.dtype, _dtype),
+    (type, Description.type_node),
+    (FUNCTION_TYPES, Description.function_node),
+    (Iterator, _iterator),
+)

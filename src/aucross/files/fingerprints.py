@@ -1,0 +1,116 @@
+"""Short names of content: a fingerprint is the same for equal models and rules, and another for all others.
+
+It is taken of the description of an object (see describe), entry by entry, so that it does not matter in which order
+entries were written, nor which equal parts are one object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+from weakref import ref
+
+from sklearn.utils.validation import check_is_fitted
+
+from aucross.estimators.base import SelectiveClassifier
+from aucross.files.description import Description
+
+# What scores a row: a recalibrated classifier has the same model and another rule.
+MODEL_PARTS = ("estimator_", "gate_", "judges_", "reader_", "classes_", "positive_class_", "response_method_")
+RULE = "band_rule_"
+
+# Of loaded models whose description libraries of another version write differently: what they have now, and what their
+# file has. It counts only as long as nothing about the model changes. Models are known by their identity, because some
+# cannot be hashed.
+_in_files: dict[int, tuple[ref[Any], str, str]] = {}
+
+
+def model_fingerprint(clf: SelectiveClassifier) -> str:
+    """Fingerprint of what scores the rows: the fitted base model, and the gate where there is one.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits, computed from the model as it is now. A loaded classifier has the fingerprint that its
+        file names, until it is fitted again.
+    """
+    check_is_fitted(clf, RULE)
+    now = _described(clf, MODEL_PARTS)
+    model, at_load, in_file = _in_files.get(id(clf.estimator_), (None, "", ""))
+    is_as_loaded = model is not None and model() is clf.estimator_ and now == at_load
+    return in_file if is_as_loaded else now
+
+
+def rule_fingerprint(clf: SelectiveClassifier) -> str:
+    """Fingerprint of the rule that places the bands, for all coverages.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier.
+
+    Returns
+    -------
+    str
+        64 hexadecimal digits, computed from the rule as it is now.
+    """
+    check_is_fitted(clf, RULE)
+    return _described(clf, (RULE,))
+
+
+def keep_fingerprint_of_file(clf: SelectiveClassifier, fingerprint: str) -> None:
+    """Let a model that was just loaded keep the name that its content has in its file."""
+    now = model_fingerprint(clf)
+    if now != fingerprint:
+        number = id(clf.estimator_)
+        _in_files[number] = (ref(clf.estimator_, lambda _: _in_files.pop(number, None)), now, fingerprint)
+
+
+def fingerprints_in(entries: Sequence[Any], array_digests: Sequence[bytes]) -> tuple[str, str]:
+    """Fingerprints of model and rule of the classifier that a description is of."""
+    digests = _entry_digests(entries, array_digests)
+    state = entries[-1]["state"]
+    model, rule = (_of_parts(state, names, digests) for names in (MODEL_PARTS, (RULE,)))
+    return model, rule
+
+
+def _described(clf: SelectiveClassifier, names: Sequence[str]) -> str:
+    description = Description()
+    nodes = {name: description.node(vars(clf)[name]) for name in names if name in vars(clf)}
+    return _of_parts(nodes, names, _entry_digests(description.entries, description.digests))
+
+
+def _of_parts(nodes: Mapping[str, Any], names: Sequence[str], digests: Sequence[str]) -> str:
+    return _digest({name: nodes[name] for name in names if name in nodes}, digests, "")
+
+
+def _entry_digests(entries: Sequence[Any], array_digests: Sequence[bytes]) -> list[str]:
+    """A digest for each entry; references to others count as their digests."""
+    digests: list[str] = []
+    contents = iter(array_digests)
+    for entry in entries:
+        content = next(contents).hex() if "@array" in entry else ""
+        digests.append(_digest(entry, digests, content))
+    return digests
+
+
+def _digest(node: Any, digests: Sequence[str], content: str) -> str:
+    text = json.dumps([_resolved(node, digests), content], sort_keys=True)
+    return sha256(text.encode()).hexdigest()
+
+
+def _resolved(node: Any, digests: Sequence[str]) -> Any:
+    if isinstance(node, list):
+        return [_resolved(item, digests) for item in node]
+    if isinstance(node, dict):
+        if "@ref" in node:
+            return {"@ref": digests[node["@ref"]]}
+        return {key: _resolved(value, digests) for key, value in node.items()}
+    return node

@@ -1,0 +1,428 @@
+"""Fitted classifiers in files that cannot run anything: a description that is checked whole, then built step by step.
+
+The parts: `archive` is the file, `describe` takes a classifier apart, `listed`, `forms` and `roles` say what may be in
+a file, `checking` holds a description against them, and `building` puts the classifier together.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import platform
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from aucross.core.band_rule import BandRule
+from aucross.estimators.base import SelectiveClassifier
+from aucross.files.archive import (
+    FORMAT_NAME,
+    FORMAT_VERSION,
+    Content,
+    DamagedError,
+    NotSignedError,
+    OtherFileError,
+    OtherFormatError,
+    archive_bytes,
+    checked_key,
+    expansion_limit,
+    parsed_json,
+    read_archive,
+)
+from aucross.files.archive import read_header as read_archive_header
+from aucross.files.builder import Builder
+from aucross.files.checker import Checker, RefusedError
+from aucross.files.description import Description
+from aucross.files.fingerprints import RULE, fingerprints_in, keep_fingerprint_of_file
+from aucross.files.listed import full_name
+from aucross.system.files import write_whole
+
+logger = logging.getLogger(__name__)
+
+# Libraries whose version a file always names; those of the base models are added.
+_LIBRARIES = ("aucross", "numpy", "scipy", "sklearn")
+
+_NAMES_IN_HEADER = ("class_name", "saved_at", "model_fingerprint", "rule_fingerprint")
+_LONGEST_REASON = 300
+
+
+@dataclass(frozen=True)
+class FileHeader:
+    """What a saved file says about itself.
+
+    Attributes
+    ----------
+    format_version : int
+        Version of the file format.
+    class_name : str
+        Class of the saved classifier.
+    saved_at : str
+        Time of saving, UTC, ISO 8601.
+    versions : dict
+        Versions of Python and of the libraries at the time of saving, by name.
+    model_fingerprint, rule_fingerprint : str
+        What scored the rows and what placed the bands, see :func:`model_fingerprint` and :func:`rule_fingerprint`;
+        :func:`load` refuses a file whose content has others.
+    unlisted_types : list of str
+        Types that :func:`load` refuses unless they are named as trusted.
+    metadata : dict
+        What the caller gave to :func:`save`.
+    signature : str or None
+        Signature by a key, if the file was saved with one; only reading with the key checks it.
+    """
+
+    format_version: int
+    class_name: str
+    saved_at: str
+    versions: dict[str, str]
+    model_fingerprint: str
+    rule_fingerprint: str
+    unlisted_types: list[str] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    signature: str | None = None
+
+
+# ---- saving ----
+
+
+def save(
+    clf: SelectiveClassifier,
+    path: str | os.PathLike[str],
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    key: bytes | None = None,
+) -> None:
+    """Write a fitted classifier to a file that cannot run anything when it is loaded.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier: with base models of scikit-learn, imbalanced-learn, LightGBM, XGBoost or CatBoost,
+        pipelines included, models of others that are made of attributes, or a network of `aucross.torch`.
+    path : path-like
+        The file; an existing one is replaced in one step.
+    metadata : mapping, optional
+        Anything that JSON can hold, such as the names of columns; :func:`read_metadata` returns it.
+    key : bytes, optional
+        A secret of at least 16 bytes to sign the file with (HMAC-SHA256). Whoever loads it with the same key knows that
+        an owner of the key wrote it.
+
+    See Also
+    --------
+    load : Read the file.
+
+    Notes
+    -----
+    The file holds the held-out scores and labels of the training rows, which place the bands, and not their features
+    (unless the base model keeps them, as nearest neighbours do). Folders of caches and checkpoints are not kept.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> from aucross.files import load, save
+    >>> X, y = make_classification(1000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(clf, Path(folder) / "clf.aucross")
+    ...     loaded = load(Path(folder) / "clf.aucross")
+    >>> bool((loaded.select(X) == clf.select(X)).all())
+    True
+    """
+    if not isinstance(clf, SelectiveClassifier):
+        raise TypeError(
+            f"clf must be a SelectiveClassifier such as AUCross, got {type(clf).__name__}; a pipeline belongs inside: "
+            "AUCross(pipeline)"
+        )
+    check_is_fitted(clf, "band_rule_")
+    path, key = Path(path), checked_key(key)
+    described = Description()
+    described.node(clf)
+    bytes_taken = _check_can_be_loaded(described, type(clf).__name__)
+    model, rule = fingerprints_in(described.entries, described.digests)
+    header = FileHeader(
+        format_version=FORMAT_VERSION,
+        class_name=type(clf).__name__,
+        saved_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=_versions(described.libraries),
+        model_fingerprint=model,
+        rule_fingerprint=rule,
+        unlisted_types=sorted(described.unlisted),
+        metadata=_checked_metadata(metadata),
+    )
+    about = {"format": FORMAT_NAME, **asdict(header)}
+    del about["signature"]  # the archive signs
+    text = json.dumps(described.entries, separators=(",", ":")).encode()
+    write_whole(path, archive_bytes(about, text, described.arrays, described.digests, key, bytes_taken=bytes_taken))
+    if described.unlisted:
+        logger.warning(
+            "%s holds types that load refuses unless they are named: load(path, trusted=%s)",
+            path,
+            header.unlisted_types,
+        )
+
+
+def _check_can_be_loaded(described: Description, class_name: str) -> int:
+    """Refuse now what loading would refuse later, and say how many bytes building may take."""
+    checker = Checker(described.entries, described.arrays, expansion_limit(sum(map(len, described.arrays))))
+    try:
+        checker.check_nodes(class_name)
+        checker.check_attributes(described.unlisted)
+        Builder(described.entries, [bytearray(array) for array in described.arrays], described.unlisted).build()
+    except ValueError as error:
+        raise TypeError(f"the classifier cannot be saved: {_short(error)}") from error
+    return checker.bytes_taken
+
+
+def _checked_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, Mapping):
+        raise TypeError(f"metadata must be a mapping, got {type(metadata).__name__}")
+    try:
+        return json.loads(json.dumps(dict(metadata), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"metadata must hold only what JSON can hold: {error}; convert it first") from error
+
+
+def _versions(libraries: Iterable[str]) -> dict[str, str]:
+    """Versions of this package, of those it stands on and of those that the saved types come from."""
+    names = dict.fromkeys([*_LIBRARIES, *sorted(libraries)])
+    versions = {name: _version_of(name) for name in names}
+    return {"python": platform.python_version(), **{name: version for name, version in versions.items() if version}}
+
+
+def _version_of(library: str) -> str | None:
+    # Read where it lies: a module may answer for missing names with code of its own.
+    version = vars(sys.modules[library]).get("__version__") if library in sys.modules else None
+    return version if isinstance(version, str) else None
+
+
+# ---- loading ----
+
+
+def load(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), key: bytes | None = None) -> Any:
+    """Read a classifier that :func:`save` wrote.
+
+    No file can make this function run, import, open or write anything that is not on the list of aucross or named in
+    `trusted`. What that means exactly is said in the guide to storage.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    trusted : iterable of str or type, default=()
+        Further types that the file may hold, or their dotted names, such as the class of your own base model. Their
+        modules are imported; objects get their attributes without a call of their class.
+    key : bytes, optional
+        A secret: only a file that was saved with the same key is loaded.
+
+    Returns
+    -------
+    SelectiveClassifier
+        The classifier as it was, of the class that was saved.
+
+    Warns
+    -----
+    UserWarning
+        If the file was written with another version of scikit-learn, whose models may not answer as before.
+
+    Notes
+    -----
+    The checksum finds damage and careless edits. It is no signature: whoever can write the file can write a fitting
+    checksum, and only a key tells who wrote it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross, load, save
+    >>> X, y = make_classification(400, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "model.aucross"
+    ...     save(clf, path)
+    ...     same = load(path)
+    >>> bool((same.select(X) == clf.select(X)).all())
+    True
+    """
+    return load_with_header(path, trusted=trusted, key=key)[0]
+
+
+def load_with_header(
+    path: str | os.PathLike[str], *, trusted: Iterable[str | type] = (), key: bytes | None = None
+) -> tuple[Any, FileHeader]:
+    """Read a classifier and the header of its file, both of the same bytes: the file is opened once."""
+    name, trust, key = os.fspath(path), _trusted(trusted), checked_key(key)
+    with _naming(name):
+        about, content = read_archive(path, key)
+        header = _checked_header(about)
+        entries = parsed_json(content.description)
+        checker = Checker(entries, content.arrays, content.limit)
+        checker.check_nodes(header.class_name)
+    further = checker.further_classes | checker.further_functions
+    if refused := sorted(further - trust.keys()):
+        raise TypeError(
+            f"{name} holds types that are not listed: {refused}; if you know them and trust the file, pass "
+            f"load(path, trusted={refused})"
+        )
+    _warn_of_other_version(name, header)
+    with _naming(name):
+        known = {further_name: _found(further_name, trust[further_name]) for further_name in further}
+        checker.check_attributes(known)
+        _check_fingerprints(header, entries, content)
+        clf = Builder(entries, content.arrays, known).build()
+        if not isinstance(clf, SelectiveClassifier):
+            raise RefusedError(f"it must hold a selective classifier, and holds a {header.class_name}")
+        if not isinstance(vars(clf).get(RULE), BandRule) or type(vars(clf).get("classes_")) is not np.ndarray:
+            raise RefusedError(f"its {header.class_name} must have a rule and classes")
+        if header.versions != {**header.versions, **_versions(header.versions)}:
+            keep_fingerprint_of_file(clf, header.model_fingerprint)
+    return clf, header
+
+
+def read_header(path: str | os.PathLike[str], *, key: bytes | None = None) -> FileHeader:
+    """Read what a file says about itself, without loading the classifier or unpacking anything else.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that :func:`save` wrote.
+    key : bytes, optional
+        A secret: only the header of a file that was saved with the same key is returned.
+
+    Returns
+    -------
+    FileHeader
+    """
+    key = checked_key(key)
+    with _naming(os.fspath(path)):
+        return _checked_header(read_archive_header(path, key))
+
+
+def read_metadata(path: str | os.PathLike[str], *, key: bytes | None = None) -> dict[str, Any]:
+    """Read the metadata that was given to :func:`save`, without loading the classifier.
+
+    Parameters
+    ----------
+    path : path-like
+        A file that :func:`save` wrote.
+    key : bytes, optional
+        A secret: only the metadata of a file that was saved with the same key is returned.
+
+    Returns
+    -------
+    dict
+    """
+    return read_header(path, key=key).metadata
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """One sentence with the name of the file, whatever is wrong with it."""
+    try:
+        yield
+    except OSError:
+        raise
+    except MemoryError as error:
+        raise MemoryError(f"{name} takes more memory than there is here; load it on a larger machine") from error
+    except ModuleNotFoundError as error:
+        if "pip install" in str(error):  # it says itself what to do
+            raise
+        raise ModuleNotFoundError(
+            f"{name} needs {error.name}, which is not installed here: install it to load the file", name=error.name
+        ) from error
+    except DamagedError as error:
+        raise ValueError(
+            f"{name} is not a whole file of aucross.save: {_short(error)}; it was cut off or changed after "
+            "saving, so take it from a backup or save the classifier again"
+        ) from error
+    except OtherFileError as error:
+        raise ValueError(f"{name} is no model file: it is {_short(error)}") from error
+    except (OtherFormatError, NotSignedError, RefusedError) as error:
+        raise ValueError(f"{name} is refused: {_short(error)}") from error
+    except Exception as error:
+        raise ValueError(f"{name} is refused: its content makes no classifier ({_short(error)})") from error
+
+
+def _short(error: Exception) -> str:
+    """The first line of a message, in which a file may have put anything."""
+    lines = str(error).strip().splitlines() or [""]
+    text = f"{type(error).__name__}: {lines[0]}" if isinstance(error, LookupError) or not lines[0] else lines[0]
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_REASON])
+
+
+def _checked_header(about: Mapping[str, Any]) -> FileHeader:
+    known = {name: value for name, value in about.items() if name in FileHeader.__dataclass_fields__}
+    missing = [name for name in _NAMES_IN_HEADER if not _is_name(known.get(name))]
+    if missing:
+        raise DamagedError(f"its header lacks a {missing[0]}")
+    header = FileHeader(**known)
+    if not isinstance(header.versions, dict) or not isinstance(header.metadata, dict):
+        raise DamagedError("its header lacks the versions or the metadata")
+    if not all(map(_is_name, header.versions.values())) or not isinstance(header.unlisted_types, list):
+        raise DamagedError("its header names versions or types that are none")
+    return header
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= _LONGEST_REASON and value.isprintable()
+
+
+def _check_fingerprints(header: FileHeader, entries: Sequence[Any], content: Content) -> None:
+    """The fingerprints that a file names must be those of what it holds: the log of decisions relies on them."""
+    if (header.model_fingerprint, header.rule_fingerprint) != fingerprints_in(entries, content.digests):
+        raise RefusedError("its header names the fingerprints of another classifier")
+
+
+def _warn_of_other_version(name: str, header: FileHeader) -> None:
+    saved, present = header.versions.get("sklearn"), _version_of("sklearn")
+    if saved != present:
+        warnings.warn(
+            f"{name} was saved with scikit-learn {saved} and is loaded with {present}: its models may fail "
+            "or answer differently; install the version of the file, or fit and save again",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+# ---- trust ----
+
+
+def _trusted(trusted: Any) -> dict[str, Any]:
+    """What a caller trusts, by name: the types themselves, or None where only the name is given."""
+    if isinstance(trusted, str | bool) or not isinstance(trusted, Iterable):
+        raise TypeError(
+            f"trusted must be a list of types or of their dotted names, got {trusted!r}; pass for example "
+            'trusted=["my_package.models.Scorecard"]'
+        )
+    return {
+        value if isinstance(value, str) else full_name(value): None if isinstance(value, str) else value
+        for value in trusted
+    }
+
+
+def _found(name: str, given: Any) -> Any:
+    """A trusted class or function; only what a file uses is imported."""
+    if given is not None:
+        return given
+    module, _, attribute = name.rpartition(".")
+    found = getattr(import_module(module), attribute, None)
+    if found is None:
+        raise RefusedError(f"{module} has no {attribute}, which the file needs")
+    return found

@@ -1,0 +1,446 @@
+"""Decisions on a folder of Parquet files, part by part, with a manifest: the next run finishes what one left.
+
+::
+
+    rows/a.parquet  ──► decide ──► decisions/a.parquet      each part takes its name only when it is whole
+    rows/b.parquet  ──► decide ──► decisions/b.parquet
+                                   decisions/_manifest.json  which model, which coverage, which rows
+
+One file of rows gives one file of decisions. Who runs the parts, and where, does not matter: a loop, the workers of
+Dask or those of Spark all run :meth:`DecisionFolder.write_part`, and a part that is run twice is written twice with the
+same bytes. The manifest is written before the first part, and each part names the content of the rows that it decides
+on. A later run reads both: it leaves out the parts that are there, and refuses to add decisions of another model, at
+another coverage or on other rows.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aucross.core.decisions import AUTOMATIC, REVIEW
+from aucross.estimators.light_copy import light_copy
+from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.files.rows_digest import RowsDigest
+from aucross.system.files import remove_orphans, whole_file, write_whole
+from aucross.system.libraries import import_library
+
+FORMAT = "aucross decisions"
+FORMAT_VERSION = 2
+# Readers of folders of Parquet leave out what begins like this.
+MANIFEST = "_manifest.json"
+
+# Key of the Parquet file under which a part names the content of its rows.
+ROWS_KEY = "aucross.rows"
+
+# Columns that decisions add to those that name the rows.
+DECISION_COLUMNS = ("score", "prediction", "decision")
+
+# Rows of a part that are in memory at a time.
+BATCH_ROWS = 50_000
+
+# Runs a function on each of some numbers of parts; in which order and where is its own affair.
+RunParts = Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]]
+
+
+@dataclass(frozen=True)
+class PartCounts:
+    """How many rows a part has, and how many of them are decided automatically.
+
+    Attributes
+    ----------
+    part : int
+        Number of the part, from 0.
+    rows : int
+        Its rows.
+    automatic : int
+        Those decided automatically.
+    """
+
+    part: int
+    rows: int
+    automatic: int
+
+
+@dataclass(frozen=True)
+class DecisionFolder:
+    """Where decisions go, and what they are made by; small, so that it travels to workers.
+
+    Attributes
+    ----------
+    source, folder : str
+        Folder of the rows, and folder of the decisions.
+    model_fingerprint, rule_fingerprint : str
+        What scores the rows and what places the bands.
+    coverage : float
+        The coverage that is asked for.
+    names : tuple of str
+        Names of the files of rows, and of the files of decisions.
+    rows : tuple of int
+        Number of rows of each.
+    columns : tuple of str
+        Columns of the rows that are written beside the decisions.
+    band_groups : str or None
+        Column with the group of each row, if the bands were fitted per group.
+    """
+
+    source: str
+    folder: str
+    model_fingerprint: str
+    rule_fingerprint: str
+    coverage: float
+    names: tuple[str, ...]
+    rows: tuple[int, ...]
+    columns: tuple[str, ...] = ()
+    band_groups: str | None = None
+
+    @classmethod
+    def open(
+        cls,
+        clf: Any,
+        source: str | os.PathLike[str],
+        folder: str | os.PathLike[str],
+        *,
+        coverage: float | None = None,
+        columns: Sequence[str] = (),
+        band_groups: str | None = None,
+    ) -> DecisionFolder:
+        """Begin a folder of decisions, or go on with one that the same model has begun.
+
+        Parameters
+        ----------
+        clf : SelectiveClassifier
+            A fitted classifier.
+        source, folder : path-like
+            Folder of Parquet files with the rows, and folder of the decisions.
+        coverage : float in (0, 1], optional
+            Target share of rows to decide automatically; that of the classifier by default.
+        columns : sequence of str, default=()
+            Columns of the rows, ids for instance, to write beside the decisions.
+        band_groups : str, optional
+            Column with the group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        DecisionFolder
+        """
+        source, target = Path(source).resolve(), Path(folder).resolve()
+        if target == source:
+            raise ValueError(f"folder must be another one than that of the rows, got {target}; name a new folder")
+        names = _parquet_files(source)
+        begun = cls(
+            str(source),
+            str(target),
+            model_fingerprint(clf),
+            rule_fingerprint(clf),
+            float(clf.coverage if coverage is None else coverage),
+            names,
+            tuple(_n_rows(source / name) for name in names),
+            tuple(columns),
+            band_groups,
+        )
+        begun._check_columns()
+        if target.exists() and not target.is_dir():
+            raise ValueError(f"folder must be a folder, got the file {target}; name a new folder")
+        target.mkdir(parents=True, exist_ok=True)
+        manifest = target / MANIFEST
+        if manifest.exists():
+            begun._check_same(_read_manifest(manifest))
+        elif left := sorted(path.name for path in target.glob("*.parquet")):
+            raise ValueError(
+                f"{target} has no {MANIFEST} and holds {len(left)} Parquet files, such as {left[0]}: it is not known "
+                "which model decided there; name a new folder"
+            )
+        else:
+            write_whole(manifest, begun._manifest())
+        for name in names:
+            remove_orphans(target / name)
+        return begun
+
+    @property
+    def missing(self) -> list[int]:
+        """Numbers of the parts that are not written yet."""
+        return [part for part, name in enumerate(self.names) if not (Path(self.folder) / name).exists()]
+
+    def write_part(self, clf: Any, part: int) -> PartCounts:
+        """Decide on the rows of one file and write them; the file has its name only when it is whole.
+
+        Parameters
+        ----------
+        clf : SelectiveClassifier
+            The classifier that the folder was opened with.
+        part : int
+            Number of the file among ``names``.
+
+        Returns
+        -------
+        PartCounts
+        """
+        parquet = _parquet()
+        target, schema = Path(self.folder) / self.names[part], self._schema(clf, part)
+        digest, n_rows, n_automatic = RowsDigest(self._read_columns(clf, part)), 0, 0
+        with whole_file(target) as file, parquet.ParquetWriter(file, schema) as writer:
+            for batch in self._batches(clf, part):
+                digest.add(batch)
+                decided = self._decided(clf, schema, batch)
+                writer.write_batch(decided)
+                n_rows += decided.num_rows
+                n_automatic += int((decided["decision"].to_numpy(zero_copy_only=False) == AUTOMATIC).sum())
+            self._check_rows(part, n_rows)
+            writer.add_key_value_metadata({ROWS_KEY: digest.hexdigest()})
+        return PartCounts(part, n_rows, n_automatic)
+
+    def changed(self, clf: Any, part: int) -> str | None:
+        """Say what is wrong with a part that is there: its rows have changed since, or something else decided in it.
+
+        Parameters
+        ----------
+        clf : SelectiveClassifier
+            The classifier that the folder was opened with.
+        part : int
+            Number of the file among ``names``.
+
+        Returns
+        -------
+        str or None
+            None if the part holds what would be written again. It is a value, not an error, because engines wrap the
+            errors of their workers.
+        """
+        digest = RowsDigest(self._read_columns(clf, part))
+        for batch in self._batches(clf, part):
+            digest.add(batch)
+        found = _parquet().read_metadata(Path(self.folder) / self.names[part]).metadata or {}
+        for key, value in {**self._decided_by(), ROWS_KEY: digest.hexdigest()}.items():
+            if found.get(key.encode()) != value.encode():
+                what = "on other rows" if key == ROWS_KEY else "of another model or by other bands"
+                return (
+                    f"{self.folder} holds decisions {what} under the name {self.names[part]}; decisions are not mixed, "
+                    "so name a new folder"
+                )
+        return None
+
+    def counts(self) -> list[PartCounts]:
+        """Count the rows of all parts as they lie in the folder; refuses a folder that is not complete."""
+        if self.missing:
+            raise ValueError(
+                f"{self.folder} lacks {len(self.missing)} of {len(self.names)} parts, such as "
+                f"{self.names[self.missing[0]]}; run the same call again, which writes what is missing"
+            )
+        counts = []
+        for part, name in enumerate(self.names):
+            decisions = _parquet().read_table(Path(self.folder) / name, columns=["decision"])["decision"]
+            self._check_rows(part, len(decisions))
+            counts.append(PartCounts(part, len(decisions), int((decisions.to_numpy() == AUTOMATIC).sum())))
+        return counts
+
+    def _read_columns(self, clf: Any, part: int) -> list[str]:
+        """The columns that decisions are made of, and those that are written beside them."""
+        known = _parquet().read_schema(Path(self.source) / self.names[part]).names
+        groups = [] if self.band_groups is None else [self.band_groups]
+        return list(dict.fromkeys([*feature_columns(clf, known), *groups, *self.columns]))
+
+    def _batches(self, clf: Any, part: int) -> Iterator[Any]:
+        """The rows of a part, a batch at a time."""
+        with _parquet().ParquetFile(Path(self.source) / self.names[part]) as file:
+            wanted = self._read_columns(clf, part)
+            yield from (
+                batch for batch in file.iter_batches(BATCH_ROWS, columns=wanted, use_threads=False) if len(batch)
+            )
+
+    def _decided(self, clf: Any, schema: Any, batch: Any) -> Any:
+        """The rows of a batch with their decisions."""
+        arrow = _arrow()
+        # Of the classifier's own coverage the fit has spoken; another one may warn.
+        coverage = None if self.coverage == clf.coverage else self.coverage
+        of_rows = batch[self.band_groups].to_pandas() if self.band_groups is not None else None
+        rows = clf.scored(batch.select(feature_columns(clf, batch.schema.names)).to_pandas(), band_groups=of_rows)
+        selected = clf.decide(rows, coverage).selected
+        decided = {
+            **{name: batch[name] for name in self.columns},
+            "score": rows.score,
+            "prediction": rows.predicted,
+            "decision": np.where(selected, AUTOMATIC, REVIEW),
+        }
+        return arrow.record_batch([arrow.array(values) for values in decided.values()], schema=schema)
+
+    def _decided_by(self) -> dict[str, str]:
+        return {"aucross.model": self.model_fingerprint, "aucross.rule": self.rule_fingerprint}
+
+    def _schema(self, clf: Any, part: int) -> Any:
+        arrow = _arrow()
+        of_rows = _parquet().read_schema(Path(self.source) / self.names[part])
+        types = (arrow.float64(), arrow.array(clf.classes_).type, arrow.string())
+        return arrow.schema(
+            [*(of_rows.field(name) for name in self.columns), *zip(DECISION_COLUMNS, types, strict=True)],
+            # Each file says by itself what decided in it, whatever becomes of the manifest.
+            metadata=self._decided_by(),
+        )
+
+    def _check_columns(self) -> None:
+        for name in self.columns:
+            if name in DECISION_COLUMNS:
+                raise ValueError(f"columns must not hold {name!r}, which decisions have themselves; rename that column")
+        wanted = [*self.columns, *([] if self.band_groups is None else [self.band_groups])]
+        for part in self.names:
+            known = _parquet().read_schema(Path(self.source) / part).names
+            if unknown := [name for name in wanted if name not in known]:
+                raise ValueError(
+                    f"columns and band_groups must be columns of every file, got {unknown[0]!r}, which {part} lacks"
+                )
+
+    def _check_rows(self, part: int, n_rows: int) -> None:
+        if n_rows != self.rows[part]:
+            raise ValueError(
+                f"{self.names[part]} had {self.rows[part]:,} rows when the folder was begun and gave {n_rows:,} "
+                "decisions; the rows have changed, so decide on all of them into a new folder"
+            )
+
+    def _manifest(self) -> bytes:
+        about = {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}
+        # Folders may be moved together, and then are the same all the same.
+        del about["source"], about["folder"]
+        return json.dumps(about, indent=1).encode()
+
+    def _check_same(self, manifest: dict[str, Any]) -> None:
+        own = json.loads(self._manifest())
+        what = {
+            "format_version": "was written in another format",
+            "model_fingerprint": "holds decisions of another model",
+            "rule_fingerprint": "holds decisions by other bands",
+            "coverage": "holds decisions at another coverage",
+            "names": "holds decisions on other files",
+            "rows": "holds decisions on files with other rows",
+            "columns": "holds decisions with other columns",
+            "band_groups": "holds decisions by the groups of another column",
+        }
+        for key, difference in what.items():
+            if manifest.get(key) != own[key]:
+                raise ValueError(f"{self.folder} {difference}; decisions are not mixed, so name a new folder")
+
+
+def write_decisions(
+    clf: Any,
+    source: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    coverage: float | None = None,
+    columns: Sequence[str] = (),
+    band_groups: str | None = None,
+    run: RunParts | None = None,
+) -> list[PartCounts]:
+    """Decide on every row of a folder of Parquet files; a second call finishes what a first one left.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier. It reads the columns that it was fitted on by their names.
+    source : path-like
+        Folder of Parquet files with the rows. It may be larger than memory.
+    folder : path-like
+        Folder of the decisions: a file for each file of rows, and ``_manifest.json``. It must be new, or begun by a
+        call with the same classifier, coverage and rows. Parts that are there are kept if their rows are the same:
+        their values are read again, which takes a small part of the time of deciding.
+    coverage : float in (0, 1], optional
+        Target share of rows to decide automatically; that of the classifier by default.
+    columns : sequence of str, default=()
+        Columns of the rows, ids for instance, to write beside ``score``, ``prediction`` and ``decision``.
+    band_groups : str, optional
+        Column with the group of each row, if the bands were fitted per group.
+    run : callable, optional
+        Runs a function on each number of a list: an engine, such as the one that ``aucross.spark`` brings. A loop in
+        this process by default.
+
+    Returns
+    -------
+    list of PartCounts
+        Rows and automatic decisions of each file, those of earlier calls included.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> from aucross.record import write_decisions
+    >>> X, y = make_classification(1000, 4, flip_y=0.3, random_state=0)
+    >>> rows = pd.DataFrame(X, columns=["age", "income", "debt", "years"])
+    >>> clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(rows, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "rows").mkdir()
+    ...     rows[:600].to_parquet(Path(folder) / "rows" / "a.parquet")
+    ...     rows[600:].to_parquet(Path(folder) / "rows" / "b.parquet")
+    ...     parts = write_decisions(clf, Path(folder) / "rows", Path(folder) / "decisions")
+    >>> [part.rows for part in parts]
+    [600, 400]
+    """
+    decisions = DecisionFolder.open(clf, source, folder, coverage=coverage, columns=columns, band_groups=band_groups)
+
+    # To workers a light copy travels; here the classifier itself may warn.
+    decider, run = (clf, map) if run is None else (light_copy(clf, decisions.coverage), run)
+    missing = decisions.missing
+    # All parts that are there are looked at before one is written.
+    if present := [part for part in range(len(decisions.names)) if part not in set(missing)]:
+        for refusal in run(partial(decisions.changed, decider), present):
+            if refusal is not None:
+                raise ValueError(refusal)
+    if missing:
+        deque(run(partial(decisions.write_part, decider), missing), maxlen=0)
+    return decisions.counts()
+
+
+def feature_columns(clf: Any, names: Sequence[str]) -> list[str]:
+    """The columns that a classifier reads: those of its fit by name."""
+    fitted = getattr(clf, "feature_names_in_", None)
+    if fitted is None:
+        raise ValueError(
+            "clf must know the names of its columns, got one that was fitted on an array; fit it on a frame"
+        )
+    features = [str(name) for name in fitted]
+    if lacking := [name for name in features if name not in set(names)]:
+        raise ValueError(
+            f"the rows must have the columns of the fit, and lack {len(lacking)} of {len(features)}, such as "
+            f"{lacking[0]!r}; add or rename them"
+        )
+    return features
+
+
+def _arrow() -> Any:
+    return import_library("pyarrow", purpose="a folder of decisions", extra="arrow")
+
+
+def _parquet() -> Any:
+    return import_library("pyarrow.parquet", purpose="a folder of decisions", extra="arrow")
+
+
+def _parquet_files(source: Path) -> tuple[str, ...]:
+    if not source.is_dir():
+        raise ValueError(f"source must be a folder of Parquet files, got {source}, which is none; check the path")
+    # Engines leave marks beside their files (_SUCCESS, .crc), which start with a dot or an underscore.
+    names = tuple(sorted(path.name for path in source.glob("*.parquet") if path.name[0] not in "._"))
+    if not names:
+        raise ValueError(f"source must hold Parquet files, got {source} without any; check the path")
+    return names
+
+
+def _n_rows(file: Path) -> int:
+    return int(_parquet().read_metadata(file).num_rows)
+
+
+def _read_manifest(manifest: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(manifest.read_bytes())
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"{manifest} is not a manifest of decisions; name a new folder")
+    return content

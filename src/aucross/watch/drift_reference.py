@@ -1,0 +1,229 @@
+"""What a stream without drift looks like: the selected share, the AUC and the score deciles to compare it with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isnan
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from aucross.core.band_rule import BandRule
+from aucross.core.bands import check_coverage
+from aucross.core.bounds import auc_lower_bound
+from aucross.core.decisions import Decisions
+from aucross.core.ranking import FloatArray, RankedScores
+from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.held_out import HeldOutScores
+from aucross.watch.stability import ScoreBins
+
+Tolerance = float | Literal["auto"]
+
+# With tolerance="auto" this share of the false-alarm probability is for placement: that the limits, read from a limited
+# number of reference rows, do not hold the truth. The rest is for the sequential test.
+PLACEMENT_SHARE = 0.5
+
+
+def watched_scores(rows: ScoredRows, decisions: Decisions, rule: BandRule) -> dict[str, FloatArray]:
+    """The scores whose distribution is watched, by name: that of the positive class, and that on which the band lies.
+
+    With more than two classes there is no first one; a band on the score itself leaves no second one. Where another
+    model judges than answers, the held-out rows know the judge's score alone.
+    """
+    scores = {"score": rows.score, "selection_score": decisions.selection_score}
+    if rows.score.ndim > 1 or rule.judged_apart:
+        del scores["score"]
+    elif rule.axis == "score":
+        del scores["selection_score"]
+    return scores
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What the stream is compared with; plain numbers, so that it can be written as JSON.
+
+    Attributes
+    ----------
+    coverage : float
+        Target coverage.
+    share, n_rows : float
+        Selected share of the reference rows and their number; with weights the effective one.
+    low, high : float
+        Limits of the selected share without drift.
+    level : float
+        False-alarm probability of the sequential test of the share.
+    auc, auc_low, auc_level : float or None
+        AUC of the selected held-out rows, its lower limit without drift and the false-alarm probability of its
+        sequential test; None where there is no such AUC.
+    base_rate, base_rate_low, base_rate_high, base_rate_level : float or None
+        Share of positives among the selected held-out rows, its limits without drift and the false-alarm probability of
+        its sequential test; None where it is not known.
+    is_calibrated : bool
+        Whether labels are compared with the probabilities that the held-out rows give to their scores.
+    is_weighted : bool
+        Whether the classifier was fitted with weights. `share` and limits then count rows, not weight, and the target
+        share is that of the held-out rows.
+    bins : dict of str to ScoreBins
+        Deciles of the reference scores by the name of the score, the one that the report puts first at the front.
+    """
+
+    coverage: float
+    share: float
+    n_rows: float
+    low: float
+    high: float
+    level: float
+    auc: float | None
+    auc_low: float | None
+    auc_level: float | None
+    base_rate: float | None
+    base_rate_low: float | None
+    base_rate_high: float | None
+    base_rate_level: float | None
+    is_calibrated: bool
+    is_weighted: bool
+    bins: dict[str, ScoreBins]
+
+
+def reference_from(
+    clf: SelectiveClassifier,
+    *,
+    coverage: float,
+    false_alarm: float,
+    tolerance: Tolerance,
+    auc: float | None,
+    auc_tolerance: Tolerance,
+    base_rate: float | None = None,
+    base_rate_tolerance: Tolerance = "auto",
+    rows: Any = None,
+    band_groups: Any = None,
+) -> Reference:
+    """Read the reference from the held-out rows of a classifier, or from other rows without drift."""
+    if rows is None:
+        if clf.band_rule_.is_replaced:
+            raise ValueError(
+                "reference must be given for a recalibrated classifier, because its bands were not placed on the "
+                "held-out rows of the fit; pass reference=X, the rows given to recalibrate"
+            )
+        scored, weight, n_rows = clf.scored_held_out(), clf.held_out_.weight_of_rows, clf.held_out_.n_effective
+    else:
+        scored, weight = clf.scored(rows, band_groups=band_groups), None
+        n_rows = float(len(scored))
+    decisions = clf.decide(scored, coverage)
+    # A classifier fitted with weights keeps a share of weight; the stream is counted in rows, and so is the reference.
+    is_weighted = rows is None and clf.held_out_.has_weights
+    share = float(np.average(decisions.selected, weights=weight))
+    low, high, level = share_limits(share if is_weighted else coverage, share, n_rows, tolerance, false_alarm)
+    bins = {
+        name: ScoreBins.from_scores(values, weight, n_effective=n_rows)
+        for name, values in watched_scores(scored, decisions, clf.band_rule_).items()
+    }
+    labelled = None if rows is not None or len(clf.classes_) > 2 else _selected_held_out(clf, coverage)
+    return Reference(
+        coverage,
+        share,
+        n_rows,
+        low,
+        high,
+        level,
+        *_auc_limits(clf, coverage, auc, auc_tolerance, false_alarm),
+        *_base_rate_limits(labelled, base_rate, base_rate_tolerance, false_alarm),
+        is_calibrated=labelled is not None,
+        is_weighted=is_weighted,
+        bins=bins,
+    )
+
+
+def ranked_rows(held_out: HeldOutScores, selected: NDArray[np.bool_] | None = None) -> RankedScores:
+    """Rank the held-out rows of two classes, all or the selected ones, each row counting once."""
+    part = held_out if selected is None else held_out.take(np.flatnonzero(selected))
+    return RankedScores.from_labels(part.positive, part.scores, part.weight_of_rows, as_counts=True)
+
+
+def _selected_held_out(clf: SelectiveClassifier, coverage: float) -> RankedScores:
+    return ranked_rows(clf.held_out_, clf.decide(clf.scored_held_out(), coverage).selected)
+
+
+def share_limits(
+    coverage: float, share: float, n_rows: float, tolerance: Tolerance, false_alarm: float
+) -> tuple[float, float, float]:
+    """Limits of the selected share without drift, and what is left of the false-alarm probability."""
+    if tolerance != "auto":
+        return max(coverage - tolerance, 0.0), min(coverage + tolerance, 1.0), false_alarm
+    tail = PLACEMENT_SHARE * false_alarm / 2
+    # The reference share differs from the target on purpose where ties, costs or a margin of safety keep rows: neither
+    # it nor the target nor anything between them is drift.
+    intervals = [_interval(selected * n_rows, n_rows, tail) for selected in (coverage, share)]
+    low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
+    return low, high, (1 - PLACEMENT_SHARE) * false_alarm
+
+
+def _interval(selected: float, n_rows: float, tail: float) -> tuple[float, float]:
+    """Interval for the selected share of new rows, each end of which fails with probability `tail`.
+
+    A band that holds k of n rows reaches over k - 1 of their n + 1 spacings, and with ties over k + 1 at most. Clopper
+    and Pearson's interval counts k and k + 1: with few rows its upper end is too low.
+    """
+    rejected = max(n_rows - selected, 0.0)
+    low = float(betaincinv(selected, rejected + 1, tail)) if selected > 0 else 0.0
+    high = float(betaincinv(selected + 2, rejected - 1, 1 - tail)) if rejected > 1 else 1.0
+    return low, high
+
+
+def _auc_limits(
+    clf: SelectiveClassifier, coverage: float, auc: float | None, tolerance: Tolerance, false_alarm: float
+) -> tuple[float | None, float | None, float | None]:
+    """AUC to compare with, its lower limit without drift, and what is left of the false-alarm probability."""
+    if len(clf.classes_) > 2:
+        return None, None, None
+    if auc is not None:
+        # An AUC that somebody states is no estimate, and has no error.
+        return auc, max(auc - (0.0 if tolerance == "auto" else tolerance), 0.0), false_alarm
+    ranked = _selected_held_out(clf, coverage)
+    low = auc_lower_bound(ranked, PLACEMENT_SHARE * false_alarm)
+    if isnan(low):
+        return None, None, None
+    if tolerance == "auto":
+        return ranked.auc(), low, (1 - PLACEMENT_SHARE) * false_alarm
+    return ranked.auc(), max(ranked.auc() - tolerance, 0.0), false_alarm
+
+
+def _base_rate_limits(
+    labelled: RankedScores | None, base_rate: float | None, tolerance: Tolerance, false_alarm: float
+) -> tuple[float | None, float | None, float | None, float | None]:
+    """Share of positives to compare with, its limits without drift, and what is left of the false-alarm probability."""
+    if base_rate is not None:
+        margin = 0.0 if tolerance == "auto" else tolerance
+        return base_rate, max(base_rate - margin, 0.0), min(base_rate + margin, 1.0), false_alarm
+    if labelled is None or labelled.total < 1:
+        return None, None, None, None
+    positives, total = labelled.total_positives, labelled.total
+    rate = positives / total
+    if tolerance != "auto":
+        return rate, max(rate - tolerance, 0.0), min(rate + tolerance, 1.0), false_alarm
+    tail = PLACEMENT_SHARE * false_alarm / 2
+    low = float(betaincinv(positives, total - positives + 1, tail)) if positives > 0 else 0.0
+    high = float(betaincinv(positives + 1, total - positives, 1 - tail)) if positives < total else 1.0
+    return rate, low, high, (1 - PLACEMENT_SHARE) * false_alarm
+
+
+def check_tolerance(tolerance: Any, name: str) -> Tolerance:
+    """``"auto"`` or a number in [0, 1)."""
+    if isinstance(tolerance, str) and tolerance == "auto":
+        return "auto"
+    if not isinstance(tolerance, Real) or isinstance(tolerance, bool | np.bool_):
+        raise TypeError(f'{name} must be "auto" or a number in [0, 1), got {tolerance!r}')
+    if not 0 <= float(tolerance) < 1:
+        raise ValueError(f'{name} must be "auto" or a number in [0, 1), got {tolerance}; 0.01 allows one percent point')
+    return float(tolerance)
+
+
+def check_false_alarm(false_alarm: Any) -> float:
+    """A probability in (0, 1)."""
+    if check_coverage(false_alarm, name="false_alarm") == 1:
+        raise ValueError("false_alarm must be below 1, got 1; 0.05 lets one run in twenty alarm without drift")
+    return float(false_alarm)

@@ -1,0 +1,358 @@
+"""What the monitor says after each batch: numbers, an alarm or none, and a sentence."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import isfinite, nan
+from typing import Any
+
+from aucross.system.notebook import result_html
+from aucross.system.text import json_ready, percent
+from aucross.watch.sequential import SequentialMeanTest
+from aucross.watch.stability import CUSTOMARY_LIMIT, ScoreStability
+
+
+@dataclass(frozen=True)
+class _Verdict(ABC):
+    """What the two reports share: where the sequential test stands after the batch.
+
+    Attributes are described with the reports.
+    """
+
+    batch: int
+    low: float
+    high: float
+    evidence: float
+    alarm_at: float
+    alarm_batch: int | None
+    direction: str
+    drift_since: int | None
+    n: int
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the evidence has reached `alarm_at` in this or an earlier batch of the run."""
+        return self.alarm_batch is not None
+
+    @property
+    @abstractmethod
+    def message(self) -> str:
+        """The report in plain language."""
+
+    def __str__(self) -> str:
+        return self.message
+
+    def _repr_html_(self) -> str:
+        return result_html(self._verdict_sentence(), self._shown(), self._details())
+
+    def _details(self) -> str:
+        """What the table does not show."""
+        return ""
+
+    def _verdict_sentence(self) -> str:
+        """The verdict alone."""
+        return self._judged(self._what())
+
+    @abstractmethod
+    def _what(self) -> str:
+        """What an alarm says is wrong."""
+
+    def _side(self, value: float) -> str:
+        """On which side of its limits a value is by the alarm, or was where this batch lies on the other one."""
+        has_turned = value > self.high if self.direction == "below" else value < self.low
+        return f"{'was' if has_turned else 'is'} {self.direction} what it should be"
+
+    @abstractmethod
+    def _shown(self) -> list[dict[str, Any]]:
+        """The numbers of batch and run as a small table."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers and the message as a JSON-ready dictionary; undefined numbers are None."""
+        return {**json_ready(asdict(self)), "alarm": self.alarm, "message": self.message}
+
+    def _judged(self, what: str) -> str:
+        if not self.alarm:
+            return f"No alarm: evidence {self.evidence:.3g} of {self.alarm_at:g}."
+        since = "" if self.drift_since is None else f"; it shows from batch {self.drift_since} on"
+        return (
+            f"ALARM since batch {self.alarm_batch}: {what} (evidence reached {self.alarm_at:g}, now "
+            f"{self.evidence:.3g}){since}."
+        )
+
+
+def _verdict(test: SequentialMeanTest) -> dict[str, Any]:
+    return {
+        "batch": test.n_batches,
+        "low": test.low,
+        "high": test.high,
+        "evidence": test.evidence,
+        "alarm_at": test.alarm_at,
+        "alarm_batch": test.alarm_batch,
+        "direction": test.direction,
+        "drift_since": test.drift_since,
+    }
+
+
+@dataclass(frozen=True)
+class CoverageReport(_Verdict):
+    """The selected share after a batch.
+
+    Attributes
+    ----------
+    batch : int
+        Number of the batch in the run, from 1; batches without rows are not counted.
+    n, selected, share : int, int, float
+        Rows of the batch, how many of them are selected, and their share.
+    run_n, run_selected, run_share : int, int, float
+        The same for the whole run.
+    target : float
+        Target coverage.
+    low, high : float
+        Limits of the share without drift.
+    evidence : float
+        Evidence for drift, 1 at the start of the run.
+    alarm_at : float
+        Evidence that gives an alarm.
+    alarm : bool
+        Whether there was one, in this or an earlier batch.
+    alarm_batch : int or None
+        The batch that gave it.
+    direction : {"below", "above", ""}
+        On which side of the limits the share is by the evidence, at the alarm once there was one; empty while there
+        is no evidence.
+    drift_since : int or None
+        The batch from which on the shares speak most clearly for drift to that side: an estimate of when it began.
+    stability, run_stability : dict of str to ScoreStability
+        Population stability index and deciles of the batch and of the run, by name of the score: ``"score"`` is the
+        score of the positive class, ``"selection_score"`` the one on which the band lies where that is another.
+    """
+
+    selected: int
+    run_n: int
+    run_selected: int
+    target: float
+    stability: Mapping[str, ScoreStability]
+    run_stability: Mapping[str, ScoreStability]
+
+    @classmethod
+    def of(cls, test: SequentialMeanTest, **others: Any) -> CoverageReport:
+        """The report on a test of zeros and ones."""
+        return cls(**_verdict(test), run_n=test.n_values, run_selected=round(test.total), **others)
+
+    @property
+    def share(self) -> float:
+        """Selected share of the batch; NaN without rows."""
+        return self.selected / self.n if self.n else nan
+
+    @property
+    def run_share(self) -> float:
+        """Selected share of the run; NaN without rows."""
+        return self.run_selected / self.run_n if self.run_n else nan
+
+    @property
+    def psi(self) -> float:
+        """Population stability index of the batch, of the first score in `stability`; NaN without scores."""
+        return next((stability.psi for stability in self.stability.values()), nan)
+
+    @property
+    def deciles(self) -> list[dict[str, Any]]:
+        """Expected and observed share of the batch in each decile of the same score."""
+        return next((stability.rows() for stability in self.stability.values()), [])
+
+    @property
+    def message(self) -> str:
+        """The report in plain language."""
+        return " ".join([self._shares(), self._verdict_sentence(), *self._stability_sentences()])
+
+    def _shares(self) -> str:
+        if not self.n:
+            return "No rows: nothing changed."
+        return (
+            f"Batch {self.batch}: {self.selected} of {self.n} rows automatic ({percent(self.share)}), in the run "
+            f"{percent(self.run_share)} of {self.run_n}; target {percent(self.target)}, without drift "
+            f"{percent(self.low)} to {percent(self.high)}."
+        )
+
+    def _details(self) -> str:
+        return " ".join([self._shares(), *self._stability_sentences()])
+
+    def _stability_sentences(self) -> list[str]:
+        # Without rows there is nothing to compare.
+        return [_stability_sentence(name, stability) for name, stability in self.stability.items() if stability.n]
+
+    def _shown(self) -> list[dict[str, Any]]:
+        kinds = {"batch": (self.n, self.selected, self.share), "run": (self.run_n, self.run_selected, self.run_share)}
+        return [
+            {"": name, "rows": n, "automatic": selected, "share": share, "at least": self.low, "at most": self.high}
+            for name, (n, selected, share) in kinds.items()
+        ]
+
+    def _what(self) -> str:
+        return f"the automatic share {self._side(self.share)}"
+
+
+@dataclass(frozen=True)
+class RateReport(_Verdict):
+    """The share of positives among selected rows after a batch of labels, or its difference to their probabilities.
+
+    Attributes
+    ----------
+    n : int
+        Selected rows of the batch with a label.
+    what : str
+        What is watched, in words.
+    value, run_value, expected : float
+        The share or the difference in the batch, in the run, and without drift.
+    batch, low, high, evidence, alarm_at, alarm, alarm_batch, direction, drift_since
+        As in :class:`CoverageReport`.
+    """
+
+    what: str
+    value: float
+    run_value: float
+    expected: float
+
+    def _shown(self) -> list[dict[str, Any]]:
+        kinds = {"batch": self.value, "run": self.run_value}
+        limits = {"expected": self.expected, "at least": self.low, "at most": self.high}
+        return [{"": name, "value": value, **limits} for name, value in kinds.items()]
+
+    @classmethod
+    def of_share(cls, test: SequentialMeanTest, positive: Any, expected: float) -> RateReport:
+        """The report on the share of positives."""
+        value = float(positive.mean()) if len(positive) else nan
+        what = "the share of positives among the selected rows"
+        return cls(**_verdict(test), n=len(positive), what=what, value=value, run_value=test.mean, expected=expected)
+
+    @classmethod
+    def of_difference(cls, test: SequentialMeanTest, differences: Any) -> RateReport:
+        """The report on labels less probabilities, tested as half of it and a half."""
+        value = float(differences.mean()) if len(differences) else nan
+        what = "the share of positives less the mean of their probabilities"
+        verdict = {**_verdict(test), "low": 2 * test.low - 1, "high": 2 * test.high - 1}
+        return cls(**verdict, n=len(differences), what=what, value=value, run_value=2 * test.mean - 1, expected=0.0)
+
+    def _what(self) -> str:
+        return f"{self.what} {self._side(self.value)}"
+
+    @property
+    def message(self) -> str:
+        """The report in plain language."""
+        judged = self._verdict_sentence()
+        value = "not defined" if not isfinite(self.value) else f"{self.value:.4f}"
+        return (
+            f"{self.what[0].upper()}{self.what[1:]}: {value}, in the run {self.run_value:.4f}; expected "
+            f"{self.expected:.4f}, without drift {self.low:.4f} to {self.high:.4f}. {judged}"
+        )
+
+
+@dataclass(frozen=True)
+class AUCReport(_Verdict):
+    """The AUC of the selected rows after a batch of labels.
+
+    Attributes
+    ----------
+    batch : int
+        Number of the batch of labels in the run, from 1; batches that complete no pair are not counted.
+    n, n_positive, n_negative : int
+        Rows of the batch, and how many selected ones are positive and negative.
+    auc : float
+        AUC of the selected rows of the batch, from all pairs; NaN if a class is missing.
+    n_outcomes, run_outcomes : int
+        Outcomes of pairs that the batch and the run gave to the test.
+    run_auc : float
+        Mean of these outcomes in the run: the AUC of the run, from fewer pairs than there are.
+    expected : float
+        AUC without drift.
+    low, high : float
+        Limits of the AUC without drift; `high` is 1, since a higher AUC is no alarm.
+    evidence, alarm_at, alarm, alarm_batch, direction, drift_since
+        As in :class:`CoverageReport`, about the AUC alone.
+    base_rate, calibration : RateReport or None
+        The share of positives among the selected rows, and that share less the mean of the probabilities that the
+        held-out rows give to their scores; each with an alarm of its own. None where there is nothing to compare with.
+    """
+
+    n_positive: int
+    n_negative: int
+    auc: float
+    expected: float
+    n_outcomes: int
+    run_outcomes: int
+    run_auc: float
+    base_rate: RateReport | None = None
+    calibration: RateReport | None = None
+
+    def _repr_html_(self) -> str:
+        rows = self._shown()
+        verdicts = {
+            verdict: ", ".join(row[""] for row in rows if row["verdict"] == verdict)
+            for verdict in ("ALARM", "no alarm")
+        }
+        sentence = "; ".join(f"{verdict}: {names}" for verdict, names in verdicts.items() if names)
+        return result_html(f"{sentence[0].upper()}{sentence[1:]}.", rows)
+
+    def _what(self) -> str:
+        return "the AUC of the selected rows is lower than it should be"
+
+    def _shown(self) -> list[dict[str, Any]]:
+        watched: list[tuple[str, float, float, AUCReport | RateReport]]
+        watched = [("the AUC of the selected rows", self.auc, self.run_auc, self)]
+        watched += [
+            (report.what, report.value, report.run_value, report)
+            for report in (self.base_rate, self.calibration)
+            if report is not None
+        ]
+        return [
+            {
+                "": what,
+                "batch": value,
+                "run": run_value,
+                "expected": report.expected,
+                "at least": report.low,
+                "at most": report.high,
+                "verdict": "ALARM" if report.alarm else "no alarm",
+            }
+            for what, value, run_value, report in watched
+        ]
+
+    @classmethod
+    def of(cls, test: SequentialMeanTest, **others: Any) -> AUCReport:
+        """The report on a test of outcomes of pairs."""
+        return cls(**_verdict(test), run_outcomes=test.n_values, run_auc=test.mean, **others)
+
+    @property
+    def message(self) -> str:
+        """The report in plain language."""
+        further = [report.message for report in (self.base_rate, self.calibration) if report is not None]
+        return " ".join([self._auc_message(), *further])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers and the messages as a JSON-ready dictionary; undefined numbers are None."""
+        further = {"base_rate": self.base_rate, "calibration": self.calibration}
+        return super().to_dict() | {
+            name: None if report is None else report.to_dict() for name, report in further.items()
+        }
+
+    def _auc_message(self) -> str:
+        judged = self._verdict_sentence()
+        if not self.n_outcomes:
+            return (
+                f"{self.n} labels with {self.n_positive} selected positives and {self.n_negative} selected negatives: "
+                f"no pair of both classes yet. {judged}"
+            )
+        auc = "not defined" if not isfinite(self.auc) else f"{self.auc:.4f}"
+        return (
+            f"Batch {self.batch} of labels: AUC {auc} of {self.n_positive} selected positives and {self.n_negative} "
+            f"selected negatives, in the run {self.run_auc:.4f} of {self.run_outcomes} outcomes; expected "
+            f"{self.expected:.4f}, without drift at least {self.low:.4f}. {judged}"
+        )
+
+
+def _stability_sentence(name: str, stability: ScoreStability) -> str:
+    name = name.replace("_", " ")
+    # "No alarm" is about the selected share alone.
+    moved = f": the {name}s have moved" if stability.psi > max(CUSTOMARY_LIMIT, stability.psi_by_chance) else ""
+    return f"PSI of the {name} {stability.psi:.3f} (by chance up to {stability.psi_by_chance:.3f}){moved}."

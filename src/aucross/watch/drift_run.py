@@ -1,0 +1,165 @@
+"""What a run of the monitor has seen, and how it is written as JSON and read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from hashlib import sha256
+from math import inf
+from typing import Any
+
+from aucross.estimators.base import SelectiveClassifier
+from aucross.watch.drift_reference import Reference
+from aucross.watch.sequential import SequentialMeanTest
+from aucross.watch.stability import ScoreBins
+
+FORMAT, VERSION = "aucross.CoverageMonitor", 1
+
+
+@dataclass(frozen=True)
+class DriftRun:
+    """What a run has seen; plain numbers, replaced by each update.
+
+    Attributes
+    ----------
+    coverage_test, auc_test : SequentialMeanTest
+        The tests of the selected share and of the AUC; no AUC test where there is no AUC to compare with.
+    base_rate_test, calibration_test : SequentialMeanTest or None
+        The tests of the share of positives among selected rows, and of that share against their probabilities.
+    counts : mapping of str to tuple of int
+        Scores in each bin, by name of the score.
+    last_rejected, same_rejected : int
+        Rows rejected in the last batch, and how many batches in a row have rejected as many.
+    unpaired_positives, unpaired_negatives : tuple of float
+        Scores of selected rows with a label that wait for a row of the other class.
+    """
+
+    coverage_test: SequentialMeanTest
+    auc_test: SequentialMeanTest | None
+    base_rate_test: SequentialMeanTest | None
+    calibration_test: SequentialMeanTest | None
+    counts: Mapping[str, tuple[int, ...]]
+    unpaired_positives: tuple[float, ...] = ()
+    unpaired_negatives: tuple[float, ...] = ()
+    last_rejected: int = -1
+    same_rejected: int = 0
+
+    @classmethod
+    def new(cls, reference: Reference) -> DriftRun:
+        """A run that has seen nothing."""
+        auc_test = None
+        if reference.auc_low is not None and reference.auc_level is not None:
+            # Only a lower AUC is an alarm.
+            auc_test = SequentialMeanTest(reference.auc_low, 1.0, reference.auc_level)
+        counts = {name: (0,) * len(bins.expected) for name, bins in reference.bins.items()}
+        share_test = SequentialMeanTest(reference.low, reference.high, reference.level)
+        return cls(share_test, auc_test, *_label_tests(reference), counts)
+
+
+def _label_tests(reference: Reference) -> tuple[SequentialMeanTest | None, SequentialMeanTest | None]:
+    """Tests of the share of positives and of its difference to the probabilities, where there is a reference."""
+    rate, low, high, level = (
+        reference.base_rate,
+        reference.base_rate_low,
+        reference.base_rate_high,
+        reference.base_rate_level,
+    )
+    if rate is None or low is None or high is None or level is None:
+        return None, None
+    base_rate = SequentialMeanTest(low, high, level)
+    if not reference.is_calibrated:
+        return base_rate, None
+    # The difference lies between -1 and 1 and is 0 without drift; half of it and a half lies between 0 and 1. What the
+    # held-out rows leave open of the share of positives they leave open of the difference at most.
+    return base_rate, SequentialMeanTest((1 + low - rate) / 2, (1 + high - rate) / 2, level)
+
+
+def run_to_json(clf: SelectiveClassifier, reference: Reference, run: DriftRun) -> str:
+    """Reference and run as JSON text, with a description of the classifier and a checksum."""
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "classifier": _describe(clf, reference.coverage),
+        "reference": asdict(reference),
+        "run": asdict(run),
+    }
+    return json.dumps({**content, "checksum": _checksum(content)}, allow_nan=False)
+
+
+def run_from_json(text: str, clf: SelectiveClassifier) -> tuple[Reference, DriftRun]:
+    """Reference and run from JSON text, refused if it was changed or belongs to another classifier."""
+    content = _read(text)
+    reference = _reference_of(content["reference"])
+    _check_same_classifier(content["classifier"], _describe(clf, reference.coverage))
+    return reference, _run_of(content["run"])
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _read(text: str) -> dict[str, Any]:
+    """The content of a stored run, refused if it is anything else or was changed."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"text must be JSON that CoverageMonitor.to_json wrote: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f'text must be JSON that CoverageMonitor.to_json wrote, with "format": "{FORMAT}"')
+    version = content.get("version")
+    if version != VERSION:
+        raise ValueError(
+            f"this version of aucross reads version {VERSION} of the format, got {version!r}; read the text with the "
+            "version of aucross that wrote it, or a later one"
+        )
+    if content.pop("checksum", None) != _checksum(content):
+        raise ValueError(
+            "the text was changed or cut since CoverageMonitor.to_json wrote it: its checksum does not fit; take the "
+            "stored text, or start a new run with CoverageMonitor(clf)"
+        )
+    return content
+
+
+def _reference_of(content: dict[str, Any]) -> Reference:
+    bins = {name: _rebuilt(ScoreBins, bin_) for name, bin_ in content["bins"].items()}
+    return Reference(**{**content, "bins": bins})
+
+
+def _run_of(content: dict[str, Any]) -> DriftRun:
+    tests = {
+        name: None if content[name] is None else _rebuilt(SequentialMeanTest, content[name])
+        for name in ("coverage_test", "auc_test", "base_rate_test", "calibration_test")
+    }
+    counts = {name: tuple(count) for name, count in content["counts"].items()}
+    return _rebuilt(DriftRun, {**content, **tests, "counts": counts})
+
+
+def _rebuilt(kind: Any, content: Mapping[str, Any]) -> Any:
+    """An object from its fields as JSON gives them back: lists were tuples."""
+    values = {part.name: content[part.name] for part in fields(kind)}
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def _check_same_classifier(stored: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    for name, value in stored.items():
+        if given[name] != value:
+            raise ValueError(
+                f"clf must be the classifier of the stored run, got one with other {name.replace('_', ' ')}: "
+                f"{given[name]} instead of {value}; for another classifier start a new run with CoverageMonitor(clf)"
+            )
+
+
+def _describe(clf: SelectiveClassifier, coverage: float) -> dict[str, Any]:
+    """What tells whether a stored run belongs to this classifier: classes, held-out rows and bands."""
+    bands = {repr(group): clf.band(coverage, group) for group in clf.band_rule_.group_labels or (None,)}
+    return {
+        "classes": [str(label) for label in clf.classes_.tolist()],
+        "held_out_rows": len(clf.held_out_.rows),
+        # Nine digits: enough to tell bands apart, and untouched by the rounding of another machine.
+        "bands": {group: [_end(band.lower), _end(band.upper)] for group, band in bands.items()},
+    }
+
+
+def _end(value: float) -> str | None:
+    return None if value in (inf, -inf) else f"{value:.9g}"

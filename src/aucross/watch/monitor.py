@@ -1,0 +1,516 @@
+"""An alarm for drift that needs no labels: is the selected share the target? Tested batch after batch, for ever.
+
+::
+
+    X_batch ──► select ──► selected share ──► sequential test ──► evidence ──► alarm at 1 / false_alarm
+            └─► score  ──► deciles ──► population stability index
+    X, y    ──► select ──► pairs of selected rows ──► sequential test of the selective AUC   (when labels arrive)
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import cached_property
+from math import nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucross.core.bands import check_auc, check_coverage
+from aucross.core.decisions import Decisions
+from aucross.core.ranking import FloatArray, RankedScores, check_scores
+from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.base import check_classifier
+from aucross.system.text import json_ready
+from aucross.watch.drift_reference import (
+    Tolerance,
+    check_false_alarm,
+    check_tolerance,
+    ranked_rows,
+    reference_from,
+    watched_scores,
+)
+from aucross.watch.drift_reports import AUCReport, CoverageReport, RateReport
+from aucross.watch.drift_run import DriftRun, run_from_json, run_to_json
+from aucross.watch.sequential import SequentialMeanTest, paired_outcomes
+
+# Labels of one class may come long before the other's; no more unpaired scores than this are kept.
+MAX_UNPAIRED = 10_000
+
+# Batches in a row that reject the same number of rows, from which on a capacity is taken to decide.
+SAME_NUMBERS = 8
+
+
+class CoverageMonitor:
+    """Watch the selected share of a stream, and with late labels its selective AUC, and give an alarm on drift.
+
+    After each batch the evidence for drift is updated. It may be looked at as often as one likes and acted upon at
+    any time: the probability that a run without drift *ever* gives an alarm is at most `false_alarm`, however long the
+    run. The test of the selected share needs no labels. Beside it stand the population stability index and the score
+    deciles of the batch, which raise no alarm.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        The fitted classifier whose decisions are watched. It is not changed.
+    coverage : float in (0, 1], optional
+        The coverage in use; that of the classifier by default.
+    false_alarm : float in (0, 1), default=0.05
+        Largest probability of an alarm in an unlimited run without drift, for each of the tests: the selected share,
+        and with labels the AUC, the share of positives and their calibration.
+    tolerance : "auto" or float in [0, 1), default="auto"
+        How far the selected share may lie from the target without being drift. ``"auto"`` takes it from the number of
+        reference rows, since a band placed on few rows misses the target by chance; see Notes.
+    auc : float in (0, 1], optional
+        AUC of the selected rows without drift; by default that of the held-out rows.
+    auc_tolerance : "auto" or float in [0, 1), default="auto"
+        How far the AUC may lie below that. ``"auto"`` takes the lower bound that the held-out rows promise (as
+        :func:`~aucross.evaluation.promise_selective` does), and 0 where `auc` is given.
+    base_rate : float in (0, 1), optional
+        Share of positives among selected rows without drift; by default that of the held-out rows.
+    base_rate_tolerance : "auto" or float in [0, 1), default="auto"
+        How far the share of positives may lie from that. ``"auto"`` takes it from the number of held-out rows, and 0
+        where `base_rate` is given.
+    reference : array-like or frame of shape (n_samples, n_features), optional
+        Rows without drift to compare with instead of the held-out ones: after
+        ``new = clf.recalibrate(X_new)`` those are `X_new`. Their labels are not needed; give `auc` if labels will come.
+    reference_groups : array-like of shape (n_samples,), optional
+        Groups of these rows, if the bands were fitted per group.
+
+    Attributes
+    ----------
+    clf : SelectiveClassifier
+        The classifier.
+    reference : Reference
+        Limits and deciles that the stream is compared with.
+
+    See Also
+    --------
+    aucross.watch.sequential.SequentialMeanTest : The test, and why it may be looked at all the time.
+
+    Notes
+    -----
+    **What is tested.** "No drift" means: whatever came before, the next row is selected with a probability between
+    ``reference.low`` and ``reference.high``. Within these limits the probability may wander. Rows of a batch have to
+    be independent given the past; rows that come in clumps, such as a hundred of one customer, raise false alarms.
+    Rows count alike. A classifier fitted with weights keeps a share of weight; its reference is the selected share of
+    the held-out rows, each counted once, whatever share of the weight was asked for.
+
+    **What it cannot see.** A capacity fixes how many rows of a batch are rejected, drift or no drift. Such decisions
+    are refused where they can be told, and a warning is given where batch after batch rejects the same number.
+
+    **The automatic tolerance.** A band that selects 80 % of n held-out rows selects 80 % of new rows only up to about
+    ``sqrt(.8 * .2 / n)``. An unlimited run would find out. So half of `false_alarm` is spent on limits that hold the
+    true share but for that probability, the other half on the test against the limits. The limits are Beta intervals
+    around the target and around the share of the reference rows, which ties, costs and margins of safety may put above
+    the target. A band of k rows counts with k - 1 of the n + 1 spacings between the rows on one side, and with k + 1 on
+    the other, which matters with few rows. Together they stay within `false_alarm`. With a number for `tolerance` the
+    limits are the target plus and minus it, and the test has the whole of `false_alarm`.
+
+    The interval holds for bands placed on rows that the scoring model has not seen (hold-out methods). Cross-fitted
+    bands are placed on scores of fold models, and what ``correct_coverage`` leaves of the difference to the final model
+    counts as a deviation from the target like any other. Bands per group share one interval, which holds as long as the
+    groups keep their shares of the rows.
+
+    **The AUC.** Each selected row of the rarer class meets selected rows of the other class in order of arrival, no
+    row twice, so outcomes are independent with the AUC as their mean. Labels may come late and in any order, as long
+    as their delay does not depend on the score within a class. Two classes only. The held-out AUC is slightly
+    optimistic on small data, because the band was placed on the same rows.
+
+    **Base rate and calibration.** The labels of the selected rows are compared with the share of positives among the
+    selected held-out rows, and with the probabilities that the held-out rows give to their scores. The first moves with
+    the population, the second if scores no longer mean what they meant. Both need labels that do not come earlier for
+    one class than for the other: give whole cohorts, such as all loans of a quarter.
+
+    **State.** Pickling and :meth:`to_json` keep the run; further updates continue it exactly. The alarm stays once it
+    was given; :meth:`reset` starts a new run, with a false-alarm probability of its own. Not safe for several threads.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import PlugInAUC
+    >>> from aucross.watch.monitor import CoverageMonitor
+    >>> X, y = make_classification(12000, flip_y=0.3, random_state=0)
+    >>> clf = PlugInAUC(LogisticRegression(), coverage=0.8, holdout_size=0.5, random_state=0).fit(X[:8000], y[:8000])
+    >>> monitor = CoverageMonitor(clf)
+    >>> monitor.update(X[8000:9000]).alarm
+    False
+    >>> report = monitor.update(0.7 * X[9000:11000])
+    >>> print(report.alarm, report.direction)
+    True below
+    """
+
+    def __init__(
+        self,
+        clf: Any,
+        *,
+        coverage: float | None = None,
+        false_alarm: float = 0.05,
+        tolerance: Tolerance = "auto",
+        auc: float | None = None,
+        auc_tolerance: Tolerance = "auto",
+        base_rate: float | None = None,
+        base_rate_tolerance: Tolerance = "auto",
+        reference: Any = None,
+        reference_groups: Any = None,
+    ) -> None:
+        self.clf = check_classifier(clf)
+        self.reference = reference_from(
+            self.clf,
+            coverage=check_coverage(clf.coverage if coverage is None else coverage),
+            false_alarm=check_false_alarm(false_alarm),
+            tolerance=check_tolerance(tolerance, "tolerance"),
+            auc=None if auc is None else check_auc(auc),
+            auc_tolerance=check_tolerance(auc_tolerance, "auc_tolerance"),
+            base_rate=None if base_rate is None else check_coverage(base_rate, name="base_rate"),
+            base_rate_tolerance=check_tolerance(base_rate_tolerance, "base_rate_tolerance"),
+            rows=reference,
+            band_groups=reference_groups,
+        )
+        self._band_rule = clf.band_rule_
+        self._run = DriftRun.new(self.reference)
+
+    def __repr__(self) -> str:
+        return (
+            f"CoverageMonitor({type(self.clf).__name__}, coverage={self.reference.coverage:g}, "
+            f"{self._run.coverage_test.n_batches} batches, {'ALARM' if self.alarm else 'no alarm'})"
+        )
+
+    @property
+    def alarm(self) -> bool:
+        """Whether any test has given an alarm in this run: selected share, AUC, base rate or calibration."""
+        return self.coverage_alarm or self.auc_alarm or self.base_rate_alarm or self.calibration_alarm
+
+    @property
+    def coverage_alarm(self) -> bool:
+        """Whether the selected share has given an alarm in this run."""
+        return self._run.coverage_test.alarm
+
+    @property
+    def auc_alarm(self) -> bool:
+        """Whether the AUC of the selected rows has given an alarm in this run."""
+        return self._run.auc_test is not None and self._run.auc_test.alarm
+
+    @property
+    def base_rate_alarm(self) -> bool:
+        """Whether the share of positives among the selected rows has given an alarm in this run."""
+        return self._run.base_rate_test is not None and self._run.base_rate_test.alarm
+
+    @property
+    def calibration_alarm(self) -> bool:
+        """Whether labels have left the probabilities of their scores in this run."""
+        return self._run.calibration_test is not None and self._run.calibration_test.alarm
+
+    def reset(self) -> None:
+        """Start a new run: nothing seen, no evidence, no alarm. The reference stays."""
+        self._run = DriftRun.new(self.reference)
+
+    # ---- without labels ----
+
+    def update(self, X: Any, band_groups: Any = None) -> CoverageReport:
+        """Add a batch of rows, labelled or not.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            The rows of the batch, as the classifier gets them; each row once.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        CoverageReport
+            Shares, evidence, alarm, stability index and deciles; ``print(report)`` says it in a sentence. A batch
+            without rows changes nothing.
+        """
+        if _n_rows(X) == 0:  # most models refuse to score no rows
+            return self._add(np.empty(0, dtype=bool), {name: np.empty(0) for name in self.reference.bins})
+        rows, decisions = self._decide(X, band_groups)
+        return self._add(decisions.selected, watched_scores(rows, decisions, self.clf.band_rule_))
+
+    def update_selected(self, selected: Any, scores: Any = None) -> CoverageReport:
+        """Add a batch of logged decisions, without scoring the rows again.
+
+        Parameters
+        ----------
+        selected : array-like of shape (n_samples,), bool, or Decisions
+            Whether each row was selected. Decisions by a capacity are refused: it fixes the share that is watched.
+        scores : array-like of shape (n_samples,), optional
+            Scores of the positive class (with more than two classes, selection scores) for the stability index.
+
+        Returns
+        -------
+        CoverageReport
+            As :meth:`update` gives it; without scores it has no stability index.
+        """
+        mask = _check_mask(_selected_of(selected))
+        name = next(iter(self.reference.bins))
+        return self._add(mask, {} if scores is None else {name: check_scores(scores, len(mask), name="scores")})
+
+    def _add(self, selected: NDArray[np.bool_], scores: Mapping[str, FloatArray]) -> CoverageReport:
+        test = self._run.coverage_test.after_counts(int(selected.sum()), len(selected))
+        bins = self.reference.bins
+        counts = {name: bins[name].counts(values) for name, values in scores.items()}
+        in_run = {
+            name: tuple((np.array(before) + counts.get(name, 0)).tolist()) for name, before in self._run.counts.items()
+        }
+        self._run = replace(self._with_rejected(selected), coverage_test=test, counts=in_run)
+        return CoverageReport.of(
+            test,
+            n=len(selected),
+            selected=int(selected.sum()),
+            target=self.reference.share if self.reference.is_weighted else self.reference.coverage,
+            stability={name: bins[name].compare(count) for name, count in counts.items()},
+            run_stability={name: bins[name].compare(count) for name, count in in_run.items()},
+        )
+
+    def _with_rejected(self, selected: NDArray[np.bool_]) -> DriftRun:
+        """The run with the number of rejected rows; says so if it is the same so often that a capacity is behind it."""
+        if not len(selected):
+            return self._run
+        rejected, low = int((~selected).sum()), self.reference.low
+        same = self._run.same_rejected + 1 if rejected == self._run.last_rejected else 1
+        # Where the number would vary by itself, so many equal ones in a row do not happen.
+        if same == SAME_NUMBERS and rejected and len(selected) * low * (1 - low) >= 4:
+            warnings.warn(
+                f"{SAME_NUMBERS} batches in a row have rejected {rejected} rows each: a capacity decides here, and "
+                "then the selected share says nothing about drift; watch update(X), which decides by the coverage",
+                UserWarning,
+                stacklevel=4,
+            )
+        return replace(self._run, last_rejected=rejected, same_rejected=same)
+
+    # ---- with labels ----
+
+    def update_labels(self, X: Any, y: Any, band_groups: Any = None) -> AUCReport:
+        """Add rows whose labels have become known; they may have been given to :meth:`update` before, or not.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            Rows with known labels, each row once; rejected ones are left out here.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        AUCReport
+            AUC, evidence and alarm; ``print(report)`` says it in a sentence.
+        """
+        self._check_auc_is_tested()
+        positive = self._positive(y, _n_rows(X))
+        if not len(positive):
+            return self._add_labels(positive, positive, np.empty(0))
+        rows, decisions = self._decide(X, band_groups)
+        return self._add_labels(positive, decisions.selected, rows.score)
+
+    def update_labels_selected(self, y: Any, selected: Any, scores: Any) -> AUCReport:
+        """Add labels of logged decisions, without scoring the rows again.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels.
+        selected : array-like of shape (n_samples,), bool
+            Whether each row was selected.
+        scores : array-like of shape (n_samples,)
+            Scores of the positive class.
+
+        Returns
+        -------
+        AUCReport
+            As :meth:`update_labels` gives it.
+        """
+        self._check_auc_is_tested()
+        mask = _check_mask(selected)
+        return self._add_labels(self._positive(y, len(mask)), mask, check_scores(scores, len(mask), name="scores"))
+
+    def _add_labels(self, positive: NDArray[np.bool_], selected: NDArray[np.bool_], scores: FloatArray) -> AUCReport:
+        run, reference = self._run, self.reference
+        assert run.auc_test is not None
+        assert reference.auc is not None
+        positives, negatives = scores[selected & positive], scores[selected & ~positive]
+        waiting = (
+            np.concatenate((run.unpaired_positives, positives)),
+            np.concatenate((run.unpaired_negatives, negatives)),
+        )
+        outcomes = paired_outcomes(*waiting)
+        # Whoever met somebody is used up; what waits on is the class whose other class is missing. Numbers alone
+        # decide what is left out, never the scores: that keeps the outcomes fair.
+        unpaired = [() if len(outcomes) else tuple(part[-MAX_UNPAIRED:].tolist()) for part in waiting]
+        test = run.auc_test.after(outcomes)
+        further = self._label_reports(positive[selected], scores[selected])
+        self._run = replace(self._run, auc_test=test, unpaired_positives=unpaired[0], unpaired_negatives=unpaired[1])
+        return AUCReport.of(
+            test,
+            n=len(positive),
+            n_positive=len(positives),
+            n_negative=len(negatives),
+            auc=RankedScores.from_labels(positive[selected], scores[selected]).auc() if selected.any() else nan,
+            expected=reference.auc,
+            n_outcomes=len(outcomes),
+            **further,
+        )
+
+    def _label_reports(self, positive: NDArray[np.bool_], scores: FloatArray) -> dict[str, RateReport | None]:
+        """Test the labels of selected rows for themselves, and against the probabilities of their scores."""
+        run, expected = self._run, self.reference.base_rate
+        reports: dict[str, RateReport | None] = {"base_rate": None, "calibration": None}
+        if run.base_rate_test is not None and expected is not None:
+            share = run.base_rate_test.after_counts(int(positive.sum()), len(positive))
+            self._run = run = replace(run, base_rate_test=share)
+            reports["base_rate"] = RateReport.of_share(share, positive, expected)
+        if run.calibration_test is not None:
+            difference = positive - self._probabilities.probability_at(scores) if len(scores) else np.empty(0)
+            test = run.calibration_test.after((1 + difference) / 2)
+            self._run = replace(run, calibration_test=test)
+            reports["calibration"] = RateReport.of_difference(test, difference)
+        return reports
+
+    @cached_property
+    def _probabilities(self) -> RankedScores:
+        """Share of positives at each score of the held-out rows."""
+        return ranked_rows(self.clf.held_out_).isotonic()
+
+    def _check_auc_is_tested(self) -> None:
+        if len(self.clf.classes_) > 2:
+            raise ValueError(
+                f"the AUC is watched for two classes only, got a classifier with {len(self.clf.classes_)}; update(X) "
+                "watches its coverage"
+            )
+        if self._run.auc_test is None:
+            raise ValueError(
+                f"the held-out rows selected at coverage {self.reference.coverage:g} have too few rows of a class for "
+                "an AUC to compare with; pass it: CoverageMonitor(clf, auc=0.8)"
+            )
+
+    def _positive(self, y: Any, n_rows: int) -> NDArray[np.bool_]:
+        """Labels as positive or not; anything that is no class of the classifier is refused."""
+        labels = np.asarray(y)
+        if labels.shape != (n_rows,):
+            raise ValueError(f"y must hold one label per row, got shape {labels.shape} for {n_rows} rows")
+        classes = self.clf.score_classes_.tolist()
+        unknown = [label for label in labels.tolist() if label not in classes]
+        if unknown:
+            raise ValueError(
+                f"y must hold only the classes {classes}, got {unknown[0]!r} in {len(unknown)} of {n_rows} rows; pass "
+                "the rows whose labels are known"
+            )
+        return np.array([label == classes[1] for label in labels.tolist()], dtype=bool)
+
+    def _decide(self, X: Any, band_groups: Any) -> tuple[ScoredRows, Decisions]:
+        if self.clf.band_rule_ is not self._band_rule:
+            raise ValueError("the classifier was fitted again since this run began; make a new CoverageMonitor(clf)")
+        rows = self.clf.scored(X, band_groups=band_groups)
+        return rows, self.clf.decide(rows, self.reference.coverage)
+
+    # ---- storage ----
+
+    def to_dict(self) -> dict[str, Any]:
+        """Where the run stands and what it is compared with, ready for JSON; undefined numbers are None.
+
+        Returns
+        -------
+        dict
+            Alarms by test, rows and batches seen, evidence, and the reference with its limits. A run continues from
+            what :meth:`to_json` writes.
+        """
+        run = self._run
+        tests = {
+            "coverage": run.coverage_test,
+            "auc": run.auc_test,
+            "base_rate": run.base_rate_test,
+            "calibration": run.calibration_test,
+        }
+        return {
+            "coverage": self.reference.coverage,
+            "alarm": self.alarm,
+            "tests": {name: None if test is None else _test_to_dict(test) for name, test in tests.items()},
+            "reference": json_ready(asdict(self.reference)),
+        }
+
+    def to_json(self) -> str:
+        """The run as JSON text, without the classifier.
+
+        Returns
+        -------
+        str
+            Text from which :meth:`from_json` continues the run. It holds no rows: reference limits and deciles,
+            counts, the evidence, and of late labels the scores that still wait for a row of the other class.
+        """
+        return run_to_json(self.clf, self.reference, self._run)
+
+    @classmethod
+    def from_json(cls, text: str, clf: Any) -> CoverageMonitor:
+        """Continue a run that :meth:`to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            JSON text.
+        clf : SelectiveClassifier
+            The classifier of that run; one with other classes, held-out rows or bands is refused.
+
+        Returns
+        -------
+        CoverageMonitor
+            Further updates give what they would have given without the detour.
+        """
+        monitor = cls.__new__(cls)
+        monitor.clf = check_classifier(clf)
+        monitor.reference, monitor._run = run_from_json(text, monitor.clf)
+        monitor._band_rule = clf.band_rule_
+        return monitor
+
+
+def _test_to_dict(test: SequentialMeanTest) -> dict[str, Any]:
+    names = (
+        "n_batches",
+        "n_values",
+        "mean",
+        "low",
+        "high",
+        "evidence",
+        "alarm_at",
+        "alarm",
+        "alarm_batch",
+        "direction",
+    )
+    return {name: json_ready(getattr(test, name)) for name in (*names, "drift_since")}
+
+
+def _selected_of(decided: Any) -> Any:
+    """The mask of decisions; those by a capacity are refused."""
+    if not isinstance(decided, Decisions):
+        return decided
+    if decided.capacity is not None:
+        raise ValueError(
+            f"selected must be decided by a coverage, got decisions by a capacity of {decided.capacity}: it fixes the "
+            "selected share, drift or no drift; pass decide(X) without a capacity, or the rows to update(X)"
+        )
+    return decided.selected
+
+
+def _n_rows(X: Any) -> int:
+    if getattr(X, "shape", ()):
+        return int(X.shape[0])
+    if not hasattr(X, "__len__"):
+        raise TypeError(
+            f"X must be a table of rows, got {type(X).__name__}; pass the rows of the batch, none of them as X[:0]"
+        )
+    return len(X)
+
+
+def _check_mask(selected: Any) -> NDArray[np.bool_]:
+    mask = np.asarray(selected)
+    if mask.ndim != 1:
+        raise ValueError(f"selected must be 1-d, got shape {mask.shape}")
+    if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
+        raise ValueError("selected must be boolean or 0/1, got other values; pass True for selected rows")
+    return mask.astype(bool)

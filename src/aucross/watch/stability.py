@@ -1,0 +1,155 @@
+"""The population stability index: whether scores are still spread as they were when the band was placed.
+
+::
+
+    expected   .10  .10  .10  .10  .10  .10  .10  .10  .10  .10     deciles of the reference scores
+    observed   .07  .08  .09  .10  .10  .10  .11  .11  .12  .12     share of the new scores in each
+                 └──────── sum of (observed - expected) * log(observed / expected) ────────┘
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtri
+
+FloatArray = NDArray[np.float64]
+
+# Without drift the index stays below `by_chance` with this probability.
+CHANCE_LEVEL = 0.95
+
+# By custom an index above this is looked into; see the Notes of `ScoreBins.compare`.
+CUSTOMARY_LIMIT = 0.1
+
+
+@dataclass(frozen=True)
+class ScoreStability:
+    """New scores against the deciles of the reference.
+
+    Attributes
+    ----------
+    edges : tuple of float
+        Upper ends of all bins but the last; a bin holds its upper end.
+    expected, observed : tuple of float
+        Share of the reference and of the new scores in each bin.
+    n : int
+        Number of new scores.
+    psi : float
+        Population stability index; NaN without scores.
+    psi_by_chance : float
+        Without drift the index of as many scores is below this with probability .95. An index above the customary
+        limits of .1 (look) and .25 (act) says little where this is as high.
+    """
+
+    edges: tuple[float, ...]
+    expected: tuple[float, ...]
+    observed: tuple[float, ...]
+    n: int
+    psi: float
+    psi_by_chance: float
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per bin, for a table: scores above `lower` and up to `upper`, and the two shares."""
+        ends = zip((-inf, *self.edges), (*self.edges, inf), strict=True)
+        return [
+            {"lower": lower, "upper": upper, "expected": expected, "observed": observed}
+            for (lower, upper), expected, observed in zip(ends, self.expected, self.observed, strict=True)
+        ]
+
+    def __str__(self) -> str:
+        lines = [f"{'score above':>12} {'up to':>12} {'expected':>9} {'observed':>9}"]
+        lines += [
+            f"{row['lower']:12.6g} {row['upper']:12.6g} {row['expected']:9.4f} {row['observed']:9.4f}"
+            for row in self.rows()
+        ]
+        return "\n".join([*lines, f"PSI {self.psi:.4f} on {self.n} rows (by chance up to {self.psi_by_chance:.4f})"])
+
+
+@dataclass(frozen=True)
+class ScoreBins:
+    """Deciles of reference scores, to count new scores in.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Upper ends of all bins but the last, ascending and distinct; a bin holds its upper end.
+    expected : tuple of float
+        Share of the reference in each bin.
+    n_reference : float
+        Number of reference scores; with weights the effective one.
+
+    Notes
+    -----
+    Equal scores are never torn apart, so tied scores make fewer and unequal bins. Where a tenth or more of the
+    reference has the lowest (highest) score, scores below (above) it get a bin of their own, which expects none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross.watch.stability import ScoreBins
+    >>> reference = np.linspace(0, 1, 1001)
+    >>> bins = ScoreBins.from_scores(reference)
+    >>> same, squared = bins.compare(bins.counts(reference)), bins.compare(bins.counts(reference**2))
+    >>> print(round(same.psi, 3), round(squared.psi, 3))
+    0.0 0.379
+    """
+
+    edges: tuple[float, ...]
+    expected: tuple[float, ...]
+    n_reference: float
+
+    @classmethod
+    def from_scores(
+        cls, scores: FloatArray, weight: FloatArray | None = None, *, n_effective: float | None = None
+    ) -> ScoreBins:
+        """Bins that hold as nearly equal shares of the reference scores as ties allow."""
+        weight = np.ones(len(scores)) if weight is None else weight
+        order = np.argsort(scores, kind="stable")
+        below = np.cumsum(weight[order])
+        # The first score at which a share of the weight is reached, with room for rounding of the sums.
+        positions = np.searchsorted(below, below[-1] * (np.arange(1, 10) / 10 - 1e-12))
+        lowest, edges = scores[order[0]], np.unique(scores[order[positions]])
+        if edges[0] == lowest:
+            edges = np.concatenate(([np.nextafter(lowest, -inf)], edges))
+        counts = np.bincount(np.searchsorted(edges, scores), weights=weight, minlength=len(edges) + 1)
+        return cls(
+            tuple(edges.tolist()),
+            tuple((counts / counts.sum()).tolist()),
+            float(len(scores) if n_effective is None else n_effective),
+        )
+
+    def counts(self, scores: ArrayLike) -> NDArray[np.intp]:
+        """Number of scores in each bin."""
+        return np.bincount(np.searchsorted(self.edges, scores), minlength=len(self.expected))
+
+    def compare(self, counts: ArrayLike) -> ScoreStability:
+        """Compare new scores, given by their numbers in the bins, with the reference.
+
+        Notes
+        -----
+        An empty bin counts as half a row, on either side, since the logarithm of 0 would make the index infinite; a
+        bin that is empty on both sides counts nothing. Without drift the index of n new against m reference rows is
+        distributed like ``(1 / n + 1 / m)`` times a chi-squared variable with one degree of freedom less than there
+        are bins (B. Yurdakul, *Statistical properties of population stability index*, 2018), which gives
+        `psi_by_chance`. The customary limits of .1 and .25 are those of N. Siddiqi, *Credit Risk Scorecards*, 2006.
+        """
+        counts = np.asarray(counts)
+        n = int(counts.sum())
+        if n == 0:
+            return ScoreStability(self.edges, self.expected, (nan,) * len(self.expected), 0, nan, nan)
+        expected, observed = np.array(self.expected), counts / n
+        used = (expected > 0) | (observed > 0)
+        at_least_half = (
+            np.maximum(expected[used], 0.5 / self.n_reference),
+            np.maximum(observed[used], 0.5 / n),
+        )
+        difference = at_least_half[1] - at_least_half[0]
+        psi = float(difference @ np.log(at_least_half[1] / at_least_half[0]))
+        freedom = int((expected > 0).sum()) - 1
+        spread = float(chdtri(freedom, 1 - CHANCE_LEVEL)) if freedom > 0 else 0.0
+        by_chance = spread * (1 / n + 1 / self.n_reference)
+        return ScoreStability(self.edges, self.expected, tuple(observed.tolist()), n, psi, by_chance)
