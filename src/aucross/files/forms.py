@@ -12,10 +12,9 @@ from functools import cache, lru_cache
 from inspect import Parameter, getattr_static, signature
 from typing import Any, Protocol
 
-State = Mapping[str, Any]
+from aucross.files.sklearn_names import OF_ESTIMATORS
 
-# Attributes that every estimator may have: requests for metadata, the frame to return, names of the output.
-_COMMON = frozenset({"_metadata_request", "_sklearn_output_config", "_n_features_out"})
+State = Mapping[str, Any]
 
 _LISTED_LIBRARIES = ("aucross", "catboost", "imblearn", "lightgbm", "sklearn", "xgboost")
 
@@ -63,7 +62,7 @@ class ByAttributes:
 
     def check_names(self, cls: type, names: Iterable[str]) -> None:
         """Refuse attributes that are neither parameters nor known fitted ones, and all that would hide a method."""
-        known = constructor_parameters(cls).keys() | self.private | _COMMON
+        known = constructor_parameters(cls).keys() | self.private | OF_ESTIMATORS
         for name in names:
             is_fitted = name.endswith("_") and not name.startswith("_")
             is_known = name.isidentifier() and (name in known or is_fitted or self.any_name)

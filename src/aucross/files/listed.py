@@ -22,6 +22,7 @@ from sklearn.utils import check_array
 from aucross.estimators.base import SelectiveClassifier
 from aucross.files import boosters, pandas_parts, sklearn_parts
 from aucross.files.forms import ByAttributes, ByFields, ByParameters, BySteps, Form
+from aucross.files.sklearn_names import HISTOGRAM, LEFT_OUT, LOSSES, OPTIMIZERS, SPLITS, TREE, private_names
 from aucross.system.libraries import import_library
 
 # Dataclasses and estimators of these packages are listed as they are.
@@ -94,64 +95,6 @@ _MODELS = {
     "sklearn.tree": "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor",
 }
 
-# Attributes beside parameters and those that end in an underscore.
-_ENCODER = "_infrequent_enabled _infrequent_indices _default_to_infrequent_mappings"
-_FOREST = "estimator_params _n_samples _sample_weight _n_samples_bootstrap"
-_NEIGHBOURS = "_y _fit_method _fit_X"
-_SUPPORT = "_sparse _effective_probability _gamma _n_support _probA _probB _num_iter _intercept_ _dual_coef_"
-_PRIVATE = {
-    "AdaBoostClassifier": "estimator_params",
-    "BaggingClassifier": "estimator_params _n_samples _max_samples _max_features _sample_weight _seeds",
-    "ColumnTransformer": "_columns _transformer_to_input_indices _remainder _transformers_feature_names_out "
-    "_n_features _name_to_fitted_passthrough",
-    "DummyClassifier": "_strategy",
-    "ExtraTreesClassifier": _FOREST,
-    "GradientBoostingClassifier": "_loss _rng",
-    "GridSearchCV": "_checked_cv_orig",
-    "HistGradientBoostingClassifier": "_preprocessor _is_categorical_remapped _label_encoder _random_seed "
-    "_feature_subsample_rng _n_features _loss _use_validation_data _bin_mapper _baseline_prediction _predictors "
-    "_scorer _fitted_with_sw",
-    "KBinsDiscretizer": "_encoder",
-    "KNNImputer": "_fit_X _mask_fit_X _valid_mask",
-    "KNeighborsClassifier": _NEIGHBOURS,
-    "LinearDiscriminantAnalysis": "_max_components",
-    "MLPClassifier": "_label_binarizer _random_state _best_coefs _best_intercepts _no_improvement_count _optimizer "
-    "_coef_indptr _intercept_indptr",
-    "MissingIndicator": "_precomputed _n_features",
-    "NuSVC": _SUPPORT,
-    "OneHotEncoder": f"{_ENCODER} _drop_idx_after_grouping",
-    "OrdinalEncoder": f"{_ENCODER} _missing_indices",
-    "PCA": "_fit_svd_solver",
-    "Perceptron": "_expanded_class_weight",
-    "PolynomialFeatures": "_min_degree _max_degree _n_out_full",
-    "PowerTransformer": "_scaler",
-    "RadiusNeighborsClassifier": _NEIGHBOURS,
-    "RandomForestClassifier": _FOREST,
-    "RandomizedSearchCV": "_checked_cv_orig",
-    "RidgeClassifier": "_label_binarizer",
-    "RidgeClassifierCV": "_label_binarizer",
-    "SGDClassifier": "_expanded_class_weight",
-    "SVC": _SUPPORT,
-    "SimpleImputer": "_fit_dtype _fill_dtype",
-    "StackingClassifier": "_label_encoder _n_feature_outs",
-    "TargetEncoder": _ENCODER,
-}
-
-# What is found or computed again when an object is put together, or needed for training alone.
-_LEFT_OUT = {
-    "GridSearchCV": "scorer_",
-    "IsotonicRegression": "f_",
-    "KNeighborsClassifier": "_tree",
-    "OneHotEncoder": "_n_features_outs",
-    "Perceptron": "_loss_function_",
-    "RadiusNeighborsClassifier": "_tree",
-    "RandomizedSearchCV": "scorer_",
-    "SGDClassifier": "_loss_function_",
-    "StackingClassifier": "named_estimators_",
-    "TunedThresholdClassifierCV": "_curve_scorer",
-    "VotingClassifier": "named_estimators_",
-}
-
 _FINISH = {
     "DecisionTreeClassifier": sklearn_parts.finish_tree_model,
     "DecisionTreeRegressor": sklearn_parts.finish_tree_model,
@@ -182,9 +125,7 @@ def _words(text: str) -> frozenset[str]:
 def _models() -> Iterator[Listed]:
     for module, names in _MODELS.items():
         for name in names.split():
-            form = ByAttributes(
-                _words(_PRIVATE.get(name, "")), _words(_LEFT_OUT.get(name, "")), finish=_FINISH.get(name)
-            )
+            form = ByAttributes(private_names(name), _words(LEFT_OUT.get(name, "")), finish=_FINISH.get(name))
             yield Listed(f"{module}.{name}", module, form=form)
 
 
@@ -192,28 +133,26 @@ def _parts() -> Iterator[Listed]:
     """What stands inside models."""
     yield Listed(
         "sklearn.tree.Tree",
-        "sklearn.tree._tree",
+        TREE,
         "tree",
         BySteps(sklearn_parts.TREE_PARTS, sklearn_parts.take_tree, sklearn_parts.put_tree),
     )
-    histogram = "sklearn.ensemble._hist_gradient_boosting"
     yield Listed(
         "sklearn.ensemble.TreePredictor",
-        f"{histogram}.predictor",
+        f"{HISTOGRAM}.predictor",
         "predictor",
         BySteps(sklearn_parts.PREDICTOR_PARTS, sklearn_parts.take_predictor, sklearn_parts.put_predictor),
     )
-    yield Listed("sklearn.ensemble._BinMapper", f"{histogram}.binning", "bins")
+    yield Listed("sklearn.ensemble._BinMapper", f"{HISTOGRAM}.binning", "bins")
     for name in ("ExponentialLoss", "HalfBinomialLoss", "HalfMultinomialLoss"):
         form = BySteps(sklearn_parts.LOSS_PARTS, sklearn_parts.take_loss, sklearn_parts.put_loss)
-        yield Listed(f"sklearn.{name}", "sklearn._loss.loss", "loss", form)
+        yield Listed(f"sklearn.{name}", LOSSES, "loss", form)
     calibrated = ByAttributes(_words("estimator calibrators classes method"))
     yield Listed("sklearn.calibration._CalibratedClassifier", "sklearn.calibration", "calibrated", calibrated)
     for name in ("_SigmoidCalibration", "_TemperatureScaling"):
         yield Listed(f"sklearn.calibration.{name}", "sklearn.calibration", "calibrator")
     for name, own in (("AdamOptimizer", "learning_rate t ms vs"), ("SGDOptimizer", "learning_rate velocities")):
-        module = "sklearn.neural_network._stochastic_optimizers"
-        yield Listed(f"sklearn.neural_network.{name}", module, "optimizer", ByAttributes(_words(own)))
+        yield Listed(f"sklearn.neural_network.{name}", OPTIMIZERS, "optimizer", ByAttributes(_words(own)))
     yield Listed("sklearn.compose.make_column_selector", "sklearn.compose", "selector")
     yield Listed(
         "sklearn.utils.MetadataRequest",
@@ -252,7 +191,7 @@ def _splitters() -> Iterator[Listed]:
     ):
         form = ByAttributes(_words("_default_test_size unique_folds shuffle random_state"))
         yield Listed(f"{module}.{name}", module, "splitter", form)
-    yield Listed(f"{module}._CVIterableWrapper", f"{module}._split", "splitter")
+    yield Listed(f"{module}._CVIterableWrapper", SPLITS, "splitter")
     for name in ("RepeatedKFold", "RepeatedStratifiedKFold"):
         repeated = BySteps(
             sklearn_parts.REPEATED_PARTS, sklearn_parts.take_repeated_splits, sklearn_parts.put_repeated_splits

@@ -22,6 +22,8 @@ from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier, ExtraTreeRegressor
 from sklearn.utils import Bunch
 
+from aucross.files.sklearn_names import HISTOGRAM, TREE, is_private_here
+
 State = dict[str, Any]
 
 
@@ -120,7 +122,7 @@ def take_tree(tree: Any) -> State:
 
 def put_tree(cls: Any, state: State) -> Any:
     """A decision tree of arrays."""
-    nodes = _nodes(state, import_module("sklearn.tree._tree").NODE_DTYPE)
+    nodes = _nodes(state, import_module(TREE).NODE_DTYPE)
     n_features = whole_number(state, "n_features", 1)
     n_classes = plain_array(state, "n_classes", "i", 1).astype(np.intp)
     values = plain_array(state, "values", "f", 3)
@@ -148,7 +150,7 @@ def take_predictor(predictor: Any) -> State:
 
 def put_predictor(cls: Any, state: State) -> Any:
     """A tree of histogram boosting of arrays."""
-    nodes = _nodes(state, import_module("sklearn.ensemble._hist_gradient_boosting.common").PREDICTOR_RECORD_DTYPE)
+    nodes = _nodes(state, import_module(f"{HISTOGRAM}.common").PREDICTOR_RECORD_DTYPE)
     is_leaf = nodes["is_leaf"] != 0
     check_children(nodes["left"].astype(np.int64), nodes["right"].astype(np.int64), is_leaf)
     _must((nodes["feature_idx"] >= 0).all(), "a node must ask for a feature that there is")
@@ -371,7 +373,9 @@ def finish_support_vectors(model: Any) -> None:
         _must(n_stored == (n_classes - 1) * n_vectors, "there must be a coefficient for each vector and class")
     for name in ("intercept_", "_intercept_"):
         _must(getattr(state[name], "shape", None) == (n_pairs,), "there must be an intercept for each pair of classes")
-    n_slopes = n_pairs if state["_effective_probability"] else 0
+    read = "_effective_probability" if is_private_here("SVC", "_effective_probability") else "probability"
+    _must(isinstance(state[read], bool | np.bool_), f"{read} must be true or false")
+    n_slopes = n_pairs if state[read] else 0
     for name in ("_probA", "_probB"):
         _must(getattr(state[name], "shape", None) == (n_slopes,), "there must be a slope for each pair")
 
