@@ -27,9 +27,10 @@ PLACES = {
     "files": (3, 4, "write, check, build, sign"),
     "evaluation": (0, 4, "numbers about decisions"),
     "estimators": (1.5, 5, "fit · scored · decide"),
-    "core": (1.5, 6, "rankings, bands, rules, values"),
-    "system": (0, 6, "whole files, missing libraries"),
-    "datasets": (3, 6, "synthetic loans"),
+    "frames": (1.5, 6, "what is asked of tables"),
+    "core": (1.5, 7, "rankings, bands, rules, values"),
+    "system": (0, 7, "whole files, missing libraries"),
+    "datasets": (3, 7, "synthetic loans"),
 }
 _WIDTH, _HEIGHT, _GAP_X, _GAP_Y, _MARGIN = 190, 58, 30, 62, 16
 
@@ -38,7 +39,7 @@ def imports() -> set[tuple[str, str]]:
     """Pairs of parts of which the first imports the second, as the source says."""
     found = set()
     for part in PLACES:
-        for source in (PACKAGE / part).rglob("*.py"):
+        for source in (*(PACKAGE / part).rglob("*.py"), *PACKAGE.glob(f"{part}.py")):
             for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
                 modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from aucross.cli.errors import CommandError
 from aucross.cli.numbers import MOSTLY, NumberFormat, other_marks
 from aucross.core.missing import MISSING_TEXTS
-from aucross.estimators.dates import ISO_DATE, date_formats, days_of, moment_of
+from aucross.frames import ISO_DATE, date_formats, days_of, moment_of
 from aucross.system.text import percent_down
 
 Kind = Literal["number", "boolean", "date", "category"]

@@ -31,11 +31,6 @@ def is_missing(value: object) -> bool:
         return False
 
 
-def is_mark_of_pandas(value: object) -> bool:
-    """Whether a value is pandas' NA, which most libraries do not know as a missing value."""
-    return type(value).__name__ == "NAType"
-
-
 def refuse_missing_labels(y: NDArray[Any]) -> None:
     """Refuse labels that are missing, with the first of them."""
     missing = np.isnan(y) if y.dtype.kind == "f" else np.zeros(len(y), dtype=bool)

@@ -23,8 +23,8 @@ from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.models import answers_by_score, class_scores
 from aucross.estimators.score_counts import ScoreCounts
-from aucross.estimators.training_rows import take_rows
 from aucross.estimators.types import Labels
+from aucross.frames import take_rows
 
 
 class Counting(NamedTuple):

@@ -28,7 +28,7 @@ from distributed.scheduler import KilledWorker
 from sklearn.base import clone
 
 from aucross.dask.partitions import Partitions, Rows
-from aucross.estimators.training_rows import take_rows
+from aucross.frames import take_rows
 
 logger = logging.getLogger(__name__)
 

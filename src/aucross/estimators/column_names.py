@@ -13,7 +13,6 @@ number, which they take for a code and for nanoseconds.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -22,33 +21,23 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.types import Classifier, Table
+from aucross.frames import is_lazy, kinds_of, library_of, names_of, select_columns, text_names_of, types_of
 
 # Their models compare names, which is scikit-learn's rule, or find columns by name, as ColumnTransformer does.
 _COMPARE_NAMES = ("sklearn", "aucross")
 _MOST_NAMES = 5
-# By the names of types of pandas, polars and Arrow in lower case.
-_KINDS = re.compile(
-    r"(?P<number>u?int|float|double|halffloat|decimal|bool)|(?P<category>categor|enum|dictionary)"
-    r"|(?P<date>date|time|duration|period)"
-)
+# LightGBM reads polars and Arrow columns of these types, under either library's name for them.
+_READABLE = {"boolean", "bool", "float32", "float64", "float", "double"} | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
 
-
-def names_of(X: Table) -> list[Any] | None:
-    """Names of the columns of a pandas, polars or Arrow table; None for an array."""
-    # Asked of the class, because a pandas frame looks through its columns for an attribute that it does not have.
-    names = getattr(X, "column_names" if hasattr(type(X), "column_names") else "columns", None)
-    if names is None:
-        return None
-    # An index of pandas takes five times as long to be walked through.
-    return names.tolist() if hasattr(names, "tolist") else list(names)
-
-
-def text_names_of(X: Table) -> list[str] | None:
-    """The same if all are text: columns that are numbered are read by place, as in an array."""
-    names = names_of(X)
-    return names if names is not None and _are_text(names) else None
+_REMEDIES = {
+    "polars": "cast text to pl.Categorical, then pass X.to_pandas(), which keeps the categories, or encode them with "
+    "X.with_columns(pl.col(...).to_physical())",
+    "pyarrow": "turn text into dictionary columns with dictionary_encode(), then pass X.to_pandas(), which keeps the "
+    "categories",
+}
 
 
 def refuse_repeated_names(X: Table) -> None:
@@ -58,7 +47,7 @@ def refuse_repeated_names(X: Table) -> None:
         return
     repeated = [name for name, times in Counter(names).items() if times > 1]
     more = f" and {len(repeated) - _MOST_NAMES} more" if len(repeated) > _MOST_NAMES else ""
-    remedy = "; pass X.loc[:, ~X.columns.duplicated()]" if hasattr(X, "iloc") else "; drop or rename the others"
+    remedy = "; pass X.loc[:, ~X.columns.duplicated()]" if library_of(X) == "pandas" else "; drop or rename the others"
     raise ValueError(
         f"X must have columns of different names, got {repeated[:_MOST_NAMES]} more than once{more}{remedy}"
     )
@@ -74,8 +63,8 @@ def refuse_one_row(X: Table) -> None:
         is_flat = (isinstance(X, Mapping) and not is_table) or (len(shape) == 1 and shape[0] > 0)
     if not is_flat:
         return
-    library = type(X).__module__.partition(".")[0]
-    if hasattr(X, "iloc"):
+    library = library_of(X)
+    if library == "pandas":
         remedy = '; pass X.iloc[[0]] for the row X.iloc[0], or X[["name"]] for one column'
     elif isinstance(X, Mapping):
         remedy = "; pass pandas.DataFrame([X]) for one row"
@@ -133,16 +122,6 @@ def refuse_other_names(X: Table, fitted: Sequence[str]) -> None:
         )
 
 
-def kinds_of(X: Table) -> dict[str, str]:
-    """Kinds of the columns of a frame by name: "number", "category" or "date"; others, such as text, are left out."""
-    names = text_names_of(X)
-    if names is None:
-        return {}
-    types = X.schema.types if hasattr(type(X), "column_names") else X.dtypes
-    found = {name: _KINDS.match(str(dtype).lower()) for name, dtype in zip(names, list(types), strict=True)}
-    return {name: match.lastgroup or "" for name, match in found.items() if match is not None}
-
-
 def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str], others: str | None = None) -> None:
     """Raise if a column is a number, a category or a date, was another of these at the fit, and is read as it is.
 
@@ -172,6 +151,39 @@ def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str], o
                     else ", and encode it alike"
                 )
             )
+
+
+def refuse_columns_that_abort(estimator: Classifier, X: Table) -> None:
+    """Raise for polars and Arrow columns on which LightGBM ends the process (it has no handler for their type)."""
+    if isinstance(X, np.ndarray):
+        return
+    if is_lazy(X):
+        raise TypeError("X must be a frame with rows, got a polars LazyFrame; pass X.collect()")
+    library = library_of(X)
+    if library not in _REMEDIES or not hasattr(X, "schema") or not _gives_frames_to_lightgbm(estimator):
+        return
+    columns = zip(names_of(X) or (), types_of(X), strict=True)
+    refused = [name for name, dtype in columns if dtype.lower() not in _READABLE]
+    if refused:
+        raise TypeError(
+            f"X must hold only numeric and boolean {library} columns of at most 64 bits for LightGBM, got {refused}, "
+            f"which would abort the process; {_REMEDIES[library]}"
+        )
+
+
+def _gives_frames_to_lightgbm(estimator: Classifier) -> bool:
+    """Whether LightGBM receives X as it is, inside searches, calibrators, ensembles, frozen models and pipelines."""
+    if isinstance(estimator, Pipeline):
+        # Steps that hand on what they get do not change what LightGBM sees.
+        steps = [
+            step for _, step in estimator.steps if not (step is None or isinstance(step, str | FunctionTransformer))
+        ]
+        return bool(steps) and _gives_frames_to_lightgbm(steps[0])
+    if isinstance(members := getattr(estimator, "estimators", None), list):  # voting and stacking
+        return any(_gives_frames_to_lightgbm(member[1] if isinstance(member, tuple) else member) for member in members)
+    if hasattr(estimator, "estimator"):
+        return _gives_frames_to_lightgbm(estimator.estimator)
+    return any(kind.__module__.startswith("lightgbm") for kind in type(estimator).__mro__)
 
 
 def _are_text(names: Sequence[Any]) -> bool:
@@ -209,9 +221,8 @@ def _is_found_by_name(model: Any, response_method: str, X: Table, fitted: Sequen
     """Whether the scores are those of the columns of the fit: tried on all rows, so that none can be wrong."""
     if not set(fitted) <= set(given):
         return False
-    in_order = X.select(list(fitted)) if hasattr(X, "column_names") else X[list(fitted)]
     score = getattr(model, response_method)
-    return np.array_equal(score(X), score(in_order))
+    return np.array_equal(score(X), score(select_columns(X, fitted)))
 
 
 def _difference(fitted: Sequence[str], given: Sequence[str]) -> str:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from aucross.core.ranking import IndexArray
-from aucross.estimators.column_names import text_names_of
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.types import Labels, Table
 from aucross.estimators.warn import warn_user
+from aucross.frames import columns_of, text_names_of
 from aucross.system.text import percent
 
 # Fewer copies could be learnt by heart, and a smaller share of the rows moves no coverage that anyone would notice.
@@ -66,11 +66,5 @@ def warn_if_copied(X: Table, labels: Labels) -> None:
 
 def _columns(X: Table) -> Iterator[Any]:
     """Columns of numbers of an array or a frame, without missing values in the place of others."""
-    names = text_names_of(X)
-    if names is not None:
-        columns: Iterator[Any] = (np.asarray(X[name]) for name in names)
-    elif isinstance(X, np.ndarray) and X.ndim == 2:
-        columns = iter(X.T)
-    else:
-        return
-    yield from (column for column in columns if column.dtype.kind in "fiu")
+    if text_names_of(X) is not None or (isinstance(X, np.ndarray) and X.ndim == 2):
+        yield from (values for column in columns_of(X) if (values := np.asarray(column)).dtype.kind in "fiu")

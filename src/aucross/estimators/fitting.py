@@ -23,11 +23,10 @@ from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.estimators.band_groups import check_groups_held_out
-from aucross.estimators.column_names import kinds_of, refuse_other_columns, text_names_of
+from aucross.estimators.column_names import refuse_columns_that_abort, refuse_other_columns
 from aucross.estimators.copies import LEAST_COPIED, warn_if_copied
 from aucross.estimators.familiar import categories_of_trees, mostly_missing, shares_unknown
 from aucross.estimators.fold_ensemble import FoldEnsemble, Judged
-from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import (
     CrossFitJudges,
     HeldOutScores,
@@ -60,6 +59,7 @@ from aucross.estimators.training import check_shared_parameters, check_training_
 from aucross.estimators.training_marks import TrainingMarks
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Generator, Labels, Table
+from aucross.frames import kinds_of, text_names_of
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from aucross.estimators.delegating import Delegating, model_offers
 from aucross.estimators.labels import in_score_order
 from aucross.estimators.models import checked_response, checked_scores
 from aucross.estimators.row_hash import hash_rows
-from aucross.estimators.training_rows import take_rows
 from aucross.estimators.types import Classifier, Labels, Table
+from aucross.frames import take_rows
 
 
 class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):

@@ -22,8 +22,8 @@ from aucross.core.influence import (
 from aucross.core.ranking import FloatArray, IndexArray, check_weights
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import CrossFitted
+from aucross.estimators.column_names import refuse_columns_that_abort
 from aucross.estimators.default_gate import default_gate, weight_name
-from aucross.estimators.frames import refuse_columns_that_abort
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
 from aucross.estimators.models import RESPONSE_METHODS
 from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, best_auc_bands, check_nested

@@ -19,6 +19,7 @@ from aucross.core.ranking import IndexArray
 from aucross.estimators.row_hash import Hashes, hash_rows, mixed_with
 from aucross.estimators.splits import Split
 from aucross.estimators.types import Column, Table
+from aucross.frames import names_of
 
 # Added to the seed of the folds, far from any that somebody passes.
 _FOR_HALVES = 2**63
@@ -143,11 +144,10 @@ class HashedFolds:
         return hash_rows(X) if self.key is None else _hash_keys(self._key_column(X), f"the key {self.key!r}")
 
     def _key_column(self, X: Table) -> Any:
-        # Of pyarrow `columns` are the columns themselves.
-        names: Any = X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ())
-        if self.key not in list(names):
+        names = names_of(X) or []
+        if self.key not in names:
             raise ValueError(
-                f"key must be a column of X, got {self.key!r} for a table with {list(names)[:10]}; pass None to take "
+                f"key must be a column of X, got {self.key!r} for a table with {names[:10]}; pass None to take "
                 "all columns, or the keys as groups"
             )
         return X[self.key]

@@ -28,9 +28,10 @@ from aucross.estimators.models import answers_by_score, checked_scores, class_sc
 from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, hold_out_split, rows_scored
-from aucross.estimators.training_rows import TrainingRows, take_rows
+from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Folds, Generator, Labels
 from aucross.estimators.warn import warn_user
+from aucross.frames import take_rows
 
 # Rows that the refitted model and those of the folds are compared on. Each adds the time of its scores to a fit. With
 # 4,000 rows the errors of 40 fits on 16,000 rows were as large on average, but a single coverage moved by .006.

@@ -12,6 +12,7 @@ from sklearn.utils.validation import assert_all_finite
 
 from aucross.core.missing import refuse_missing_labels
 from aucross.estimators.types import Labels
+from aucross.frames import categories_of, is_ordered
 
 
 def check_classes(y: NDArray[Any]) -> Labels:
@@ -78,11 +79,8 @@ def in_score_order(classes: Labels, positive: Any) -> Labels:
 
 
 def _higher_category(y: Any, classes: Labels) -> Any:
-    dtype: Any = getattr(y, "dtype", None)
-    if not getattr(dtype, "ordered", False):
-        return None
-    known = classes.tolist()
-    return next((label for label in reversed(dtype.categories.tolist()) if label in known), None)
+    known = classes.tolist() if is_ordered(y) else []
+    return next((label for label in reversed(categories_of(y) or []) if label in known), None)
 
 
 def check_reject_label(reject_label: Any, classes: Labels) -> Any:

@@ -10,9 +10,9 @@ from sklearn.pipeline import Pipeline
 
 from aucross.core.ranking import FloatArray, IndexArray, check_scores
 from aucross.core.scored_rows import confidence_of, predicted_class
-from aucross.estimators.frames import refuse_columns_that_abort
-from aucross.estimators.training_rows import take_rows
+from aucross.estimators.column_names import refuse_columns_that_abort
 from aucross.estimators.types import Classifier, Labels, Table
+from aucross.frames import count_rows, take_rows
 
 RESPONSE_METHODS = ("predict_proba", "decision_function")
 
@@ -127,20 +127,12 @@ def _checked(given: Any, estimator: Classifier, X: Table, response_method: str) 
 
 
 def _refuse_other_rows(response: Any, X: Table, name: str) -> None:
-    n_given, n_rows = _n_rows(response), _n_rows(X)
+    n_given, n_rows = count_rows(response), count_rows(X)
     if None not in (n_given, n_rows) and n_given != n_rows:
         raise ValueError(
             f"{name} must return one entry for each row, got {n_given} for {n_rows} rows; wrap the model so that it "
             "keeps all rows in their order"
         )
-
-
-def _n_rows(X: Table) -> int | None:
-    """Rows of a table; None if it has no length."""
-    shape = getattr(X, "shape", None)
-    if shape is not None:
-        return int(shape[0]) if shape else None
-    return len(X) if hasattr(X, "__len__") else None
 
 
 def place_of_positive(estimator: Classifier, classes: Labels) -> int:

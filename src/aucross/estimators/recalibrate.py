@@ -14,9 +14,9 @@ from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import FEWEST_GROUP_ROWS, warn_if_constant
 from aucross.estimators.reading import Reader
-from aucross.estimators.scoring import has_no_rows
 from aucross.estimators.types import Column, Table
 from aucross.estimators.warn import warn_user
+from aucross.frames import count_rows
 
 # Scores a table, with the weights and the groups of its rows.
 Score = Callable[[Any, Any, Any], ScoredRows]
@@ -95,7 +95,7 @@ def score_unlabelled(score: Score, X: Table, sample_weight: Column, band_groups:
         )
     if not isinstance(X, Iterator):
         # Before scoring, because most models refuse no rows in words of their own.
-        if has_no_rows(X):
+        if count_rows(X) == 0:
             raise ValueError("X must hold at least one row to place the bands on, got 0")
         return score(X, sample_weight, band_groups)
     if sample_weight is not None or band_groups is not None:
@@ -104,7 +104,7 @@ def score_unlabelled(score: Score, X: Table, sample_weight: Column, band_groups:
             "(X, sample_weight, band_groups), with None for what is not used"
         )
     parts = (_as_triple(batch) for batch in X)
-    batches = [score(*part) for part in parts if not has_no_rows(part[0])]
+    batches = [score(*part) for part in parts if count_rows(part[0]) != 0]
     if not batches:
         raise ValueError(
             "X must give at least one batch with rows, got none; an iterator can be used only once, make it again"

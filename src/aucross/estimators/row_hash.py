@@ -23,6 +23,7 @@ from scipy.sparse import issparse
 
 from aucross.core.missing import is_missing
 from aucross.estimators.types import Table
+from aucross.frames import columns_of, names_of
 
 Hashes = NDArray[np.uint64]
 
@@ -86,13 +87,8 @@ def mixed_with(bits: Hashes, seed: int) -> Hashes:
 
 
 def _columns(X: Table) -> Iterator[tuple[int, Any]]:
-    """Columns, or arrays of several, each with the place of its first one."""
-    if hasattr(X, "iloc"):  # pandas
-        return enumerate(X.iloc[:, place] for place in range(X.shape[1])) if X.ndim == 2 else iter([(0, X)])
-    for columns in ("get_columns", "itercolumns"):  # polars, pyarrow
-        if hasattr(X, columns):
-            return enumerate(column.to_numpy() for column in getattr(X, columns)())
-    return iter([(0, _as_array(X))])
+    """Columns of a frame, or all of an array at once, each with the place of its first one."""
+    return enumerate(columns_of(X)) if names_of(X) is not None else iter([(0, _as_array(X))])
 
 
 def _as_array(X: Any) -> NDArray[Any]:

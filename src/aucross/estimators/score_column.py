@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.core.rounding import band_of_values
-from aucross.estimators.column_names import names_of
 from aucross.estimators.familiar import outwards, range_of
 from aucross.estimators.labels import check_classes, no_such_class
 from aucross.estimators.types import Column, Labels, Table
+from aucross.frames import names_of
 
 # Of so many rows most lie where those of the fit lay; of fewer that may be otherwise by chance.
 _ROWS_TO_COMPARE = 10

@@ -34,6 +34,7 @@ from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.score_column import ScoreColumn, score_column_in
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
+from aucross.frames import count_rows
 
 
 class Scoring(ABC):
@@ -93,9 +94,9 @@ class Scoring(ABC):
         """Refuse rows whose columns are not those of the fit, where a model would take one column for another."""
         if self._reads_tables:
             refuse_one_row(X)
-        if (score := score_column_in(self.estimator_)) is not None and not has_no_rows(X):
+        if (score := score_column_in(self.estimator_)) is not None and count_rows(X) != 0:
             score.refuse_other_unit(X)
-        if isinstance(X, np.ndarray) or not hasattr(X, "__len__"):  # a lazy frame, which is refused later
+        if isinstance(X, np.ndarray) or count_rows(X) is None:  # a lazy frame, which is refused later
             return
         of_fit = self.__dict__.get("fit_columns_")
         if of_fit is not None and self._ties_are_split:
@@ -147,7 +148,7 @@ class Scoring(ABC):
             rows = X
         else:
             self._check_columns(X)
-            predicted = None if self.held_out_.answers_by_score or has_no_rows(X) else self.predict(X)
+            predicted = None if self.held_out_.answers_by_score or count_rows(X) == 0 else self.predict(X)
             rows = self._scored_rows(*self._run_models(X), predicted, self._tie_breaker_of(X))
         if sample_weight is None and band_groups is None:
             return rows
@@ -158,7 +159,7 @@ class Scoring(ABC):
 
     def _run_models(self, X: Table) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """Scores of the model that answers, of the one that judges, and of the second one where there is one."""
-        if has_no_rows(X):  # most models refuse it
+        if count_rows(X) == 0:  # most models refuse it
             n_classes = len(self.classes_)
             none = np.empty(0) if n_classes == 2 else np.empty((0, n_classes))
             return none, none, np.empty(0) if self.held_out_.second is not None else None
@@ -258,9 +259,3 @@ class Scoring(ABC):
         rows = self._scored_rows(ranked.scores, ranked.scores, None)
         rule_input = replace(rows.rule_input, sample_weight=ranked.positives + ranked.negatives)
         return replace(rows, rule_input=rule_input, squared_weights=float(ranked.totals[:, 2].sum()))
-
-
-def has_no_rows(X: Table) -> bool:
-    """Whether a table is empty; what has no length is refused with a reason when it is scored."""
-    shape = getattr(X, "shape", None)
-    return not shape[0] if shape else hasattr(X, "__len__") and not len(X)

@@ -8,10 +8,10 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from aucross.core.missing import is_mark_of_pandas, is_missing
-from aucross.estimators.dates import date_formats
+from aucross.core.missing import is_missing
 from aucross.estimators.types import Classifier, Table
 from aucross.estimators.untrained import NumberedClasses
+from aucross.frames import date_formats, holds_pandas_na, is_lazy, kind_of, library_of, names_of, types_of
 
 # What models say where they meet text or dates.
 _ABOUT_TYPES = re.compile(r"convert|dtype|string|categor|promot|datetime|timestamp", re.IGNORECASE)
@@ -71,11 +71,12 @@ def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fi
 
 def _columns_with_marks(error: Exception, X: Table) -> dict[Any, str]:
     """Columns with pandas' NA among words or categories, with their type, if it is what the model met."""
-    if "NAType" not in str(error) or not hasattr(X, "iloc") or not hasattr(X, "columns"):
+    if "NAType" not in str(error) or library_of(X) != "pandas" or (names := names_of(X)) is None:
         return {}
-    # A category shows NaN and gives out the mark of the type of its categories.
-    words = {name: str(dtype) for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") == "O"}
-    return {name: dtype for name, dtype in words.items() if any(map(is_mark_of_pandas, X[name].to_numpy(dtype=object)))}
+    words = {
+        name: dtype for name, dtype in zip(names, types_of(X), strict=True) if kind_of(dtype) not in ("number", "date")
+    }
+    return {name: dtype for name, dtype in words.items() if holds_pandas_na(X[name])}
 
 
 def _explained_marks(error: Exception, role: str, model: Classifier, columns: dict[Any, str]) -> Exception:
@@ -106,14 +107,14 @@ def _reads_one_column(model: Any) -> bool:
 def _columns_of(X: Table, types: re.Pattern[str], kinds: type | tuple[type, ...]) -> dict[Any, str]:
     """Columns of some types, with their type; frames alone have them by name, and objects are looked at."""
     # A lazy frame has no length, and would have to be computed to name its types.
-    if not all(hasattr(X, name) for name in ("__len__", "columns", "dtypes")):
+    if library_of(X) not in ("pandas", "polars") or is_lazy(X) or (names := names_of(X)) is None:
         return {}
-    named = {name: str(dtype) for name, dtype in zip(X.columns, list(X.dtypes), strict=True)}
+    named = dict(zip(names, types_of(X), strict=True))
     return {
         name: dtype
         for name, dtype in named.items()
         if types.fullmatch(dtype)
-        and (dtype != "object" or any(isinstance(value, kinds) for value in X[name].iloc[:_ROWS_TO_LOOK_AT]))
+        and (dtype != "object" or any(isinstance(value, kinds) for value in X[name].head(_ROWS_TO_LOOK_AT)))
     }
 
 
@@ -124,7 +125,7 @@ def _listed(columns: dict[Any, str]) -> str:
 
 def _remedy_for_dates(X: Table, names: list[Any], formats: list[str]) -> str:
     """Drop the columns, or count days: models cannot learn from a date as such. Of text, with its format."""
-    if type(X).__module__.startswith("polars"):
+    if library_of(X) == "polars":
         drop, column = f"X.drop({names!r})", f"pl.col({names[0]!r})"
         read = f".str.to_datetime({formats[0]!r}).dt.date()" if formats else ""
         days = f"({column}{read} - pl.date(2000, 1, 1)).dt.total_days()"
@@ -137,7 +138,7 @@ def _remedy_for_dates(X: Table, names: list[Any], formats: list[str]) -> str:
 
 def _remedy_for_new(X: Table, names: list[Any]) -> str:
     """Give new rows the types of the fit: there the model could read the columns."""
-    is_polars = type(X).__module__.startswith("polars")
+    is_polars = library_of(X) == "polars"
     first = repr(names[0])
     numbers = f"X.with_columns(pl.col({names!r}).cast(pl.Float64))" if is_polars else f"pd.to_numeric(X[{first}])"
     if all(_is_number(value) for name in names for value in list(X[name][:_ROWS_TO_LOOK_AT])):
@@ -169,7 +170,7 @@ def _remedy(model: Classifier, X: Table, names: list[Any]) -> str:
     name = _name(model)
     if name.startswith("CatBoost"):
         return f"pass {name}(cat_features={tuple(names)!r})"
-    if type(X).__module__.startswith("polars"):
+    if library_of(X) == "polars":
         conversion = f"X.with_columns(pl.col({names!r}).cast(pl.Categorical))"
     elif any(str(X[column].dtype).startswith("string") for column in names):
         conversion = _as_categories(names)

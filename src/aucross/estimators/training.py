@@ -17,7 +17,6 @@ from sklearn.utils.validation import has_fit_parameter
 from aucross.core.bands import check_coverage
 from aucross.core.missing import refuse_name_of_column
 from aucross.core.ranking import FloatArray, check_weights
-from aucross.core.row_order import other_order
 from aucross.core.units import numbers_of_units
 from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.column_names import refuse_repeated_names
@@ -28,6 +27,7 @@ from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.estimators.untrained import refuse_no_object
 from aucross.estimators.warn import warn_user
+from aucross.frames import count_rows, other_order
 
 
 def check_shared_parameters(clf: Any) -> None:
@@ -145,10 +145,8 @@ def resolve_response_method(estimator: Classifier, response_method: str) -> str:
 def _check_lengths(X: Table, y: NDArray[Any], groups: Column) -> None:
     refuse_name_of_column(groups, "groups")
     for name, rows in (("X", X), ("groups", groups)):
-        if rows is None or (not hasattr(rows, "__len__") and not hasattr(rows, "shape")):
-            continue  # scikit-learn knows what to say about those
-        n_rows = rows.shape[0] if getattr(rows, "shape", ()) else len(rows)
-        if n_rows != len(y):
+        n_rows = count_rows(rows)
+        if n_rows is not None and n_rows != len(y):  # scikit-learn knows what to say about those without a length
             raise ValueError(
                 f"{name} and y must have the same number of rows, got {n_rows} and {len(y)}; "
                 "check the join or the filter that made them"

@@ -25,6 +25,7 @@ from scipy.stats import binom, nbinom
 
 from aucross.estimators.row_hash import Hashes, hash_rows
 from aucross.estimators.types import Table
+from aucross.frames import select_columns, text_names_of
 
 # Bits for each marked row, and the most bits there are.
 BITS_PER_ROW = 8
@@ -127,7 +128,7 @@ class TrainingMarks:
     @classmethod
     def of(cls, X: Table, salt: str) -> TrainingMarks | None:
         """Mark the rows; None if there are too few to tell anything."""
-        columns = _names_of(X)
+        columns = text_names_of(X)
         keys = _keys_of_rows(X, salt, columns)
         if keys is None or len(keys) < 2:
             return None
@@ -189,20 +190,12 @@ def _places(keys: Hashes, n_bits: int) -> NDArray[np.intp]:
 # ---- one number for each row ----
 
 
-def _names_of(X: Table) -> list[str] | None:
-    """Names of the columns of a frame, in order; None for tables without."""
-    names = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the columns themselves
-    if names is None:
-        names = getattr(X, "columns", None)
-    return None if names is None or not all(isinstance(name, str) for name in names) else list(names)
-
-
 def _keys_of_rows(X: Table, salt: str, columns: list[str] | None) -> Hashes | None:
     """A hash of each row, of the columns of the fit if they have names; None if they are not there."""
-    names = _names_of(X)
+    names = text_names_of(X)
     if columns is not None and names is not None and names != columns:
         if not set(columns) <= set(names) or len(set(names)) < len(names):
             return None
-        X = X.select(columns) if hasattr(X, "select") else X[columns]
+        X = select_columns(X, columns)
     salted = np.frombuffer(blake2b(salt.encode(), digest_size=8).digest(), dtype=np.uint64)
     return (hash_rows(X) ^ salted) * _ODD

@@ -17,6 +17,7 @@ from aucross.estimators.copies import common_rows
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.estimators.untrained import untrained_copy
+from aucross.frames import take_rows
 
 
 @dataclass(frozen=True)
@@ -103,17 +104,6 @@ def check_class_sizes(training: TrainingRows, *, at_least: int, reason: str, rem
             f"every class must have at least {at_least} rows because {reason}; class "
             f"{training.classes.tolist()[rarest]!r} has {counts[rarest]} (X has {_shape_of(training.X)}); {remedy}"
         )
-
-
-def take_rows(X: Table, rows: IndexArray) -> Any:
-    """Rows of an array, a sparse matrix, a pandas or polars frame or a sequence, in their own type."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if type(X).__module__.startswith("pyarrow"):  # its tables have a shape, but brackets choose columns
-        return X.take(rows)
-    if hasattr(X, "shape"):
-        return X[rows]
-    return [X[row] for row in rows]
 
 
 def _shape_of(X: Table) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from aucross.core.missing import is_missing as is_missing  # noqa: PLC0414  (the report may read evaluation only)
 from aucross.core.ranking import IndexArray
 from aucross.evaluation.inputs import BoolArray
+from aucross.frames import categories_of, values_of
 
 # Names of the line of all rows and of the group of rows whose value is missing.
 ALL_ROWS = "(all rows)"
@@ -59,22 +60,19 @@ def group_column(by: Any, n_rows: int) -> GroupColumn:
 
 
 def _listed(by: Any) -> list[Any]:
-    """The values as Python objects. Not through an array: numpy makes the string "nan" of a NaN among strings."""
+    """Return the values as Python objects."""
     if isinstance(by, str) or not isinstance(by, Iterable):
         raise TypeError(f"by must be a column with one value per row, got {by!r}; pass the column itself")
     shape = getattr(by, "shape", (0,))
     if len(shape) != 1:
         raise ValueError(f"by must be 1-d, got shape {tuple(shape)}; pass a single column")
-    for method in ("tolist", "to_list", "to_pylist"):  # numpy and pandas, polars, Arrow
-        if hasattr(by, method):
-            return list(getattr(by, method)())
-    return list(by)
+    return values_of(by)
 
 
 def _ordered(labels: set[Any], by: Any) -> list[Any]:
-    categories = getattr(getattr(by, "cat", by), "categories", None)
+    categories = categories_of(by)
     if categories is not None:
-        return [label for label in list(categories) if label in labels]
+        return [label for label in categories if label in labels]
     try:
         return sorted(labels)
     except TypeError:  # numbers among strings

@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.missing import refuse_missing_labels
 from aucross.core.ranking import FloatArray
-from aucross.core.row_order import other_order
 from aucross.core.scored_rows import ScoredRows
 from aucross.evaluation.inputs import BoolArray
+from aucross.frames import other_order
 from aucross.system.text import percent
 
 

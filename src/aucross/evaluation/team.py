@@ -25,6 +25,7 @@ from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.evaluation.decisions import expected_cost, selective_accuracy, selective_risk
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected
+from aucross.frames import index_of
 
 LabelMetric = Callable[..., float]
 LabelArray = NDArray[Any]
@@ -238,8 +239,9 @@ def _labels_of_rejected(reviewer_labels: Any, rejected: BoolArray, **given: Any)
             f"{len(rejected)} rows, {n_rejected} of them rejected"
         )
     # A few labels are easily in the order in which people reviewed them, where an index tells.
-    for name, rows in given.items() if hasattr(reviewer_labels, "iloc") else ():
-        if hasattr(rows, "iloc") and not reviewer_labels.index.equals(rows.index[rejected]):
+    own = index_of(reviewer_labels)
+    for name, rows in given.items():
+        if own is not None and (index := index_of(rows)) is not None and not own.equals(index[rejected]):
             raise ValueError(
                 "reviewer_labels must hold the rejected rows in their order, got other index labels; pass "
                 f"reviewer_labels.loc[{name}.index[~selected]], or reviewer_labels.to_numpy() if the order is right"

@@ -19,6 +19,7 @@ import numpy as np
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.export.band_text import refuse_alike, sql_identifier, sql_literal
+from aucross.frames import library_of, names_of
 from aucross.system.libraries import import_library
 
 Dialect = Literal["ansi", "duckdb", "postgres", "snowflake", "bigquery", "spark", "databricks", "mysql", "tsql"]
@@ -347,8 +348,8 @@ def _columns_of(result: Any) -> dict[str, FloatArray]:
 def _named_columns(result: Any) -> tuple[list[Any], Callable[[Any], Any]]:
     if isinstance(result, Mapping):
         return list(result), result.__getitem__
-    if hasattr(result, "iloc"):  # pandas, which needs pyarrow for a stream
-        return list(result.columns), result.__getitem__
+    if library_of(result) == "pandas":  # which needs pyarrow for a stream
+        return names_of(result) or [], result.__getitem__
     if hasattr(result, "__arrow_c_stream__"):  # pyarrow, polars, DuckDB and others
         table = import_library("pyarrow", purpose="reading an Arrow stream", extra="arrow").table(result)
         return list(table.column_names), table.__getitem__

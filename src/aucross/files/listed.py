@@ -347,10 +347,7 @@ FUNCTIONS: Mapping[str, tuple[str, str]] = {
     **{f"numpy.{name}": ("numpy", name) for name in _FUNCTIONS_OF_NUMPY},
     **{f"sklearn.feature_selection.{name}": ("sklearn.feature_selection", name) for name in _FUNCTIONS_OF_SELECTION},
     # Of the gate that is used if none is given.
-    "aucross.estimators.default_gate.without_marks_of_pandas": (
-        "aucross.estimators.default_gate",
-        "without_marks_of_pandas",
-    ),
+    "aucross.frames.without_pandas_na": ("aucross.frames", "without_pandas_na"),
     _CHECKED_NUMBERS: ("", ""),
 }
 

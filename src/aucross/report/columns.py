@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from aucross.evaluation.group_column import MISSING, is_missing
+from aucross.frames import columns_of, days_of, names_of
 from aucross.report.rows import FloatArray
 
 Kind = Literal["number", "date", "category", "missing"]
@@ -42,18 +43,9 @@ def traits_of(X: Any) -> Iterator[Trait]:
 
 
 def _named_columns(X: Any) -> Iterator[tuple[str, Any]]:
-    if hasattr(X, "tocsc"):
-        sparse = X.tocsc()
-        yield from ((f"x{number}", sparse[:, [number]].toarray().ravel()) for number in range(sparse.shape[1]))
-    elif hasattr(X, "column_names"):  # Arrow
-        yield from ((str(name), X.column(number)) for number, name in enumerate(X.column_names))
-    elif hasattr(X, "iloc"):  # pandas, where a name can stand twice
-        yield from ((str(name), X.iloc[:, number]) for number, name in enumerate(X.columns))
-    elif hasattr(X, "columns"):
-        yield from ((str(name), X[name]) for name in X.columns)
-    else:
-        array = np.asarray(X)
-        yield from ((f"x{number}", array[:, number]) for number in range(array.shape[1]))
+    names = names_of(X)
+    for number, column in enumerate(columns_of(X)):
+        yield f"x{number}" if names is None else str(names[number]), column
 
 
 def _traits(name: str, column: Any) -> Iterator[Trait]:
@@ -62,9 +54,10 @@ def _traits(name: str, column: Any) -> Iterator[Trait]:
         yield from _levels(name, values.tolist())
     elif values.dtype.kind in "iuf":
         yield from _numbers(name, "number", values.astype(np.float64))
-    elif values.dtype.kind in "Mm":
-        kind: Kind = "date" if values.dtype.kind == "M" else "number"
-        yield from _numbers(name, kind, _days(values))
+    elif values.dtype.kind == "M":
+        yield from _numbers(name, "date", days_of(values))
+    elif values.dtype.kind == "m":
+        yield from _numbers(name, "number", values / np.timedelta64(1, "D"))
     else:
         yield from _traits_of_objects(name, values.tolist())
 
@@ -72,24 +65,12 @@ def _traits(name: str, column: Any) -> Iterator[Trait]:
 def _traits_of_objects(name: str, values: list[Any]) -> Iterator[Trait]:
     known = [value for value in values if not is_missing(value)]
     if known and all(isinstance(value, Real) and not isinstance(value, bool) for value in known):
-        yield from _numbers(name, "number", _as_floats(values, float))
+        numbers = [np.nan if is_missing(value) else float(value) for value in values]
+        yield from _numbers(name, "number", np.array(numbers))
     elif known and all(isinstance(value, date) for value in known):
-        yield from _numbers(name, "date", _as_floats(values, lambda value: value.toordinal() - _EPOCH))
+        yield from _numbers(name, "date", days_of(values))
     else:
         yield from _levels(name, values)
-
-
-_EPOCH = date(1970, 1, 1).toordinal()
-
-
-def _as_floats(values: list[Any], number: Any) -> FloatArray:
-    return np.array([np.nan if is_missing(value) else number(value) for value in values], dtype=np.float64)
-
-
-def _days(times: np.ndarray) -> FloatArray:
-    unit = "datetime64[s]" if times.dtype.kind == "M" else "timedelta64[s]"
-    seconds = times.astype(unit).astype(np.int64).astype(np.float64)
-    return np.where(np.isnat(times), np.nan, seconds / 86_400)
 
 
 def _numbers(name: str, kind: Kind, values: FloatArray) -> Iterator[Trait]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from aucross.evaluation.group_results import LEAST_ROWS_SHOWN
+from aucross.frames import date_of
 from aucross.report.columns import Trait, traits_of
 from aucross.report.rows import BoolArray, FloatArray, ReportRows
 
@@ -114,7 +114,7 @@ def _entry(trait: Trait, selected: float, rejected: float, difference: float) ->
 
 
 def _shown(trait: Trait, mean: float) -> float | str:
-    return (date(1970, 1, 1) + timedelta(days=float(mean))).isoformat() if trait.kind == "date" else float(mean)
+    return date_of(mean).date().isoformat() if trait.kind == "date" else float(mean)
 
 
 def _most_telling(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

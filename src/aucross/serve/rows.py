@@ -6,7 +6,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from functools import cached_property
 from math import isfinite
 from typing import Annotated, Any, Literal
@@ -28,9 +28,9 @@ from aucross.core.bands import check_coverage
 from aucross.core.missing import MISSING_TEXTS, is_missing
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.dates import days_of, moment_of
 from aucross.estimators.familiar import rows_checked_elsewhere
 from aucross.estimators.score_column import score_column_in
+from aucross.frames import date_of, days_of, moment_of
 from aucross.system.libraries import import_library
 
 ColumnKind = Literal["number", "boolean", "date", "category"]
@@ -297,13 +297,14 @@ def _texts(values: list[Any]) -> Any:
     return texts
 
 
-def _date_of(days: float) -> str:
-    return (datetime(1970, 1, 1) + timedelta(days=float(days))).isoformat()
-
-
 # Values as the model reads them, and back as a caller sends them.
 _CONVERSIONS: dict[str, Any] = {"number": _numbers, "boolean": _numbers, "date": _days, "category": _texts}
-_AS_SENT: dict[str, Any] = {"number": float, "boolean": bool, "date": _date_of, "category": str}
+_AS_SENT: dict[str, Any] = {
+    "number": float,
+    "boolean": bool,
+    "date": lambda days: date_of(days).isoformat(),
+    "category": str,
+}
 
 
 # ---- requests and answers ----

@@ -30,9 +30,9 @@ from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.models import answers_by_score, class_scores
 from aucross.estimators.score_column import ScoreColumn
 from aucross.estimators.score_counts import ScoreCounts
-from aucross.estimators.training_rows import take_rows
 from aucross.evaluation.promise import SelectivePromise
 from aucross.evaluation.results import SelectiveEvaluation
+from aucross.frames import take_rows
 from aucross.spark.bases import FittedBase, TrainingColumns, fit_again_if_lost, fit_of
 from aucross.spark.counting import merged_counts
 from aucross.spark.deciding import refuse_taken_columns, spark_decide, spark_recalibrate, with_scores

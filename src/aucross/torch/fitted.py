@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
 import torch
-from aucross.estimators.training_rows import take_rows
+from aucross.frames import take_rows
 from aucross.torch.devices import find_device, own_random_state, tensor_type, threads
 from aucross.torch.images import ImageRows, ImageScale, is_images
 from aucross.torch.methods import NetworkMethod

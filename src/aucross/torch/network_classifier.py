@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucross.core.ranking import FloatArray, check_weights
+from aucross.frames import as_pandas, library_of, names_of
 from aucross.torch.fitted import FittedNetwork, NetworkRecipe
 from aucross.torch.images import check_images, is_images
 from aucross.torch.methods import NetworkMethod
@@ -113,9 +114,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         # Three dimensions are gray images, which need their channels.
         if (not is_fit and hasattr(self, "image_shape_")) or getattr(X, "ndim", 2) == 3:
             check_images(X)
-        if type(X).__module__.startswith("pyarrow"):
-            X = X.to_pandas()
-        if hasattr(X, "columns"):
+        if library_of(X) == "pyarrow":
+            X = as_pandas(X)
+        if names_of(X) is not None:
             return validate_data(self, X, reset=is_fit, skip_check_array=True)
         X = validate_data(self, X, reset=is_fit, dtype=None, ensure_all_finite=False)
         if X.dtype.kind not in "OUS":

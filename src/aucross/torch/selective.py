@@ -26,8 +26,9 @@ from aucross.estimators.progress import Step
 from aucross.estimators.reading import SelectionReader
 from aucross.estimators.review import ReviewFacts, label_text, percent
 from aucross.estimators.splits import Split
-from aucross.estimators.training_rows import TrainingRows, take_rows
+from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.warn import warn_user
+from aucross.frames import take_rows
 from aucross.torch.methods import NetworkMethod
 from aucross.torch.network_classifier import SelectiveNetwork
 from aucross.torch.networks import Body

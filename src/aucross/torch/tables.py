@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 import torch
 from aucross.core.missing import is_missing
+from aucross.frames import columns_of, kind_of, names_of, numbers_of, values_of
 from aucross.torch.devices import Precision, tensor_type
 from torch import Tensor
 
@@ -167,37 +168,30 @@ class TableRows:
 
 
 def _columns(X: Any) -> Iterable[tuple[Any, Any]]:
-    if hasattr(X, "iloc"):  # by position: names may occur twice
-        return ((name, X.iloc[:, position]) for position, name in enumerate(X.columns))
-    if hasattr(X, "columns"):
-        return ((name, X[name]) for name in X.columns)
-    return ((f"number {position}", X[:, position]) for position in range(X.shape[1]))
+    names = names_of(X) or [f"number {place}" for place in range(X.shape[1])]
+    return zip(names, columns_of(X), strict=True)
 
 
 def _as_numbers(column: Any, name: Any) -> FloatArray | None:
     """A column as float64 with NaN for missing values, or None if it holds categories."""
-    kind = _kind(column)
-    if kind == "categories":
+    kind = kind_of(column.dtype)
+    if kind in ("category", "text"):
         return None
-    if kind == "times":
+    if kind == "date":
         raise TypeError(
             f"the column {name!r} holds dates or times, which have no scale of their own; pass a number such as days "
             "since a date"
         )
-    if kind == "objects":
-        values = _objects(column)
+    if kind == "other":
+        values = values_of(column)
         if any(isinstance(value, str) for value in values):
             return None
-        values_of_frame = _objects_as_numbers(values, name)
-    elif hasattr(column, "to_numpy") and not isinstance(column, np.ndarray) and hasattr(column, "iloc"):
-        values_of_frame = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    elif hasattr(column, "cast"):  # polars: nulls become NaN
-        values_of_frame = column.cast(float).to_numpy()
+        numbers = _objects_as_numbers(values, name)
     else:
-        values_of_frame = np.asarray(column, dtype=np.float64)
-    if np.isinf(values_of_frame).any():
+        numbers = numbers_of(column)
+    if np.isinf(numbers).any():
         raise ValueError(f"the column {name!r} must not hold infinity; replace it by a missing or a large value")
-    return np.asarray(values_of_frame, dtype=np.float64)
+    return numbers
 
 
 def _objects_as_numbers(values: list[Any], name: Any) -> FloatArray:
@@ -211,24 +205,8 @@ def _objects_as_numbers(values: list[Any], name: Any) -> FloatArray:
         ) from error
 
 
-def _kind(column: Any) -> str:
-    """Numbers, categories, times, or objects that must be looked at one by one."""
-    name = str(column.dtype).lower()
-    if name.startswith(("date", "time", "duration", "period", "interval", "<m8")):
-        return "times"
-    if name == "object":
-        return "objects"
-    if name.startswith(("categor", "dictionary", "enum", "large_string", "str", "utf8", "<u")):
-        return "categories"
-    return "numbers"
-
-
-def _objects(column: Any) -> list[Any]:
-    return column.to_list() if hasattr(column, "to_list") else list(column)
-
-
 def _as_categories(column: Any) -> list[str]:
-    return _texts(_objects(column))
+    return _texts(values_of(column))
 
 
 def _texts(values: Iterable[Any]) -> list[str]:

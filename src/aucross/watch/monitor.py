@@ -24,6 +24,7 @@ from aucross.core.decisions import Decisions
 from aucross.core.ranking import FloatArray, RankedScores, check_scores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import check_classifier
+from aucross.frames import count_rows
 from aucross.system.text import json_ready
 from aucross.watch.drift_reference import (
     Tolerance,
@@ -498,13 +499,12 @@ def _selected_of(decided: Any) -> Any:
 
 
 def _n_rows(X: Any) -> int:
-    if getattr(X, "shape", ()):
-        return int(X.shape[0])
-    if not hasattr(X, "__len__"):
+    n_rows = count_rows(X)
+    if n_rows is None:
         raise TypeError(
             f"X must be a table of rows, got {type(X).__name__}; pass the rows of the batch, none of them as X[:0]"
         )
-    return len(X)
+    return n_rows
 
 
 def _check_mask(selected: Any) -> NDArray[np.bool_]:

@@ -25,6 +25,7 @@ from aucross.core.missing import is_missing
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.types import Table
 from aucross.export.onnx.converters import MARGIN, REFUSED_VALUES, TARGET_OPSET, check_convertible, positive_is_second
+from aucross.frames import as_pandas, names_of, take_rows
 
 # Text that stands for a missing category: an ONNX tensor of text has no other.
 MISSING_TEXT = "nan"
@@ -140,7 +141,7 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
         a missing category is the text ``nan``.
     """
     inputs, names = graph.graph.input, _column_names(graph)
-    if names is None or (len(inputs) == 1 and _names_in(X) is None):
+    if names is None or (len(inputs) == 1 and names_of(X) is None):
         return {inputs[0].name: np.asarray(X, dtype=np.float64)}
     columns = _columns_by_name(X, names)
     if len(inputs) < len(columns):
@@ -208,8 +209,7 @@ def _refused_values(clf: SelectiveClassifier, X: Table) -> dict[str, list[int] |
         rows = {name: np.full((1, clf.n_features_in_), value) for name, value in REFUSED_VALUES.items()}
         return {name: None for name, row in rows.items() if not _takes(clf, row)}
     _names_of_frame(X)  # refuses an array
-    first = X.head(1) if hasattr(X, "head") else X.slice(0, 1)
-    first = first.to_pandas() if hasattr(first, "to_pandas") else first
+    first = as_pandas(take_rows(X, [0]))
     numbers = [place for place, name in enumerate(first.columns) if not _is_text(first[name])]
     return {
         kind: [place for place in numbers if not _takes(clf, first.assign(**{str(first.columns[place]): value}))]
@@ -258,22 +258,15 @@ def _column_names(graph: ModelProto) -> list[str] | None:
     return next((json.loads(each.value) for each in graph.metadata_props if each.key == _COLUMNS), None)
 
 
-def _names_in(X: Table) -> list[Any] | None:
-    """The names of the columns of a frame; None for an array."""
-    names = getattr(X, "column_names", None)  # of pyarrow, whose `columns` are the columns themselves
-    names = getattr(X, "columns", None) if names is None else names
-    return None if names is None else list(names)
-
-
 def _names_of_frame(X: Table) -> list[str]:
-    names = _names_in(X)
+    names = names_of(X)
     if names is None:
         raise TypeError(f"X must be a frame, since the model reads columns by their names, got {type(X).__name__}")
     return [str(name) for name in names]
 
 
 def _columns_by_name(X: Table, names: Sequence[str]) -> list[Any]:
-    there = dict(zip(_names_of_frame(X), _names_in(X) or (), strict=True))
+    there = dict(zip(_names_of_frame(X), names_of(X) or (), strict=True))
     if lacking := [name for name in names if name not in there]:
         raise ValueError(
             f"X must have the columns of the fit, and lacks {len(lacking)} of {len(names)}: "

@@ -1,0 +1,365 @@
+"""The one door for tables: whatever is asked of the rows that a user passes is asked here.
+
+::
+
+    pandas, polars, Arrow ───────────────┐
+    arrays, sparse matrices, sequences ──┴──► names, types, kinds, columns, rows, order, missing values, dates
+
+No table is converted: what a model gets is what the user passed. Libraries are told apart by what their objects can do,
+so that none has to be imported, and one more library of frames is added in this file alone.
+"""
+
+# narwhals asks these questions of frames too. It was not taken: each costs 30 to 70 microseconds (under one here), and
+# a decision on one row asks several; it refuses repeated names before we can name them, calls text in objects and
+# periods unknown, and leaves arrays, sparse matrices and sequences to be told apart here all the same.
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from aucross.core.missing import is_missing
+
+# A table as it comes: an array, a sparse matrix, a pandas or polars frame, an Arrow table, a sequence of rows.
+Table = Any
+Kind = Literal["number", "category", "date", "text", "other"]
+
+# By the names of types of numpy, pandas, polars and Arrow in lower case.
+_KINDS = re.compile(
+    r"(sparse\[)?(?P<number>u?int\d|float|double|halffloat|decimal|bool)|(?P<category>categor|enum|dictionary)"
+    r"|(?P<date>date|time|duration|period|interval)|(?P<text>str|large_string|utf8|<u)"
+)
+
+
+# ---- the table ----
+
+
+def library_of(X: Table) -> str:
+    """Return "pandas", "polars" or "pyarrow", after whose manner a table or a column answers; "" for others."""
+    if isinstance(X, np.ndarray):
+        return ""
+    library = type(X).__module__.partition(".")[0]
+    if library in ("polars", "pyarrow"):
+        return library
+    return "pandas" if hasattr(X, "iloc") else ""
+
+
+def is_lazy(X: Table) -> bool:
+    """Return whether a table is a plan that was not computed, which has no rows yet."""
+    return type(X).__name__ == "LazyFrame"
+
+
+def count_rows(X: Table) -> int | None:
+    """Return the number of rows; None for what has no length, such as a lazy frame or a single value."""
+    shape = getattr(X, "shape", None)
+    if shape is not None:
+        return int(shape[0]) if shape else None
+    return len(X) if hasattr(X, "__len__") else None
+
+
+def names_of(X: Table) -> list[Any] | None:
+    """Return the names of the columns of a pandas, polars or Arrow table; None for an array."""
+    # Asked of the class, because a pandas frame looks through its columns for an attribute that it does not have. The
+    # `columns` of Arrow are the columns themselves.
+    names = getattr(X, "column_names" if hasattr(type(X), "column_names") else "columns", None)
+    if names is None:
+        return None
+    # An index of pandas takes five times as long to be walked through.
+    return names.tolist() if hasattr(names, "tolist") else list(names)
+
+
+def text_names_of(X: Table) -> list[str] | None:
+    """Return the names of the columns if all are text: numbered columns are read by place, as in an array."""
+    names = names_of(X)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def types_of(X: Table) -> list[str]:
+    """Return the types of the columns of a pandas, polars or Arrow table, as the library writes them."""
+    return [str(dtype) for dtype in (X.schema.types if hasattr(type(X), "column_names") else X.dtypes)]
+
+
+def kind_of(dtype: object) -> Kind:
+    """Return what values of a type are, given the type of numpy, pandas, polars or Arrow, or its name.
+
+    Examples
+    --------
+    >>> [kind_of(name) for name in ("Int64", "dictionary<values=string>", "datetime64[us]", "String", "object")]
+    ['number', 'category', 'date', 'text', 'other']
+    """
+    match = _KINDS.match(str(dtype).lower())
+    return "other" if match is None else match.lastgroup  # type: ignore[return-value]
+
+
+def kinds_of(X: Table) -> dict[str, Kind]:
+    """Return which columns of a frame hold numbers, categories or dates, by name; text and others are left out."""
+    names = text_names_of(X)
+    kinds = {} if names is None else zip(names, map(kind_of, types_of(X)), strict=True)
+    return {name: kind for name, kind in dict(kinds).items() if kind not in ("text", "other")}
+
+
+def columns_of(X: Table) -> Iterator[Any]:
+    """Yield the columns by place, because a name can occur twice; of frames in the library's own type."""
+    library = library_of(X)
+    if library == "pandas":
+        yield from (X.iloc[:, place] for place in range(X.shape[1]))
+    elif library:
+        yield from X.get_columns() if library == "polars" else X.columns
+    elif issparse(X):
+        by_column: Any = X.tocsc()  # type: ignore[attr-defined]
+        yield from (by_column[:, [place]].toarray().ravel() for place in range(by_column.shape[1]))
+    else:
+        yield from np.asarray(X).T
+
+
+def select_columns(X: Table, names: Sequence[Any]) -> Any:
+    """Return the named columns of a frame, in the order of the names."""
+    return X.select(list(names)) if library_of(X) in ("polars", "pyarrow") else X[list(names)]
+
+
+def take_rows(X: Table, rows: Any) -> Any:
+    """Return some rows of a table, a column or a sequence, in its own type.
+
+    Parameters
+    ----------
+    X : table, column or sequence
+        All rows.
+    rows : array-like of int
+        Places of the wanted ones, in the wanted order.
+
+    Returns
+    -------
+    table, column or list
+    """
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if library_of(X) == "pyarrow":  # brackets choose columns
+        return X.take(rows)
+    return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
+
+
+def as_pandas(X: Table) -> Any:
+    """Return a frame of another library as one of pandas."""
+    return X.to_pandas() if library_of(X) in ("polars", "pyarrow") else X
+
+
+def index_of(X: Table) -> Any:
+    """Return the index of a pandas object; None for others, which have none."""
+    return X.index if hasattr(X, "iloc") and hasattr(X, "index") else None
+
+
+def other_order(X: Table, **columns: Any) -> str | None:
+    """Return what to say of a column that holds the rows of X in another order, or None if none does.
+
+    Parameters
+    ----------
+    X : table
+        The rows.
+    **columns : array-like
+        Columns beside X, by the name of their argument; only those of pandas have an index.
+
+    Returns
+    -------
+    str or None
+    """
+    of_rows = index_of(X)
+    if of_rows is None:
+        return None
+    for name, column in columns.items():
+        own = index_of(column)
+        if own is None or len(own) != len(of_rows) or own.equals(of_rows):
+            continue
+        # Labels that repeat, or are not the same ones, say nothing about the order.
+        if own.is_unique and of_rows.is_unique and own.isin(of_rows).all():
+            return (
+                f"{name} must hold the rows of X in their order, because rows are matched by place, got the same index "
+                f"labels in another order; pass {name}.loc[X.index]"
+            )
+    return None
+
+
+# ---- a column ----
+
+
+def values_of(column: Any) -> list[Any]:
+    """Return the values of a column as Python objects.
+
+    Not through an array: numpy makes the text "nan" of a NaN among texts.
+    """
+    for method in ("tolist", "to_list", "to_pylist"):  # numpy and pandas, polars, Arrow
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    return list(column)
+
+
+def categories_of(column: Any) -> list[Any] | None:
+    """Return the categories of a categorical column of pandas, in their order; None for others."""
+    categories = getattr(getattr(column, "cat", column), "categories", None)
+    return None if categories is None else list(categories)
+
+
+def is_ordered(column: Any) -> bool:
+    """Return whether a column is an ordered categorical of pandas."""
+    return bool(getattr(getattr(column, "dtype", None), "ordered", False))
+
+
+def numbers_of(column: Any) -> NDArray[np.float64]:
+    """Return a column of numbers as float64, with NaN for missing values."""
+    library = library_of(column)
+    if library == "pandas":
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    return np.asarray(column.cast(float).to_numpy() if library == "polars" else column, dtype=np.float64)
+
+
+def is_pandas_na(value: object) -> bool:
+    """Return whether a value is pandas' NA, which most libraries do not know as a missing value."""
+    return type(value).__name__ == "NAType"
+
+
+def holds_pandas_na(column: Any) -> bool:
+    """Return whether pandas' NA is among the values; a category shows NaN and gives out that of its categories."""
+    return any(map(is_pandas_na, column[column.isna()].to_numpy(dtype=object)))
+
+
+def without_pandas_na(X: Table) -> Any:
+    """Return columns with NaN where pandas' NA stood, which encoders of scikit-learn and tables of numbers refuse.
+
+    Parameters
+    ----------
+    X : frame or array of shape (n_samples, n_features)
+        Columns of words or of numbers.
+
+    Returns
+    -------
+    frame or array
+        With numbers of a nullable type as floats.
+    """
+    if isinstance(X, np.ndarray):
+        is_na = np.array([is_pandas_na(value) for value in X.ravel()], dtype=bool) if X.dtype.kind == "O" else None
+        return X if is_na is None else np.where(is_na.reshape(X.shape), np.nan, X)
+    if library_of(X) != "pandas":  # others have no such mark
+        return X
+    plain = X.copy(deep=False)
+    for name in X.columns:
+        column = X[name]
+        if getattr(column.dtype, "kind", "O") not in "biuf":
+            plain[name] = column.astype(object).where(column.notna(), np.nan) if holds_pandas_na(column) else column
+        elif not isinstance(column.dtype, np.dtype):
+            # Also of rows without NA: others in the same column may have it, and all must have one type.
+            plain[name] = column.astype(np.float64)
+    return plain
+
+
+# ---- dates ----
+
+_MICROSECONDS_PER_DAY = 86_400 * 1_000_000
+# Digits alone are no date: libraries take 20190331 for seconds, days or years, each for another.
+ISO_DATE = (
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"(Z|[ T][0-9]{2}(:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)?(Z|[+-][0-9]{2}:?[0-9]{2})?)?$"
+)
+# Of dates in text; between dots and dashes the day stands before the month, between strokes either may.
+_ORDERS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%y", "%d/%m/%y")
+_FORMATS = [f"{order}{hours}" for hours in ("", " %H:%M", " %H:%M:%S") for order in (*_ORDERS, "%m/%d/%y")]
+_LOOKS_LIKE_A_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{2,4}( \d{1,2}:\d{2}(:\d{2})?)?")
+
+
+def days_of(column: Any) -> NDArray[np.float64]:
+    """Return the days since 1970 of a column of dates, as text or typed, in UTC; numbers are such days already."""
+    if getattr(getattr(column, "dtype", None), "tz", None) is not None:
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    values = np.asarray(column)
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    moments = _moments(values)
+    days = moments.astype(np.int64) / _MICROSECONDS_PER_DAY
+    return np.where(np.isnat(moments), np.nan, days)
+
+
+def date_of(days: float) -> datetime:
+    """Return the moment that many days after the start of 1970."""
+    return datetime(1970, 1, 1) + timedelta(days=float(days))
+
+
+def moment_of(text: str) -> datetime:
+    """Return the moment that an ISO date stands for, in UTC where no time zone is named.
+
+    Raises
+    ------
+    ValueError
+        If the text is no date, or one that no calendar of four digits holds in UTC.
+    """
+    try:
+        if not re.fullmatch(ISO_DATE, text.strip()):
+            raise ValueError
+        moment = datetime.fromisoformat(text.strip().removesuffix("Z"))
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("must be a date such as 2024-03-31, in the years 1 to 9999 of UTC") from None
+
+
+def date_formats(values: Iterable[Any]) -> list[str]:
+    """Return the formats of ``strptime`` in which all values can be read as dates; none if some are no dates in text.
+
+    Parameters
+    ----------
+    values : iterable
+        Values of a column; missing ones are passed over.
+
+    Returns
+    -------
+    list of str
+        More than one if the values do not tell whether the day or the month comes first.
+
+    Examples
+    --------
+    >>> from aucross.frames import date_formats
+    >>> date_formats(["03.01.2022", None]), date_formats(["03/01/2022"]), date_formats(["1.2.3"])
+    (['%d.%m.%Y'], ['%d/%m/%Y', '%m/%d/%Y'], [])
+    """
+    texts = list(dict.fromkeys(value.strip() if isinstance(value, str) else value for value in values))
+    texts = [text for text in texts if not _is_blank(text)]
+    if not all(isinstance(text, str) and _LOOKS_LIKE_A_DATE.fullmatch(text) for text in texts):
+        return []
+    return [form for form in _FORMATS if texts and all(_is_date(text, form) for text in texts)]
+
+
+def _is_date(text: str, form: str) -> bool:
+    try:
+        datetime.strptime(text, form)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_blank(value: Any) -> bool:
+    """Whether a value is missing; empty text is, as the command line reads it."""
+    return is_missing(value) or value == ""
+
+
+def _moments(values: NDArray[Any]) -> NDArray[np.datetime64]:
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]")
+    known = ["NaT" if _is_blank(value) else value for value in values.tolist()]
+    try:
+        return np.array([_plain(value) for value in known], dtype="datetime64[us]")
+    except (TypeError, ValueError) as error:
+        given = next((value for value in known if value != "NaT"), None)
+        form = f"(column, format={formats[0]!r})" if (formats := date_formats(values.tolist())) else ""
+        raise ValueError(
+            f"columns of dates must hold dates such as 2024-03-31, or days since 1970, got {given!r} ({error}); "
+            f"convert them with pandas.to_datetime{form}"
+        ) from error
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str) and value != "NaT":
+        value = moment_of(value)
+    has_zone = isinstance(value, datetime) and value.tzinfo is not None
+    return value.astimezone(UTC).replace(tzinfo=None) if has_zone else value
