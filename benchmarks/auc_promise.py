@@ -138,7 +138,7 @@ def plain_bound(rows: Rows, selected: np.ndarray, method: str, seed: int) -> flo
     if len(rows.score) > SIZES[0]:
         return np.nan
     kept = selected_rows(rows.positive, rows.score, selected, rows.weight)
-    if kept.positive.all() or not kept.positive.any():
+    if kept[0].all() or not kept[0].any():
         return np.nan
     replicates = auc_under_exponential_weights(*kept, n_bootstrap=N_BOOTSTRAP, seed=seed)
     return float(np.sort(replicates)[replicate_below(N_BOOTSTRAP, 1 - ALONE) - 1])

@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucross import AUCross
-from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
+from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
 from aucross.evaluation.results import SelectiveEvaluation
 from benchmarks.paper_data import FOLDER, Split
 

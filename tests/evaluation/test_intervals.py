@@ -17,8 +17,8 @@ from aucross.core import RankedScores
 from aucross.core.bounds import EXTRA_LOSS, auc_ends_of_units, auc_losses, interval, lower_bound
 from aucross.evaluation import evaluate_group_selections
 from aucross.evaluation.catalogue import GROUP_METRICS, STANDARD_METRICS
-from aucross.evaluation.evaluated_rows import EvaluatedRows
 from aucross.evaluation.promise import coverage_losses
+from aucross.evaluation.ranked_selection import RankedRows
 from tests import strategies
 from tests.reference import obvious_auc_interval
 from tests.strategies import property_test
@@ -156,7 +156,7 @@ def test_what_a_rejected_row_would_lose_is_counted_against_the_larger_class(rows
     mask = np.random.default_rng(seed).random(len(y)) < 0.6
     order = np.argsort(score)
     y, score, mask = y[order], score[order], mask[order]
-    loss = EvaluatedRows(y, score, y, {0.5: mask}).selection(mask).loss_of_rejected()
+    loss = RankedRows(y, score, y, {0.5: mask}).selection(0.5).loss_of_rejected()
     positives_are_fewer = 2 * y.sum() <= len(y)
     others, way = (score[~y], 1) if positives_are_fewer else (score[y], -1)
     expected = [np.mean((way * others > way * at) + (others == at) / 2) for at in score[~mask]]
@@ -289,7 +289,7 @@ def test_intervals_of_all_selections_equal_those_of_the_selected_rows_written_ou
     weight = rng.lognormal(size=n) if with_weights else None
     units = np.unique(rng.integers(0, 40, n), return_inverse=True)[1] if with_units else None
     selections = {1.0 - number / 100: mask for number, mask in enumerate(masks, start=1)}
-    rows = EvaluatedRows(positive, score, predicted, selections, weight, units)
+    rows = RankedRows(positive, score, predicted, selections, weight, units)
     found = rows.evaluation(GROUP_METRICS, 0.95, with_intervals=True, seed=0).intervals
     for number, mask in enumerate(masks):
         expected = obvious_ends(positive, score, positive == predicted, mask, weight, units)

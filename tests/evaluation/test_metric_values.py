@@ -14,7 +14,7 @@ from sklearn.base import clone
 import aucross.evaluation
 from aucross.evaluation import METRICS, Metric, expected_cost, metric, selective_auc, selective_ks
 from aucross.evaluation.catalogue import GROUP_METRICS, MULTICLASS_METRICS, STANDARD_METRICS, words_for
-from aucross.evaluation.metrics import as_metric
+from aucross.evaluation.metric import as_metric
 
 ARGUMENTS = {
     "scores": ["y_true", "y_score", "selected"],

@@ -21,7 +21,6 @@ from sklearn.svm import LinearSVC
 from aucross import AUCross, PlugInAUC, SCross
 from aucross.core.bounds import auc_under_exponential_weights, bootstrap_auc_bounds
 from aucross.evaluation import achieved_coverage, auc_interval, selective_auc
-from aucross.evaluation.inputs import SelectedRows
 from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective
 from tests import strategies
 from tests.strategies import property_test
@@ -114,7 +113,7 @@ def test_in_large_samples_it_is_the_interval_of_delong():
 
 def selected_rows_of(weight, n=150):
     y, score, selected = make_rows(n)
-    return SelectedRows(y[selected], np.round(score[selected], 1), np.asarray(weight)[selected])
+    return y[selected], np.round(score[selected], 1), np.asarray(weight)[selected]
 
 
 def test_replicates_by_runs_and_by_rows_have_one_distribution():
@@ -125,13 +124,13 @@ def test_replicates_by_runs_and_by_rows_have_one_distribution():
 
 
 def test_replicates_equal_weighted_aucs():
-    rows = selected_rows_of(np.random.default_rng(0).lognormal(size=150))
-    replicates = auc_under_exponential_weights(*rows, n_bootstrap=500, seed=3)
-    drawn = np.random.Generator(np.random.SFC64(3)).standard_exponential((1, len(rows.score)))[0]
-    order = np.argsort(rows.score, kind="stable")
+    positive, score, own_weight = selected_rows_of(np.random.default_rng(0).lognormal(size=150))
+    replicates = auc_under_exponential_weights(positive, score, own_weight, n_bootstrap=500, seed=3)
+    drawn = np.random.Generator(np.random.SFC64(3)).standard_exponential((1, len(score)))[0]
+    order = np.argsort(score, kind="stable")
     weight = np.empty(len(order))
     weight[order] = drawn
-    assert replicates[0] == pytest.approx(selective_auc(rows.positive, rows.score, sample_weight=weight * rows.weight))
+    assert replicates[0] == pytest.approx(selective_auc(positive, score, sample_weight=weight * own_weight))
 
 
 def test_both_methods_give_much_the_same_bounds():

@@ -11,7 +11,6 @@ import pytest
 from scipy.sparse import csr_array
 
 from aucross.core.scored_rows import RuleInput, ScoredRows
-from aucross.evaluation.judged_rows import JudgedRows
 from aucross.report.columns import MAX_LEVELS, traits_of
 from aucross.report.review_differences import feature_differences
 from aucross.report.rows import read_rows
@@ -23,16 +22,15 @@ def around_one_half(score, coverage):
     return distance >= np.quantile(distance, 1 - coverage)
 
 
-def judged_rows(X, y, decide=around_one_half, sample_weight=None):
+def classifier_and_rows(X, y, decide=around_one_half, sample_weight=None):
     """Rows whose score is a column, decided on by a function of score and coverage."""
     score = np.asarray(X["score"], dtype=float)
-    scored = ScoredRows(
-        score, (score > 0.5).astype(int), np.array([0, 1]), True, RuleInput.of_score(score, sample_weight)
-    )
+    read = RuleInput.of_score(score, sample_weight)
+    scored = ScoredRows(score, (score > 0.5).astype(int), np.array([0, 1]), True, read, labels=np.asarray(y))
     clf = SimpleNamespace(
         select_each=lambda rows, coverages: np.array([decide(rows.score, coverage) for coverage in coverages])
     )
-    return JudgedRows(clf, scored, y)
+    return clf, scored
 
 
 def make_columns(n_rows=400):
@@ -63,7 +61,7 @@ def as_table(columns, library):
 
 def differences(X, y, coverage=0.7, **options):
     """Differences at one coverage by column and kind."""
-    rows = read_rows(judged_rows(X, y, **options), coverage)
+    rows = read_rows(*classifier_and_rows(X, y, **options), coverage)
     found = feature_differences(rows, X)[rows.coverages.index(coverage)]
     return {(feature["feature"], feature["kind"]): feature for feature in found}
 
@@ -160,12 +158,12 @@ def test_weights_count_in_the_means():
 
 def test_without_columns_nothing_is_compared():
     columns, y = make_columns()
-    rows = read_rows(judged_rows(columns, y), 0.7)
+    rows = read_rows(*classifier_and_rows(columns, y), 0.7)
     assert feature_differences(rows, None) == [[]] * len(rows.coverages)
 
 
 def test_a_classifier_that_rejects_at_coverage_one_is_refused():
     columns, y = make_columns()
-    nothing = judged_rows(columns, y, lambda score, coverage: np.zeros(len(score), dtype=bool))
+    nothing = classifier_and_rows(columns, y, lambda score, coverage: np.zeros(len(score), dtype=bool))
     with pytest.raises(ValueError, match="clf must answer every row at coverage 1, got 400 rejected"):
-        read_rows(nothing, 0.7)
+        read_rows(*nothing, 0.7)

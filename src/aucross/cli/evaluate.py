@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
 from aucross.cli.tables import check_table
 from aucross.cli.training import check_coverage_option, read_test_rows
-from aucross.evaluation.judged_rows import warn_of_rows_of_fit
+from aucross.evaluation.inputs import TrainingRowsWarning, rows_of_fit
 
 
 @dataclass(frozen=True)
@@ -93,5 +94,6 @@ def _read(options: EvaluateOptions, screen: Screen) -> tuple[Any, Schema, Labell
     strange.add(rows.X)
     for note in strange.notes():
         screen.note(note)
-    warn_of_rows_of_fit(clf, rows.X)
+    if (doubt := rows_of_fit(clf, rows.X)[1]) is not None:
+        warnings.warn(doubt, TrainingRowsWarning, stacklevel=2)
     return clf, schema, rows, clf.coverage if options.coverage is None else options.coverage

@@ -279,6 +279,11 @@ class RankedScores:
         total = below[-1:].sum() or 1.0
         return above, (below - self.positives / 2.0) / total
 
+    def losses_of(self, positive: NDArray[np.bool_], score: FloatArray) -> FloatArray:
+        """Read the loss of each of the ranked rows: the share of the other class that it is ranked wrongly against."""
+        place = np.searchsorted(self.scores, score)
+        return np.where(positive, *(losses[place] for losses in self.losses))
+
     def where(self, selected: NDArray[np.bool_]) -> RankedScores:
         """The rows at some of the scores, with an entry for every score all the same."""
         if self.powers is not None:

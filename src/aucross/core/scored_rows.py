@@ -113,6 +113,8 @@ class ScoredRows:
     squared_weights : float or None
         Sum of the squared weights of the rows that were counted, if each of these stands for all rows that have its
         score; None for plain rows.
+    labels : ndarray of shape (n,) or None
+        True labels, if they are known.
 
     Examples
     --------
@@ -133,12 +135,23 @@ class ScoredRows:
     rule_input: RuleInput
     scored_by: str = field(default="", repr=False)
     squared_weights: float | None = None
+    labels: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.score)
 
     def __repr__(self) -> str:
         return f"ScoredRows(n={len(self)}, classes={self.classes.tolist()})"
+
+    @property
+    def positive(self) -> NDArray[np.bool_]:
+        """Whether each of the labelled rows is of the positive class."""
+        return np.asarray(self.labels == self.classes[1])
+
+    @property
+    def answered_positive(self) -> NDArray[np.bool_]:
+        """Whether each row is answered with the positive class."""
+        return np.asarray(self.predicted == self.classes[1])
 
     @property
     def sample_weight(self) -> FloatArray | None:
@@ -172,7 +185,11 @@ class ScoredRows:
     def take(self, rows: Rows) -> ScoredRows:
         """Some of the rows."""
         return replace(
-            self, score=self.score[rows], predicted=self.predicted[rows], rule_input=self.rule_input.take(rows)
+            self,
+            score=self.score[rows],
+            predicted=self.predicted[rows],
+            rule_input=self.rule_input.take(rows),
+            labels=None if self.labels is None else self.labels[rows],
         )
 
     def with_rows(self, *, sample_weight: FloatArray | None, band_groups: NDArray[Any] | None) -> ScoredRows:
@@ -199,6 +216,7 @@ class ScoredRows:
             score=np.concatenate([batch.score for batch in batches]),
             predicted=np.concatenate([batch.predicted for batch in batches]),
             rule_input=RuleInput(columns, *others),
+            labels=_joined([batch.labels for batch in batches], "labels"),
         )
 
 

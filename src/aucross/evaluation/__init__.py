@@ -10,35 +10,35 @@ from aucross.evaluation.auc_metrics import (
     selective_ks,
     selective_partial_auc,
 )
-from aucross.evaluation.calibration import (
-    expected_calibration_error,
-    selective_brier,
-    selective_log_loss,
-)
 from aucross.evaluation.catalogue import METRICS
-from aucross.evaluation.coverage import (
-    achieved_coverage,
-    base_rate_shift,
-    coverage_error,
-    positive_rate,
-    positives_for_review,
-    selected_counts,
+from aucross.evaluation.evaluate import (
+    compare_selective,
+    evaluate_folds,
+    evaluate_ranking,
+    evaluate_selections,
+    evaluate_selective,
 )
-from aucross.evaluation.decisions import (
-    expected_cost,
-    selective_accuracy,
-    selective_risk,
-)
-from aucross.evaluation.evaluate import compare_selective, evaluate_selections, evaluate_selective
-from aucross.evaluation.folds import evaluate_folds
-from aucross.evaluation.from_ranking import evaluate_ranking, promise_ranking
+from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
 from aucross.evaluation.group_results import GroupComparison, GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
-from aucross.evaluation.judged_rows import TrainingRowsWarning
-from aucross.evaluation.metrics import Metric, metric
+from aucross.evaluation.inputs import TrainingRowsWarning
+from aucross.evaluation.metric import Metric, metric
+from aucross.evaluation.metrics import (
+    achieved_coverage,
+    base_rate_shift,
+    coverage_error,
+    expected_calibration_error,
+    expected_cost,
+    positive_rate,
+    positives_for_review,
+    selected_counts,
+    selective_accuracy,
+    selective_brier,
+    selective_log_loss,
+    selective_risk,
+)
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
-from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
 from aucross.evaluation.plots import (
     AUCSurfaceDisplay,
     BandDisplay,
@@ -47,7 +47,7 @@ from aucross.evaluation.plots import (
     GroupGapDisplay,
     RiskCoverageDisplay,
 )
-from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective
+from aucross.evaluation.promise import SelectivePromise, promise_ranking, promise_selection, promise_selective
 from aucross.evaluation.promise_coverage import CoveragePromise, TriedCoverage, promise_coverage
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 from aucross.evaluation.risk_curves import (

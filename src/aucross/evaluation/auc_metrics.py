@@ -8,6 +8,7 @@ positives says little.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,10 +17,18 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from aucross.core import best_band
 from aucross.core.bands import check_coverage
-from aucross.core.ranking import FloatArray, as_positive
-from aucross.evaluation.coverage import achieved_coverage
-from aucross.evaluation.inputs import check_both_classes, check_probability, check_selected, selected_rows
-from aucross.evaluation.metrics import metric
+from aucross.core.ranking import FloatArray, RankedScores, as_positive
+from aucross.evaluation.inputs import (
+    Mask,
+    Weights,
+    check_both_classes,
+    check_probability,
+    check_selected,
+    ranked_rows,
+    selected_rows,
+)
+from aucross.evaluation.metric import metric
+from aucross.evaluation.metrics import achieved_coverage
 
 Side = Literal["both", "lower", "upper"]
 
@@ -40,13 +49,9 @@ class OracleCurve(NamedTuple):
 
 @metric(reads="scores", better="higher", label="AUC of the automatic cases")
 def selective_auc(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    selected: ArrayLike | None = None,
-    *,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
 ) -> float:
-    """AUC of the selected rows.
+    """Return the AUC of the selected rows.
 
     Parameters
     ----------
@@ -77,18 +82,14 @@ def selective_auc(
     ... )
     (0.75, 1.0)
     """
-    return selected_rows(y_true, y_score, selected, sample_weight).ranked().auc()
+    return ranked_rows(y_true, y_score, selected, sample_weight).auc()
 
 
 @metric(reads="scores", better="higher", label="Gini coefficient of the automatic cases")
 def selective_gini(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    selected: ArrayLike | None = None,
-    *,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
 ) -> float:
-    """Gini coefficient (accuracy ratio) of the selected rows, the credit industry's form of the AUC.
+    """Return the Gini coefficient (accuracy ratio) of the selected rows, the credit industry's form of the AUC.
 
     Parameters
     ----------
@@ -115,13 +116,9 @@ def selective_gini(
 
 @metric(reads="scores", better="higher", label="Kolmogorov-Smirnov statistic of the automatic cases")
 def selective_ks(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    selected: ArrayLike | None = None,
-    *,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
 ) -> float:
-    """Kolmogorov-Smirnov statistic of the selected rows.
+    """Return the Kolmogorov-Smirnov statistic of the selected rows.
 
     Parameters
     ----------
@@ -143,7 +140,7 @@ def selective_ks(
     >>> selective_ks([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9])
     0.5
     """
-    ranked = selected_rows(y_true, y_score, selected, sample_weight).ranked()
+    ranked = ranked_rows(y_true, y_score, selected, sample_weight)
     if min(ranked.total_positives, ranked.total_negatives) == 0:
         return float("nan")
     # TPR - FPR above a threshold is the share of negatives below it minus the share of positives below it.
@@ -153,13 +150,9 @@ def selective_ks(
 
 @metric(reads="scores", better="higher", label="average precision of the automatic cases")
 def selective_average_precision(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    selected: ArrayLike | None = None,
-    *,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
 ) -> float:
-    """Average precision of the selected rows.
+    """Return the average precision of the selected rows.
 
     Parameters
     ----------
@@ -183,22 +176,15 @@ def selective_average_precision(
     >>> selective_average_precision([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9], [True, True, False, True])
     1.0
     """
-    rows = selected_rows(y_true, y_score, selected, sample_weight)
-    if not rows.positive.any():
-        return float("nan")
-    return float(average_precision_score(rows.positive, rows.score, sample_weight=rows.weight))
+    positive, score, weight = selected_rows(y_true, y_score, selected, sample_weight)
+    return float(average_precision_score(positive, score, sample_weight=weight)) if positive.any() else float("nan")
 
 
 @metric(reads="scores", better="higher", label="partial AUC of the automatic cases")
 def selective_partial_auc(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    selected: ArrayLike | None = None,
-    *,
-    max_fpr: float = 0.1,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, max_fpr: float = 0.1, sample_weight: Weights = None
 ) -> float:
-    """Standardised partial AUC of the selected rows: the ROC curve at low false positive rates only.
+    """Return the standardised partial AUC of the selected rows: the ROC curve at low false positive rates only.
 
     Parameters
     ----------
@@ -224,21 +210,15 @@ def selective_partial_auc(
     0.6667
     """
     highest = check_coverage(max_fpr, "max_fpr")
-    rows = selected_rows(y_true, y_score, selected, sample_weight)
-    if rows.positive.all() or not rows.positive.any():
+    positive, score, weight = selected_rows(y_true, y_score, selected, sample_weight)
+    if positive.all() or not positive.any():
         return float("nan")
-    return float(roc_auc_score(rows.positive, rows.score, sample_weight=rows.weight, max_fpr=highest))
+    return float(roc_auc_score(positive, score, sample_weight=weight, max_fpr=highest))
 
 
 @metric(reads="scores", better="higher", label="gain in AUC over all cases")
-def auc_gain(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    selected: ArrayLike | None = None,
-    *,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """AUC of the selected rows minus the AUC of all rows.
+def auc_gain(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
+    """Return the AUC of the selected rows minus the AUC of all rows.
 
     Parameters
     ----------
@@ -265,14 +245,8 @@ def auc_gain(
 
 
 @metric(reads="scores", better="lower", label="AUC of the Oracle minus that of the automatic cases")
-def oracle_gap(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    selected: ArrayLike | None = None,
-    *,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """AUC of the best band at the coverage reached, minus the AUC of the selected rows.
+def oracle_gap(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
+    """Return the AUC of the best band at the coverage reached, minus the AUC of the selected rows.
 
     Parameters
     ----------
@@ -307,9 +281,9 @@ def oracle_gap(
 
 
 def oracle_curve(
-    y_true: ArrayLike, y_score: ArrayLike, coverages: Iterable[float], *, sample_weight: ArrayLike | None = None
+    y_true: ArrayLike, y_score: ArrayLike, coverages: Iterable[float], *, sample_weight: Weights = None
 ) -> OracleCurve:
-    """AUC of the best band on labelled rows, at each of several coverages.
+    """Return the AUC of the best band on labelled rows, at each of several coverages.
 
     Parameters
     ----------
@@ -334,7 +308,7 @@ def oracle_curve(
     >>> oracle_curve([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [1.0, 0.8]).auc.round(4)
     array([0.8889, 1.    ])
     """
-    ranked = check_both_classes(selected_rows(y_true, y_score, None, sample_weight).ranked(), "the Oracle")
+    ranked = check_both_classes(ranked_rows(y_true, y_score, None, sample_weight), "the Oracle")
     bands = [best_band(ranked, coverage, width="any") for coverage in coverages]
     points = [(ranked.coverage(band), ranked.auc(band)) for band in bands]
     return OracleCurve(*np.array(points, dtype=np.float64).reshape(-1, 2).T)
@@ -343,29 +317,23 @@ def oracle_curve(
 def auc_interval(
     y_true: ArrayLike,
     y_score: ArrayLike,
-    selected: ArrayLike | None = None,
+    selected: Mask = None,
     *,
     level: float = 0.95,
     side: Side = "both",
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
 ) -> Interval:
-    """DeLong's confidence interval for the AUC of the selected rows.
+    """Return DeLong's confidence interval for the AUC of the selected rows.
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True for positive rows: boolean, 0/1 or -1/1.
-    y_score : array-like of shape (n,)
-        Finite scores, higher for rows that are more likely positive.
-    selected : array-like of shape (n,), bool, optional
-        True for the rows whose prediction is used; all rows by default. The band must come from other rows.
+    y_true, y_score, selected, sample_weight
+        As for :func:`selective_auc`; the band must come from other rows, and a weight counts as that many equal rows.
     level : float in (0, 1), default=0.95
         Confidence level.
     side : {"both", "lower", "upper"}, default="both"
         ``"lower"`` is the bound to promise: the AUC is above it with confidence `level`; the other end is 1.
         ``"upper"`` is the reverse.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows; a weight counts as that many equal rows.
 
     Returns
     -------
@@ -390,8 +358,105 @@ def auc_interval(
     if side not in ("both", "lower", "upper"):
         raise ValueError(f'side must be "both", "lower" or "upper", got {side!r}')
     alpha = 1.0 - check_probability(level, "level", ends=False)
-    ranked = selected_rows(y_true, y_score, selected, sample_weight).ranked()
+    ranked = ranked_rows(y_true, y_score, selected, sample_weight)
     if np.isnan(ranked.auc_standard_error()):
         return Interval(float("nan"), float("nan"))
     lower, upper = ranked.auc_bounds(alpha / 2 if side == "both" else alpha)
     return Interval(0.0 if side == "upper" else lower, 1.0 if side == "lower" else upper)
+
+
+# ---- cumulative accuracy profiles ----
+
+
+@dataclass(frozen=True, eq=False)
+class CAPCurve:
+    """Points of a cumulative accuracy profile, one per distinct score, in weights of rows.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_points,)
+        Weight of the rows taken from the highest score down, starting with 0.
+    positives : ndarray of shape (n_points,)
+        Weight of the positives among them.
+    auc : float
+        AUC of the same rows; NaN if a class is missing.
+    """
+
+    rows: FloatArray
+    positives: FloatArray
+    auc: float
+
+    @property
+    def gini(self) -> float:
+        """Gini coefficient, ``2 * AUC - 1``."""
+        return 2 * self.auc - 1
+
+    @property
+    def n_rows(self) -> float:
+        """Weight of all rows."""
+        return float(self.rows[-1])
+
+    @property
+    def n_positives(self) -> float:
+        """Weight of all positives."""
+        return float(self.positives[-1])
+
+    @property
+    def area(self) -> float:
+        """Area under the curve, in cells of one row by one positive."""
+        return float(np.trapezoid(self.positives, self.rows))
+
+    def points(self, *, relative: bool = True) -> tuple[FloatArray, FloatArray]:
+        """Both coordinates, as shares or as weights; shares of positives are NaN where there is none."""
+        return self._scaled(self.rows, self.positives, relative)
+
+    def perfect(self, *, relative: bool = True) -> tuple[FloatArray, FloatArray]:
+        """The same for a ranking with all positives first."""
+        n_rows, n_positives = self.n_rows, self.n_positives
+        return self._scaled(np.array([0.0, n_positives, n_rows]), np.array([0.0, n_positives, n_positives]), relative)
+
+    def _scaled(self, rows: FloatArray, positives: FloatArray, relative: bool) -> tuple[FloatArray, FloatArray]:
+        if not relative:
+            return rows, positives
+        nothing = np.full(len(rows), np.nan)
+        return (
+            np.divide(rows, self.n_rows, out=nothing.copy(), where=self.n_rows > 0),
+            np.divide(positives, self.n_positives, out=nothing, where=self.n_positives > 0),
+        )
+
+
+def cap_curve(
+    y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
+) -> CAPCurve:
+    """Return the cumulative accuracy profile of the selected rows.
+
+    Parameters
+    ----------
+    y_true, y_score, selected, sample_weight
+        As for :func:`selective_auc`.
+
+    Returns
+    -------
+    CAPCurve
+        A single point without rows.
+
+    Notes
+    -----
+    Engelmann (2011). With p the share of positives, the Gini coefficient is the area between the curve of shares and
+    the diagonal divided by ``(1 - p) / 2``.
+
+    Examples
+    --------
+    >>> from aucross.evaluation.plots import cap_curve
+    >>> curve = cap_curve([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9])
+    >>> curve.rows, curve.positives, curve.gini
+    (array([0., 1., 2., 3., 4.]), array([0., 1., 1., 2., 2.]), 0.5)
+    """
+    return profile_of(ranked_rows(y_true, y_score, selected, sample_weight))
+
+
+def profile_of(ranked: RankedScores) -> CAPCurve:
+    """Return the profile of ranked rows."""
+    from_top = (ranked.positives + ranked.negatives)[::-1], ranked.positives[::-1]
+    weight, positives = (np.concatenate(([0.0], np.cumsum(values))) for values in from_top)
+    return CAPCurve(weight, positives, ranked.auc())

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from aucross.core.ranking import FloatArray, IndexArray
+from aucross.evaluation.metric import Metric
+
+
+def measure(
+    metrics: Mapping[str, Metric[...]],
+    masks: Sequence[Any],
+    weights: Iterable[FloatArray],
+    rows: Mapping[str, Any],
+) -> dict[str, FloatArray]:
+    """Return each metric of each selection under every weighting of the rows, of shape (n_weightings, n_selections)."""
+    values = [
+        [[metric.of(mask, **rows, sample_weight=weight) for mask in masks] for metric in metrics.values()]
+        for weight in weights
+    ]
+    table = np.array(values, dtype=np.float64).reshape(-1, len(metrics), len(masks))
+    return {name: table[:, index] for index, name in enumerate(metrics)}
 
 
 def draw_weights(
     weight: FloatArray, n_bootstrap: int, seed: int, units: IndexArray | None = None
 ) -> Iterator[FloatArray]:
-    """Weight of each row times how often it is drawn, for one replicate after the other.
+    """Yield the weight of each row times how often it is drawn, for one replicate after the other.
 
-    Rows of one unit are drawn together. The same seed gives the same draws, so two evaluations of the same rows are
+    Rows of one unit are drawn together. One seed gives one sequence of draws, so two evaluations of the same rows are
     paired.
     """
     n_drawn = len(weight) if units is None else int(units.max()) + 1
@@ -28,7 +45,7 @@ def draw_weights(
 
 
 def bootstrap_spread(name: str, replicates: FloatArray, confidence_level: float) -> dict[str, FloatArray]:
-    """Standard deviation and percentile interval of each column, over the replicates where it is defined.
+    """Return the standard deviation and percentile interval of each column, over the replicates where it is defined.
 
     A metric of the user can be infinite (an odds ratio, say): the standard deviation is then NaN, and the ends of the
     interval are values of replicates, since nothing lies between a number and infinity.

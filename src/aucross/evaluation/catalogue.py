@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType, ModuleType
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 
-import numpy as np
-
-from aucross.core.ranking import FloatArray
-from aucross.evaluation import auc_metrics, calibration, coverage, decisions, multiclass, risk_curves
-from aucross.evaluation.auc_metrics import auc_gain, selective_auc
-from aucross.evaluation.coverage import achieved_coverage, coverage_error, positive_rate, positives_for_review
-from aucross.evaluation.decisions import selective_accuracy
-from aucross.evaluation.inputs import BoolArray
-from aucross.evaluation.metrics import Metric, as_metric
-from aucross.evaluation.multiclass import auc_mu, hand_till_m
+from aucross.evaluation import auc_metrics, metrics, multiclass, risk_curves
+from aucross.evaluation.metric import Metric, as_metric
 
 AnyMetric = Metric[...]
 MetricLike = str | Callable[..., float]
 
-
-def _metrics_in(module: ModuleType) -> dict[str, AnyMetric]:
-    return {
+METRICS: Mapping[str, AnyMetric] = MappingProxyType(
+    {
         name: value
+        for module in (metrics, auc_metrics, multiclass, risk_curves)
         for name, value in vars(module).items()
         if isinstance(value, Metric) and value.__module__ == module.__name__
     }
-
-
-_MODULES = (coverage, auc_metrics, multiclass, decisions, calibration, risk_curves)
-
-METRICS: Mapping[str, AnyMetric] = MappingProxyType(
-    {name: value for module in _MODULES for name, value in _metrics_in(module).items()}
 )
 
-
-def _names(*metrics: AnyMetric) -> tuple[str, ...]:
-    return tuple(metric.name for metric in metrics)
-
-
 # Read from rankings; always part of an evaluation of two classes, of more, of a group.
-STANDARD_METRICS = _names(achieved_coverage, coverage_error, selective_auc, auc_gain, selective_accuracy, positive_rate)
-MULTICLASS_METRICS = _names(achieved_coverage, coverage_error, hand_till_m, auc_mu, selective_accuracy)
-GROUP_METRICS = _names(achieved_coverage, selective_auc, selective_accuracy, positive_rate, positives_for_review)
+STANDARD_METRICS = (
+    *("achieved_coverage", "coverage_error", "selective_auc"),
+    *("auc_gain", "selective_accuracy", "positive_rate"),
+)
+MULTICLASS_METRICS = ("achieved_coverage", "coverage_error", "hand_till_m", "auc_mu", "selective_accuracy")
+GROUP_METRICS = (
+    *("achieved_coverage", "selective_auc", "selective_accuracy"),
+    *("positive_rate", "positives_for_review"),
+)
 
-# What can be asked for beside them, with two classes; it is computed anew in every replicate, hence slower.
+# What can be asked for beside them, with two classes; it is computed in every replicate, hence slower.
 METRICS_ON_REQUEST = tuple(
     name
     for name, metric in METRICS.items()
@@ -54,17 +40,17 @@ METRICS_ON_REQUEST = tuple(
 
 
 def words_for(name: str, *, positive: str = "positives") -> str:
-    """A column of an evaluation in words: the label of our metrics, the name of others."""
+    """Return a column of an evaluation in words: the label of our metrics, the name of others."""
     return METRICS[name].words(positive=positive) if name in METRICS else name.replace("_", " ")
 
 
 def listed_metrics(metrics: Iterable[MetricLike] | MetricLike) -> list[MetricLike]:
-    """One metric or several, as a list."""
+    """Return one metric or several as a list."""
     return [metrics] if isinstance(metrics, str) or callable(metrics) else list(metrics)
 
 
 def metrics_on_request(metrics: Iterable[MetricLike], *, two_classes: bool) -> dict[str, AnyMetric]:
-    """Metrics by name beyond those of every evaluation; given by name, or as functions that the rows suit."""
+    """Return metrics by name beyond those of every evaluation, given by name or as functions that the rows suit."""
     standard, names = (STANDARD_METRICS, METRICS_ON_REQUEST) if two_classes else (MULTICLASS_METRICS, ())
     found: dict[str, AnyMetric] = {}
     for entry in listed_metrics(metrics):
@@ -98,15 +84,3 @@ def _described(metric: AnyMetric | None, entry: MetricLike) -> str:
     if metric.needs:
         return f"{metric.name!r} without {metric.needs[0]}, for which there is functools.partial"
     return f"{metric.name!r}, which reads {metric.reads.replace('_', ' ')}"
-
-
-def measure_anew(
-    metrics: Mapping[str, AnyMetric], masks: BoolArray, weights: Iterator[FloatArray], rows: Mapping[str, Any]
-) -> dict[str, FloatArray]:
-    """Each metric of each selection under every weighting of the rows: arrays of shape (n_weightings, n_selections)."""
-    values = [
-        [[metric.of(mask, **rows, sample_weight=weight) for mask in masks] for metric in metrics.values()]
-        for weight in weights
-    ]
-    table = np.array(values, dtype=np.float64).reshape(-1, len(metrics), len(masks))
-    return {name: table[:, index] for index, name in enumerate(metrics)}

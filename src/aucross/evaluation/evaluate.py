@@ -1,4 +1,11 @@
-"""One tidy row per target coverage: what was reached, how good it is, and how sure that is."""
+"""Evaluation: one row per target coverage that says what was reached, how good it is, and how sure that is.
+
+Rows, partitions of a cluster and a GROUP BY of a warehouse all become rankings, and then go one way::
+
+    clf, X, y ──► selections of rows ──► ranked once ─┐
+    folds ──► rows of all folds together ──► ranked ──┼──► RankedSelection at each coverage ──► SelectiveEvaluation
+    a ranking, and a band or a ranking of selected rows ┘
+"""
 
 from __future__ import annotations
 
@@ -8,22 +15,28 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from aucross.core.scored_rows import ScoredRows
-from aucross.evaluation.bootstrap import draw_weights
-from aucross.evaluation.catalogue import (
-    METRICS,
-    STANDARD_METRICS,
-    MetricLike,
-    listed_metrics,
-    measure_anew,
-    metrics_on_request,
+from aucross.core.bands import RejectionBand
+from aucross.core.ranking import IndexArray, RankedScores
+from aucross.core.scored_rows import ScoredRows, confidence_of
+from aucross.evaluation.bootstrap import draw_weights, measure
+from aucross.evaluation.catalogue import METRICS, STANDARD_METRICS, MetricLike, listed_metrics, metrics_on_request
+from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
+from aucross.evaluation.inputs import (
+    Weights,
+    check_coverages,
+    check_probability,
+    check_replicates,
+    check_selective,
+    check_two_classes,
+    label_rows,
+    row_weights,
+    seed_from,
+    selections_at,
+    unit_numbers,
 )
-from aucross.evaluation.evaluated_rows import EvaluatedRows
-from aucross.evaluation.inputs import check_coverages, check_probability, check_replicates, seed_from
-from aucross.evaluation.judged_rows import check_selective, judge
-from aucross.evaluation.multiclass_evaluate import evaluate_multiclass_selections
+from aucross.evaluation.ranked_selection import RankedRows, RankedSelection, evaluation_of
 from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 
 # All rows, to compare with, and the paper's coverages.
@@ -31,6 +44,9 @@ DEFAULT_COVERAGES = (1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
 
 # Metrics on request that follow from the ranking.
 _TOLD = ("selective_gini", "selective_risk", "positives_for_review")
+
+# What says which scores are selected: a band, or the ranking of the selected rows.
+Selection = RejectionBand | RankedScores
 
 
 def evaluate_selective(
@@ -40,7 +56,7 @@ def evaluate_selective(
     coverages: Iterable[float] = DEFAULT_COVERAGES,
     *,
     metrics: Iterable[MetricLike] = (),
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     band_groups: Any = None,
     groups: Any = None,
     n_bootstrap: int = 1000,
@@ -105,41 +121,42 @@ def evaluate_selective(
     0.80             ...
     """
     coverages = check_coverages(coverages)
-    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
-    _warn_of_one_class(rows.labels if rows.sample_weight is None else rows.labels[rows.sample_weight > 0])
+    rows = label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
+    weight, labels = rows.sample_weight, rows.labels
+    assert labels is not None
+    found = np.unique(labels if weight is None else labels[weight > 0])
+    if len(found) == 1:
+        warnings.warn(
+            f"y should hold rows of at least two classes, got {len(rows)} rows of {found.tolist()[0]!r} alone: the AUC "
+            "compares rows of two classes and is NaN; pass rows of another class too",
+            UserWarning,
+            stacklevel=2,
+        )
+    selections = selections_at(clf, rows, coverages)
     options: dict[str, Any] = {
         "metrics": metrics,
-        "sample_weight": rows.sample_weight,
-        "groups": groups,
         "n_bootstrap": n_bootstrap,
         "confidence_level": confidence_level,
         "random_state": random_state,
     }
-    selections = rows.selections(coverages)
     if len(clf.classes_) == 2:
-        evaluation = evaluate_selections(rows.positive, rows.score, rows.predicted, selections, **options)
+        units = unit_numbers(groups, len(rows))
+        ranked = RankedRows(rows.positive, rows.score, rows.answered_positive, selections, weight, units)
+        evaluation = _evaluate(ranked, **options)
     else:
         evaluation = evaluate_multiclass_selections(
-            rows.labels, rows.score, rows.scored.predicted, selections, classes=clf.classes_, **options
+            *(labels, rows.score, rows.predicted, selections),
+            classes=clf.classes_,
+            sample_weight=weight,
+            groups=groups,
+            **options,
         )
     return replace(evaluation, at_least=asks_for_at_least(clf))
 
 
 def asks_for_at_least(clf: Any) -> bool:
-    """Whether a classifier promises its coverage, and reaches more on average."""
+    """Return whether a classifier promises its coverage, and reaches more on average."""
     return getattr(clf, "coverage_confidence", None) is not None
-
-
-def _warn_of_one_class(labels: NDArray[Any]) -> None:
-    """Say why the AUC is NaN where all rows are of one class."""
-    classes = np.unique(labels).tolist()
-    if len(classes) == 1:
-        warnings.warn(
-            f"y should hold rows of at least two classes, got {len(labels)} rows of {classes[0]!r} alone: the AUC "
-            "compares rows of two classes and is NaN; pass rows of another class too",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def evaluate_selections(
@@ -149,7 +166,7 @@ def evaluate_selections(
     selections: Mapping[float, ArrayLike],
     *,
     metrics: Iterable[MetricLike] = (),
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     groups: Any = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
@@ -181,29 +198,203 @@ def evaluate_selections(
     >>> evaluate_selections(y, score, score > 0.5, {0.5: sure}, n_bootstrap=0).estimates["selective_auc"]
     array([1.])
     """
-    rows, _ = EvaluatedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, groups=groups)
-    check_probability(confidence_level, "confidence_level", ends=False)
-    requested = metrics_on_request(metrics, two_classes=True)
-    check_replicates(n_bootstrap)
-    seed = seed_from(random_state)
-    # What the ranking tells need not be computed anew.
-    told = [name for name, metric in requested.items() if name in _TOLD and metric is METRICS[name]]
-    evaluation = rows.evaluation(
-        (*STANDARD_METRICS, *told), confidence_level, with_intervals=n_bootstrap > 0, seed=seed
+    rows = RankedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, groups=groups)
+    return _evaluate(
+        rows,
+        metrics=metrics,
+        n_bootstrap=n_bootstrap,
+        confidence_level=confidence_level,
+        random_state=random_state,
     )
-    anew = {name: metric for name, metric in requested.items() if name not in told}
-    if not anew:
+
+
+def _evaluate(
+    rows: RankedRows,
+    *,
+    metrics: Iterable[MetricLike],
+    n_bootstrap: int,
+    confidence_level: float,
+    random_state: Any,
+) -> SelectiveEvaluation:
+    """Evaluate rows from their ranking, and what the ranking does not tell on the rows as given and resampled."""
+    check_probability(confidence_level, "confidence_level", ends=False)
+    check_replicates(n_bootstrap)
+    requested = metrics_on_request(metrics, two_classes=True)
+    rows, seed = rows.with_weight(), seed_from(random_state)
+    told = [name for name, metric in requested.items() if name in _TOLD and metric is METRICS[name]]
+    names = (*STANDARD_METRICS, *told)
+    evaluation = rows.evaluation(names, confidence_level, with_intervals=n_bootstrap > 0, seed=seed)
+    others = {name: metric for name, metric in requested.items() if name not in told}
+    if not others:
         return evaluation
-    masks = np.array(list(rows.selections.values()))
+    masks = list(rows.selections.values())
     read = {"y_true": rows.positive, "y_score": rows.score, "y_pred": rows.predicted}
     as_given = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
-    measured = measure_anew(anew, masks, iter([as_given]), read)
+    measured = measure(others, masks, [as_given], read)
     estimates = {**evaluation.estimates, **{name: values[0] for name, values in measured.items()}}
     return replace(
         evaluation,
         estimates={name: estimates[name] for name in (*STANDARD_METRICS, *requested)},
-        replicates=measure_anew(anew, masks, draw_weights(as_given, n_bootstrap, seed, rows.units), read),
+        replicates=measure(others, masks, draw_weights(as_given, n_bootstrap, seed, rows.units), read),
     )
+
+
+def evaluate_ranking(
+    ranked: RankedScores,
+    bands: Any,
+    coverages: Iterable[float] | None = None,
+    *,
+    threshold: float | None = None,
+    confidence_level: float = 0.95,
+) -> SelectiveEvaluation:
+    """Evaluate a selective classifier from a ranking of labelled test rows, without the rows.
+
+    Parameters
+    ----------
+    ranked : RankedScores
+        Ranking of test rows by the score of the classifier: numbers of rows, or powers of their weights. Rankings of
+        partitions add up.
+    bands : SelectiveClassifier, BandRule, or dict of float to RejectionBand or ranking
+        What selects. If bands do not lie on the ranked score (a gate, a judge of its own, bands per group), a dict
+        that has the ranking of the *selected* rows for each coverage.
+    coverages : iterable of float in (0, 1], optional
+        Target coverages; (1, .99, .95, .90, .85, .80, .75) by default, or those of the dict.
+    threshold : float, optional
+        Rows of a score above it are answered with the positive class. By default one half, or 0 for a classifier whose
+        scores are decision values.
+    confidence_level : float in (0, 1), default=0.95
+        Level of the intervals.
+
+    Returns
+    -------
+    SelectiveEvaluation
+        What :func:`aucross.evaluate_selective` gives on the same rows.
+
+    See Also
+    --------
+    aucross.evaluate_selective : The same from rows, with more metrics, groups of rows and comparisons.
+
+    Notes
+    -----
+    Rows must be independent of each other: a ranking does not tell which rows belong to one customer, so that for those
+    the intervals would be too narrow. Numbers of rows that are weights in truth, such as amounts, cannot be told from
+    counts either.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross.core import RankedScores, estimate_auc_bands
+    >>> from aucross.evaluation import evaluate_ranking
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(3000) < 0.3
+    >>> score = 1 / (1 + np.exp(1 - rng.normal(size=3000) - 1.5 * y))
+    >>> parts = [RankedScores.from_labels(y[i::3], score[i::3]) for i in range(3)]
+    >>> rule = estimate_auc_bands(parts[0])
+    >>> evaluation = evaluate_ranking(parts[1] + parts[2], rule, [1.0, 0.8])
+    >>> print(evaluation.estimates["achieved_coverage"].round(2), evaluation.estimates["auc_gain"][1] > 0)
+    [1.   0.81] True
+    """
+    given = bands if isinstance(bands, Mapping) else DEFAULT_COVERAGES
+    asked = check_coverages(given if coverages is None else coverages)
+    check_probability(confidence_level, "confidence_level", ends=False)
+    if check_ranking(ranked).totals[:, 0].sum() == 0:
+        raise ValueError("ranked must hold at least one row to evaluate on, got none")
+    if threshold is None:
+        threshold = 0.5 if _is_probability(bands) else 0.0
+    is_positive = ranked.scores > float(threshold)
+
+    def answered(part: RankedScores) -> RankedSelection:
+        positives, negatives = part.class_powers
+        wrong = positives[:, ~is_positive].sum(axis=1) + negatives[:, is_positive].sum(axis=1)
+        return RankedSelection(part, wrong)
+
+    everything = answered(ranked)
+    parts = (replace(answered(part), all_rows=everything) for part in selected_at(ranked, bands, asked))
+    return evaluation_of(
+        zip(asked, parts, strict=True),
+        everything,
+        STANDARD_METRICS,
+        confidence_level,
+        lambda _, part: part.spread(),
+        has_rows=False,
+    )
+
+
+# ---- what selects among ranked scores ----
+
+
+def selected_of(ranked: RankedScores, selection: Selection) -> RankedScores:
+    """Return the rows that a band selects, or those of a ranking of selected rows, with an entry for each score."""
+    if isinstance(selection, RejectionBand):
+        return ranked.where(np.asarray(selection.selects(ranked.scores)))
+    check_ranking(selection)
+    place = np.searchsorted(ranked.scores, selection.scores)
+    known = place < len(ranked.scores)
+    known[known] = ranked.scores[place[known]] == selection.scores[known]
+    powers = np.zeros((2, 4, len(ranked)))
+    if known.all():
+        powers[..., place] = selection.class_powers
+    slack = 1.0 + 1e-9  # fractional weights are added up in another order
+    if not known.all() or (powers > slack * ranked.class_powers).any():
+        raise ValueError(
+            "the ranking of selected rows must rank some of the rows of ranked, got scores or rows that are not "
+            "among them; rank the same rows, with scores rounded alike"
+        )
+    if ranked.powers is not None or selection.powers is not None:
+        return RankedScores.of_powers(ranked.scores, powers)
+    return RankedScores(ranked.scores, *powers[:, 1])
+
+
+def check_ranking(ranked: Any) -> RankedScores:
+    """Refuse what is no ranking, or one that does not tell how many rows there are."""
+    if not isinstance(ranked, RankedScores):
+        raise TypeError(
+            f"ranked must be a RankedScores, got {type(ranked).__name__}; make one with RankedScores.from_labels, or "
+            "from the result of a query with read_ranking"
+        )
+    if not ranked.knows_rows:
+        raise ValueError(
+            "ranked must hold numbers of rows or powers of their weights, got sums of fractional weights alone, from "
+            "which nobody can tell how many rows they are, and so how wide an interval must be; pass sample_weight to "
+            "RankedScores.from_labels"
+        )
+    return ranked
+
+
+def selected_at(ranked: RankedScores, bands: Any, coverages: list[float]) -> Iterable[RankedScores]:
+    """Return the rows that a classifier, a rule or a mapping selects at each coverage."""
+    if isinstance(bands, Mapping):
+        return (selected_of(ranked, bands[coverage]) for coverage in coverages)
+    rule = getattr(bands, "band_rule_", bands)
+    if not hasattr(rule, "band"):
+        raise TypeError(
+            f"bands must be a fitted classifier, a rule, or a dict of coverages to bands, got {type(bands).__name__}; "
+            "pass for instance {0.8: clf.band(0.8)}"
+        )
+    held_out = getattr(bands, "held_out_", None)
+    if getattr(held_out, "tie_breaker", None) is not None:
+        raise ValueError(
+            'bands must take ties whole, got a classifier with ties="split", which tells tied rows apart by their '
+            "content; rank the selected rows where they are and pass a dict of coverages to these rankings"
+        )
+    if rule.axis == "other" or rule.judged_apart or rule.group_labels is not None:
+        raise ValueError(
+            "bands must lie on the score that is ranked, alike for all rows, got a rule that judges rows by another "
+            "score or has a band for each group; rank the selected rows where they are and pass a dict of coverages "
+            "to these rankings"
+        )
+    scores = ranked.scores
+    if rule.axis == "confidence":
+        scores = confidence_of(scores, is_probability=_is_probability(bands))
+    return (ranked.where(np.asarray(rule.band(coverage).selects(scores))) for coverage in coverages)
+
+
+def _is_probability(bands: Any) -> bool:
+    """Return whether the scores of a classifier are probabilities; they are if it does not say otherwise."""
+    return getattr(bands, "response_method_", "predict_proba") == "predict_proba"
+
+
+# ---- several evaluations ----
 
 
 def compare_selective(
@@ -214,7 +405,7 @@ def compare_selective(
     coverages: Iterable[float] = DEFAULT_COVERAGES,
     *,
     metrics: Iterable[MetricLike] = (),
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     band_groups: Any = None,
     groups: Any = None,
     n_bootstrap: int = 1000,
@@ -286,3 +477,96 @@ def _rows_of_each(X: Any) -> tuple[Any, Any]:
     """The rows of the first and of the second classifier: a pair of scored rows, or the same rows for both."""
     is_pair = isinstance(X, tuple) and len(X) == 2 and all(isinstance(rows, ScoredRows) for rows in X)
     return X if is_pair else (X, X)
+
+
+def evaluate_folds(
+    folds: Iterable[tuple[Any, Any, ArrayLike]],
+    y: ArrayLike,
+    coverages: Iterable[float] = DEFAULT_COVERAGES,
+    *,
+    sample_weight: Weights = None,
+    groups: Any = None,
+    **options: Any,
+) -> SelectiveEvaluation:
+    """Evaluate a selective classifier that was fitted anew for each of several test folds, all folds together.
+
+    Parameters
+    ----------
+    folds : iterable of (clf, X_test, rows)
+        A classifier of two classes, fitted without its test rows; the test rows, or what ``clf.scored`` made of them;
+        and their numbers among all rows. A generator will do: one classifier at a time is kept.
+    y : array-like of shape (n_samples,)
+        Labels of all rows.
+    coverages : iterable of float in (0, 1], default=(1, .99, .95, .90, .85, .80, .75)
+        Target coverages.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of all rows.
+    groups : array-like of shape (n_samples,), optional
+        Rows that belong together. Keep them in one fold, as :class:`sklearn.model_selection.GroupKFold` does.
+    **options : dict
+        `metrics`, `n_bootstrap`, `confidence_level` and `random_state` of :func:`aucross.evaluate_selective`.
+
+    Returns
+    -------
+    SelectiveEvaluation
+        Of all tests together. A row that was tested in several repeats counts as one observation in the intervals.
+
+    Notes
+    -----
+    What is estimated is the classifier *trained on as many rows as a fold leaves*, averaged over such training sets;
+    the one trained on all rows is usually a little better. The intervals take the test rows for a sample. That the
+    models of the folds share training rows is not in them; the guide on small data shows how often they held.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import RepeatedStratifiedKFold
+    >>> from aucross import AUCross
+    >>> from aucross.evaluation import evaluate_folds
+    >>> X, y = make_classification(300, flip_y=0.3, random_state=0)
+    >>> cv = RepeatedStratifiedKFold(n_splits=5, n_repeats=2, random_state=0)
+    >>> folds = (
+    ...     (AUCross(LogisticRegression(), random_state=0).fit(X[train], y[train]), X[test], test)
+    ...     for train, test in cv.split(X, y)
+    ... )
+    >>> evaluate_folds(folds, y, [0.8], random_state=0).estimates["selective_auc"].round(1)
+    array([0.8])
+    """
+    asked, labels = check_coverages(coverages), np.asarray(y)
+    weight = row_weights(sample_weight, len(labels))
+    units = unit_numbers(groups, len(labels))
+    tested: list[IndexArray] = []
+    parts: list[tuple[Any, ...]] = []
+    for clf, X, numbers in folds:
+        check_two_classes(clf, "evaluate one class against the others")
+        own = _checked_numbers(clf, numbers, len(labels))
+        rows = label_rows(clf, X, labels[own], sample_weight=weight[own])
+        tested.append(own)
+        parts.append((rows.positive, rows.score, rows.answered_positive, *selections_at(clf, rows, asked).values()))
+    if not tested:
+        raise ValueError("folds must hold at least one fold, got none; a generator can be read only once")
+    own = np.concatenate(tested)
+    positive, score, predicted, *masks = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return evaluate_selections(
+        *(positive, score, predicted, dict(zip(asked, masks, strict=True))),
+        sample_weight=None if sample_weight is None else weight[own],
+        groups=own if units is None else units[own],
+        **options,
+    )
+
+
+def _checked_numbers(clf: Any, numbers: ArrayLike, n_rows: int) -> IndexArray:
+    """Row numbers of a fold; refused if there are so many that the classifier must have seen some of them."""
+    rows = np.asarray(numbers)
+    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) < len(rows):
+        raise ValueError("the rows of a fold must be distinct row numbers, as the second part of cv.split(X, y)")
+    if len(rows) and not 0 <= rows.min() <= rows.max() < n_rows:
+        raise ValueError(f"the rows of a fold must be numbers from 0 to {n_rows - 1}, got {rows.min()} to {rows.max()}")
+    trained = getattr(getattr(clf, "held_out_", None), "rows", None)
+    if trained is not None and len(np.unique(trained)) + len(rows) > n_rows:
+        raise ValueError(
+            f"clf must not have seen its test rows, got {len(np.unique(trained))} rows of fit and {len(rows)} test "
+            f"rows of {n_rows}; fit it on the first part of cv.split(X, y)"
+        )
+    return rows.astype(np.intp)

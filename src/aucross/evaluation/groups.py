@@ -7,6 +7,7 @@ a group and all rows, has a paired interval.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,17 @@ from aucross.core.bounds import has_weights
 from aucross.core.ranking import IndexArray
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
-from aucross.evaluation.evaluated_rows import EvaluatedRows
 from aucross.evaluation.group_column import group_column
 from aucross.evaluation.group_results import CountedShares, GroupEvaluation
-from aucross.evaluation.inputs import BoolArray, check_coverages, check_probability
-from aucross.evaluation.judged_rows import check_two_classes, judge
+from aucross.evaluation.inputs import (
+    BoolArray,
+    check_coverages,
+    check_probability,
+    check_two_classes,
+    label_rows,
+    selections_at,
+)
+from aucross.evaluation.ranked_selection import RankedRows
 
 
 def evaluate_groups(
@@ -93,12 +100,12 @@ def evaluate_groups(
     """
     coverages = check_coverages(coverages)
     check_two_classes(clf, "for one class against the others pass masks to evaluate_group_selections")
-    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
+    rows = label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
     return evaluate_group_selections(
         rows.positive,
         rows.score,
-        rows.predicted,
-        rows.selections(coverages),
+        rows.answered_positive,
+        selections_at(clf, rows, coverages),
         by,
         sample_weight=rows.sample_weight,
         groups=groups,
@@ -150,12 +157,13 @@ def evaluate_group_selections(
     """
     check_probability(confidence_level, "confidence_level", ends=False)
     column = group_column(by, len(np.asarray(y_true)))
-    rows, used = EvaluatedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, groups=groups)
-    column = column.take(used)
-    members = column.members()
+    given = RankedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, groups=groups)
+    if given.weight is not None:
+        column = column.take(given.weight > 0)
+    rows, members = given.with_weight(), column.members()
     overall, *evaluations = (
         part.evaluation(GROUP_METRICS, confidence_level, with_intervals=with_intervals, seed=0)
-        for part in (rows, *(rows.of_members(own) for own in members))
+        for part in (rows, *(replace(rows, members=own) for own in members))
     )
     return GroupEvaluation(
         column.labels,
@@ -167,7 +175,7 @@ def evaluate_group_selections(
     )
 
 
-def _counted_shares(rows: EvaluatedRows, members: Sequence[IndexArray]) -> dict[str, CountedShares]:
+def _counted_shares(rows: RankedRows, members: Sequence[IndexArray]) -> dict[str, CountedShares]:
     """The counts of the four metrics that are shares of rows."""
     masks = np.array(list(rows.selections.values()))
 

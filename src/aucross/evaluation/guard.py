@@ -12,9 +12,9 @@ from scipy.stats import hypergeom
 
 from aucross.core.bounds import has_weights
 from aucross.core.ranking import FloatArray, as_positive
-from aucross.evaluation.coverage import achieved_coverage, positive_rate, positives_for_review
 from aucross.evaluation.group_column import group_column
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected, row_weights
+from aucross.evaluation.metrics import achieved_coverage, positive_rate, positives_for_review
 from aucross.system.notebook import result_html
 from aucross.system.text import exact_percent, percent
 

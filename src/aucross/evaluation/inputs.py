@@ -1,51 +1,147 @@
-"""Arguments of the metrics turned into checked arrays: labels, masks, weights, losses, confidences.
+"""Arguments turned into checked values at the door: labels, masks, weights, losses; and labelled rows of a classifier.
 
-Rows of weight 0 are dropped here, so that no metric meets a tie, a class or a bin that carries no weight.
+Metrics drop rows of weight 0 here, so that none of them meets a tie, a class or a bin that carries no weight.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import check_coverage
+from aucross.core.missing import refuse_missing_labels
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, as_positive, check_scores, check_weights
+from aucross.core.scored_rows import ScoredRows as ScoredRows  # noqa: PLC0414  (the report may read evaluation only)
 from aucross.core.units import numbers_of_units
+from aucross.frames import other_order
+from aucross.system.text import percent
 
 BoolArray = NDArray[np.bool_]
+Mask = ArrayLike | None
+Weights = ArrayLike | None
+
+# Labels that change so often along the rows, and as in the fit, are those of the fit.
+_FEWEST_CHANGES = 20
 
 
-class SelectedRows(NamedTuple):
-    """The selected rows of a metric that reads scores."""
-
-    positive: BoolArray
-    score: FloatArray
-    weight: FloatArray
-
-    def ranked(self) -> RankedScores:
-        """The same rows, sorted and with equal scores merged."""
-        # An empty selection is a valid ranking; only an empty weight array is refused.
-        return RankedScores.from_labels(self.positive, self.score, self.weight if len(self.weight) else None)
-
-    def take(self, rows: BoolArray | IndexArray) -> SelectedRows:
-        """Some of the rows, or the rows in another order."""
-        return SelectedRows(self.positive[rows], self.score[rows], self.weight[rows])
+# ---- a classifier and labelled rows ----
 
 
-class LossRows(NamedTuple):
-    """All rows of a metric that reads losses and confidences."""
-
-    loss: FloatArray
-    confidence: FloatArray
-    weight: FloatArray
+class TrainingRowsWarning(UserWarning):
+    """Rows that took part in the fit came back as test rows, on which every figure is too good."""
 
 
-def check_selected(selected: ArrayLike | None, n_rows: int | None = None) -> BoolArray:
-    """The mask of selected rows; None selects all of `n_rows` rows."""
+def label_rows(
+    clf: Any, X: Any, y: ArrayLike, *, sample_weight: Weights = None, band_groups: Any = None, warns: bool = True
+) -> ScoredRows:
+    """Score labelled rows, or take scored ones; refuse labels that the classifier does not know.
+
+    Rows that took part in the fit are warned of, unless the caller looks for them itself.
+    """
+    check_selective(clf)
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise ValueError(f"y must be 1-d, got shape {labels.shape}; pass np.ravel(y) for a single column")
+    refuse_missing_labels(labels)
+    known = np.isin(labels, clf.classes_)
+    if not known.all():
+        unknown = list(dict.fromkeys(labels[~known].tolist()))  # np.unique cannot sort None among numbers
+        raise ValueError(
+            f"y must hold the classes of the training rows {clf.classes_.tolist()}, got also {unknown[:5]}, "
+            f"the first in row {int(np.argmin(known))}; drop those rows, or write their labels as in training"
+        )
+    if (message := other_order(X, y=y, sample_weight=sample_weight, band_groups=band_groups)) is not None:
+        warnings.warn(message, UserWarning, stacklevel=3)
+    rows: ScoredRows = clf.scored(X, sample_weight=sample_weight, band_groups=band_groups)
+    if len(labels) != len(rows):
+        raise ValueError(f"y must hold one label per row of X, got {len(labels)} for {len(rows)} rows")
+    if warns and (doubt := rows_of_fit(clf, X)[1]) is not None:
+        warnings.warn(doubt, TrainingRowsWarning, stacklevel=3)
+    return replace(rows, labels=labels)
+
+
+def rows_of_fit(clf: Any, X: Any, rows: ScoredRows | None = None) -> tuple[float, str | None]:
+    """Return the share of the rows that took part in the fit, and a sentence about it; 0 and None if none are noticed.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        Fitted classifier. One that was stored by an earlier version has no marks of its rows.
+    X : array-like or frame of shape (n_samples, n_features), ScoredRows or None
+        Rows as they would be scored; scored rows carry no marks.
+    rows : ScoredRows, optional
+        The same rows with labels: where no mark is noticed, labels and scores are compared with those of the fit.
+
+    Returns
+    -------
+    tuple of float and str or None
+    """
+    marks = getattr(clf, "training_marks_", None)
+    if marks is not None and X is not None and not isinstance(X, ScoredRows):
+        seen = marks.seen_in(X)
+        if seen.is_noticed:
+            what = "different rows" if seen.has_repeats else "rows"
+            return float(seen.share), (
+                f"{'at least' if seen.has_repeats else 'about'} {percent(seen.share)} of the {what} took part in the "
+                "fit of this classifier: on rows that trained the model or placed the band every figure is too good, "
+                "and no bound holds; pass test rows"
+            )
+    if rows is not None and _repeats_labels_of_fit(getattr(clf, "held_out_", None), rows.positive, rows.score):
+        return 1.0, (
+            "X and y look like the rows that clf was fitted on: on rows that trained the model or placed the band no "
+            "bound holds; pass test rows"
+        )
+    return 0.0, None
+
+
+def _repeats_labels_of_fit(held_out: Any, positive: BoolArray, score: FloatArray) -> bool:
+    """Return whether rows repeat, in order, the labels of all rows of a fit, or labels and scores of held-out rows."""
+    rows = getattr(held_out, "rows", None)
+    if rows is None or len(rows) < _FEWEST_CHANGES or rows.max() >= len(positive):
+        return False
+    if not np.array_equal(positive[rows], held_out.labels == 1):
+        return False
+    if np.array_equal(score[rows], held_out.responses):
+        return True
+    # Labels in the same order are the same rows, unless they are sorted.
+    return len(np.unique(rows)) == len(positive) and int(np.diff(positive).sum()) >= _FEWEST_CHANGES
+
+
+def selections_at(clf: Any, rows: ScoredRows, coverages: Iterable[float]) -> dict[float, BoolArray]:
+    """Return the rows that a classifier selects at each coverage."""
+    coverages = list(coverages)
+    return dict(zip(coverages, clf.select_each(rows, coverages), strict=True))
+
+
+def check_selective(clf: Any) -> None:
+    """Refuse what is no selective classifier, or not a fitted one."""
+    if not hasattr(clf, "scored"):
+        raise TypeError(
+            f"clf must be a selective classifier such as AUCross, got {type(clf).__name__}; wrap the model, with its "
+            "preprocessing, as in AUCross(model), and of a search pass best_estimator_"
+        )
+    check_is_fitted(clf)
+
+
+def check_two_classes(clf: Any, remedy: str) -> None:
+    """Refuse a classifier of more than two classes, which `remedy` says what to do with."""
+    check_selective(clf)
+    if len(clf.classes_) != 2:
+        raise ValueError(f"clf must have two classes, got {len(clf.classes_)}; {remedy}")
+
+
+# ---- one value per row ----
+
+
+def check_selected(selected: Mask, n_rows: int | None = None) -> BoolArray:
+    """Return the mask of selected rows; None selects all of `n_rows` rows."""
     if selected is None and n_rows is not None:
         return np.ones(n_rows, dtype=bool)
     mask = np.asarray(selected)
@@ -61,8 +157,28 @@ def check_selected(selected: ArrayLike | None, n_rows: int | None = None) -> Boo
     return mask
 
 
+def check_masks(selections: Mapping[float, ArrayLike], n_rows: int) -> dict[float, BoolArray]:
+    """Return the selections with checked coverages and masks."""
+    masks = dict(zip(check_coverages(selections), map(np.asarray, selections.values()), strict=True))
+    for coverage, mask in masks.items():
+        if mask.dtype != np.bool_ or mask.shape != (n_rows,):
+            raise ValueError(
+                f"the selection for coverage {coverage:g} must be a boolean mask with one entry per row, got dtype "
+                f"{mask.dtype} and shape {mask.shape} for {n_rows} rows"
+            )
+    return masks
+
+
+def check_answers(y_pred: ArrayLike, n_rows: int) -> BoolArray:
+    """Return whether each row is answered with the positive class."""
+    predicted = as_positive(y_pred, "y_pred")
+    if len(predicted) != n_rows:
+        raise ValueError(f"y_pred must hold one label per row, got {len(predicted)} for {n_rows} rows")
+    return predicted
+
+
 def unit_numbers(groups: Any, n_rows: int) -> IndexArray | None:
-    """Numbers from 0 on of the units that rows belong to, such as customers; None if every row stands for itself."""
+    """Number the units that rows belong to, such as customers, from 0 on; None if every row stands for itself."""
     if groups is None:
         return None
     numbers = numbers_of_units(groups, n_rows)
@@ -71,8 +187,87 @@ def unit_numbers(groups: Any, n_rows: int) -> IndexArray | None:
     return numbers
 
 
+def row_weights(sample_weight: Weights, n_rows: int) -> FloatArray:
+    """Return checked weights; 1 for every row by default."""
+    return np.ones(n_rows) if sample_weight is None else check_weights(sample_weight, n_rows)
+
+
+# ---- rows of a metric ----
+
+
+def selected_rows(
+    y_true: ArrayLike, y_score: ArrayLike, selected: Mask, sample_weight: Weights
+) -> tuple[BoolArray, FloatArray, FloatArray]:
+    """Return labels, scores and weights of the selected rows that carry weight."""
+    positive = as_positive(y_true)
+    score = check_scores(y_score, len(positive))
+    weight = row_weights(sample_weight, len(positive))
+    kept = check_selected(selected, len(positive)) & (weight > 0)
+    return positive[kept], score[kept], weight[kept]
+
+
+def ranked_rows(
+    y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, sample_weight: Weights = None
+) -> RankedScores:
+    """Return the ranking of the selected rows that carry weight."""
+    return rank(*selected_rows(y_true, y_score, selected, sample_weight))
+
+
+def rank(positive: BoolArray, score: FloatArray, weight: FloatArray) -> RankedScores:
+    """Return the ranking of checked rows, of which there may be none."""
+    return RankedScores.from_labels(positive, score, weight if len(weight) else None)
+
+
+def answered_rows(
+    y_true: ArrayLike, y_pred: ArrayLike, selected: Mask, sample_weight: Weights
+) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
+    """Return labels, answers, selection and weights of the rows that carry weight."""
+    positive = as_positive(y_true)
+    predicted = check_answers(y_pred, len(positive))
+    mask = check_selected(selected, len(positive))
+    weight = row_weights(sample_weight, len(positive))
+    kept = weight > 0
+    return positive[kept], predicted[kept], mask[kept], weight[kept]
+
+
+def loss_rows(
+    loss: ArrayLike, confidence: ArrayLike | None, sample_weight: Weights
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return losses (finite, not negative), confidences and weights of the rows that carry weight."""
+    losses = np.asarray(loss, dtype=np.float64)
+    if losses.ndim != 1:
+        raise ValueError(f"loss must be 1-d, got shape {losses.shape}")
+    losses = check_scores(losses, len(losses), "loss")
+    if (losses < 0).any():
+        raise ValueError(f"loss must not be negative, got {losses.min():g} in row {int(np.argmin(losses))}")
+    weight = row_weights(sample_weight, len(losses))
+    confidences = check_scores(np.zeros(len(losses)) if confidence is None else confidence, len(losses), "confidence")
+    kept = weight > 0
+    return losses[kept], confidences[kept], weight[kept]
+
+
+def weighted_mean(values: NDArray[np.generic], weight: FloatArray) -> float:
+    """Return the mean of values by weight; NaN without rows."""
+    total = float(weight.sum())
+    # The same summation above and below the line: the mean of ones is exactly 1.
+    return float((np.asarray(values, dtype=np.float64) * weight).sum()) / total if total > 0 else float("nan")
+
+
+def check_both_classes(ranked: RankedScores, purpose: str) -> RankedScores:
+    """Refuse rows of one class for a picture that would be empty."""
+    if min(ranked.total_positives, ranked.total_negatives) == 0:
+        raise ValueError(
+            f"y_true must hold both classes, got {ranked.total_positives:g} positives and "
+            f"{ranked.total_negatives:g} negatives; {purpose} needs both"
+        )
+    return ranked
+
+
+# ---- numbers ----
+
+
 def check_coverages(coverages: Iterable[float]) -> list[float]:
-    """Target coverages as a list of checked numbers without repeats."""
+    """Return target coverages as a list of checked numbers without repeats."""
     if not isinstance(coverages, Iterable):
         raise TypeError(f"coverages must be a list of target coverages, got {coverages!r}; pass [{coverages!r}]")
     checked = [check_coverage(coverage, "each of coverages") for coverage in coverages]
@@ -89,20 +284,18 @@ def check_replicates(n_bootstrap: int) -> None:
         raise ValueError(f"n_bootstrap must be a whole number, 0 or more, got {n_bootstrap!r}")
 
 
-def check_masks(selections: Mapping[float, ArrayLike], n_rows: int) -> BoolArray:
-    """The selections as one array, a row for each."""
-    masks = [np.asarray(mask) for mask in selections.values()]
-    for coverage, mask in zip(selections, masks, strict=True):
-        if mask.dtype != np.bool_ or mask.shape != (n_rows,):
-            raise ValueError(
-                f"the selection for coverage {coverage:g} must be a boolean mask with one entry per row, got dtype "
-                f"{mask.dtype} and shape {mask.shape} for {n_rows} rows"
-            )
-    return np.array(masks)
+def check_probability(value: float, name: str, *, ends: bool = True) -> float:
+    """Return a number in [0, 1], or in (0, 1) without the ends."""
+    number = float(value)
+    if (0.0 <= number <= 1.0) if ends else (0.0 < number < 1.0):
+        return number
+    interval = "[0, 1]" if ends else "(0, 1)"
+    hint = f"; for {number:g} % pass {number / 100:g}" if 1.0 < number <= 100.0 else ""
+    raise ValueError(f"{name} must be in {interval}, got {number:g}{hint}")
 
 
 def seed_from(random_state: Any) -> int:
-    """One integer from whatever the caller uses for randomness."""
+    """Return one integer from whatever the caller uses for randomness."""
     if isinstance(random_state, int | np.integer):
         if random_state < 0:
             raise ValueError(f"random_state must not be negative, got {random_state}")
@@ -114,79 +307,3 @@ def seed_from(random_state: Any) -> int:
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     raise ValueError(f"random_state must be an integer, a Generator, a RandomState or None, got {random_state!r}")
-
-
-def check_probability(value: float, name: str, *, ends: bool = True) -> float:
-    """Return a number in [0, 1], or in (0, 1) without the ends."""
-    number = float(value)
-    if (0.0 <= number <= 1.0) if ends else (0.0 < number < 1.0):
-        return number
-    interval = "[0, 1]" if ends else "(0, 1)"
-    hint = f"; for {number:g} % pass {number / 100:g}" if 1.0 < number <= 100.0 else ""
-    raise ValueError(f"{name} must be in {interval}, got {number:g}{hint}")
-
-
-def row_weights(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
-    """Checked weights; 1 for every row by default."""
-    return np.ones(n_rows) if sample_weight is None else check_weights(sample_weight, n_rows)
-
-
-def selected_rows(
-    y_true: ArrayLike, y_score: ArrayLike, selected: ArrayLike | None, sample_weight: ArrayLike | None
-) -> SelectedRows:
-    """Check the arguments of a metric over scores and keep the selected rows that carry weight."""
-    positive = as_positive(y_true)
-    score = check_scores(y_score, len(positive))
-    weight = row_weights(sample_weight, len(positive))
-    kept = check_selected(selected, len(positive)) & (weight > 0)
-    return SelectedRows(positive[kept], score[kept], weight[kept])
-
-
-def answered_rows(
-    y_true: ArrayLike, y_pred: ArrayLike, selected: ArrayLike | None, sample_weight: ArrayLike | None
-) -> tuple[BoolArray, BoolArray, BoolArray, FloatArray]:
-    """Labels, answers, selection and weights of the rows that carry weight, for a metric over predicted labels."""
-    positive = as_positive(y_true)
-    predicted = as_positive(y_pred, "y_pred")
-    if len(predicted) != len(positive):
-        raise ValueError(f"y_pred must hold one label per row, got {len(predicted)} for {len(positive)} rows")
-    mask = check_selected(selected, len(positive))
-    weight = row_weights(sample_weight, len(positive))
-    kept = weight > 0
-    return positive[kept], predicted[kept], mask[kept], weight[kept]
-
-
-def loss_rows(loss: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None) -> LossRows:
-    """Check losses (finite, not negative) and confidences and keep the rows that carry weight."""
-    losses = np.asarray(loss, dtype=np.float64)
-    if losses.ndim != 1:
-        raise ValueError(f"loss must be 1-d, got shape {losses.shape}")
-    losses = check_scores(losses, len(losses), "loss")
-    if (losses < 0).any():
-        raise ValueError(f"loss must not be negative, got {losses.min():g} in row {int(np.argmin(losses))}")
-    weight = row_weights(sample_weight, len(losses))
-    confidences = check_scores(confidence, len(losses), "confidence")
-    kept = weight > 0
-    return LossRows(losses[kept], confidences[kept], weight[kept])
-
-
-def weighted_mean(values: NDArray[np.generic], weight: FloatArray) -> float:
-    """Mean of values by weight; NaN without rows."""
-    total = float(weight.sum())
-    # The same summation above and below the line: the mean of ones is exactly 1.
-    return float((np.asarray(values, dtype=np.float64) * weight).sum()) / total if total > 0 else float("nan")
-
-
-def check_both_classes(ranked: RankedScores, purpose: str) -> RankedScores:
-    """Refuse rows of one class for a picture that would be empty."""
-    if min(ranked.total_positives, ranked.total_negatives) == 0:
-        raise ValueError(
-            f"y_true must hold both classes, got {ranked.total_positives:g} positives and "
-            f"{ranked.total_negatives:g} negatives; {purpose} needs both"
-        )
-    return ranked
-
-
-def looks_like_probability(score: FloatArray) -> bool:
-    """Whether all scores lie in [0, 1]."""
-    return bool(((score >= 0) & (score <= 1)).all())

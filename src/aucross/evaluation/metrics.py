@@ -1,196 +1,484 @@
-"""A metric is a value: the function with what it reads, which way is better, and its name in words.
+"""What a selection does, and how good its answers are: coverage, class counts, base rates, accuracy, cost, calibration.
 
-The scorer, the evaluations, the displays, the report and the table of metrics in the documentation read these values,
-so that a metric is described once, beside its definition::
+::
 
-    @metric(reads="scores", better="higher", label="AUC of the automatic cases")
-    def selective_auc(y_true, y_score, selected=None, *, sample_weight=None): ...
+                  correct                  wrong
+    selected      truly selected  (TS)     falsely selected (FS)
+    rejected      falsely rejected (FR)    truly rejected   (TR)
 """
 
 from __future__ import annotations
 
-import inspect
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from functools import WRAPPER_ASSIGNMENTS, partial
-from typing import Any, Generic, Literal, ParamSpec, cast, get_args
+from typing import Literal, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.metrics import log_loss
 
-Parameters = ParamSpec("Parameters")
+from aucross.core.bands import check_coverage
+from aucross.core.ranking import FloatArray, as_positive, equal_parts
+from aucross.evaluation.inputs import (
+    BoolArray,
+    Mask,
+    Weights,
+    answered_rows,
+    check_selected,
+    row_weights,
+    selected_rows,
+    weighted_mean,
+)
+from aucross.evaluation.metric import metric
 
-Reads = Literal["scores", "labels", "outcomes", "selection", "class_scores", "losses"]
-Better = Literal["higher", "lower", "zero"]
-
-# What each kind of metric takes before the selection.
-_ARGUMENTS = {
-    "scores": ("y_true", "y_score"),
-    "labels": ("y_true", "y_pred"),
-    "outcomes": ("y_true",),
-    "class_scores": ("y_true", "y_score"),
-}
-
-
-@dataclass(frozen=True)
-class Metric(Generic[Parameters]):
-    """A function that judges a selection, and what others need to know about it; calling it calls the function.
-
-    Parameters
-    ----------
-    function : callable
-        Returns a number.
-    reads : {"scores", "labels", "outcomes", "selection", "class_scores", "losses"}, default="scores"
-        What the function takes: ``"scores"`` means ``(y_true, y_score, selected, sample_weight=...)``, ``"labels"``
-        ``(y_true, y_pred, selected, sample_weight=...)``, ``"outcomes"`` ``(y_true, selected, sample_weight=...)``,
-        ``"class_scores"`` ``(y_true, y_prob, selected, classes=..., sample_weight=...)`` for any number of classes,
-        ``"selection"`` the mask alone. ``"losses"`` are losses and confidences of all rows, without a selection.
-    better : {"higher", "lower", "zero"} or None, default="higher"
-        Which values are better; ``"zero"`` for a deviation that can be on both sides, None where none is.
-    label : str, optional
-        The metric in words, for axes and tables; ``{positive}`` stands for the name of the positive class. The name of
-        the function by default.
-
-    Attributes
-    ----------
-    name : str
-        Name of the function, which names the column of an evaluation.
-
-    See Also
-    --------
-    metric : The same as a decorator.
-
-    Examples
-    --------
-    >>> from aucross.evaluation import Metric, selective_auc
-    >>> selective_auc.reads, selective_auc.better, selective_auc.label
-    ('scores', 'higher', 'AUC of the automatic cases')
-    >>> def missed(y_true, y_pred, selected, *, sample_weight=None):
-    ...     return sum(w for t, p, s, w in zip(y_true, y_pred, selected, sample_weight) if s and t and not p)
-    >>> missed = Metric(missed, reads="labels", better="lower", label="missed {positive}")
-    >>> missed.words(positive="defaults")
-    'missed defaults'
-    """
-
-    function: Callable[Parameters, float]
-    reads: Reads = "scores"
-    better: Better | None = "higher"
-    label: str = ""
-
-    def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise TypeError(f"function must be callable, got {self.function!r}")
-        if self.reads not in get_args(Reads):
-            raise ValueError(f"reads must be one of {', '.join(get_args(Reads))}, got {self.reads!r}")
-        if self.better not in (None, *get_args(Better)):
-            raise ValueError(f"better must be one of {', '.join(get_args(Better))} or None, got {self.better!r}")
-        # Its documentation, name and module are those of the function, for help(), doctest and pickle.
-        for name in WRAPPER_ASSIGNMENTS:
-            if hasattr(self.function, name) and name != "__annotations__":
-                object.__setattr__(self, name, getattr(self.function, name))
-        object.__setattr__(self, "__wrapped__", self.function)
-
-    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> float:
-        """Call the function."""
-        return self.function(*args, **kwargs)
-
-    def __repr__(self) -> str:
-        return f"<metric {self.name}>"
-
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        # A metric of a module is found there again. Under __main__ a worker process would not find it.
-        name = self.name
-        if self.__module__ != "__main__" and getattr(sys.modules.get(self.__module__), name, None) is self:
-            return name
-        return Metric, tuple(getattr(self, field.name) for field in fields(self))
-
-    @property
-    def name(self) -> str:
-        """Name of the function; a partial goes by that of its function."""
-        function = self.function
-        while isinstance(function, partial):
-            function = function.func
-        return str(getattr(function, "__name__", repr(function)))
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """Keyword arguments that must be given beforehand, with :func:`functools.partial`."""
-        try:
-            parameters = inspect.signature(self.function).parameters.values()
-        except ValueError:  # a function written in C may not say
-            return ()
-        return tuple(
-            parameter.name
-            for parameter in parameters
-            if parameter.kind is parameter.KEYWORD_ONLY
-            and parameter.default is parameter.empty
-            and parameter.name not in ("sample_weight", "classes")
-        )
-
-    def words(self, *, positive: str = "positives") -> str:
-        """The label, with the positive class called by its name."""
-        return self.label.format(positive=positive) if self.label else self.name.replace("_", " ")
-
-    def as_score(self, value: float) -> float:
-        """The value with the sign that makes the greater the better one."""
-        if self.better is None:
-            raise ValueError(f"metric must have a better and a worse, got {self.name!r}, which has none")
-        return {"higher": value, "lower": -value, "zero": -abs(value)}[self.better]
-
-    def of(
-        self,
-        selected: ArrayLike,
-        *,
-        y_true: ArrayLike,
-        y_score: ArrayLike,
-        y_pred: ArrayLike,
-        sample_weight: ArrayLike,
-        classes: ArrayLike | None = None,
-    ) -> float:
-        """The metric of the selected rows, from whatever it reads of them."""
-        rows = {"y_true": y_true, "y_score": y_score, "y_pred": y_pred}
-        named = {"classes": classes} if self.reads == "class_scores" else {}
-        function = cast(Callable[..., float], self.function)
-        read = (rows[name] for name in _ARGUMENTS[self.reads])
-        return float(function(*read, selected, sample_weight=sample_weight, **named))
+BinStrategy = Literal["uniform", "quantile"]
 
 
-def metric(
-    *, reads: Reads = "scores", better: Better | None = "higher", label: str = ""
-) -> Callable[[Callable[Parameters, float]], Metric[Parameters]]:
-    """Make a :class:`Metric` of the function below.
+# ---- the selection ----
+
+
+class ClassCounts(NamedTuple):
+    """Positives and negatives among the selected rows."""
+
+    n_positive: float
+    n_negative: float
+
+
+@metric(reads="selection", better="higher", label="coverage reached")
+def achieved_coverage(selected: ArrayLike, sample_weight: Weights = None) -> float:
+    """Return the coverage: the share of the weight that is selected.
 
     Parameters
     ----------
-    reads, better, label
-        As for :class:`Metric`.
+    selected : array-like of shape (n,), bool
+        True for the rows whose prediction is used.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
 
     Returns
     -------
-    callable
-        The decorator.
+    float
+        ``sum(w * selected) / sum(w)``; NaN without rows.
+
+    Notes
+    -----
+    El-Yaniv & Wiener (2010).
 
     Examples
     --------
-    >>> from aucross.evaluation import metric
-    >>> @metric(reads="outcomes", better="lower", label="{positive} that a review must catch")
-    ... def rejected(y_true, selected, *, sample_weight=None):
-    ...     return float(sum(w for t, s, w in zip(y_true, selected, sample_weight) if t and not s))
-    >>> rejected([1, 0, 1], [True, False, False], sample_weight=[1, 1, 1])
-    1.0
+    >>> from aucross.evaluation import achieved_coverage
+    >>> achieved_coverage([True, True, False, True])
+    0.75
     """
-
-    def decorate(function: Callable[Parameters, float]) -> Metric[Parameters]:
-        return Metric(function, reads, better, label)
-
-    return decorate
+    mask = check_selected(selected)
+    return weighted_mean(mask, row_weights(sample_weight, len(mask)))
 
 
-def as_metric(function: Callable[..., float]) -> Metric[...]:
-    """A function as a metric: one that reads scores, the higher the better, unless it is a metric or part of one."""
-    if isinstance(function, Metric):
-        return function
-    inner = function
-    while isinstance(inner, partial):
-        inner = inner.func
-    return replace(inner, function=function) if isinstance(inner, Metric) else Metric(function)
+@metric(reads="selection", better="zero", label="coverage reached minus coverage asked for")
+def coverage_error(selected: ArrayLike, target_coverage: float, sample_weight: Weights = None) -> float:
+    """Return the coverage reached minus the coverage asked for; negative if too few rows are selected.
+
+    Parameters
+    ----------
+    selected, sample_weight
+        As for :func:`achieved_coverage`.
+    target_coverage : float in (0, 1]
+        Coverage asked for.
+
+    Returns
+    -------
+    float
+        ``achieved_coverage - target_coverage``; NaN without rows. Its absolute value is the coverage violation,
+        tabulated per method by Pugnana & Ruggieri (2023) through the empirical coverage.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import coverage_error
+    >>> coverage_error([True, True, False, True], 0.5)
+    0.25
+    """
+    return achieved_coverage(selected, sample_weight) - check_coverage(target_coverage, "target_coverage")
+
+
+def selected_counts(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> ClassCounts:
+    """Count positives and negatives among the selected rows, to be reported beside every selective AUC.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True for positive rows: boolean, 0/1 or -1/1.
+    selected : array-like of shape (n,), bool, optional
+        True for the rows whose prediction is used; all rows by default.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows; the counts then are sums of weights.
+
+    Returns
+    -------
+    ClassCounts
+        Named tuple ``(n_positive, n_negative)``: integers without weights, floats with them.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import selected_counts
+    >>> selected_counts([0, 1, 1, 0], [True, True, True, False])
+    ClassCounts(n_positive=2, n_negative=1)
+    """
+    positive = as_positive(y_true)
+    mask = check_selected(selected, len(positive))
+    if sample_weight is None:
+        return ClassCounts(int((mask & positive).sum()), int((mask & ~positive).sum()))
+    weight = row_weights(sample_weight, len(positive))
+    return ClassCounts(float(weight[mask & positive].sum()), float(weight[mask & ~positive].sum()))
+
+
+@metric(reads="outcomes", better=None, label="rate of {positive} among the automatic cases")
+def positive_rate(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
+    """Return the share of positives among the selected rows.
+
+    Parameters
+    ----------
+    y_true, selected, sample_weight
+        As for :func:`selected_counts`.
+
+    Returns
+    -------
+    float
+        ``sum(w * selected * y) / sum(w * selected)``; NaN if nothing is selected.
+
+    Notes
+    -----
+    Reported for every coverage by Pugnana & Ruggieri (2023).
+
+    Examples
+    --------
+    >>> from aucross.evaluation import positive_rate
+    >>> positive_rate([0, 1, 1, 0], [True, True, False, True])
+    0.3333333333333333
+    """
+    counts = selected_counts(y_true, selected, sample_weight=sample_weight)
+    total = counts.n_positive + counts.n_negative
+    return counts.n_positive / total if total > 0 else float("nan")
+
+
+@metric(reads="outcomes", better="zero", label="rate of {positive}, automatic cases minus all cases")
+def base_rate_shift(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
+    """Return the positive rate of the selected rows minus that of all rows.
+
+    Parameters
+    ----------
+    y_true, selected, sample_weight
+        As for :func:`selected_counts`.
+
+    Returns
+    -------
+    float
+        Negative if positives are rejected more often than negatives; NaN if nothing is selected.
+
+    Notes
+    -----
+    The difference of two positive rates of Pugnana & Ruggieri (2023).
+
+    Examples
+    --------
+    >>> from aucross.evaluation import base_rate_shift
+    >>> base_rate_shift([0, 1, 1, 0], [True, True, False, False])
+    0.0
+    """
+    overall = positive_rate(y_true, sample_weight=sample_weight)
+    return positive_rate(y_true, selected, sample_weight=sample_weight) - overall
+
+
+@metric(reads="outcomes", better="lower", label="share of {positive} sent to review")
+def positives_for_review(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
+    """Return the share of all positives that are rejected.
+
+    Parameters
+    ----------
+    y_true, selected, sample_weight
+        As for :func:`selected_counts`.
+
+    Returns
+    -------
+    float
+        ``1 - sum(w * selected * y) / sum(w * y)``; NaN without positives.
+
+    Notes
+    -----
+    In credit and medicine, the share of defaults or of cases that the review has to catch.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import positives_for_review
+    >>> positives_for_review([0, 1, 1, 0, 1, 1], [True, True, False, True, True, True])
+    0.25
+    """
+    positive = as_positive(y_true)
+    weight = row_weights(sample_weight, len(positive))
+    rejected = ~check_selected(selected, len(positive))
+    return weighted_mean(rejected[positive], weight[positive])
+
+
+# ---- the answers that are used ----
+
+
+@metric(reads="labels", better="higher", label="accuracy of the automatic cases")
+def selective_accuracy(
+    y_true: ArrayLike, y_pred: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
+) -> float:
+    """Return the share of correct predictions among the selected rows, or non-rejected accuracy (NRA).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True for positive rows: boolean, 0/1 or -1/1.
+    y_pred : array-like of shape (n,)
+        Predicted labels in the same form.
+    selected : array-like of shape (n,), bool, optional
+        True for the rows whose prediction is used; all rows by default.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        ``TS / (TS + FS)``; NaN if nothing is selected.
+
+    Notes
+    -----
+    El-Yaniv & Wiener (2010); NRA of Condessa, Bioucas-Dias & Kovacevic (2017), which is the same number.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import selective_accuracy
+    >>> selective_accuracy([0, 1, 1, 0], [0, 1, 0, 0], [True, True, True, False])
+    0.6666666666666666
+    """
+    positive, predicted, mask, weight = answered_rows(y_true, y_pred, selected, sample_weight)
+    return weighted_mean((positive == predicted)[mask], weight[mask])
+
+
+@metric(reads="labels", better="lower", label="share of errors among the automatic cases")
+def selective_risk(
+    y_true: ArrayLike, y_pred: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
+) -> float:
+    """Return the share of wrong predictions among the selected rows.
+
+    Parameters
+    ----------
+    y_true, y_pred, selected, sample_weight
+        As for :func:`selective_accuracy`.
+
+    Returns
+    -------
+    float
+        ``FS / (TS + FS)``; NaN if nothing is selected.
+
+    Notes
+    -----
+    El-Yaniv & Wiener (2010), with the 0/1 loss. For other losses read
+    :func:`~aucross.evaluation.risk_coverage_curve`.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import selective_risk
+    >>> selective_risk([0, 1, 1, 0], [0, 1, 0, 0], [True, True, True, False])
+    0.3333333333333333
+    """
+    positive, predicted, mask, weight = answered_rows(y_true, y_pred, selected, sample_weight)
+    return weighted_mean((positive != predicted)[mask], weight[mask])
+
+
+@metric(reads="labels", better="lower", label="mean cost of a case, reviews included")
+def expected_cost(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    selected: Mask = None,
+    *,
+    review_cost: ArrayLike,
+    cost_matrix: ArrayLike = ((0.0, 1.0), (1.0, 0.0)),
+    sample_weight: Weights = None,
+) -> float:
+    """Return the mean cost per row: of answers where rows are selected, of review where they are not.
+
+    Parameters
+    ----------
+    y_true, y_pred, selected, sample_weight
+        As for :func:`selective_accuracy`.
+    review_cost : float or pair of float
+        Cost of a rejected row: one number, or one for negatives and one for positives.
+    cost_matrix : array-like of shape (2, 2), default=((0, 1), (1, 0))
+        ``cost_matrix[true][predicted]``, negatives first: the default is the 0/1 loss. Gains are negative costs.
+
+    Returns
+    -------
+    float
+        ``sum(w * (selected * cost(y, y_pred) + (1 - selected) * review_cost(y))) / sum(w)``; NaN without rows.
+
+    Notes
+    -----
+    Chow (1970): with the default matrix and one review cost d, rejecting pays where the error probability exceeds d.
+
+    Examples
+    --------
+    A missed positive costs 5, a false alarm 1, a review 0.5:
+
+    >>> from aucross.evaluation import expected_cost
+    >>> costs = [[0, 1], [5, 0]]
+    >>> expected_cost([0, 1, 1, 0], [0, 1, 0, 1], review_cost=0.5, cost_matrix=costs)
+    1.5
+    >>> expected_cost([0, 1, 1, 0], [0, 1, 0, 1], [True, True, False, True], review_cost=0.5, cost_matrix=costs)
+    0.375
+    """
+    costs = np.asarray(cost_matrix, dtype=np.float64)
+    if costs.shape != (2, 2) or not np.isfinite(costs).all():
+        raise ValueError(
+            f"cost_matrix must be a finite 2 x 2 array, cost_matrix[true][predicted], got shape {costs.shape}"
+        )
+    review = np.asarray(review_cost, dtype=np.float64)
+    if review.shape not in ((), (2,)) or not np.isfinite(review).all():
+        raise ValueError(
+            f"review_cost must be one finite number or a pair (negatives, positives), got {np.asarray(review_cost)!r}"
+        )
+    positive, predicted, mask, weight = answered_rows(y_true, y_pred, selected, sample_weight)
+    true, answer = positive.astype(np.intp), predicted.astype(np.intp)
+    cost = np.where(mask, costs[true, answer], np.broadcast_to(review, 2)[true])
+    return weighted_mean(cost, weight)
+
+
+# ---- their probabilities ----
+
+
+@metric(reads="scores", better="lower", label="Brier score of the automatic cases")
+def selective_brier(
+    y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
+) -> float:
+    """Return the Brier score of the selected rows: the mean squared distance of probability and outcome.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True for positive rows: boolean, 0/1 or -1/1.
+    y_score : array-like of shape (n,)
+        Probabilities of the positive class, in [0, 1].
+    selected : array-like of shape (n,), bool, optional
+        True for the rows whose prediction is used; all rows by default.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        ``sum(w * (y_score - y)^2) / sum(w)`` over selected rows; NaN if nothing is selected.
+
+    Notes
+    -----
+    Brier (1950), on selected rows as is common practice.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import selective_brier
+    >>> selective_brier([0, 1, 1], [0.0, 0.5, 0.1], [True, True, False])
+    0.125
+    """
+    positive, score, weight = _probability_rows(y_true, y_score, selected, sample_weight)
+    return weighted_mean((score - positive) ** 2, weight)
+
+
+@metric(reads="scores", better="lower", label="log loss of the automatic cases")
+def selective_log_loss(
+    y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
+) -> float:
+    """Return the log-loss of the selected rows.
+
+    Parameters
+    ----------
+    y_true, y_score, selected, sample_weight
+        As for :func:`selective_brier`.
+
+    Returns
+    -------
+    float
+        ``-sum(w * (y log p + (1 - y) log(1 - p))) / sum(w)`` over selected rows; NaN if nothing is selected.
+
+    Notes
+    -----
+    :func:`sklearn.metrics.log_loss` on the selected rows. It moves probabilities of 0 and 1 inside by the machine
+    precision, so a certain and wrong row costs 36 and not infinity.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import selective_log_loss
+    >>> round(selective_log_loss([0, 1, 1], [0.5, 0.5, 0.1], [True, True, False]), 4)
+    0.6931
+    """
+    positive, score, weight = _probability_rows(y_true, y_score, selected, sample_weight)
+    if not len(weight):
+        return float("nan")
+    return float(log_loss(positive, score, sample_weight=weight, labels=[False, True]))
+
+
+@metric(reads="scores", better="lower", label="calibration error (ECE) of the automatic cases")
+def expected_calibration_error(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    selected: Mask = None,
+    *,
+    n_bins: int = 10,
+    strategy: BinStrategy = "uniform",
+    sample_weight: Weights = None,
+) -> float:
+    """Return the expected calibration error (ECE) of the selected rows' positive-class probabilities.
+
+    Parameters
+    ----------
+    y_true, y_score, selected, sample_weight
+        As for :func:`selective_brier`.
+    n_bins : int, default=10
+        Number of bins.
+    strategy : {"uniform", "quantile"}, default="uniform"
+        ``"uniform"``: bins of equal width, ``(a, b]`` as in :func:`sklearn.calibration.calibration_curve`.
+        ``"quantile"``: bins of equal weight; a row's bin follows from the middle of its tie in the ranking, so equal
+        scores share a bin.
+
+    Returns
+    -------
+    float
+        ``sum_b (w_b / w) * |mean score in b - positive rate in b|`` over the bins that hold rows; NaN if nothing is
+        selected.
+
+    Notes
+    -----
+    Naeini, Cooper & Hauskrecht (2015), for the probability of the positive class; common practice. The value depends on
+    the bins: state them.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import expected_calibration_error
+    >>> round(expected_calibration_error([0, 1, 1, 1], [0.25, 0.25, 0.75, 0.75], n_bins=2), 4)
+    0.25
+    """
+    if n_bins < 1:
+        raise ValueError(f"n_bins must be at least 1, got {n_bins}")
+    if strategy not in ("uniform", "quantile"):
+        raise ValueError(f'strategy must be "uniform" or "quantile", got {strategy!r}')
+    positive, score, weight = _probability_rows(y_true, y_score, selected, sample_weight)
+    if not len(weight):
+        return float("nan")
+    if strategy == "uniform":
+        bins = np.searchsorted(np.linspace(0.0, 1.0, n_bins + 1)[1:-1], score)
+    else:
+        bins = equal_parts(score, weight, n_bins)
+    # The weight of a bin cancels: w_b * |mean score - positive rate| = |sum of w * (score - y)|.
+    excess = np.bincount(bins, weights=weight * (score - positive), minlength=n_bins)
+    return float(np.abs(excess).sum() / weight.sum())
+
+
+def _probability_rows(
+    y_true: ArrayLike, y_score: ArrayLike, selected: Mask, sample_weight: Weights
+) -> tuple[BoolArray, FloatArray, FloatArray]:
+    score = np.asarray(y_score, dtype=np.float64)
+    outside = (score < 0) | (score > 1)
+    if outside.any():
+        raise ValueError(
+            f"y_score must be probabilities in [0, 1], got {score[outside].flat[0]:g}; "
+            "pass predict_proba, or calibrate the scores first"
+        )
+    return selected_rows(y_true, score, selected, sample_weight)

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from aucross.core.ranking import FloatArray, IndexArray
-from aucross.evaluation.inputs import check_selected, row_weights
-from aucross.evaluation.metrics import metric
+from aucross.evaluation.inputs import Mask, Weights, check_selected, row_weights
+from aucross.evaluation.metric import metric
 
 # Differences of scores carry rounding: 0.3 - 0.1 and 0.2 - 0.0 should tie and do not as floats. Values closer than this
 # share of the largest score, sixteen units in its last place, count as equal.
@@ -30,10 +30,10 @@ _ROUNDING = 2.0**-48
 def hand_till_m(
     y_true: ArrayLike,
     y_prob: ArrayLike,
-    selected: ArrayLike | None = None,
+    selected: Mask = None,
     *,
     classes: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
 ) -> float:
     """Hand and Till's M of the selected rows: the mean AUC over all ordered pairs of classes.
 
@@ -87,10 +87,10 @@ def hand_till_m(
 def auc_mu(
     y_true: ArrayLike,
     y_prob: ArrayLike,
-    selected: ArrayLike | None = None,
+    selected: Mask = None,
     *,
     classes: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
 ) -> float:
     """AUC-mu of the selected rows: the mean over pairs of classes of the AUC of their difference in probability.
 
@@ -164,11 +164,7 @@ class RowsByClass(NamedTuple):
 
 
 def _rows_by_class(
-    y_true: ArrayLike,
-    y_prob: ArrayLike,
-    selected: ArrayLike | None,
-    classes: ArrayLike | None,
-    sample_weight: ArrayLike | None,
+    y_true: ArrayLike, y_prob: ArrayLike, selected: Mask, classes: ArrayLike | None, sample_weight: Weights
 ) -> RowsByClass:
     """Check the arguments of a metric and keep the selected rows that carry weight."""
     score = check_columns(y_prob)

@@ -25,25 +25,28 @@ from aucross.core.bounds import (
     sums_by_unit,
 )
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, as_positive, check_scores
+from aucross.core.scored_rows import ScoredRows
+from aucross.evaluation.evaluate import Selection, check_ranking, selected_at, selected_of
 from aucross.evaluation.inputs import (
     BoolArray,
-    SelectedRows,
+    Weights,
     check_probability,
     check_replicates,
     check_selected,
+    check_two_classes,
+    label_rows,
+    rank,
     row_weights,
+    rows_of_fit,
     seed_from,
     unit_numbers,
     weighted_mean,
 )
-from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
+from aucross.evaluation.ranked_selection import RankedSelection
 from aucross.system.notebook import result_html
 from aucross.system.text import down, exact_percent, json_ready, percent, percent_down, plural
 
 PromiseMethod = Literal["delong", "bootstrap"]
-
-# Labels that change so often along the rows, and as in the fit, are those of the fit.
-_FEWEST_CHANGES = 20
 
 
 @dataclass(frozen=True)
@@ -153,8 +156,9 @@ class SelectivePromise:
         start = f"At least {percent_down(self.coverage_at_least)} of {share} decided automatically"
         about = "approximately " if self.is_weighted else ""
         confidence = f"with {about}{exact_percent(self.confidence)} confidence"
+        of_groups = "" if self.n_groups is None else f" of {self.n_groups:,} groups"
         rows = (
-            f"({self.n_rows:,} test {plural('row', self.n_rows)}{_of_groups(self.n_groups)}; "
+            f"({self.n_rows:,} test {plural('row', self.n_rows)}{of_groups}; "
             f"{self.n_positive:,} {plural('positive', self.n_positive)} and "
             f"{self.n_negative:,} {plural('negative', self.n_negative)} automatic)"
         )
@@ -177,7 +181,7 @@ def promise_selective(
     promised_coverage: float | None = None,
     confidence: float = 0.95,
     method: PromiseMethod = "delong",
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     band_groups: Any = None,
     groups: Any = None,
     n_bootstrap: int = 2000,
@@ -256,7 +260,7 @@ def promise_selective(
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
     >>> from aucross import AUCross
-    >>> from aucross.evaluation.promise import promise_selective
+    >>> from aucross.evaluation import promise_selective
     >>> X, y = make_classification(6000, flip_y=0.3, random_state=0)
     >>> clf = AUCross(LogisticRegression(), coverage=0.83, random_state=0).fit(X[:3000], y[:3000])
     >>> promise = promise_selective(clf, X[3000:], y[3000:], promised_coverage=0.8)
@@ -270,9 +274,9 @@ def promise_selective(
         "for one class against the rest call promise_selection(y == clf.classes_[k], clf.predict_proba(X)[:, k], "
         "clf.select(X))",
     )
-    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
-    share = share_of_fit(rows, allowed=allow_fit_rows)
-    decisions = clf.decide(rows.scored, coverage)
+    rows = label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
+    share = share_of_fit(clf, X, rows, allowed=allow_fit_rows)
+    decisions = clf.decide(rows, coverage)
     promise = promise_selection(
         rows.positive,
         rows.score,
@@ -296,7 +300,7 @@ def promise_selection(
     promised_coverage: float | None = None,
     confidence: float = 0.95,
     method: PromiseMethod = "delong",
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     groups: Any = None,
     n_bootstrap: int = 2000,
     random_state: Any = None,
@@ -344,7 +348,7 @@ def promise_selection(
     Examples
     --------
     >>> import numpy as np
-    >>> from aucross.evaluation.promise import promise_selection
+    >>> from aucross.evaluation import promise_selection
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(1000) < 0.3
     >>> score = rng.normal(size=1000) + 1.5 * y
@@ -352,7 +356,13 @@ def promise_selection(
     At least 79.2 % of cases decided automatically, and an AUC of at least .862 among them, with 95 % confidence
     (1,000 test rows; 227 positives and 591 negatives automatic).
     """
-    rows, mask, units = _checked_rows(y_true, y_score, selected, sample_weight, groups)
+    positive = as_positive(y_true)
+    if not len(positive):
+        raise ValueError("there must be at least one row to promise from, got none")
+    score = check_scores(y_score, len(positive))
+    mask = check_selected(selected, len(positive))
+    weight = row_weights(sample_weight, len(positive))
+    units = unit_numbers(groups, len(positive))
     level = check_confidence(confidence)
     together = sqrt(level)
     if method not in ("delong", "bootstrap"):
@@ -363,52 +373,134 @@ def promise_selection(
         _check_enough_replicates(n_bootstrap, 1.0 - together)
     seed = seed_from(random_state)
 
-    failures = (1.0 - level, 1.0 - together)
-    kept, kept_units = rows.take(mask), None if units is None else units[mask]
-    ranked, n_positive = kept.ranked(), int(kept.positive.sum())
+    # Only the ratios matter; so equal weights are 1 each, and the cube of a large one is finite.
+    used, weight = weight > 0, weight / weight.max()
+    failures, kept = (1.0 - level, 1.0 - together), mask & used
+    own_units = None if units is None else units[kept]
+    own = positive[kept], score[kept], weight[kept]
+    ranked, n_positive = rank(*own), int(own[0].sum())
+    n_negative = len(own[0]) - n_positive
     if method == "delong":
-        auc = bounds_of(auc_losses_of_rows(kept, ranked, kept_units), failures)
-    elif has_pairs(n_positive, len(kept.positive) - n_positive):
-        auc = bootstrap_auc_bounds(*kept, failures, n_bootstrap=n_bootstrap, seed=seed, units=kept_units)
+        auc = bounds_of(auc_losses_of_rows(ranked, *own, own_units), failures)
+    elif has_pairs(n_positive, n_negative):
+        auc = bootstrap_auc_bounds(*own, failures, n_bootstrap=n_bootstrap, seed=seed, units=own_units)
     else:
         auc = [nan, nan]
+    units = None if units is None else units[used]
     return promise_of_bounds(
-        bounds_of(coverage_losses(mask, rows.weight, units), failures),
+        bounds_of(coverage_losses(mask[used], weight[used], units), failures),
         auc,
         promised_coverage,
         confidence=level,
-        achieved_coverage=weighted_mean(mask, rows.weight),
+        achieved_coverage=weighted_mean(mask[used], weight[used]),
         selective_auc=ranked.auc(),
-        n_rows=len(mask),
-        n_selected=int(mask.sum()),
+        n_rows=int(used.sum()),
+        n_selected=n_positive + n_negative,
         n_positive=n_positive,
-        n_negative=len(kept.positive) - n_positive,
+        n_negative=n_negative,
         method=method,
-        is_weighted=has_weights(rows.weight),
+        is_weighted=has_weights(weight[used]),
         n_groups=None if units is None else len(np.unique(units)),
     )
 
 
+def promise_ranking(
+    ranked: RankedScores,
+    bands: Any,
+    coverage: float | None = None,
+    *,
+    promised_coverage: float | None = None,
+    confidence: float = 0.95,
+) -> SelectivePromise:
+    """Say how much of the coverage and of the AUC can be promised, from a ranking of test rows without the rows.
+
+    Parameters
+    ----------
+    ranked : RankedScores
+        As in :func:`evaluate_ranking`: rows that are independent of each other, like those to come, and were used
+        neither to train nor to place the band.
+    bands : SelectiveClassifier, BandRule, RejectionBand or ranking
+        What selects: a band, or the ranking of the selected rows, or what has a band for `coverage`.
+    coverage : float in (0, 1], optional
+        Target coverage; that of the classifier by default.
+    promised_coverage, confidence
+        As in :func:`~aucross.evaluation.promise_selective`.
+
+    Returns
+    -------
+    SelectivePromise
+        What :func:`~aucross.evaluation.promise_selective` gives on these rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross.core import RankedScores, RejectionBand
+    >>> from aucross.evaluation import promise_ranking
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(1000) < 0.3
+    >>> ranked = RankedScores.from_labels(y, rng.normal(size=1000) + 1.5 * y)
+    >>> print(promise_ranking(ranked, RejectionBand(0.5, 1.1)))
+    At least 79.2 % of cases decided automatically, and an AUC of at least .862 among them, with 95 % confidence
+    (1,000 test rows; 227 positives and 591 negatives automatic).
+    """
+    level = check_confidence(confidence)
+    if promised_coverage is not None:
+        promised_coverage = check_coverage(promised_coverage, "promised_coverage")
+    part, target = _one_selection(check_ranking(ranked), bands, coverage)
+    if ranked.totals[:, 0].sum() == 0:
+        raise ValueError("ranked must hold at least one row to promise from, got none")
+    selection = RankedSelection(part, np.zeros(4), RankedSelection(ranked, np.zeros(4)))
+    failures = (1.0 - level, 1.0 - sqrt(level))
+    positives, negatives = part.totals
+    promise = promise_of_bounds(
+        bounds_of(share_losses(*selection.shares["achieved_coverage"]), failures),
+        bounds_of(auc_losses(part), failures),
+        promised_coverage,
+        confidence=level,
+        achieved_coverage=selection.estimates(nan)["achieved_coverage"],
+        selective_auc=selection.auc,
+        n_rows=int(ranked.totals[:, 0].sum()),
+        n_selected=int(positives[0] + negatives[0]),
+        n_positive=int(positives[0]),
+        n_negative=int(negatives[0]),
+        method="delong",
+        is_weighted=ranked.is_weighted,
+    )
+    return replace(promise, target_coverage=target)
+
+
+def _one_selection(ranked: RankedScores, bands: Any, coverage: float | None) -> tuple[RankedScores, float | None]:
+    if isinstance(bands, Selection):
+        target = None if coverage is None else check_coverage(coverage)
+        return selected_of(ranked, bands), target
+    asked = getattr(bands, "coverage", None) if coverage is None else coverage
+    if asked is None:
+        raise ValueError("coverage must be given with a rule, got none; pass for instance 0.8")
+    target = check_coverage(asked)
+    return next(iter(selected_at(ranked, bands, [target]))), target
+
+
 def bounds_of(losses: LossSums | None, failures: Sequence[float]) -> list[float]:
-    """Lower bounds that fail with these probabilities; NaN if there are too few rows."""
+    """Return lower bounds that fail with these probabilities; NaN if there are too few rows."""
     return [nan if losses is None else lower_bound(losses, failure) for failure in failures]
 
 
 def coverage_losses(selected: BoolArray, weight: FloatArray, units: IndexArray | None) -> LossSums | None:
-    """What the bound of a coverage is read from."""
+    """Return what the bound of a coverage is read from."""
     if units is not None:
         return share_losses_of_units(sums_by_unit(units, weight), sums_by_unit(units, weight * ~selected))
     powers = np.stack([weight**power for power in range(4)])
     return share_losses(powers.sum(axis=1), powers[:, ~selected].sum(axis=1))
 
 
-def auc_losses_of_rows(rows: SelectedRows, ranked: RankedScores, units: IndexArray | None) -> LossSums | None:
-    """What the bound of the AUC of rows is read from, given their ranking; None if a class has too few."""
+def auc_losses_of_rows(
+    ranked: RankedScores, positive: BoolArray, score: FloatArray, weight: FloatArray, units: IndexArray | None
+) -> LossSums | None:
+    """Return what the bound of the AUC of ranked rows is read from; None if a class has too few."""
     if units is None:
         return auc_losses(ranked)
-    place = np.searchsorted(ranked.scores, rows.score)
-    loss = np.where(rows.positive, *(losses[place] for losses in ranked.losses))
-    return auc_losses_of_units(rows.positive, rows.weight, loss, units, int(units.max(initial=-1)) + 1)
+    loss = ranked.losses_of(positive, score)
+    return auc_losses_of_units(positive, weight, loss, units, int(units.max(initial=-1)) + 1)
 
 
 def promise_of_bounds(
@@ -435,23 +527,6 @@ def promise_of_bounds(
 # ---- checks ----
 
 
-def _checked_rows(
-    y_true: ArrayLike, y_score: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None, groups: Any
-) -> tuple[SelectedRows, BoolArray, IndexArray | None]:
-    """Checked labels, scores, weights, mask and units of the rows that carry weight."""
-    positive = as_positive(y_true)
-    if not len(positive):
-        raise ValueError("there must be at least one row to promise from, got none")
-    score = check_scores(y_score, len(positive))
-    mask = check_selected(selected, len(positive))
-    weight = row_weights(sample_weight, len(positive))
-    units = unit_numbers(groups, len(positive))
-    used = weight > 0
-    # Only the ratios matter; so equal weights are 1 each, and the cube of a large one is finite.
-    rows = SelectedRows(positive[used], score[used], weight[used] / weight.max())
-    return rows, mask[used], None if units is None else units[used]
-
-
 def check_confidence(confidence: float) -> float:
     """Return the confidence of a promise, or say what is wrong with it."""
     level = check_probability(confidence, "confidence", ends=False)
@@ -471,42 +546,14 @@ def _check_enough_replicates(n_bootstrap: int, failure: float) -> None:
         )
 
 
-def rows_of_fit(rows: JudgedRows) -> tuple[float, str | None]:
-    """The share of the rows that took part in the fit, and a sentence about it; 0 and None if none are noticed."""
-    # Scored rows carry no marks.
-    if rows.doubt is None and _are_rows_of_fit(getattr(rows.clf, "held_out_", None), rows.positive, rows.score):
-        return 1.0, (
-            "X and y look like the rows that clf was fitted on: on rows that trained the model or placed the band no "
-            "bound holds; pass test rows"
-        )
-    return rows.share_of_fit, rows.doubt
-
-
-def share_of_fit(rows: JudgedRows, *, allowed: bool) -> float:
-    """The share of rows that took part in the fit, which is refused unless it is allowed to be above 0."""
-    share, doubt = rows_of_fit(rows)
+def share_of_fit(clf: Any, X: Any, rows: ScoredRows, *, allowed: bool) -> float:
+    """Return the share of rows that took part in the fit; refuse one above 0 unless it is allowed."""
+    share, doubt = rows_of_fit(clf, X, rows)
     if doubt is not None and not allowed:
         raise ValueError(f"{doubt}, or allow_fit_rows=True for bounds that are marked as no promise")
     return share
 
 
 def no_promise(share: float) -> str:
-    """How a sentence begins that is no promise, since so many of its rows took part in the fit; empty for none."""
+    """Return how a sentence begins that is no promise, since so many of its rows took part in the fit."""
     return f"No promise, since {percent(share)} of the rows took part in the fit: " if share else ""
-
-
-def _are_rows_of_fit(held_out: Any, positive: BoolArray, score: FloatArray) -> bool:
-    """Whether the rows repeat, in order, the labels of all rows of a fit, or labels and scores of its held-out rows."""
-    rows = getattr(held_out, "rows", None)
-    if rows is None or len(rows) < _FEWEST_CHANGES or rows.max() >= len(positive):
-        return False
-    if not np.array_equal(positive[rows], held_out.labels == 1):
-        return False
-    if np.array_equal(score[rows], held_out.responses):
-        return True
-    # Labels in the same order are the same rows, unless they are sorted.
-    return len(np.unique(rows)) == len(positive) and int(np.diff(positive).sum()) >= _FEWEST_CHANGES
-
-
-def _of_groups(n_groups: int | None) -> str:
-    return "" if n_groups is None else f" of {n_groups:,} groups"

@@ -11,8 +11,15 @@ from numpy.typing import ArrayLike
 
 from aucross.core.bands import check_auc, check_coverage
 from aucross.core.bounds import has_weights
-from aucross.evaluation.inputs import SelectedRows, check_probability, row_weights, unit_numbers, weighted_mean
-from aucross.evaluation.judged_rows import JudgedRows, check_two_classes, judge
+from aucross.evaluation.inputs import (
+    Weights,
+    check_two_classes,
+    label_rows,
+    rank,
+    row_weights,
+    unit_numbers,
+    weighted_mean,
+)
 from aucross.evaluation.promise import (
     auc_losses_of_rows,
     bounds_of,
@@ -131,7 +138,7 @@ def promise_coverage(
     auc: float,
     confidence: float = 0.95,
     start: float | None = None,
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
     band_groups: Any = None,
     groups: Any = None,
     allow_fit_rows: bool = False,
@@ -196,7 +203,7 @@ def promise_coverage(
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
     >>> from aucross import AUCross
-    >>> from aucross.evaluation.promise_coverage import promise_coverage
+    >>> from aucross.evaluation import promise_coverage
     >>> X, y = make_classification(8000, class_sep=0.7, random_state=0)
     >>> clf = AUCross(LogisticRegression(), random_state=0).fit(X[:4000], y[:4000])
     >>> promise = promise_coverage(clf, X[4000:], y[4000:], auc=0.92)
@@ -204,32 +211,42 @@ def promise_coverage(
     At a target coverage of ... %, at least ... % of cases decided automatically, and an AUC of at least .920 among ...
     """
     check_two_classes(clf, "for one class against the rest fit a classifier of y == clf.classes_[k]")
-    check_auc(auc)
+    target_auc = check_auc(auc)
     level = check_confidence(confidence)
-    rows = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
-    share = share_of_fit(rows, allowed=allow_fit_rows)
+    rows = label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
+    share = share_of_fit(clf, X, rows, allowed=allow_fit_rows)
     weight = row_weights(rows.sample_weight, len(rows))
     units = unit_numbers(groups, len(rows))
     failure = (1.0 - COVERAGE_SHARE) * (1.0 - level)
-    first = likeliest_start(clf, auc, len(rows)) if start is None else check_coverage(start, name="start")
+    first = likeliest_start(clf, target_auc, len(rows)) if start is None else check_coverage(start, name="start")
+    walk = [first, *(coverage for coverage in COVERAGES if coverage > first + 1e-9)]
     tried: list[TriedCoverage] = []
-    for coverage in _walk(first):
-        tried.append(_try(rows, weight, units, coverage, auc=auc, failure=failure))
+    best, selected, used = TriedCoverage(nan, nan, nan, nan, passed=False), np.zeros(len(rows), dtype=bool), weight > 0
+    for coverage in walk:
+        mask = clf.decide(rows, coverage).selected
+        kept = mask & used
+        own = rows.positive[kept], rows.score[kept], weight[kept] / weight.max()
+        ranked = rank(*own)
+        (bound,) = bounds_of(auc_losses_of_rows(ranked, *own, None if units is None else units[kept]), [failure])
+        tried.append(
+            TriedCoverage(coverage, weighted_mean(mask, weight), ranked.auc(), bound, passed=bool(bound >= target_auc))
+        )
         if not tried[-1].passed:
             break
-    passed = [step for step in tried if step.passed]
-    best = passed[-1] if passed else None
+        best, selected = tried[-1], mask
+    # The bound fails at each coverage of the walk with its share of the probability, and so holds at all together.
+    losses = coverage_losses(selected[used], weight[used], None if units is None else units[used])
+    (coverage_at_least,) = bounds_of(losses, [COVERAGE_SHARE * (1.0 - level) / len(walk)])
     return CoveragePromise(
-        auc=check_probability(auc, "auc"),
-        target_coverage=nan if best is None else best.target_coverage,
-        coverage_at_least=nan
-        if best is None
-        else _coverage_at_least(rows, weight, units, best.target_coverage, (1.0 - level) / len(_walk(first))),
+        auc=target_auc,
+        target_coverage=best.target_coverage,
+        coverage_at_least=coverage_at_least if best.passed else nan,
         confidence=level,
-        achieved_coverage=nan if best is None else best.achieved_coverage,
-        selective_auc=nan if best is None else best.selective_auc,
+        achieved_coverage=best.achieved_coverage,
+        selective_auc=best.selective_auc,
         n_rows=len(rows),
-        **_class_counts(rows, best),
+        n_positive=int((rows.positive & selected).sum()),
+        n_negative=int((~rows.positive & selected).sum()),
         start=first,
         tried=tuple(tried),
         is_weighted=has_weights(weight),
@@ -257,35 +274,3 @@ def likeliest_start(clf: Any, auc: float, n_rows: int) -> float:
         distances.append((ranked.auc() - auc) / error if error > 0 else np.inf)
     best = np.flatnonzero(np.asarray(distances) >= np.nanmax(distances) - 0.1)
     return COVERAGES[int(best[-1])]
-
-
-def _walk(first: float) -> list[float]:
-    """The start, and the higher coverages of the list."""
-    return [first, *(coverage for coverage in COVERAGES if coverage > first + 1e-9)]
-
-
-def _try(rows: JudgedRows, weight: Any, units: Any, coverage: float, *, auc: float, failure: float) -> TriedCoverage:
-    mask = rows.clf.decide(rows.scored, coverage).selected
-    used = mask & (weight > 0)
-    chosen = SelectedRows(rows.positive[used], rows.score[used], weight[used] / weight.max())
-    own = None if units is None else units[used]
-    ranked = chosen.ranked()
-    (bound,) = bounds_of(auc_losses_of_rows(chosen, ranked, own), [failure])
-    estimate = ranked.auc()
-    return TriedCoverage(coverage, weighted_mean(mask, weight), estimate, bound, bool(bound >= auc))
-
-
-def _coverage_at_least(rows: JudgedRows, weight: Any, units: Any, coverage: float, failure: float) -> float:
-    """A bound that fails at each coverage of the walk with its share of `failure`, and so holds at all together."""
-    used = weight > 0
-    mask = rows.clf.decide(rows.scored, coverage).selected[used]
-    own = None if units is None else units[used]
-    (bound,) = bounds_of(coverage_losses(mask, weight[used], own), [COVERAGE_SHARE * failure])
-    return bound
-
-
-def _class_counts(rows: JudgedRows, best: TriedCoverage | None) -> dict[str, int]:
-    if best is None:
-        return {"n_positive": 0, "n_negative": 0}
-    mask = rows.clf.decide(rows.scored, best.target_coverage).selected
-    return {"n_positive": int((rows.positive & mask).sum()), "n_negative": int((~rows.positive & mask).sum())}

@@ -38,8 +38,8 @@ from numpy.typing import ArrayLike
 from scipy.special import digamma, entr
 
 from aucross.core.ranking import FloatArray
-from aucross.evaluation.inputs import loss_rows, weighted_mean
-from aucross.evaluation.metrics import metric
+from aucross.evaluation.inputs import Weights, loss_rows, weighted_mean
+from aucross.evaluation.metric import metric
 
 Convention = Literal["grouped", "mean", "trapezoid", "trapezoid_origin"]
 Optimum = Literal["exact", "limit"]
@@ -53,8 +53,8 @@ class RiskCurve(NamedTuple):
     threshold: FloatArray
 
 
-def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None) -> RiskCurve:
-    """Selective risk at each distinct confidence value.
+def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> RiskCurve:
+    """Return the selective risk at each distinct confidence value.
 
     Parameters
     ----------
@@ -87,10 +87,8 @@ def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight
     return RiskCurve(selected / selected[-1:], lost / selected, threshold)
 
 
-def generalized_risk_curve(
-    loss: ArrayLike, confidence: ArrayLike, *, sample_weight: ArrayLike | None = None
-) -> RiskCurve:
-    """Generalised risk, the mean loss of selected rows spread over all rows, at each distinct confidence value.
+def generalized_risk_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> RiskCurve:
+    """Return the generalised risk, loss of selected rows spread over all rows, at each distinct confidence.
 
     Parameters
     ----------
@@ -118,24 +116,20 @@ def generalized_risk_curve(
 
 
 def _selected_and_lost(
-    loss: ArrayLike, confidence: ArrayLike, sample_weight: ArrayLike | None
+    loss: ArrayLike, confidence: ArrayLike, sample_weight: Weights
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Weight and loss of the rows selected at each distinct confidence, from the highest down."""
-    rows = loss_rows(loss, confidence, sample_weight)
-    negated, tie = np.unique(-rows.confidence, return_inverse=True)
-    weight, loss_of_tie = np.bincount(tie, weights=rows.weight), np.bincount(tie, weights=rows.weight * rows.loss)
-    return np.cumsum(weight, dtype=np.float64), np.cumsum(loss_of_tie, dtype=np.float64), -negated
+    losses, confidences, weight = loss_rows(loss, confidence, sample_weight)
+    negated, tie = np.unique(-confidences, return_inverse=True)
+    selected, lost = (np.cumsum(np.bincount(tie, weights=part), dtype=np.float64) for part in (weight, weight * losses))
+    return selected, lost, -negated
 
 
 @metric(reads="losses", better="lower", label="area under risk over coverage (AURC)")
 def aurc(
-    loss: ArrayLike,
-    confidence: ArrayLike,
-    *,
-    convention: Convention = "grouped",
-    sample_weight: ArrayLike | None = None,
+    loss: ArrayLike, confidence: ArrayLike, *, convention: Convention = "grouped", sample_weight: Weights = None
 ) -> float:
-    """Area under the risk-coverage curve; lower is better.
+    """Return the area under the risk-coverage curve; lower is better.
 
     Parameters
     ----------
@@ -178,19 +172,15 @@ def aurc(
             return float("nan")
         coverage, risk = np.append(0.0, curve.coverage), np.append(curve.risk[0], curve.risk)
         return float(np.trapezoid(risk, coverage))
-    rows = loss_rows(loss, confidence, sample_weight)
-    order = np.argsort(-rows.confidence, kind="stable")  # stable: tied rows stay as given
-    return _area_of_ordered(rows.loss[order], rows.weight[order], convention)
+    losses, confidences, weight = loss_rows(loss, confidence, sample_weight)
+    order = np.argsort(-confidences, kind="stable")  # stable: tied rows stay as given
+    return _area_of_ordered(losses[order], weight[order], convention)
 
 
 def optimal_aurc(
-    loss: ArrayLike,
-    *,
-    convention: Convention = "grouped",
-    optimum: Optimum = "exact",
-    sample_weight: ArrayLike | None = None,
+    loss: ArrayLike, *, convention: Convention = "grouped", optimum: Optimum = "exact", sample_weight: Weights = None
 ) -> float:
-    """AURC of the best confidence for given losses: rows selected in order of rising loss.
+    """Return the AURC of the best confidence for given losses: rows selected in order of rising loss.
 
     Parameters
     ----------
@@ -223,9 +213,9 @@ def optimal_aurc(
     _check_convention(convention)
     if optimum not in get_args(Optimum):
         raise ValueError(f'optimum must be "exact" or "limit", got {optimum!r}')
-    rows = loss_rows(loss, np.zeros(len(np.asarray(loss))), sample_weight)
-    order = np.argsort(rows.loss)
-    losses, weight = rows.loss[order], rows.weight[order]
+    losses, _, weight = loss_rows(loss, None, sample_weight)
+    order = np.argsort(losses)
+    losses, weight = losses[order], weight[order]
     if optimum == "exact":
         return _area_of_ordered(losses, weight, convention)
     if len(losses) == 0:
@@ -243,9 +233,9 @@ def excess_aurc(
     *,
     convention: Convention = "grouped",
     optimum: Optimum = "exact",
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
 ) -> float:
-    """Excess AURC (E-AURC): the AURC minus that of the best confidence.
+    """Return the excess AURC (E-AURC): the AURC minus that of the best confidence.
 
     Parameters
     ----------
@@ -281,9 +271,9 @@ def normalized_aurc(
     *,
     convention: Convention = "grouped",
     optimum: Optimum = "exact",
-    sample_weight: ArrayLike | None = None,
+    sample_weight: Weights = None,
 ) -> float:
-    """Normalised AURC (NAURC): 0 for the best confidence, 1 for confidence that says nothing.
+    """Return the normalised AURC (NAURC): 0 for the best confidence, 1 for confidence that says nothing.
 
     Parameters
     ----------
@@ -307,22 +297,17 @@ def normalized_aurc(
     >>> round(normalized_aurc([0, 1, 0, 1], [0.9, 0.8, 0.7, 0.6]), 4)
     0.3529
     """
-    rows = loss_rows(loss, confidence, sample_weight)
+    losses, _, weight = loss_rows(loss, None, sample_weight)
     area = aurc(loss, confidence, convention=convention, sample_weight=sample_weight)
     best = optimal_aurc(loss, convention=convention, optimum=optimum, sample_weight=sample_weight)
-    if len(rows.loss) == 0 or np.ptp(rows.loss) == 0:
+    if not len(losses) or np.ptp(losses) == 0:
         return float("nan")
-    return (area - best) / (weighted_mean(rows.loss, rows.weight) - best)
+    return (area - best) / (weighted_mean(losses, weight) - best)
 
 
 @metric(reads="losses", better="lower", label="area under generalised risk over coverage (AUGRC)")
-def augrc(
-    loss: ArrayLike,
-    confidence: ArrayLike,
-    *,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Area under the generalised-risk-coverage curve; lower is better.
+def augrc(loss: ArrayLike, confidence: ArrayLike, *, sample_weight: Weights = None) -> float:
+    """Return the area under the generalised-risk-coverage curve; lower is better.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ from aucross.evaluation.catalogue import (
     MetricLike,
 )
 from aucross.evaluation.evaluate import evaluate_selective
-from aucross.evaluation.judged_rows import check_selective
-from aucross.evaluation.metrics import as_metric
+from aucross.evaluation.inputs import check_selective
+from aucross.evaluation.metric import as_metric
 
 # By scorer the coverage of the first classifier that it has scored, None after a warning. A scorer that is sent to
 # another process keeps its name.

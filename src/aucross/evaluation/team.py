@@ -23,8 +23,8 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, hamming_los
 
 from aucross.core.missing import is_missing
 from aucross.core.ranking import FloatArray, check_weights
-from aucross.evaluation.decisions import expected_cost, selective_accuracy, selective_risk
 from aucross.evaluation.inputs import BoolArray, check_probability, check_selected
+from aucross.evaluation.metrics import expected_cost, selective_accuracy, selective_risk
 from aucross.frames import index_of
 
 LabelMetric = Callable[..., float]

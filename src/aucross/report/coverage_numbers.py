@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from aucross.evaluation.auc_metrics import oracle_curve, selective_auc, selective_ks
-from aucross.evaluation.calibration import expected_calibration_error, selective_brier
-from aucross.evaluation.coverage import positives_for_review
 from aucross.evaluation.evaluate import evaluate_selections
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard
 from aucross.evaluation.inputs import row_weights, weighted_mean
+from aucross.evaluation.metrics import expected_calibration_error, positives_for_review, selective_brier
 from aucross.evaluation.results import SelectiveEvaluation
 from aucross.evaluation.unscored import count_unscored
 from aucross.report.curves import least_confident_left_out

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from aucross.evaluation.profiles import cap_curve
+from aucross.evaluation.auc_metrics import cap_curve
 from aucross.report.rows import BoolArray, FloatArray, ReportRows
 
 N_POINTS = 200

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.evaluation.inputs import row_weights, unit_numbers
-from aucross.evaluation.judged_rows import JudgedRows
+from aucross.evaluation.inputs import ScoredRows, row_weights, selections_at, unit_numbers
 from aucross.evaluation.unscored import UnscoredRows
 
 FloatArray = NDArray[np.float64]
@@ -122,17 +121,17 @@ class ReportRows:
 
 
 def read_rows(
-    judged: JudgedRows, coverage: float, groups: Any = None, unscored: UnscoredRows | None = None
+    clf: Any, scored: ScoredRows, coverage: float, groups: Any = None, unscored: UnscoredRows | None = None
 ) -> ReportRows:
-    """Select at every coverage of the grid, and check what a report needs."""
-    positive = judged.positive
-    weight = row_weights(judged.sample_weight, len(positive))
+    """Select labelled rows at every coverage of the grid, and check what a report needs."""
+    positive = scored.positive
+    weight = row_weights(scored.sample_weight, len(positive))
     used = weight > 0
     if positive[used].all() or not positive[used].any():
-        found = judged.scored.classes[int(positive[used].any())]
+        found = scored.classes[int(positive[used].any())]
         raise ValueError(f"y must hold both classes for a report, got {found!r} alone; take more rows")
     coverages = tuple(sorted({*GRID, coverage}))
-    selected = np.array(list(judged.selections(coverages).values()))[:, used]
+    selected = np.array(list(selections_at(clf, scored, coverages).values()))[:, used]
     if not selected[-1].all():
         raise ValueError(
             f"clf must answer every row at coverage 1, got {int((~selected[-1]).sum())} rejected: gains are "
@@ -141,14 +140,14 @@ def read_rows(
     units, unscored = _units(groups, len(positive), unscored)
     return ReportRows(
         positive=positive[used],
-        predicted=judged.predicted[used],
-        score=judged.score[used],
-        confidence=judged.scored.confidence[used],
-        weight=None if judged.sample_weight is None else weight[used],
+        predicted=scored.answered_positive[used],
+        score=scored.score[used],
+        confidence=scored.confidence[used],
+        weight=None if scored.sample_weight is None else weight[used],
         coverages=coverages,
         selected=selected,
         used=used,
-        is_probability=judged.scored.is_probability,
+        is_probability=scored.is_probability,
         groups=None if units is None else units[used],
         unscored=unscored,
     )

@@ -9,33 +9,29 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from aucross.evaluation.group_column import group_column
-from aucross.evaluation.judged_rows import JudgedRows
 from aucross.report.rows import ReportRows
 
 Axis = Literal["score", "confidence", "other"]
 
 
-def score_bands(judged: JudgedRows, rows: ReportRows) -> tuple[Axis, list[list[dict[str, Any]]]]:
-    """On what the bands lie, and for each coverage the bands in units of the score, one or one per group.
+def score_bands(clf: Any, band_groups: Any, rows: ReportRows) -> tuple[Axis, list[list[dict[str, Any]]]]:
+    """Return on what the bands lie, and for each coverage the bands in units of the score, one or one per group.
 
     A band is a dictionary with ``group``, ``lower``, ``upper`` (None for an open end) and ``empty``. The list is empty
     if no interval of scores tells which rows are rejected.
     """
-    clf, axis = judged.clf, judged.clf.band_rule_.axis
+    axis = clf.band_rule_.axis
     if axis == "other":
         return axis, [[] for _ in rows.coverages]
     low, high = (0.5, 1.0) if rows.is_probability else (0.0, 0.0)
+    groups: tuple[Any, ...] = (None,)
+    if band_groups is not None:
+        groups = group_column(band_groups, len(band_groups)).take(rows.used).labels
     table = []
     for coverage in rows.coverages:
-        bands = [(None if group is None else str(group), clf.band(coverage, group)) for group in _groups(judged, rows)]
+        bands = [(None if group is None else str(group), clf.band(coverage, group)) for group in groups]
         table.append([_on_score(*band) if axis == "score" else _around(*band, low, high) for band in bands])
     return axis, table
-
-
-def _groups(judged: JudgedRows, rows: ReportRows) -> tuple[Any, ...]:
-    """The groups of bands among the rows; None for one band for all."""
-    groups = judged.scored.band_groups
-    return (None,) if groups is None else group_column(groups, len(groups)).take(rows.used).labels
 
 
 def _on_score(group: str | None, band: Any) -> dict[str, Any]:

@@ -18,12 +18,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucross.evaluation.coverage import positive_rate
 from aucross.evaluation.deciles import decile_rows
 from aucross.evaluation.evaluate import asks_for_at_least
-from aucross.evaluation.inputs import check_probability
-from aucross.evaluation.judged_rows import JudgedRows, TrainingRowsWarning, check_two_classes, judge
-from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective, rows_of_fit
+from aucross.evaluation.inputs import (
+    ScoredRows,
+    TrainingRowsWarning,
+    check_probability,
+    check_two_classes,
+    label_rows,
+    rows_of_fit,
+)
+from aucross.evaluation.metrics import positive_rate
+from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective
 from aucross.evaluation.results import SelectiveEvaluation
 from aucross.evaluation.unscored import UnscoredRows
 from aucross.report import formats
@@ -128,18 +134,25 @@ def build_summary(
     check_two_classes(clf, "ROC and CAP curves of a report know two; evaluate_selective tabulates more")
     coverage = _on_grid(check_probability(clf.coverage if coverage is None else coverage, "coverage"))
     confidence = check_probability(confidence, "confidence", ends=False)
-    judged = judge(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, features=features)
-    rows = read_rows(judged, coverage, groups, unscored)
+    if features is None and not isinstance(X, ScoredRows):
+        features = X
+    scored = label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
+    share, doubt = rows_of_fit(clf, features, scored)
+    if doubt is not None:
+        warnings.warn(doubt, TrainingRowsWarning, stacklevel=2)
+    rows = read_rows(clf, scored, coverage, groups, unscored)
     names = _class_names(clf, class_names)
-    promise = _promise(judged, rows, coverage, groups, confidence=confidence)
+    made = _promise(clf, scored, rows, coverage, groups, confidence=confidence)
+    promise = replace(made, share_of_fit=share).to_dict() | {"warnings": [] if doubt is None else [doubt]}
+    if doubt is not None:
+        promise["sentence"] = "Nothing: these are rows that the classifier was fitted on."
     by_group, group_notes = group_tables(rows, by, confidence_level=confidence, with_intervals=with_intervals)
-    lies_on, bands = score_bands(judged, rows)
+    lies_on, bands = score_bands(clf, scored.band_groups, rows)
     score = _score(rows, lies_on)
-    compared = judged.features if features is None else features
     numbers = coverage_numbers(
         rows, evaluation, confidence=confidence, with_intervals=with_intervals, at_least=asks_for_at_least(clf)
     )
-    entries = _entries(rows, numbers, feature_differences(rows, compared), score["bin_edges"], confidence)
+    entries = _entries(rows, numbers, feature_differences(rows, features), score["bin_edges"], confidence)
     for entry, band, tables in zip(entries, bands, by_group, strict=True):
         entry |= {"bands": band, **tables}
     score, entries = in_points(clf, score, entries)
@@ -253,27 +266,15 @@ def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str,
 
 
 def _promise(
-    judged: JudgedRows, rows: ReportRows, coverage: float, groups: Any, *, confidence: float
-) -> dict[str, Any]:
-    """The bounds that can be promised, with their sentence; none where the rows took part in the fit."""
-    made = promise_selective(
-        judged.clf,
-        judged.scored,
-        judged.labels,
-        coverage,
-        confidence=confidence,
-        groups=groups,
-        allow_fit_rows=True,
-    )
-    share, doubt = rows_of_fit(judged)
-    if doubt is not None and judged.doubt is None:  # of marked rows a warning was given before
-        warnings.warn(doubt, TrainingRowsWarning, stacklevel=3)
-    if rows.unscored is not None:
-        made = replace(_promise_of_all(rows, coverage, confidence), target_coverage=made.target_coverage)
-    promise = replace(made, share_of_fit=share).to_dict()
-    if doubt is not None:
-        promise["sentence"] = "Nothing: these are rows that the classifier was fitted on."
-    return promise | {"warnings": [] if doubt is None else [doubt]}
+    clf: Any, scored: ScoredRows, rows: ReportRows, coverage: float, groups: Any, *, confidence: float
+) -> SelectivePromise:
+    """Return the bounds that can be promised of all cases."""
+    assert scored.labels is not None
+    options: dict[str, Any] = {"confidence": confidence, "groups": groups, "allow_fit_rows": True}
+    made = promise_selective(clf, scored, scored.labels, coverage, **options)
+    if rows.unscored is None:
+        return made
+    return replace(_promise_of_all(rows, coverage, confidence), target_coverage=made.target_coverage)
 
 
 def _promise_of_all(rows: ReportRows, coverage: float, confidence: float) -> SelectivePromise:

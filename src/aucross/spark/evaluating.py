@@ -15,10 +15,9 @@ from aucross.core.bands import check_coverage
 from aucross.core.rounding import ScoreRounding
 from aucross.estimators.light_copy import light_copy
 from aucross.estimators.rankings_by_coverage import RankingsByCoverage
-from aucross.evaluation.evaluate import DEFAULT_COVERAGES
-from aucross.evaluation.from_ranking import evaluate_ranking, promise_ranking
-from aucross.evaluation.judged_rows import TrainingRowsWarning, rows_of_fit
-from aucross.evaluation.promise import SelectivePromise
+from aucross.evaluation.evaluate import DEFAULT_COVERAGES, evaluate_ranking
+from aucross.evaluation.inputs import TrainingRowsWarning, rows_of_fit
+from aucross.evaluation.promise import SelectivePromise, promise_ranking
 from aucross.evaluation.results import SelectiveEvaluation
 from aucross.spark.counting import merged_counts
 from aucross.spark.deciding import columns_to_read, scored_batch

@@ -9,6 +9,7 @@ Every display is made in one of three ways, and all of them draw at once:
 The constructor takes the numbers alone and draws nothing before ``plot()``.
 """
 
+from aucross.evaluation.auc_metrics import CAPCurve, cap_curve
 from aucross.evaluation.plots.auc_surface import AUCSurfaceDisplay
 from aucross.evaluation.plots.band import BandDisplay
 from aucross.evaluation.plots.cap import CAPDisplay
@@ -16,7 +17,6 @@ from aucross.evaluation.plots.coverage_curve import CoverageCurveDisplay
 from aucross.evaluation.plots.group_gaps import GroupGapDisplay
 from aucross.evaluation.plots.risk_coverage import RiskCoverageDisplay
 from aucross.evaluation.plots.surfaces import AUCSurface, auc_surface
-from aucross.evaluation.profiles import CAPCurve, cap_curve
 
 __all__ = [
     "AUCSurface",

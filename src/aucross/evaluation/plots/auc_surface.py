@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike
 from aucross.core import best_band
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray, RankedScores
-from aucross.evaluation.judged_rows import judge_to_draw
 from aucross.evaluation.plots.style import (
     GREY,
     LEGEND,
@@ -31,6 +30,7 @@ from aucross.evaluation.plots.style import (
     draw_grid,
     name_of,
     pyplot,
+    rows_to_draw,
 )
 from aucross.evaluation.plots.surfaces import AUCSurface, auc_surface, check_below_one
 
@@ -138,7 +138,7 @@ class AUCSurfaceDisplay:
         AUCSurfaceDisplay
         """
         pyplot()
-        rows = judge_to_draw(clf, X, y, sample_weight=sample_weight)
+        rows = rows_to_draw(clf, X, y, sample_weight=sample_weight)
         coverage = check_below_one(clf.coverage if coverage is None else coverage)
         if clf.band_rule_.axis != "score":
             raise ValueError(

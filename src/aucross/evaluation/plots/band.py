@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray
-from aucross.evaluation.inputs import selected_rows
-from aucross.evaluation.judged_rows import judge_to_draw
+from aucross.evaluation.inputs import rank, selected_rows
 from aucross.evaluation.plots.style import (
     BLUE,
     DARK_GREY,
@@ -31,6 +30,7 @@ from aucross.evaluation.plots.style import (
     draw_grid,
     name_of,
     pyplot,
+    rows_to_draw,
 )
 from aucross.system.text import percent
 
@@ -147,9 +147,9 @@ class BandDisplay:
         BandDisplay
         """
         pyplot()
-        rows = judge_to_draw(clf, X, y, sample_weight=sample_weight)
+        rows = rows_to_draw(clf, X, y, sample_weight=sample_weight)
         groups = None if band_group is None else [band_group] * len(rows)
-        decisions = clf.decide(rows.scored, coverage, groups)
+        decisions = clf.decide(rows, coverage, groups)
         negative_name, positive_name = class_names or tuple(f"class {label}" for label in clf.score_classes_)
         names = {"score": f"score of {positive_name}", "confidence": "confidence in the answer"}
         return cls.from_predictions(
@@ -200,20 +200,19 @@ class BandDisplay:
         BandDisplay
         """
         pyplot()
-        rows = selected_rows(y_true, y_score, None, sample_weight)
-        if not len(rows.score):
+        positive, score, weight = selected_rows(y_true, y_score, None, sample_weight)
+        if not len(score):
             raise ValueError("y_true must hold at least one row to draw, got none")
-        edges = np.histogram_bin_edges(rows.score, _checked_bins(bins))
+        edges = np.histogram_bin_edges(score, _checked_bins(bins))
         negatives, positives = (
-            np.histogram(rows.score[mask], edges, weights=rows.weight[mask])[0]
-            for mask in (~rows.positive, rows.positive)
+            np.histogram(score[mask], edges, weights=weight[mask])[0] for mask in (~positive, positive)
         )
         display = cls(
             edges,
             negatives,
             positives,
             band,
-            rejected_share=1.0 - rows.ranked().coverage(band),
+            rejected_share=1.0 - rank(positive, score, weight).coverage(band),
             class_names=class_names,
             score_name=score_name,
             name=name,

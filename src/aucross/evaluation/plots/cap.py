@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from aucross.evaluation.inputs import SelectedRows, check_both_classes, check_selected, row_weights, selected_rows
-from aucross.evaluation.judged_rows import judge_to_draw
+from aucross.core.ranking import FloatArray
+from aucross.evaluation.auc_metrics import CAPCurve, cap_curve, profile_of
+from aucross.evaluation.inputs import check_both_classes, check_selected, rank, row_weights, selected_rows
 from aucross.evaluation.plots.style import (
     BLUE,
     DARK_GREY,
@@ -32,9 +33,9 @@ from aucross.evaluation.plots.style import (
     name_of,
     panels_for,
     pyplot,
+    rows_to_draw,
     with_defaults,
 )
-from aucross.evaluation.profiles import CAPCurve, cap_curve, curve_of
 from aucross.system.text import percent
 
 # Up to so many rows the pair of panels shows the cells that the proofs count.
@@ -138,11 +139,11 @@ class CAPDisplay:
         CAPDisplay
         """
         pyplot()
-        rows = judge_to_draw(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
+        rows = rows_to_draw(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
         return cls.from_predictions(
             rows.positive,
             rows.score,
-            clf.decide(rows.scored, coverage).selected,
+            clf.decide(rows, coverage).selected,
             sample_weight=rows.sample_weight,
             removal=removal,
             ax=ax,
@@ -181,14 +182,14 @@ class CAPDisplay:
         CAPDisplay
         """
         pyplot()
-        rows = selected_rows(y_true, y_score, None, sample_weight)
-        check_both_classes(rows.ranked(), "the cumulative accuracy profile")
+        positive, score, weight = selected_rows(y_true, y_score, None, sample_weight)
+        ranked = check_both_classes(rank(positive, score, weight), "the cumulative accuracy profile")
         after, removed = None, None
         if selected is not None:
             mask = check_selected(selected, len(np.asarray(y_true)))
             after = cap_curve(y_true, y_score, mask, sample_weight=sample_weight)
-            removed = _removed_pieces(rows, mask[row_weights(sample_weight, len(mask)) > 0])
-        display = cls(curve_of(rows), after, removed=removed, name=name)
+            removed = _removed_pieces(score, mask[row_weights(sample_weight, len(mask)) > 0])
+        display = cls(profile_of(ranked), after, removed=removed, name=name)
         return display.plot_removal(ax) if removal else display.plot(ax, **kwargs)
 
     def plot(
@@ -272,9 +273,9 @@ class CAPDisplay:
         return self
 
 
-def _removed_pieces(rows: SelectedRows, selected: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+def _removed_pieces(score: FloatArray, selected: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
     """Which distinct scores, from the highest down, are rejected; None if a selection parts rows of equal score."""
-    distinct, entry = np.unique(-rows.score, return_inverse=True)
+    distinct, entry = np.unique(-score, return_inverse=True)
     n_selected = np.bincount(entry, weights=selected, minlength=len(distinct))
     n_rows = np.bincount(entry, minlength=len(distinct))
     is_whole = (n_selected == 0) | (n_selected == n_rows)

@@ -24,8 +24,7 @@ from aucross.core.scored_rows import confidence_of
 from aucross.evaluation.auc_metrics import oracle_curve
 from aucross.evaluation.catalogue import words_for
 from aucross.evaluation.evaluate import evaluate_selections, evaluate_selective
-from aucross.evaluation.inputs import BoolArray, check_coverages, looks_like_probability
-from aucross.evaluation.judged_rows import judge, judge_to_draw
+from aucross.evaluation.inputs import BoolArray, check_coverages, label_rows
 from aucross.evaluation.plots.style import (
     DARK_GREY,
     GREY,
@@ -38,6 +37,7 @@ from aucross.evaluation.plots.style import (
     interval_of,
     name_of,
     pyplot,
+    rows_to_draw,
 )
 from aucross.evaluation.results import SelectiveEvaluation
 from aucross.system.text import exact_percent
@@ -187,16 +187,16 @@ class CoverageCurveDisplay:
         """
         pyplot()
         coverages, references = check_coverages(coverages), {}
-        judged = judge if not (oracle or maximum_probability) else judge_to_draw
-        rows = judged(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
+        read = label_rows if not (oracle or maximum_probability) else rows_to_draw
+        rows = read(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
         if oracle or maximum_probability:
-            confidence = rows.scored.confidence if maximum_probability else None
+            confidence = rows.confidence if maximum_probability else None
             references = reference_curves(
                 LabelledScores(rows.positive, rows.score), coverages, oracle, confidence, rows.sample_weight
             )
         evaluation = evaluate_selective(
             clf,
-            rows.scored,
+            rows,
             y,
             coverages,
             n_bootstrap=n_bootstrap,
@@ -258,7 +258,7 @@ class CoverageCurveDisplay:
             confidence_level=confidence_level,
             random_state=random_state,
         )
-        is_probability = looks_like_probability(rows.score)
+        is_probability = bool(((rows.score >= 0) & (rows.score <= 1)).all())
         confidence = confidence_of(rows.score, is_probability=is_probability) if maximum_probability else None
         references = reference_curves(rows, list(selections), oracle, confidence, sample_weight)
         return _display(cls, evaluation, "selective_auc", name, references).plot(ax, **kwargs)

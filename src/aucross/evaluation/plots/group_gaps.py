@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.catalogue import GROUP_METRICS, words_for
-from aucross.evaluation.coverage import achieved_coverage
 from aucross.evaluation.group_results import GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
-from aucross.evaluation.judged_rows import check_selective
+from aucross.evaluation.inputs import check_selective
+from aucross.evaluation.metrics import achieved_coverage
 from aucross.evaluation.plots.style import (
     CURVE_STYLES,
     DARK_GREY,

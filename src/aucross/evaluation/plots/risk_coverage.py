@@ -313,7 +313,7 @@ def _best_order(
     loss: ArrayLike, confidence: ArrayLike, kind: RiskKind, sample_weight: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
     """The curve with the rows of least loss first, one after the other."""
-    rows = loss_rows(loss, confidence, sample_weight)
-    order = np.argsort(rows.loss, kind="stable")
-    curve = _curve(rows.loss[order], -np.arange(len(order)), kind, rows.weight[order])
+    losses, _, weight = loss_rows(loss, confidence, sample_weight)
+    order = np.argsort(losses, kind="stable")
+    curve = _curve(losses[order], -np.arange(len(order)), kind, weight[order])
     return curve.coverage, curve.risk

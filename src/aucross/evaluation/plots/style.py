@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.ranking import FloatArray
+from aucross.core.scored_rows import ScoredRows
+from aucross.evaluation.inputs import check_two_classes, label_rows
 
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 DARK_GREY, GREY, LIGHT_GREY = "#444444", "#6E6E6E", "#CCCCCC"
@@ -45,6 +47,12 @@ def pyplot() -> Any:
     except ImportError:
         raise ImportError('plots need matplotlib: pip install "aucross[plots]"') from None
     return plt
+
+
+def rows_to_draw(clf: Any, X: Any, y: ArrayLike, **options: Any) -> ScoredRows:
+    """Score the labelled rows of a display of two classes."""
+    check_two_classes(clf, "draw one class against the others with from_predictions")
+    return label_rows(clf, X, y, **options)
 
 
 def axes_for(ax: Any, figsize: tuple[float, float] = (6.4, 4.4), layout: str = "constrained") -> Any:

@@ -1,0 +1,196 @@
+"""A metric is a value: the function with what it reads, which way is better, and its name in words.
+
+The scorer, the evaluations, the displays, the report and the table of metrics in the documentation read these values,
+so that a metric is described once, beside its definition::
+
+    @metric(reads="scores", better="higher", label="AUC of the automatic cases")
+    def selective_auc(y_true, y_score, selected=None, *, sample_weight=None): ...
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import WRAPPER_ASSIGNMENTS, partial
+from typing import Any, Generic, Literal, ParamSpec, cast, get_args
+
+from numpy.typing import ArrayLike
+
+Parameters = ParamSpec("Parameters")
+
+Reads = Literal["scores", "labels", "outcomes", "selection", "class_scores", "losses"]
+Better = Literal["higher", "lower", "zero"]
+
+# What each kind of metric takes before the selection.
+_ARGUMENTS = {
+    "scores": ("y_true", "y_score"),
+    "labels": ("y_true", "y_pred"),
+    "outcomes": ("y_true",),
+    "class_scores": ("y_true", "y_score"),
+}
+
+
+@dataclass(frozen=True)
+class Metric(Generic[Parameters]):
+    """A function that judges a selection, and what others need to know about it; calling it calls the function.
+
+    Parameters
+    ----------
+    function : callable
+        Returns a number.
+    reads : {"scores", "labels", "outcomes", "selection", "class_scores", "losses"}, default="scores"
+        What the function takes: ``"scores"`` means ``(y_true, y_score, selected, sample_weight=...)``, ``"labels"``
+        ``(y_true, y_pred, selected, sample_weight=...)``, ``"outcomes"`` ``(y_true, selected, sample_weight=...)``,
+        ``"class_scores"`` ``(y_true, y_prob, selected, classes=..., sample_weight=...)`` for any number of classes,
+        ``"selection"`` the mask alone. ``"losses"`` are losses and confidences of all rows, without a selection.
+    better : {"higher", "lower", "zero"} or None, default="higher"
+        Which values are better; ``"zero"`` for a deviation that can be on both sides, None where none is.
+    label : str, optional
+        The metric in words, for axes and tables; ``{positive}`` stands for the name of the positive class. The name of
+        the function by default.
+
+    Attributes
+    ----------
+    name : str
+        Name of the function, which names the column of an evaluation.
+
+    See Also
+    --------
+    metric : The same as a decorator.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import Metric, selective_auc
+    >>> selective_auc.reads, selective_auc.better, selective_auc.label
+    ('scores', 'higher', 'AUC of the automatic cases')
+    >>> def missed(y_true, y_pred, selected, *, sample_weight=None):
+    ...     return sum(w for t, p, s, w in zip(y_true, y_pred, selected, sample_weight) if s and t and not p)
+    >>> missed = Metric(missed, reads="labels", better="lower", label="missed {positive}")
+    >>> missed.words(positive="defaults")
+    'missed defaults'
+    """
+
+    function: Callable[Parameters, float]
+    reads: Reads = "scores"
+    better: Better | None = "higher"
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"function must be callable, got {self.function!r}")
+        if self.reads not in get_args(Reads):
+            raise ValueError(f"reads must be one of {', '.join(get_args(Reads))}, got {self.reads!r}")
+        if self.better not in (None, *get_args(Better)):
+            raise ValueError(f"better must be one of {', '.join(get_args(Better))} or None, got {self.better!r}")
+        # Its documentation, name and module are those of the function, for help(), doctest and pickle.
+        for name in WRAPPER_ASSIGNMENTS:
+            if hasattr(self.function, name) and name != "__annotations__":
+                object.__setattr__(self, name, getattr(self.function, name))
+        object.__setattr__(self, "__wrapped__", self.function)
+
+    def __call__(self, *args: Parameters.args, **kwargs: Parameters.kwargs) -> float:
+        """Call the function."""
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<metric {self.name}>"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        # A metric of a module is found there again. Under __main__ a worker process would not find it.
+        name = self.name
+        if self.__module__ != "__main__" and getattr(sys.modules.get(self.__module__), name, None) is self:
+            return name
+        return Metric, tuple(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def name(self) -> str:
+        """Name of the function; a partial goes by that of its function."""
+        function = self.function
+        while isinstance(function, partial):
+            function = function.func
+        return str(getattr(function, "__name__", repr(function)))
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Keyword arguments that must be given beforehand, with :func:`functools.partial`."""
+        try:
+            parameters = inspect.signature(self.function).parameters.values()
+        except ValueError:  # a function written in C may not say
+            return ()
+        return tuple(
+            parameter.name
+            for parameter in parameters
+            if parameter.kind is parameter.KEYWORD_ONLY
+            and parameter.default is parameter.empty
+            and parameter.name not in ("sample_weight", "classes")
+        )
+
+    def words(self, *, positive: str = "positives") -> str:
+        """The label, with the positive class called by its name."""
+        return self.label.format(positive=positive) if self.label else self.name.replace("_", " ")
+
+    def as_score(self, value: float) -> float:
+        """The value with the sign that makes the greater the better one."""
+        if self.better is None:
+            raise ValueError(f"metric must have a better and a worse, got {self.name!r}, which has none")
+        return {"higher": value, "lower": -value, "zero": -abs(value)}[self.better]
+
+    def of(
+        self,
+        selected: ArrayLike,
+        *,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        y_pred: ArrayLike,
+        sample_weight: ArrayLike,
+        classes: ArrayLike | None = None,
+    ) -> float:
+        """The metric of the selected rows, from whatever it reads of them."""
+        rows = {"y_true": y_true, "y_score": y_score, "y_pred": y_pred}
+        named = {"classes": classes} if self.reads == "class_scores" else {}
+        function = cast(Callable[..., float], self.function)
+        read = (rows[name] for name in _ARGUMENTS[self.reads])
+        return float(function(*read, selected, sample_weight=sample_weight, **named))
+
+
+def metric(
+    *, reads: Reads = "scores", better: Better | None = "higher", label: str = ""
+) -> Callable[[Callable[Parameters, float]], Metric[Parameters]]:
+    """Make a :class:`Metric` of the function below.
+
+    Parameters
+    ----------
+    reads, better, label
+        As for :class:`Metric`.
+
+    Returns
+    -------
+    callable
+        The decorator.
+
+    Examples
+    --------
+    >>> from aucross.evaluation import metric
+    >>> @metric(reads="outcomes", better="lower", label="{positive} that a review must catch")
+    ... def rejected(y_true, selected, *, sample_weight=None):
+    ...     return float(sum(w for t, s, w in zip(y_true, selected, sample_weight) if t and not s))
+    >>> rejected([1, 0, 1], [True, False, False], sample_weight=[1, 1, 1])
+    1.0
+    """
+
+    def decorate(function: Callable[Parameters, float]) -> Metric[Parameters]:
+        return Metric(function, reads, better, label)
+
+    return decorate
+
+
+def as_metric(function: Callable[..., float]) -> Metric[...]:
+    """A function as a metric: one that reads scores, the higher the better, unless it is a metric or part of one."""
+    if isinstance(function, Metric):
+        return function
+    inner = function
+    while isinstance(inner, partial):
+        inner = inner.func
+    return replace(inner, function=function) if isinstance(inner, Metric) else Metric(function)

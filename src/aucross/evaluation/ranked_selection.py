@@ -1,0 +1,536 @@
+"""What is said of a selection, from the ranking of all rows and the ranking of the selected ones.
+
+A ranking says for each score how many positives and negatives have it, and with what weights. That is all that
+coverage, AUC, accuracy and their intervals read, so that rows may stay where they are: in memory, in partitions, in a
+warehouse, in files::
+
+    scores      .10   .25   .40   .55   .70
+    all rows     90    60    40    20    10      one GROUP BY, rankings of partitions, or rows that are sorted once
+    selected     90    60     0     0    10      those outside the band, or a ranking of the selected rows
+
+Rows themselves are read for two things alone (:class:`RankedRows`): rows of one customer were drawn together, and two
+numbers of the same rows (of two classifiers, of a group and of all) are paired. Both need the *influence* of each row:
+what it adds to the metric, to first order. A standard deviation is the root of the sum of their squares, over rows or
+over customers; that of a difference takes the difference of the influences first::
+
+    coverage, accuracy, rates   w (counts - share) / W                  among the rows in question, W their weight
+    AUC                         w (mean loss - loss) / W of its class   the loss is what the ranking says at its score
+    gain                        that among the selected rows minus that among all rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from math import nan, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.core.bounds import (
+    EXTRA_LOSS,
+    Ends,
+    LossSums,
+    auc_losses,
+    auc_losses_of_units,
+    difference_ends,
+    interval,
+    share_losses,
+    share_losses_of_units,
+    sums_by_unit,
+)
+from aucross.core.ranking import (
+    FloatArray,
+    IndexArray,
+    RankedScores,
+    as_positive,
+    check_scores,
+    check_weights,
+    powers_of_weights,
+)
+from aucross.evaluation.inputs import BoolArray, Weights, check_answers, check_masks, unit_numbers
+from aucross.evaluation.results import SelectiveEvaluation
+
+# Metrics that are another one, times a factor, plus a constant; the target coverage is subtracted where there is none.
+RELATED: Mapping[str, tuple[str, float, float | None]] = {
+    "coverage_error": ("achieved_coverage", 1.0, None),
+    "selective_gini": ("selective_auc", 2.0, -1.0),
+    "selective_risk": ("selective_accuracy", -1.0, 1.0),
+}
+
+
+class Moments(NamedTuple):
+    """Sums of the squares and of the cubes of what each row, or unit of rows, adds to a number."""
+
+    squares: float
+    cubes: float
+
+    @classmethod
+    def of(cls, influence: FloatArray) -> Moments:
+        """Return the moments of what each row or unit adds."""
+        squared = influence * influence
+        return cls(float(squared.sum()), float(squared @ influence))
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the number."""
+        return sqrt(max(self.squares, 0.0))
+
+
+# What intervals are read from (None where there are too few rows), and what rows add to each metric.
+Spread = tuple[Mapping[str, LossSums | None], Mapping[str, Moments]]
+
+
+@dataclass(frozen=True, eq=False)
+class RankedSelection:
+    """Selected rows among all rows, by score.
+
+    Attributes
+    ----------
+    selected : RankedScores
+        The selected rows, with an entry for each score of all rows.
+    wrong : ndarray of shape (4,)
+        Sums of the powers 0 to 3 of the weights of selected rows that are answered wrongly.
+    all_rows : RankedSelection or None
+        All rows, if they are more than these.
+    """
+
+    selected: RankedScores
+    wrong: FloatArray
+    all_rows: RankedSelection | None = None
+
+    @property
+    def everything(self) -> RankedSelection:
+        """All rows."""
+        return self if self.all_rows is None else self.all_rows
+
+    @cached_property
+    def is_everything(self) -> bool:
+        """Whether no row is left out."""
+        ours, theirs = self.selected, self.everything.selected
+        return ours is theirs or (
+            np.array_equal(ours.positives, theirs.positives) and np.array_equal(ours.negatives, theirs.negatives)
+        )
+
+    @cached_property
+    def shares(self) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """Metrics that are shares of rows: powers of the weights of the rows in question, and of those that lose."""
+        of_all, of_selected = self.everything.selected.totals, self.selected.totals
+        taken, rows = of_selected.sum(axis=0), of_all.sum(axis=0)
+        rejected = 0.0 * rows if self.is_everything else np.maximum(rows - taken, 0.0)
+        return {
+            "achieved_coverage": (rows, rejected),
+            "selective_accuracy": (taken, self.wrong),
+            "positive_rate": (taken, of_selected[1]),
+            "positives_for_review": (of_all[0], of_selected[0]),
+        }
+
+    @cached_property
+    def auc(self) -> float:
+        """AUC of the selected rows; NaN if a class is missing."""
+        positives, negatives = self.selected.totals[:, 1].tolist()
+        if min(positives, negatives) == 0:
+            return nan
+        lost = float(self.selected.positives @ self.selected.losses[0])
+        # Sums of fractional weights can round to a little more than 1 or less than 0.
+        return float(min(max(1.0 - lost / positives, 0.0), 1.0))
+
+    def estimates(self, target: float) -> dict[str, float]:
+        """Return every metric of the selection."""
+        found = {name: _share(*powers) for name, powers in self.shares.items()}
+        found |= {"selective_auc": self.auc, "auc_gain": self.auc - self.everything.auc}
+        for name, (other, factor, plus) in RELATED.items():
+            found[name] = factor * found[other] + (-target if plus is None else plus)
+        return found
+
+    def spread(self) -> Spread:
+        """Return what intervals and deviations are read from, of rows drawn independently of each other."""
+        losses: dict[str, LossSums | None] = {name: share_losses(*powers) for name, powers in self.shares.items()}
+        losses["selective_auc"] = auc_losses(self.selected)
+        moments = {name: _share_moments(*powers) for name, powers in self.shares.items()}
+        moments["selective_auc"] = self.auc_moments
+        moments["auc_gain"] = self._gain_moments()
+        return losses, moments
+
+    @cached_property
+    def influences(self) -> tuple[FloatArray, FloatArray]:
+        """What a selected positive, and a negative, of weight 1 at each score adds to the AUC."""
+        above, below = self.selected.losses
+        positives, negatives = self.selected.totals[:, 1].tolist()
+        return ((1.0 - self.auc) - above) / (positives or 1.0), ((1.0 - self.auc) - below) / (negatives or 1.0)
+
+    @cached_property
+    def auc_moments(self) -> Moments:
+        """Moments of what the rows add to the AUC."""
+        if np.isnan(self.auc):
+            return Moments(nan, nan)
+        squares, cubes = 0.0, 0.0
+        classes = zip(self.selected.class_powers, self.selected.totals, self.influences, strict=True)
+        for powers, totals, influence in classes:
+            squared = influence * influence
+            squares += float(_squares_left_out(powers, totals[1]) @ squared)
+            cubes += float(powers[3] @ (squared * influence))
+        return Moments(squares, cubes)
+
+    def _gain_moments(self) -> Moments:
+        if np.isnan(self.auc):
+            return Moments(nan, nan)
+        if self.is_everything:
+            return Moments(0.0, 0.0)
+        of_all = self.everything
+        squares, cubes = of_all.auc_moments.squares, -of_all.auc_moments.cubes
+        for side, (among_selected, among_all) in enumerate(zip(self.influences, of_all.influences, strict=True)):
+            selected, more = self.selected.class_powers[side], among_selected - among_all
+            # Of a rejected row the AUC of all rows alone knows: the gain is less by what it adds there.
+            squared, squared_in_all = more * more, among_all * among_all
+            squares += float(_squares_left_out(selected, self.selected.totals[side, 1]) @ squared)
+            squares -= float(_squares_left_out(selected, of_all.selected.totals[side, 1]) @ squared_in_all)
+            cubes += float(selected[3] @ (squared * more + squared_in_all * among_all))
+        return Moments(squares, cubes)
+
+    def loss_of_rejected(self) -> float:
+        """Return what a rejected row loses on average among all rows, if it is of the smaller class; 0 without any."""
+        of_all = self.everything.selected
+        loss = of_all.losses[0 if of_all.totals[0, 1] <= of_all.totals[1, 1] else 1]
+        weight = of_all.positives + of_all.negatives - self.selected.positives - self.selected.negatives
+        total = float(weight.sum())
+        return float(weight @ loss) / total if total > 0 and not self.is_everything else 0.0
+
+    def gain_ends(
+        self, moments: Moments, steps: tuple[float, float], confidence_level: float
+    ) -> tuple[float, float, float]:
+        """Return the interval of the gain, given what an added row does to the AUC of the selected and of all rows.
+
+        One more row that loses counts in both AUCs, and in that of the fewer rows for more; if it is rejected, it
+        counts in that of all rows alone and raises the gain by what rejected rows lose.
+        """
+        down, up = 0.0, 0.0
+        if not self.is_everything:
+            down, up = abs(steps[0] - steps[1]), steps[1] * self.loss_of_rejected() / EXTRA_LOSS
+        deviation = moments.deviation
+        # Rejected rows make a gain skewed too: the larger of the two stands for them.
+        ends = difference_ends(
+            np.array(self.auc - self.everything.auc),
+            np.array(deviation),
+            np.array(moments.cubes / deviation**3 if deviation > 1e-100 else 0.0),
+            (np.array(down), np.array(up)),
+            confidence_level,
+            combine=np.maximum,
+        )
+        return float(ends.low), float(ends.high), float(ends.step)
+
+
+def _share(of_all: FloatArray, of_lost: FloatArray) -> float:
+    if of_all[1] == 0:
+        return nan
+    return float(min(max((of_all[1] - of_lost[1]) / of_all[1], 0.0), 1.0))
+
+
+def _share_moments(of_all: FloatArray, of_lost: FloatArray) -> Moments:
+    share, weight = _share(of_all, of_lost), of_all[1]
+    if np.isnan(share):
+        return Moments(nan, nan)
+    counted = np.maximum(of_all - of_lost, 0.0)
+    squares = (1.0 - share) ** 2 * _squares_left_out(counted, weight) + share**2 * _squares_left_out(of_lost, weight)
+    cubes = (1.0 - share) ** 3 * counted[3] - share**3 * of_lost[3]
+    return Moments(float(squares / weight**2), float(cubes / weight**3))
+
+
+def _squares_left_out(powers: FloatArray, weight: float) -> FloatArray:
+    """Return squared weights, with what rows add beyond first order.
+
+    A row of weight w that is left out of W moves a mean by 1 / (1 - w / W) times as much, and its square counts about
+    1 + 2 w / W times. It matters where a class has few rows, or one of them weighs much.
+    """
+    return np.asarray(powers[2] + 2.0 * powers[3] / (weight or 1.0))
+
+
+def evaluation_of(
+    selections: Iterable[tuple[float, RankedSelection]],
+    everything: RankedSelection,
+    names: Iterable[str],
+    confidence_level: float,
+    spread: Callable[[float, RankedSelection], Spread] | None,
+    **more: Any,
+) -> SelectiveEvaluation:
+    """Return the table of several selections.
+
+    Parameters
+    ----------
+    selections : iterable of (float, RankedSelection)
+        Target coverages and what they select.
+    everything : RankedSelection
+        All rows.
+    names : iterable of str
+        The metrics of the table.
+    confidence_level : float
+        Level of the intervals.
+    spread : callable or None
+        What the intervals of a selection, given with its target coverage, are read from; None for no intervals.
+    **more : dict
+        Further fields of the evaluation.
+
+    Returns
+    -------
+    SelectiveEvaluation
+    """
+    names, failure = list(names), (1.0 - confidence_level) / 2.0
+
+    def ends_of(name: str, losses: LossSums | None) -> tuple[float, float, float]:
+        if losses is None:
+            return nan, nan, nan
+        extra = EXTRA_LOSS if name == "selective_auc" else None
+        return *interval(losses, failure, extra), losses.share_of_added_unit() * (extra or 1.0)
+
+    step_of_all = nan if spread is None else ends_of("selective_auc", spread(1.0, everything)[0]["selective_auc"])[2]
+    targets, estimates, deviations, ends, counts = [], [], [], [], []
+    for target, part in selections:
+        targets.append(target)
+        estimates.append(part.estimates(target))
+        counts.append(part.selected.totals[:, 0].astype(np.intp))
+        if spread is None:
+            continue
+        losses, moments = spread(target, part)
+        own = {name: ends_of(name, sums) for name, sums in losses.items()}
+        if part.is_everything and target == 1.0:
+            # Asked for everything, a classifier selects everything: nothing is left to chance.
+            own["achieved_coverage"] = (1.0, 1.0, 0.0)
+        steps = (own["selective_auc"][2], step_of_all)
+        own["auc_gain"] = part.gain_ends(moments["auc_gain"], steps, confidence_level)
+        deviation = {name: of_metric.deviation for name, of_metric in moments.items()}
+        for name, (other, factor, plus) in RELATED.items():
+            low, high, step = own[other]
+            constant = -target if plus is None else plus
+            low, high = sorted((factor * low + constant, factor * high + constant))
+            own[name], deviation[name] = (low, high, abs(factor) * step), abs(factor) * deviation[other]
+        ends.append(own)
+        deviations.append(deviation)
+    n_positive, n_negative = np.array(counts).T
+    return SelectiveEvaluation(
+        target_coverage=np.array(targets),
+        estimates={name: np.array([row[name] for row in estimates]) for name in names},
+        deviations={name: np.array([row[name] for row in deviations]) for name in names if deviations},
+        intervals={name: Ends(*np.array([row[name] for row in ends]).T) for name in names if ends},
+        n_positive=n_positive,
+        n_negative=n_negative,
+        confidence_level=confidence_level,
+        **more,
+    )
+
+
+# ---- rows ----
+
+
+@dataclass(frozen=True, eq=False)
+class RankedRows:
+    """Labelled, scored and answered rows with their selections, ranked once; all weigh something.
+
+    Attributes
+    ----------
+    positive, score, predicted : ndarray of shape (n,)
+        Label, score and predicted label.
+    selections : dict of float to ndarray of shape (n,), bool
+        The selected rows at each target coverage.
+    weight : ndarray of shape (n,) or None
+        Weights; None means 1 each.
+    units : ndarray of shape (n,) or None
+        Numbers of the units that rows belong to; None if every row stands for itself.
+    members : ndarray or None
+        Numbers of the rows that take part, for a group of the rows; None for all.
+    """
+
+    positive: BoolArray
+    score: FloatArray
+    predicted: BoolArray
+    selections: Mapping[float, BoolArray]
+    weight: FloatArray | None = None
+    units: IndexArray | None = None
+    members: IndexArray | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        y_pred: ArrayLike,
+        selections: Mapping[float, ArrayLike],
+        *,
+        sample_weight: Weights,
+        groups: object,
+    ) -> RankedRows:
+        """Check the arguments of an evaluation."""
+        positive = as_positive(y_true)
+        n_rows = len(positive)
+        predicted = check_answers(y_pred, n_rows)
+        if n_rows == 0:
+            raise ValueError("there must be at least one row to evaluate on, got none")
+        weight = None if sample_weight is None else check_weights(sample_weight, n_rows)
+        score, units = check_scores(y_score, n_rows), unit_numbers(groups, n_rows)
+        return cls(positive, score, predicted, check_masks(selections, n_rows), weight, units)
+
+    def with_weight(self) -> RankedRows:
+        """Leave out rows of weight 0."""
+        if self.weight is None or (used := self.weight > 0).all():
+            return self
+        return RankedRows(
+            self.positive[used],
+            self.score[used],
+            self.predicted[used],
+            {coverage: mask[used] for coverage, mask in self.selections.items()},
+            self.weight[used],
+            # A unit without rows is none.
+            None if self.units is None else np.unique(self.units[used], return_inverse=True)[1],
+        )
+
+    @cached_property
+    def n_units(self) -> int | None:
+        """Number of units, if rows belong to some."""
+        return None if self.units is None else int(self.units.max()) + 1
+
+    @cached_property
+    def order(self) -> IndexArray:
+        """Numbers of the rows that take part, by ascending score; equal scores, which count as one, in any order."""
+        if self.members is None:
+            return np.argsort(self.score)
+        return self.members[np.argsort(self.score[self.members])]
+
+    @cached_property
+    def _ascending(self) -> tuple[FloatArray, BoolArray, BoolArray, FloatArray | None]:
+        """Scores, labels, mistakes and weights in this order."""
+        positive, weight = self.positive[self.order], None if self.weight is None else self.weight[self.order]
+        return self.score[self.order], positive, positive != self.predicted[self.order], weight
+
+    @cached_property
+    def _starts(self) -> IndexArray | None:
+        """Where another score begins; None if all scores differ."""
+        score = self._ascending[0]
+        is_new = score[1:] != score[:-1]
+        return None if is_new.all() else np.append(0, np.flatnonzero(is_new) + 1)
+
+    @cached_property
+    def everything(self) -> RankedSelection:
+        """All rows that take part, which a gain is measured from."""
+        return self._selection(np.ones(len(self.order), dtype=bool))
+
+    def _selection(self, chosen: BoolArray) -> RankedSelection:
+        """Rank the rows that are chosen, given in the order of the scores, with an entry for each score."""
+        score, positive, wrong, weight = self._ascending
+        if weight is None:
+            powers = np.stack((positive & chosen, ~positive & chosen)).astype(np.float64)[:, None]
+            of_wrong = np.full(4, float(np.count_nonzero(wrong & chosen)))
+        else:
+            powers = powers_of_weights(positive, weight * chosen)
+            powers[:, 0] *= chosen
+            own = weight[wrong & chosen]
+            of_wrong = np.array([len(own), own.sum(), own @ own, (own * own) @ own])
+        if self._starts is not None:
+            score, powers = score[self._starts], np.add.reduceat(powers, self._starts, axis=-1)
+        ranked = RankedScores(score, *powers[:, 0]) if weight is None else RankedScores.of_powers(score, powers)
+        return RankedSelection(ranked, of_wrong)
+
+    def selection(self, coverage: float) -> RankedSelection:
+        """Return the rows that are selected at a coverage."""
+        chosen = self.selections[coverage][self.order]
+        return self.everything if chosen.all() else replace(self._selection(chosen), all_rows=self.everything)
+
+    def evaluation(
+        self, names: Iterable[str], confidence_level: float, *, with_intervals: bool, seed: int
+    ) -> SelectiveEvaluation:
+        """Evaluate some metrics of the selections."""
+        names = list(names)
+        spread = self._spread_of_units if self.units is not None else lambda _, part: part.spread()
+        return evaluation_of(
+            ((coverage, self.selection(coverage)) for coverage in self.selections),
+            self.everything,
+            names,
+            confidence_level,
+            spread if with_intervals else None,
+            drawn_from=(len(self.positive), seed),
+            n_units=self.n_units,
+            influences={name: partial(self.influence, name) for name in names} if with_intervals else {},
+        )
+
+    # ---- what each row adds ----
+
+    def influence(self, name: str, coverage: float) -> FloatArray:
+        """Return what each row, or each unit, adds to a metric at a coverage, to first order; 0 for other groups."""
+        return self._influence(name, self.selections[coverage][self.order], self.selection(coverage))
+
+    def _influence(self, name: str, chosen: BoolArray, part: RankedSelection) -> FloatArray:
+        if name == "selective_auc":
+            return self._influence_on_auc(chosen, part)
+        if name == "auc_gain":
+            everyone = np.ones(len(chosen), dtype=bool)
+            return self._influence_on_auc(chosen, part) - self._influence_on_auc(everyone, self.everything)
+        if name in RELATED:
+            other, factor, _ = RELATED[name]
+            return factor * self._influence(other, chosen, part)
+        return share_influence(*self._share(name, chosen))
+
+    def _share(self, name: str, chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Weight of the rows that a share is about, and of those of them that do not count, in each row or unit."""
+        _, positive, wrong, weight = self._ascending
+        among, lost = {
+            "achieved_coverage": (None, ~chosen),
+            "selective_accuracy": (chosen, chosen & wrong),
+            "positive_rate": (chosen, chosen & ~positive),
+            "positives_for_review": (positive, positive & chosen),
+        }[name]
+        own = np.ones(len(chosen)) if weight is None else weight
+        return self._by_unit(own if among is None else own * among), self._by_unit(own * lost)
+
+    def _influence_on_auc(self, chosen: BoolArray, part: RankedSelection) -> FloatArray:
+        _, positive, _, weight = self._ascending
+        totals = np.where(positive, *(total or 1.0 for total in part.selected.totals[:, 1].tolist()))
+        added = self._of_rows(part.influences) * totals
+        return self._by_unit(chosen * added * left_out(np.ones(len(chosen)) if weight is None else weight, totals))
+
+    def _of_rows(self, by_class: tuple[FloatArray, FloatArray]) -> FloatArray:
+        """Read for each row what the positives and the negatives of its score have."""
+        if self._starts is not None:
+            sizes = np.diff(self._starts, append=len(self.order))
+            by_class = np.repeat(by_class[0], sizes), np.repeat(by_class[1], sizes)
+        return np.where(self._ascending[1], *by_class)
+
+    def _by_unit(self, values: FloatArray) -> FloatArray:
+        if self.units is not None:
+            return sums_by_unit(self.units[self.order], values, self.n_units or 0)
+        added = np.zeros(len(self.positive))
+        added[self.order] = values
+        return added
+
+    def _spread_of_units(self, coverage: float, part: RankedSelection) -> Spread:
+        """What intervals and deviations are read from where rows of one unit were drawn together."""
+        assert self.units is not None
+        _, positive, _, weight = self._ascending
+        is_all = part is self.everything
+        chosen = np.ones(len(self.order), dtype=bool) if is_all else self.selections[coverage][self.order]
+        shares = {name: self._share(name, chosen) for name in part.shares}
+        moments = {name: Moments.of(share_influence(*sums)) for name, sums in shares.items()}
+        moments |= {name: Moments.of(self._influence(name, chosen, part)) for name in ("selective_auc", "auc_gain")}
+        rows = np.flatnonzero(chosen)
+        losses = {name: share_losses_of_units(*sums) for name, sums in shares.items()}
+        losses["selective_auc"] = auc_losses_of_units(
+            positive[rows],
+            np.ones(len(rows)) if weight is None else weight[rows],
+            self._of_rows(part.selected.losses)[rows],
+            self.units[self.order][rows],
+            self.n_units or 0,
+        )
+        return losses, moments
+
+
+def left_out(weight: FloatArray, total: FloatArray | float) -> FloatArray:
+    """Return the share of the weight that each row has, with what it adds beyond first order."""
+    share = weight / total
+    return np.asarray(share * np.sqrt(1.0 + 2.0 * share))
+
+
+def share_influence(weight: FloatArray, lost: FloatArray) -> FloatArray:
+    """Return what each row or unit adds to the share of the weight that is not lost."""
+    total = float(weight.sum())
+    share = float(lost.sum()) / total if total > 0 else nan
+    scale = np.sqrt(1.0 + 2.0 * weight / (total or 1.0)) / (total or 1.0)
+    return np.asarray(scale * (share * weight - lost))
