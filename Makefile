@@ -4,8 +4,9 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 # One thread per library and one test process per core: nested thread pools slow each other down.
 # One process takes a whole file, because the blocks of a documentation page build on each other.
-# The last switch lets scikit-learn run its array API checks instead of skipping them.
-TEST_ENVIRONMENT := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1
+# The third switch lets scikit-learn run its array API checks instead of skipping them; the last keeps compiled code, also
+# where the shell forbids it, because some fifty tests start Python.
+TEST_ENVIRONMENT := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 PYTHONDONTWRITEBYTECODE=
 
 .PHONY: demo test check attacks test-oldest test-all lint docs release-check benchmarks paper suite networks clean
 
@@ -27,7 +28,7 @@ check: lint
 
 # Every attack at full size, and the table of what was tried and what went wrong; about twenty minutes.
 attacks: .venv/installed-test
-	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q -m attack --attack-table tests
+	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q -m attack --attack-table --every-pair tests
 
 # The oldest versions that pyproject.toml declares, on the oldest Python: the tests of the package itself.
 OLDEST := core datasets files export watch record estimators evaluation report system cli \

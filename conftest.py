@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import sys
 from importlib.util import find_spec
 
@@ -31,6 +32,7 @@ collect_ignore_glob = [] if find_spec("torch") else ["src/aucross/torch/*"]
 def pytest_addoption(parser):
     """Add an option for a quick look, and one that finds tests which depend on each other or on a global generator."""
     parser.addoption("--one-case", action="store_true", help="of a test with many cases, run the first alone")
+    parser.addoption("--every-pair", action="store_true", help="run stacked parametrisations as the product they are")
     parser.addoption(
         "--shuffle",
         type=int,
@@ -41,12 +43,46 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Keep one case of each test with --one-case, and draw the order with --shuffle."""
+    """Keep one case of each test with --one-case, else few of a product, and draw the order with --shuffle."""
     if config.getoption("one_case"):
         first_cases = {item.nodeid.partition("[")[0]: item for item in reversed(items)}
         items[:] = list(first_cases.values())[::-1]
+    elif not config.getoption("every_pair"):
+        items[:] = without_products(items)
     if (seed := config.getoption("shuffle")) is not None:
         items[:] = shuffled(items, random.Random(seed))
+
+
+def without_products(items):
+    """The tests, with so many cases of stacked parametrisations that each value occurs: 5 x 6 cases become 6.
+
+    A product finds little that a few pairs do not, and is most of the time of a run. Where the product is the point,
+    as in a contract that all estimators keep, the test is marked `every_pair`.
+    """
+    tests = {}
+    for item in items:
+        if hasattr(item, "callspec") and not item.get_closest_marker("every_pair"):
+            tests.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out = {item for cases in tests.values() for item in cases} - {
+        item for cases in tests.values() for item in diagonal(cases)
+    }
+    return [item for item in items if item not in left_out]
+
+
+def diagonal(cases):
+    """The first values together, the second ones, and so on, beginning anew where a parameter has no more of them."""
+    marks = [mark.args[0] for mark in cases[0].iter_markers("parametrize")]
+    parameters = [tuple(re.split(r"\s*,\s*", names) if isinstance(names, str) else names) for names in marks]
+    of_marks = {name for names in parameters for name in names}
+    parameters += [(name,) for name in cases[0].callspec.params if name not in of_marks]  # those of fixtures
+    if len(parameters) < 2:
+        return cases
+    values_of_cases = [
+        tuple(tuple(id(case.callspec.params[name]) for name in names) for names in parameters) for case in cases
+    ]
+    values = [list(dict.fromkeys(of_parameter)) for of_parameter in zip(*values_of_cases, strict=True)]
+    kept = {tuple(each[k % len(each)] for each in values) for k in range(max(map(len, values)))}
+    return [case for case, its_values in zip(cases, values_of_cases, strict=True) if its_values in kept] or cases[:1]
 
 
 def shuffled(items, order):

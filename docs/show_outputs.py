@@ -45,6 +45,7 @@ def with_outputs(path: Path) -> str:
     return text + document.text[end:]
 
 
-for name in sys.argv[1:]:
-    page = Path(name)
-    page.write_text(with_outputs(page), encoding="utf-8")
+if __name__ == "__main__":  # the tests look for doctests here, with arguments of their own
+    for name in sys.argv[1:]:
+        page = Path(name)
+        page.write_text(with_outputs(page), encoding="utf-8")

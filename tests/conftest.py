@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+
+from aucross.estimators import default_gate
 
 # The same examples in every run, however busy the machine is: a red test is a change of the code, never luck.
 same_examples = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -45,3 +49,17 @@ def paper_data() -> ModuleType:
     if not module.FOLDER.is_dir():
         pytest.skip(f"no data in {module.FOLDER}: set AUCROSS_DATA to the folder with the paper's data sets")
     return module
+
+
+@pytest.fixture
+def small_default_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the models of the default gate fewer trees, for tests that ask what it reads and not how well."""
+
+    def boosting(**options: Any) -> HistGradientBoostingClassifier:
+        return HistGradientBoostingClassifier(**options, max_iter=5)
+
+    def trees(**options: Any) -> ExtraTreesClassifier:
+        return ExtraTreesClassifier(**{**options, "n_estimators": 5})
+
+    monkeypatch.setattr(default_gate, "HistGradientBoostingClassifier", boosting)
+    monkeypatch.setattr(default_gate, "ExtraTreesClassifier", trees)

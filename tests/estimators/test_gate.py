@@ -445,6 +445,7 @@ def test_the_default_gate_takes_words_beside_numbers():
         assert clf.select(frame.assign(word="unseen"), 0.8).any()
 
 
+@pytest.mark.usefixtures("small_default_gate")
 @pytest.mark.parametrize("kind", ["string", "category", "objects", "array"])
 def test_the_default_gate_reads_the_na_of_pandas_as_a_missing_value(kind):
     word = np.where(X[:600, 1] > 0, "yes", "no").astype(object)
@@ -466,6 +467,7 @@ def test_the_default_gate_reads_the_na_of_pandas_as_a_missing_value(kind):
     assert np.array_equal(clf.select(rows(pd.NA, "Int64"), 0.8), plain.select(rows(np.nan, "float64"), 0.8))
 
 
+@pytest.mark.usefixtures("small_default_gate")
 @pytest.mark.parametrize("kind", ["sparse", "texts", "objects"])
 @pytest.mark.few_scores
 def test_the_default_gate_takes_what_the_classifier_takes(kind):

@@ -85,7 +85,7 @@ def placed_coverage(clf, coverage) -> float:
 @every_rule
 def test_selection_keeps_the_contract(method, params):
     n_classes = 4  # the other tests have three
-    X, X_new, y, y_new = labelled_rows(n_classes)
+    X, X_new, y, y_new = labelled_rows(n_classes, n_rows=2400)
     clf = make(method, coverage=0.8, **params).fit(X, y)
     assert clf.classes_.tolist() == sorted(set(y))
     assert clf.predict_proba(X_new).shape == (len(y_new), n_classes)
@@ -97,13 +97,11 @@ def test_selection_keeps_the_contract(method, params):
         assert np.array_equal(clf.select(X_new, coverage), selected)
         assert np.array_equal(clf.select(X_new[order], coverage), selected[order])
         assert np.array_equal(clf.band(coverage).selects(clf.selection_score(X_new, coverage)), selected)
-        # 800 rows place the hold-out bands, and 2000 new ones are looked at: two parts noise.
+        # 480 rows place the hold-out bands, and 1200 new ones are looked at: two parts noise.
         assert selected.mean() == pytest.approx(coverage, abs=0.08 if "holdout_size" in params else 0.05)
     assert each[0].all()
     assert np.array_equal(clf.select(X_new), clf.select(X_new, 0.8))
     assert np.array_equal(clf.select(X_new[:1]), clf.select(X_new)[:1])
-    again = make(method, coverage=0.8, **params).fit(X, y)
-    assert np.array_equal(again.select_each(X_new, COVERAGES), each)
     assert np.array_equal(pickle.loads(pickle.dumps(clf)).select_each(X_new, COVERAGES), each)
 
 
@@ -248,9 +246,9 @@ def test_with_two_classes_the_binary_rule_is_unchanged():
     assert clf.held_out_.responses.ndim == 1
     assert not hasattr(clf, "probability_model_")
     score = clf.predict_proba(X_new)[:, 1]
+    mu = make(AUCross, target="auc_mu").fit(X, two)
     for coverage in COVERAGES:
         assert np.array_equal(clf.select(X_new, coverage), clf.band(coverage).selects(score))
-        mu = make(AUCross, target="auc_mu").fit(X, two)
         assert mu.band(coverage) == clf.band(coverage)
     assert roc_auc_score(two_new, score) == pytest.approx(hand_till_m(two_new, clf.predict_proba(X_new)))
 

@@ -26,7 +26,7 @@ scorecard = ScoreColumn("points", threshold=700, higher_is_positive=False)
 
 # Probabilities cannot be among them: the data of the checks lie outside 0 and 1.
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([ScoreColumn(0, threshold=0.0), ScoreColumn(0, threshold=0.0, higher_is_positive=False)])
+@parametrize_with_checks([ScoreColumn(0, threshold=0.0, higher_is_positive=False)])
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 

@@ -222,7 +222,7 @@ def test_files_composed_at_random_run_nothing(tmp_path, full_size, attacked, mon
     for source in SOURCES:
         Forgery(source, tmp_path)  # each is written once, to be taken apart
     before = sorted([*tmp_path.iterdir(), path])
-    n_files, wrong, answers = 100_000 if full_size else 800, [], {"refused": 0, "loaded": 0}
+    n_files, wrong, answers = 100_000 if full_size else 300, [], {"refused": 0, "loaded": 0}
     for number in range(n_files):
         composer = Composer(number, tmp_path)
         path.write_bytes(composer.content())

@@ -333,7 +333,7 @@ def test_trees_on_categories_come_back(model, tmp_path):
     assert_comes_back(PlugIn(model, random_state=0).fit(categories, y), categories, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["object", "category", "string", "polars"])
+@pytest.mark.parametrize("kind", ["object", "category", "polars"])
 def test_a_gate_that_reads_words_and_was_not_given_comes_back(kind, tmp_path):
     words = np.where(np.arange(len(y)) % 3 == 0, "b", "a").astype(object)
     words[y == 1] = "c"

@@ -548,7 +548,7 @@ def test_other_readers_see_whole_parquet_files_only(tmp_path):
 def test_a_killed_process_loses_no_row_that_it_had_written(path, tmp_path, attacked, full_size):
     save(clf, tmp_path / "clf.aucross")
     script = Path(__file__).with_name("killed_writer.py")
-    n_kills = 215 if full_size else 8
+    n_kills = 215 if full_size else 4
     run = subprocess.run(
         [sys.executable, str(script), str(tmp_path / "clf.aucross"), str(path), str(n_kills)],
         capture_output=True,
