@@ -17,16 +17,16 @@ from time import perf_counter
 
 import joblib
 import numpy as np
+import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
-import torch
 from aucross.torch import VGG16
 from aucross.torch.images import ImageRows, ImageScale
 from aucross.torch.methods import CrossEntropy
+from aucross.torch.network_training import NetworkRows, Training
 from aucross.torch.networks import Network
 from aucross.torch.options import NetworkOptions
-from aucross.torch.training import NetworkRows, Training
-from torch import Tensor, nn
 
 BATCH = 128
 N_BATCHES = 4

@@ -10,6 +10,7 @@ import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import joblib
@@ -26,7 +27,6 @@ from xgboost import XGBClassifier
 from xgboost.collective import Config as CollConfig
 from xgboost.dask import DaskXGBClassifier
 
-import dask
 from aucross import (
     AUCross,
     HashedFolds,

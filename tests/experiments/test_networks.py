@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason='needs `pip install "aucross[torch]"`')
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.torch import DeepGamblers, ResNet, ResNetClassifier, SelectiveNet, SelfAdaptiveTraining
-from aucross.torch.training import Training as TrainingLoop
+from aucross.torch.network_training import Training as TrainingLoop
 from experiments import figures, pages, protocol, store, tables
 from experiments.datasets import Dataset
 from experiments.methods import LEARNT, METHODS, RECALIBRATED

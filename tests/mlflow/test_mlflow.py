@@ -10,6 +10,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import mlflow
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,7 +26,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 import aucross.mlflow
-import mlflow
 from aucross import AUCross, PlugInAUC
 from aucross.datasets import make_credit
 from aucross.files import model_fingerprint, rule_fingerprint

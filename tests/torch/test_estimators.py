@@ -19,6 +19,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 
 torch = pytest.importorskip("torch", reason='needs torch: pip install "aucross[torch]"')
 
+from torch import nn
+
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, load, save
 from aucross.core import ThresholdBands
 from aucross.datasets import make_credit
@@ -33,7 +35,6 @@ from aucross.torch import (
     VGGClassifier,
 )
 from tests.estimators import test_contract as contract
-from torch import nn
 
 BODY = partial(MLP, width=8, n_blocks=1)
 OPTIONS = {"max_epochs": 5, "batch_size": 100, "schedule": "one-cycle", "precision": "float64", "random_state": 0}

@@ -5,12 +5,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs torch: pip install "aucross[torch]"')
 
+from torch import nn
+
 from aucross.torch.methods import CrossEntropy, GamblersMethod, SelectiveNetMethod, SelfAdaptiveMethod
+from aucross.torch.network_training import NetworkRows, Training
 from aucross.torch.networks import Network
 from aucross.torch.options import NetworkOptions
-from aucross.torch.tables import TableRows
-from aucross.torch.training import NetworkRows, Training
-from torch import nn
+from aucross.torch.table_encoder import TableRows
 
 N_ROWS = 12
 

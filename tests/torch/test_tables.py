@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason='needs torch: pip install "aucross[torch]"')
 
-from aucross.torch.tables import TableEncoder, TableRows
+from aucross.torch.table_encoder import TableEncoder, TableRows
 
 FRAME = pd.DataFrame(
     {

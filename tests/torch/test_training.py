@@ -16,6 +16,8 @@ from sklearn.datasets import make_classification
 
 torch = pytest.importorskip("torch", reason='needs torch: pip install "aucross[torch]"')
 
+from torch import nn
+
 from aucross.torch import (
     MLP,
     VGG16,
@@ -26,13 +28,11 @@ from aucross.torch import (
     SelfAdaptiveTraining,
     VGGClassifier,
 )
-from aucross.torch.checkpoints import Checkpoint
 from aucross.torch.devices import find_device, low_precision, threads
+from aucross.torch.network_training import Checkpoint, Training, batches_of, check_batches
 from aucross.torch.networks import RowNorm, weighted_rows
 from aucross.torch.options import NetworkOptions
-from aucross.torch.tables import TableRows
-from aucross.torch.training import Training, batches_of, check_batches
-from torch import nn
+from aucross.torch.table_encoder import TableRows
 
 X, Y = make_classification(240, n_features=5, flip_y=0.2, random_state=0)
 SMALL = {"width": 8, "n_blocks": 1, "max_epochs": 4, "batch_size": 50, "n_threads": 1, "random_state": 0}
@@ -291,7 +291,7 @@ def test_a_kill_in_the_middle_of_a_process_leaves_a_checkpoint_to_go_on_from(tmp
 import os
 import numpy as np
 from aucross.torch import ResNetClassifier
-from aucross.torch.checkpoints import Checkpoint
+from aucross.torch.network_training import Checkpoint
 write, count = Checkpoint.write, []
 def dying_write(self, state):
     write(self, state)
@@ -467,7 +467,7 @@ def test_a_gpu_computes_in_16_bits_by_default_and_a_processor_does_not(monkeypat
 
 
 def test_gradients_are_scaled_where_16_bits_have_a_small_range(monkeypatch, tmp_path):
-    monkeypatch.setattr("aucross.torch.training.low_precision", lambda device, precision: torch.float16)
+    monkeypatch.setattr("aucross.torch.network_training.low_precision", lambda device, precision: torch.float16)
     monkeypatch.setattr("aucross.torch.devices.low_precision", lambda device, precision: torch.float16)
     clf = network(precision="mixed", checkpoint_folder=tmp_path).fit(X, Y)
     assert clf.score(X, Y) > 0.6

@@ -261,9 +261,9 @@ def _own() -> Iterator[Listed]:
 def _networks() -> Iterator[Listed]:
     """By name, because only a file that holds one may import torch."""
     for name in ("DeepGamblers", "SelectiveNet", "SelfAdaptiveTraining"):
-        yield Listed(f"aucross.{name}", "aucross.torch.estimators", form=ByAttributes(_words("_n_rows")))
+        yield Listed(f"aucross.{name}", "aucross.torch.selective_networks", form=ByAttributes(_words("_n_rows")))
     for name in ("ResNetClassifier", "VGGClassifier"):
-        yield Listed(f"aucross.{name}", "aucross.torch.classifiers")
+        yield Listed(f"aucross.{name}", "aucross.torch.plain_networks")
     yield Listed("aucross.SelectiveNetwork", "aucross.torch.network_classifier")
     for module, names in (
         ("fitted", "RowReader"),
@@ -276,7 +276,7 @@ def _networks() -> Iterator[Listed]:
     options = ByFields({"checkpoint_folder": None})
     yield Listed("aucross.NetworkOptions", "aucross.torch.options", "value", options)
     network = BySteps(_words("reader body method options n_classes weights"), _take_network, _put_network)
-    yield Listed("aucross.FittedNetwork", "aucross.torch.fitted", "network", network)
+    yield Listed("aucross.FittedNetwork", "aucross.torch.fitted_network", "network", network)
 
 
 def _take_network(network: Any) -> Mapping[str, Any]:

@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import mlflow
 from mlflow.models import Model, ModelSignature, infer_signature
 from mlflow.types import ColSpec, DataType, Schema
 
-import mlflow
 from aucross.estimators.base import SelectiveClassifier, check_classifier
 from aucross.files import FileHeader, load, model_fingerprint, read_header, rule_fingerprint, save
 from aucross.files.signing import signing_key, trusted_types_in_use

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from torch.nn import functional
 
-import torch
 from aucross.torch.devices import Precision, tensor_type
-from torch import Tensor
 
 Augment = Literal["flip+crop", "flip"] | None
 AUGMENTS = ("flip+crop", "flip", None)

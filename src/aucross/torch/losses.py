@@ -5,10 +5,9 @@ All means are weighted where weights are given: weight 2 counts as the row twice
 
 from __future__ import annotations
 
-from torch.nn import functional
-
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 
 def weighted_mean(values: Tensor, weight: Tensor | None) -> Tensor:

@@ -18,9 +18,10 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
-import torch
 from aucross.torch.losses import (
     cross_entropy,
     gamblers_loss,
@@ -31,7 +32,6 @@ from aucross.torch.losses import (
 )
 from aucross.torch.networks import prediction_head, selection_head
 from aucross.torch.options import hold_plain_numbers
-from torch import Tensor, nn
 
 Outputs = dict[str, Tensor]
 

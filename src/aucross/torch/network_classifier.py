@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.frames import as_pandas, library_of, names_of
-from aucross.torch.fitted import FittedNetwork, NetworkRecipe
+from aucross.torch.fitted_network import FittedNetwork, NetworkRecipe
 from aucross.torch.images import check_images, is_images
 from aucross.torch.methods import NetworkMethod
 from aucross.torch.networks import Body

@@ -18,11 +18,11 @@ from itertools import accumulate
 from math import log
 from typing import Any
 
+import torch
+from torch import Tensor, nn
 from torch.nn import functional
 
-import torch
 from aucross.torch.options import check_count, check_number
-from torch import Tensor, nn
 
 # What `body` may be: a name, a module to copy, or a function of the number of inputs that builds one.
 Body = str | nn.Module | Callable[[int], nn.Module] | None

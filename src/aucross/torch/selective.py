@@ -32,7 +32,7 @@ from aucross.frames import take_rows
 from aucross.torch.methods import NetworkMethod
 from aucross.torch.network_classifier import SelectiveNetwork
 from aucross.torch.networks import Body
-from aucross.torch.shared_parameters import options_of
+from aucross.torch.options import options_of
 
 
 class NetworkSelection(SelectiveClassifier):

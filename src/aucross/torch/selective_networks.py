@@ -15,12 +15,46 @@ from aucross.torch.devices import Precision
 from aucross.torch.images import Augment
 from aucross.torch.methods import GamblersMethod, SelectiveNetMethod, SelfAdaptiveMethod
 from aucross.torch.networks import Body
-from aucross.torch.options import Schedule, check_count, check_early_epochs, check_number
+from aucross.torch.options import Schedule, check_count, check_early_epochs, check_number, with_shared_parameters
 from aucross.torch.selective import NetworkSelection
-from aucross.torch.shared_parameters import with_shared_parameters
+
+# What the docstrings of the selective networks share, by the place that it fills.
+_SHARED = {
+    "body": """body : None, str, torch module or function, default=None
+        What stands between the input and the heads. None is the residual network for tables and VGG16 for images;
+        ``"mlp"``, ``"resnet"`` and ``"vgg16"`` name one; a module is copied with its weights; a function is called
+        with the number of columns or channels and returns a module, such as ``functools.partial(VGG16, width=0.25)``.
+        A module returns one vector of features per row.""",
+    "held-out rows": """coverage_confidence : float in (0, 1), optional
+        Reject less, so that new rows keep the coverage with this probability. Exact for new rows from the population
+        of the held-out ones. Excludes `sample_weight`.
+    cv : int, splitter or iterable of splits, optional
+        None holds out one stratified part of `holdout_size`; of anything else the first split is used.
+    holdout_size : float in (0, 1), default=0.1
+        Share of rows held out to place the threshold, if `cv` is None.""",
+    "seed and positive class": """random_state : int, RandomState instance or None, default=None
+        Seed of the split, of weights, batches, dropout and augmentation. With an integer and the same number of threads
+        a fit on a processor is the same each time.
+    pos_label : label, optional
+        The positive one of two classes, as in :class:`~aucross.AUCross`.""",
+    "fitted parts": """estimator_ : classifier
+        The trained network, which answers every row.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
+    band_rule_ : BandRule
+        Answers which selection scores to reject for a coverage.
+    held_out_ : HeldOutScores
+        Scores of the rows held out, with their selection scores as ``second``.
+    history_ : dict
+        Loss, coverage and validation loss of each epoch.""",
+    "features": """n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features seen during fit, if they are all text.""",
+}
 
 
-@with_shared_parameters
+@with_shared_parameters(_SHARED)
 class SelectiveNet(NetworkSelection):
     """A network with a head that predicts and a head that selects, trained together for one coverage.
 
@@ -29,20 +63,10 @@ class SelectiveNet(NetworkSelection):
 
     Parameters
     ----------
-    body : None, str, torch module or function, default=None
-        What stands between the input and the heads. None is the residual network for tables and VGG16 for images;
-        ``"mlp"``, ``"resnet"`` and ``"vgg16"`` name one; a module is copied with its weights; a function is called
-        with the number of columns or channels and returns a module, such as ``functools.partial(VGG16, width=0.25)``.
-        A module returns one vector of features per row.
+    {body}
     coverage : float in (0, 1], default=0.9
         Share of rows to train for and to select by default.
-    coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. Exact for new rows from the population
-        of the held-out ones. Excludes `sample_weight`.
-    cv : int, splitter or iterable of splits, optional
-        None holds out one stratified part of `holdout_size`; of anything else the first split is used.
-    holdout_size : float in (0, 1), default=0.1
-        Share of rows held out to place the threshold, if `cv` is None.
+    {held-out rows}
     alpha : float in [0, 1], default=0.5
         Weight of the risk of the selected rows against that of the auxiliary head.
     penalty : float, default=32.0
@@ -53,30 +77,14 @@ class SelectiveNet(NetworkSelection):
     head_sizes : tuple of int, default=(128,)
         Layers of the prediction and the auxiliary head. The paper takes (512, 256, 128) for CSDS1, Lending and GiveMe.
     {shared parameters}
-    random_state : int, RandomState instance or None, default=None
-        Seed of the split, of weights, batches, dropout and augmentation. With an integer and the same number of threads
-        a fit on a processor is the same each time.
-    pos_label : label, optional
-        The positive one of two classes, as in :class:`~aucross.AUCross`.
+    {seed and positive class}
 
     Attributes
     ----------
-    estimator_ : classifier
-        The trained network, which answers every row.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
-    band_rule_ : BandRule
-        Answers which selection scores to reject for a coverage.
-    held_out_ : HeldOutScores
-        Scores of the rows held out, with their selection scores as ``second``.
-    history_ : dict
-        Loss, coverage and validation loss of each epoch.
+    {fitted parts}
     trained_coverage_ : float
         The coverage that the network was trained for.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features seen during fit, if they are all text.
+    {features}
 
     See Also
     --------
@@ -184,7 +192,7 @@ class SelectiveNet(NetworkSelection):
         return {**super()._further_attributes(fitted_models, held_out), "trained_coverage_": self.coverage}
 
 
-@with_shared_parameters
+@with_shared_parameters(_SHARED)
 class SelfAdaptiveTraining(NetworkSelection):
     """A network with one output to abstain, whose training targets follow its own predictions.
 
@@ -193,48 +201,22 @@ class SelfAdaptiveTraining(NetworkSelection):
 
     Parameters
     ----------
-    body : None, str, torch module or function, default=None
-        What stands between the input and the heads. None is the residual network for tables and VGG16 for images;
-        ``"mlp"``, ``"resnet"`` and ``"vgg16"`` name one; a module is copied with its weights; a function is called
-        with the number of columns or channels and returns a module, such as ``functools.partial(VGG16, width=0.25)``.
-        A module returns one vector of features per row.
+    {body}
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
-    coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. Exact for new rows from the population
-        of the held-out ones. Excludes `sample_weight`.
-    cv : int, splitter or iterable of splits, optional
-        None holds out one stratified part of `holdout_size`; of anything else the first split is used.
-    holdout_size : float in (0, 1), default=0.1
-        Share of rows held out to place the threshold, if `cv` is None.
+    {held-out rows}
     target_momentum : float in [0, 1], default=0.99
         Share of the old target of a row that is kept each time the row is seen. The default is meant for the paper's
         300 epochs; with ten, 0.9 or less lets the targets move as far.
     pretrain_epochs : int, default=0
         Epochs before the targets begin to move; until then they are the labels.
     {shared parameters}
-    random_state : int, RandomState instance or None, default=None
-        Seed of the split, of weights, batches, dropout and augmentation. With an integer and the same number of threads
-        a fit on a processor is the same each time.
-    pos_label : label, optional
-        The positive one of two classes, as in :class:`~aucross.AUCross`.
+    {seed and positive class}
 
     Attributes
     ----------
-    estimator_ : classifier
-        The trained network, which answers every row.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
-    band_rule_ : BandRule
-        Answers which selection scores to reject for a coverage.
-    held_out_ : HeldOutScores
-        Scores of the rows held out, with their selection scores as ``second``.
-    history_ : dict
-        Loss, coverage and validation loss of each epoch.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features seen during fit, if they are all text.
+    {fitted parts}
+    {features}
 
     See Also
     --------
@@ -322,7 +304,7 @@ class SelfAdaptiveTraining(NetworkSelection):
         check_early_epochs("pretrain_epochs", self.pretrain_epochs, self.max_epochs, "to learn when to abstain")
 
 
-@with_shared_parameters
+@with_shared_parameters(_SHARED)
 class DeepGamblers(NetworkSelection):
     """A network that bets on the classes and may keep a part in reserve.
 
@@ -330,48 +312,22 @@ class DeepGamblers(NetworkSelection):
 
     Parameters
     ----------
-    body : None, str, torch module or function, default=None
-        What stands between the input and the heads. None is the residual network for tables and VGG16 for images;
-        ``"mlp"``, ``"resnet"`` and ``"vgg16"`` name one; a module is copied with its weights; a function is called
-        with the number of columns or channels and returns a module, such as ``functools.partial(VGG16, width=0.25)``.
-        A module returns one vector of features per row.
+    {body}
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
-    coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. Exact for new rows from the population
-        of the held-out ones. Excludes `sample_weight`.
-    cv : int, splitter or iterable of splits, optional
-        None holds out one stratified part of `holdout_size`; of anything else the first split is used.
-    holdout_size : float in (0, 1), default=0.1
-        Share of rows held out to place the threshold, if `cv` is None.
+    {held-out rows}
     payoff : float in (1, n_classes], default=1.8
         What a bet on the right class pays. A perfect network keeps everything in reserve where no class is more
         probable than ``1 / payoff``, so rows below that cannot be told apart: a low payoff suits low coverages.
     pretrain_epochs : int, default=0
         Epochs of plain cross entropy before the betting; low payoffs need some.
     {shared parameters}
-    random_state : int, RandomState instance or None, default=None
-        Seed of the split, of weights, batches, dropout and augmentation. With an integer and the same number of threads
-        a fit on a processor is the same each time.
-    pos_label : label, optional
-        The positive one of two classes, as in :class:`~aucross.AUCross`.
+    {seed and positive class}
 
     Attributes
     ----------
-    estimator_ : classifier
-        The trained network, which answers every row.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
-    band_rule_ : BandRule
-        Answers which selection scores to reject for a coverage.
-    held_out_ : HeldOutScores
-        Scores of the rows held out, with their selection scores as ``second``.
-    history_ : dict
-        Loss, coverage and validation loss of each epoch.
-    n_features_in_ : int
-        Number of features seen during fit.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features seen during fit, if they are all text.
+    {fitted parts}
+    {features}
 
     See Also
     --------

@@ -7,16 +7,15 @@ from functools import partial
 from typing import Any
 
 from aucross.torch.devices import Precision
-from aucross.torch.fitted import NetworkRecipe
+from aucross.torch.fitted_network import NetworkRecipe
 from aucross.torch.images import Augment, check_images, is_images
 from aucross.torch.methods import CrossEntropy
 from aucross.torch.network_classifier import NetworkClassifier
 from aucross.torch.networks import VGG16, ResNet
-from aucross.torch.options import Schedule
-from aucross.torch.shared_parameters import options_of, with_shared_parameters
+from aucross.torch.options import Schedule, options_of, with_shared_parameters
 
 
-@with_shared_parameters
+@with_shared_parameters()
 class ResNetClassifier(NetworkClassifier):
     """Residual network for tables.
 
@@ -136,7 +135,7 @@ class ResNetClassifier(NetworkClassifier):
         return NetworkRecipe(CrossEntropy(), body, options_of(self), self._start())
 
 
-@with_shared_parameters
+@with_shared_parameters()
 class VGGClassifier(NetworkClassifier):
     """VGG16 with batch normalisation, for images.
 

@@ -8,23 +8,26 @@ a general loop these would be longer than the loop.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from math import ceil, inf, isfinite
-from typing import Any, ClassVar, Protocol
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
-
 import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from aucross.system.files import whole_file
 from aucross.system.text import percent
-from aucross.torch.checkpoints import Checkpoint
 from aucross.torch.devices import autocast, find_device, low_precision, tensor_type
 from aucross.torch.methods import Answers, Batch, NetworkMethod
 from aucross.torch.networks import Network, weighted_rows
 from aucross.torch.options import NetworkOptions
-from aucross.torch.progress import progress_bar
-from torch import Tensor, nn
 
 logger = logging.getLogger(__name__)
 
@@ -358,3 +361,99 @@ def _device_for_scoring(device: Any) -> torch.device:
     if torch.device("cpu" if device == "auto" else device).type == "cuda" and not torch.cuda.is_available():
         return torch.device("cpu")
     return find_device(device)
+
+
+# ---- checkpoints ----
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The file of one training, named by what the training depends on: a training that was killed goes on from it."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, folder: str | os.PathLike[str], description: str, network: nn.Module, arrays: Iterable[Any]) -> Self:
+        """Name the file of a training.
+
+        Parameters
+        ----------
+        folder : path-like
+            Where checkpoints are; it is made if it is not there.
+        description : str
+            Everything in words that the result depends on.
+        network : Module
+            The network before the first step.
+        arrays : iterable of arrays
+            Inputs, labels, weights.
+        """
+        # Modules that print alike may be of different classes.
+        modules = " ".join(f"{type(module).__module__}.{type(module).__qualname__}" for module in network.modules())
+        digest = sha256(f"{description}\n{network}\n{modules}".encode())
+        for value in network.state_dict().values():
+            _add(digest, value.cpu().numpy())
+        for array in arrays:
+            _add(digest, np.asarray(array))
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        return cls(Path(folder) / f"{digest.hexdigest()[:24]}.pt")
+
+    def read(self) -> dict[str, Any] | None:
+        """What was written last, or None."""
+        if not self.path.exists():
+            return None
+        # Tensors and plain values only: nothing in the file is run.
+        return torch.load(self.path, map_location="cpu", weights_only=True)
+
+    def write(self, state: dict[str, Any]) -> None:
+        """Write so that a kill leaves the old content or the new one."""
+        with whole_file(self.path) as file:
+            torch.save(state, file)
+
+
+def _add(digest: Any, array: NDArray[Any]) -> None:
+    digest.update(f"{array.shape} {array.dtype}".encode())
+    digest.update(np.ascontiguousarray(array).data if array.size else b"")
+
+
+# ---- the bar of a training that is watched ----
+
+
+class _Silent:
+    """A bar that shows nothing."""
+
+    def step(self, seen: Tensor) -> None:
+        """Do nothing."""
+
+
+class _Bar:
+    """A bar that counts steps and shows the latest loss and coverage."""
+
+    def __init__(self, bar: Any, n_steps: int) -> None:
+        self._bar = bar
+        self._n_steps = n_steps
+
+    def step(self, seen: Tensor) -> None:
+        """Count one step."""
+        loss, coverage = seen.tolist()
+        self._bar.set_postfix({"loss": f"{loss:.4f}", "coverage": f"{coverage:.3f}"}, refresh=False)
+        self._bar.set_description(f"epoch {self._bar.n // self._n_steps + 1}", refresh=False)
+        self._bar.update()
+
+
+@contextmanager
+def progress_bar(options: NetworkOptions, n_steps: int, *, done: int) -> Iterator[_Silent | _Bar]:
+    """A bar over all steps of a training, of which `done` epochs are done."""
+    if not options.verbose:
+        yield _Silent()
+        return
+    try:
+        from tqdm import tqdm  # noqa: PLC0415  (only a training that is watched needs it)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            'verbose needs tqdm, which is not installed; run: pip install "aucross[torch]", or pass verbose=0',
+            name=error.name,
+        ) from error
+    with tqdm(
+        total=options.max_epochs * n_steps, initial=done * n_steps, unit="step", leave=options.verbose > 1
+    ) as bar:
+        yield _Bar(bar, n_steps)

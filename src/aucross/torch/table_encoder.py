@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
 from aucross.core.missing import is_missing
 from aucross.frames import columns_of, kind_of, names_of, numbers_of, values_of
 from aucross.torch.devices import Precision, tensor_type
-from torch import Tensor
 
 FloatArray = NDArray[np.float64]
 

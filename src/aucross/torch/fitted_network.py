@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
+from torch import Tensor, nn
 
-import torch
 from aucross.frames import take_rows
 from aucross.torch.devices import find_device, own_random_state, tensor_type, threads
 from aucross.torch.images import ImageRows, ImageScale, is_images
 from aucross.torch.methods import NetworkMethod
+from aucross.torch.network_training import History, NetworkRows, RowSource, Training, check_batches, score
 from aucross.torch.networks import Body, Network, TableFront, build_body, build_network
 from aucross.torch.options import NetworkOptions
-from aucross.torch.tables import TableEncoder, TableRows
-from aucross.torch.training import History, NetworkRows, RowSource, Training, check_batches, score
-from torch import Tensor, nn
+from aucross.torch.table_encoder import TableEncoder, TableRows
 
 FloatArray = NDArray[np.float64]
 
