@@ -31,7 +31,7 @@ from sklearn.preprocessing import StandardScaler
 
 from aucross import AUCross
 from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
-from aucross.evaluation.results import SelectiveEvaluation
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from benchmarks.paper_data import FOLDER, Split
 
 TARGETS = (1.0, 0.95, 0.90, 0.85, 0.80, 0.75)

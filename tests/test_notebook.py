@@ -84,7 +84,7 @@ def evaluation():
 
 
 def comparison():
-    return compare_selective(clf, rival, X_test, y_test, [0.9, 0.8], n_bootstrap=50, random_state=0)
+    return compare_selective([rival, clf], X_test, y_test, [0.9, 0.8], n_bootstrap=50, random_state=0)
 
 
 def queue(n=15):
@@ -135,15 +135,17 @@ def test_an_own_metric_that_is_infinite_is_shown_without_an_interval():
 def test_a_comparison_names_metric_classifiers_and_coverages_reached():
     result = comparison()
     shown = Shown(result)
-    assert shown.sentence.startswith("AUC of AUCross minus that of SCross: ")
-    assert shown.cells[0][:5] == ["coverage asked", "reached by AUCross", "reached by SCross", "AUCross", "SCross"]
+    assert shown.sentence.startswith("AUC minus that of SCross, at a coverage of 80 %: AUCross ")
+    heads = ["coverage asked", "classifier", "reached", "reached by SCross", "AUC", "AUC by SCross", "difference"]
+    assert shown.cells[0][:7] == heads
     reached = [row for row in result.rows() if row["metric"] == "achieved_coverage"]
-    assert shown.cells[2][:3] == ["80 %", f"{reached[1]['first']:.4f}", f"{reached[1]['second']:.4f}"]
+    values = [f"{reached[1][name]:.4f}" for name in ("value", "reference_value")]
+    assert shown.cells[2][:4] == ["80 %", "AUCross", *values]
 
 
 def test_two_classifiers_of_one_class_are_told_apart():
-    result = compare_selective(clf, clf, scored, y_test, [0.8], n_bootstrap=0)
-    assert result.names == ("first AUCross", "second AUCross")
+    result = compare_selective([clf, rival, clf], X_test, y_test, [0.8], n_bootstrap=0)
+    assert list(result.evaluations) == ["AUCross 1", "SCross", "AUCross 2"]
 
 
 def test_a_promise_shows_its_sentence_and_both_bounds():

@@ -144,14 +144,14 @@ def test_scored_rows_stand_for_rows_everywhere(clf):
 def test_a_comparison_scores_each_classifier_once(fitted):
     ours, usual = fitted["AUCross"], fitted["SCross"]
     Watched.passes.clear()
-    comparison = compare_selective(ours, usual, X_test, y_test, n_bootstrap=3, random_state=0)
+    comparison = compare_selective([ours, usual], X_test, y_test, n_bootstrap=3, random_state=0)
     assert_each_row_once(ours, times=2)
     pair = ours.scored(X_test), usual.scored(X_test)
     Watched.passes.clear()
-    assert repr(compare_selective(ours, usual, pair, y_test, n_bootstrap=3, random_state=0)) == repr(comparison)
+    assert repr(compare_selective([ours, usual], pair, y_test, n_bootstrap=3, random_state=0)) == repr(comparison)
     assert not Watched.passes
     with pytest.raises(ValueError, match="scored rows must come from this classifier"):
-        compare_selective(ours, usual, pair[::-1], y_test, n_bootstrap=0)
+        compare_selective([ours, usual], pair[::-1], y_test, n_bootstrap=0)
 
 
 def test_scored_rows_of_another_classifier_are_refused(fitted):

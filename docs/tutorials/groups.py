@@ -38,7 +38,7 @@ print(f"all: {clf.select(X_test).mean():.1%} decided automatically")
 # %%
 # One line for each group
 # -----------------------
-# :func:`~aucross.evaluation.evaluate_groups` gives every number of the evaluation for each
+# :func:`~aucross.evaluate_groups` gives every number of the evaluation for each
 # group, with intervals.
 
 from aucross import evaluate_groups

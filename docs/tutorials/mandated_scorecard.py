@@ -83,9 +83,8 @@ evaluation
 
 from aucross import compare_selective
 
-comparison = compare_selective(
-    by_gate, by_score, X_test, y_test, (0.9, 0.8, 0.7), random_state=0
-)
+rules = {"band on the score": by_score, "gate": by_gate}
+comparison = compare_selective(rules, X_test, y_test, (0.9, 0.8, 0.7), random_state=0)
 comparison
 
 # %%

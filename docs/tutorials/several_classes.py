@@ -88,7 +88,9 @@ plt.show()
 # The intervals of the two curves overlap, but that does not show that the rules are alike.
 # The interval of the difference tells more:
 
-comparison = compare_selective(by_m, by_confidence, X_test, y_test, (0.9, 0.8))
+comparison = compare_selective(
+    {"confidence": by_confidence, "M": by_m}, X_test, y_test, (0.9, 0.8)
+)
 comparison
 
 # %%

@@ -137,7 +137,7 @@ from aucross import SCross, compare_selective
 
 by_confidence = SCross(base, random_state=0).fit(X_train, y_train)
 comparison = compare_selective(
-    clf, by_confidence, X_test, y_test, coverages=(0.9, 0.8), random_state=0
+    [by_confidence, clf], X_test, y_test, coverages=(0.9, 0.8), random_state=0
 )
 comparison
 

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
         evaluate_groups,
         evaluate_selections,
         evaluate_selective,
+        promise_coverage,
         promise_selective,
         selective_scorer,
+        team_score,
     )
     from aucross.files import load, save
     from aucross.record import DecisionLog
@@ -53,9 +55,11 @@ __all__ = [
     "evaluate_selections",
     "evaluate_selective",
     "load",
+    "promise_coverage",
     "promise_selective",
     "save",
     "selective_scorer",
+    "team_score",
 ]
 
 # Nothing is imported before it is asked for: scikit-learn and scipy take seconds, and `aucross --help` needs neither.
@@ -68,7 +72,7 @@ _NAMES = {
     ),
     "evaluation": (
         *("compare_selective", "evaluate_groups", "evaluate_selections", "evaluate_selective"),
-        *("promise_selective", "selective_scorer"),
+        *("promise_coverage", "promise_selective", "selective_scorer", "team_score"),
     ),
     "files": ("load", "save"),
     "record": ("DecisionLog",),

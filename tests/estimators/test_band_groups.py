@@ -139,7 +139,7 @@ def test_bands_per_group_can_be_evaluated_and_compared_with_common_ones():
     shared, own = clone(clf).fit(X, y), clone(clf).fit(X, y, band_groups=GROUPS)
     table = evaluate_selective(own, X_new, y, [0.8], band_groups=GROUPS_NEW, n_bootstrap=10, random_state=0)
     assert table.estimates["achieved_coverage"] == [own.select(X_new, 0.8, GROUPS_NEW).mean()]
-    rows = compare_selective(own, shared, X_new, y, [0.8], band_groups=GROUPS_NEW, n_bootstrap=10).rows()
+    rows = compare_selective([shared, own], X_new, y, [0.8], band_groups=GROUPS_NEW, n_bootstrap=10).rows()
     assert {row["metric"] for row in rows} >= {"selective_auc", "achieved_coverage"}
 
 

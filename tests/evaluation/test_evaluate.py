@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 
 import aucross.evaluation
 from aucross import AUCross, PlugIn, SCross, compare_selective, evaluate_selections, evaluate_selective
+from aucross.evaluation import SelectiveComparison
 from aucross.evaluation.bootstrap import draw_weights
 from aucross.evaluation.catalogue import METRICS_ON_REQUEST, STANDARD_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
@@ -559,7 +560,7 @@ def test_coverages_that_cannot_be(aucross_clf, coverages, kind, sentence):
     with pytest.raises(kind, match=exactly(sentence)):
         evaluate_selective(aucross_clf, X_test, y_test, coverages)
     with pytest.raises(kind, match=exactly(sentence)):
-        compare_selective(aucross_clf, aucross_clf, X_test, y_test, coverages)
+        compare_selective([aucross_clf, aucross_clf], X_test, y_test, coverages)
 
 
 OPTION_REFUSALS = [
@@ -583,7 +584,7 @@ def test_options_that_cannot_be(aucross_clf, option, sentence):
     with pytest.raises(ValueError, match=exactly(sentence)):
         evaluate_selective(aucross_clf, X_test, y_test, [0.9], **option)
     with pytest.raises(ValueError, match=exactly(sentence)):
-        compare_selective(aucross_clf, aucross_clf, X_test, y_test, [0.9], **option)
+        compare_selective([aucross_clf, aucross_clf], X_test, y_test, [0.9], **option)
 
 
 def test_an_unknown_metric_lists_the_known_ones():
@@ -690,7 +691,7 @@ def test_predictions_of_other_values():
 
 def compare(first, second, **options):
     return compare_selective(
-        first, second, X_test, y_test, **{"coverages": [0.9, 0.7], "n_bootstrap": 100, "random_state": 0, **options}
+        [second, first], X_test, y_test, **{"coverages": [0.9, 0.7], "n_bootstrap": 100, "random_state": 0, **options}
     )
 
 
@@ -699,8 +700,10 @@ def test_a_comparison_has_one_row_per_coverage_and_metric(aucross_clf, rival):
     assert list(frame.columns) == [
         "target_coverage",
         "metric",
-        "first",
-        "second",
+        "classifier",
+        "reference",
+        "value",
+        "reference_value",
         "difference",
         "difference_sd",
         "difference_low",
@@ -715,7 +718,7 @@ def test_a_comparison_has_one_row_per_coverage_and_metric(aucross_clf, rival):
 def test_a_comparison_is_antisymmetric(aucross_clf, rival):
     forth, back = compare(aucross_clf, rival).rows(), compare(rival, aucross_clf).rows()
     for one, other in zip(forth, back, strict=True):
-        assert (one["first"], one["second"]) == (other["second"], other["first"])
+        assert (one["value"], one["reference_value"]) == (other["reference_value"], other["value"])
         assert one["difference"] == -other["difference"]
         assert one["difference_sd"] == pytest.approx(other["difference_sd"])
         assert one["difference_low"] == pytest.approx(-other["difference_high"])
@@ -732,7 +735,8 @@ def test_a_classifier_against_itself_differs_by_zero(aucross_clf):
 def test_a_comparison_is_that_of_two_evaluations_with_the_same_seed(aucross_clf, rival):
     options = {"metrics": [mean_score], "n_bootstrap": 10, "random_state": 4, "coverages": [0.9, 0.7]}
     one, other = (evaluate_selective(clf, X_test, y_test, **options) for clf in (aucross_clf, rival))
-    assert compare(aucross_clf, rival, **options).rows() == one.minus(other).rows()
+    names = {"classifier": "first", "reference": "second"}
+    assert [row | names for row in compare(aucross_clf, rival, **options).rows()] == one.minus(other).rows()
 
 
 @pytest.mark.parametrize(
@@ -740,8 +744,8 @@ def test_a_comparison_is_that_of_two_evaluations_with_the_same_seed(aucross_clf,
 )
 def test_a_generator_gives_both_classifiers_the_same_draws(aucross_clf, random_state):
     comparison = compare(aucross_clf, aucross_clf, metrics=[mean_score], random_state=random_state)
-    for deviations in comparison.deviations.values():
-        assert (deviations == 0).all()
+    for metric in comparison.metrics:
+        assert (comparison.difference(metric).deviation == 0).all()
 
 
 def test_metrics_of_other_draws_are_not_compared(aucross_clf, rival):
@@ -757,7 +761,7 @@ def test_metrics_of_other_draws_are_not_compared(aucross_clf, rival):
 
 def test_the_paired_standard_deviation_is_that_of_new_samples_and_below_that_of_two_samples(aucross_clf, rival):
     one, other = (evaluate_selective(clf, X_test, y_test, [0.9]) for clf in (aucross_clf, rival))
-    paired = one.minus(other).deviations["selective_auc"][0]
+    paired = one.minus(other).difference("selective_auc").deviation[0]
     apart = np.hypot(*(part.deviations["selective_auc"][0] for part in (one, other)))
     assert paired < apart / 2
     scores = [clf.predict_proba(X_test)[:, 1] for clf in (aucross_clf, rival)]
@@ -775,7 +779,7 @@ def test_iterators_serve_both_classifiers(aucross_clf, rival):
     comparison = compare(
         aucross_clf, rival, coverages=iter([0.9, 0.7]), metrics=iter(["selective_gini"]), n_bootstrap=2
     )
-    assert list(comparison.estimates) == [*STANDARD_METRICS, "selective_gini"]
+    assert comparison.metrics == [*STANDARD_METRICS, "selective_gini"]
     assert comparison.target_coverage.tolist() == [0.9, 0.7]
 
 
@@ -787,7 +791,7 @@ def test_a_comparison_takes_weights(aucross_clf, rival):
         y_test[selected], aucross_clf.predict_proba(X_test)[selected, 1], sample_weight=weight[selected]
     )
     assert row["metric"] == "selective_auc"
-    assert row["first"] == pytest.approx(expected)
+    assert row["value"] == pytest.approx(expected)
     assert np.isnan(row["share_above_zero"])
 
 
@@ -812,3 +816,100 @@ def test_labels_of_one_class_are_warned_of_and_leave_the_auc_undefined(aucross_c
     ):
         evaluation = evaluate_selective(aucross_clf, X_test[only], y_test[only], [0.8], n_bootstrap=0)
     assert np.isnan(evaluation.estimates["selective_auc"]).all()
+
+
+def test_any_number_of_classifiers_is_compared_with_the_reference(aucross_clf, rival):
+    by_confidence = SCross(LogisticRegression(), random_state=0).fit(X_train, y_train)
+    named = {"ours": aucross_clf, "rival": rival, "usual": by_confidence}
+    comparison = compare_selective(named, X_test, y_test, [0.9, 0.7], reference="usual", n_bootstrap=0)
+    rows = [row for row in comparison.rows() if row["metric"] == "selective_auc"]
+    assert [(row["target_coverage"], row["classifier"]) for row in rows] == [
+        (0.9, "ours"),
+        (0.9, "rival"),
+        (0.7, "ours"),
+        (0.7, "rival"),
+    ]
+    for row in rows:
+        alone = evaluate_selective(named[row["classifier"]], X_test, y_test, [row["target_coverage"]], n_bootstrap=0)
+        usual = evaluate_selective(by_confidence, X_test, y_test, [row["target_coverage"]], n_bootstrap=0)
+        assert row["value"] == alone.estimates["selective_auc"][0]
+        assert row["reference"] == "usual"
+        assert row["difference"] == row["value"] - usual.estimates["selective_auc"][0]
+
+
+@pytest.mark.parametrize(
+    ("classifiers", "error", "sentence"),
+    [
+        ([], ValueError, "classifiers must hold two classifiers or more, got 0"),
+        (None, TypeError, "classifiers must be a list of fitted classifiers or a dict"),
+    ],
+)
+def test_too_few_classifiers_are_not_compared(classifiers, error, sentence):
+    with pytest.raises(error, match=beginning(sentence)):
+        compare_selective(classifiers, X_test, y_test)
+
+
+def test_a_reference_must_be_one_of_the_classifiers(aucross_clf, rival):
+    with pytest.raises(
+        ValueError, match=beginning("reference must be one of ['AUCross 1', 'AUCross 2'], got 'SCross'")
+    ):
+        compare_selective([aucross_clf, rival], X_test, y_test, [0.8], reference="SCross")
+
+
+def advised(first, second, *, coverage=0.8, reached=(0.8, 0.8)):
+    """Advice on two evaluations whose AUCs, and the ends of whose difference, are given."""
+    rng = np.random.default_rng(0)
+    y = rng.random(4000) < 0.4
+    noise = rng.normal(size=4000)
+    evaluations = {}
+    for name, (shift, share) in {"A": (first, reached[0]), "B": (second, reached[1])}.items():
+        score = noise + shift * y
+        mask = np.arange(4000) < share * 4000
+        evaluations[name] = evaluate_selections(y, score, score > 0, {coverage: mask})
+    return SelectiveComparison(evaluations, "A").advice()
+
+
+def test_advice_names_the_highest_auc_and_says_whether_it_is_clear():
+    assert re.fullmatch(
+        r"The highest AUC of automatic cases is \.\d{3}, of B; it is clearly above A \(95 % interval of the difference "
+        r"\.\d{3} to \.\d{3}\)\.",
+        advised(1.0, 1.2),
+    )
+    assert "of A; all others are clearly behind." in advised(1.2, 1.0)
+    assert "of A; not clearly behind: B." in advised(1.0, 1.0)
+
+
+def test_advice_says_when_the_winner_decides_fewer_cases():
+    assert advised(1.0, 1.2, reached=(0.8, 0.7)).endswith(", but decides only 70 % of cases against 80 %.")
+
+
+# ---- a capacity ----
+
+
+def test_a_capacity_is_evaluated_at_the_share_that_it_leaves(aucross_clf):
+    found = evaluate_selective(aucross_clf, X_test, y_test, capacity=[0, 80, 200], n_bootstrap=0)
+    n = len(y_test)
+    assert found.target_coverage.tolist() == [1.0, 1 - 80 / n, 1 - 200 / n]
+    np.testing.assert_array_equal(found.estimates["achieved_coverage"], found.target_coverage)
+    for capacity, auc in zip((0, 80, 200), found.estimates["selective_auc"], strict=True):
+        selected = aucross_clf.select(X_test, capacity=capacity)
+        assert auc == pytest.approx(roc_auc_score(y_test[selected], aucross_clf.predict_proba(X_test)[selected, 1]))
+    alone = evaluate_selective(aucross_clf, X_test, y_test, capacity=80, n_bootstrap=0)
+    assert alone.rows()[0] == pytest.approx(found.rows()[1], nan_ok=True)
+
+
+def test_the_target_of_a_capacity_counts_weight(aucross_clf):
+    weight = np.random.default_rng(0).random(len(y_test))
+    found = evaluate_selective(aucross_clf, X_test, y_test, capacity=80, sample_weight=weight)
+    kept = aucross_clf.decide(aucross_clf.scored(X_test, sample_weight=weight), capacity=80).selected
+    assert found.target_coverage == pytest.approx(weight[kept].sum() / weight.sum())
+    assert not found.missed.any()
+
+
+def test_capacities_that_cannot_be_evaluated(aucross_clf):
+    with pytest.raises(ValueError, match=r"^coverages and capacity must not both be given, got \[0.8\] and 5"):
+        evaluate_selective(aucross_clf, X_test, y_test, [0.8], capacity=5)
+    with pytest.raises(ValueError, match=r"^capacity must leave rows to evaluate, got 9999 of 800 rows"):
+        evaluate_selective(aucross_clf, X_test, y_test, capacity=9999)
+    with pytest.raises(ValueError, match=r"^capacity must be a number of rows or hold at least one, got none"):
+        evaluate_selective(aucross_clf, X_test, y_test, capacity=[])

@@ -471,7 +471,7 @@ def test_two_reports_compare_within_a_group(clf):
     rival = PlugIn(LogisticRegression(), random_state=0).fit(X_train, y_train)
     ours, theirs = (evaluate_groups(each, X_test, y_test, REGION, [0.8]) for each in (clf, rival))
     for row in ours.of("east").minus(theirs.of("east")).rows():
-        assert row["difference"] == pytest.approx(row["first"] - row["second"])
+        assert row["difference"] == pytest.approx(row["value"] - row["reference_value"])
 
 
 # ---- the column of groups ----

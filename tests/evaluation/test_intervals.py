@@ -174,9 +174,9 @@ def test_a_rejected_positive_may_raise_a_gain_that_no_sample_shows():
 def test_two_perfect_rankings_may_still_differ_and_one_ranking_does_not_differ_from_itself():
     y, everything = np.arange(100) >= 90, {1.0: np.ones(100, dtype=bool)}
     first, second = evaluate(y, np.arange(100.0), everything), evaluate(y, np.arange(100.0) ** 2, everything)
-    low, high = (first.minus(second).intervals["selective_auc"][end][0] for end in (0, 1))
+    low, high = (first.minus(second).difference("selective_auc").ends[end][0] for end in (0, 1))
     assert low < 0 < high
-    assert first.minus(first).intervals["selective_auc"].high[0] == 0.0
+    assert first.minus(first).difference("selective_auc").ends.high[0] == 0.0
 
 
 # ---- rows that belong together ----
@@ -210,7 +210,7 @@ def test_groups_widen_every_interval_of_a_classifier_and_of_a_comparison():
         widths = [row[f"{name}_high"] - row[f"{name}_low"] for row in (plain, grouped)]
         assert widths[1] > 1.8 * widths[0]
     differences = [
-        compare_selective(clf, rival, X_test, y_test, groups=groups, **options).rows()[2]["difference_sd"]
+        compare_selective([rival, clf], X_test, y_test, groups=groups, **options).rows()[2]["difference_sd"]
         for groups in (None, customer)
     ]
     assert differences[1] > 1.8 * differences[0]

@@ -157,7 +157,7 @@ def test_the_table_has_intervals_and_every_metric(ours):
 
 
 def test_two_classifiers_are_compared_on_the_same_draws(ours, usual):
-    comparison = compare_selective(ours, usual, X_test, y_test, COVERAGES, n_bootstrap=50, random_state=0)
+    comparison = compare_selective([usual, ours], X_test, y_test, COVERAGES, n_bootstrap=50, random_state=0)
     rows = {(row["target_coverage"], row["metric"]): row for row in comparison.rows()}
     assert rows[1.0, "hand_till_m"]["difference"] == 0
     assert rows[1.0, "hand_till_m"]["difference_high"] == 0

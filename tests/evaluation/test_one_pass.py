@@ -104,7 +104,7 @@ def test_scored_rows_pass_no_model(clf, name):
 
 def test_two_classifiers_score_a_row_once_each():
     one, other = (kind(WatchedRegression(), random_state=0).fit(X_train, y_train) for kind in (AUCross, SCross))
-    assert passes(lambda: compare_selective(one, other, X_test, y_test, [0.8], n_bootstrap=2)) == [2, 0]
+    assert passes(lambda: compare_selective([one, other], X_test, y_test, [0.8], n_bootstrap=2)) == [2, 0]
 
 
 def test_a_surface_scores_once():
@@ -156,10 +156,10 @@ def test_a_comparison_hands_groups_to_the_classifier_that_has_bands_for_them():
     groups, own = X_train[:, 0] > 0, X_test[:, 0] > 0
     grouped = AUCross(LogisticRegression(), random_state=0).fit(X_train, y_train, band_groups=groups)
     plain = AUCross(LogisticRegression(), random_state=0).fit(X_train, y_train)
-    comparison = compare_selective(grouped, plain, X_test, y_test, [0.8], band_groups=own, n_bootstrap=0)
-    first, second = comparison.estimates["achieved_coverage"]
-    assert first[0] == grouped.select(X_test, 0.8, own).mean()
-    assert second[0] == plain.select(X_test, 0.8).mean()
+    comparison = compare_selective([plain, grouped], X_test, y_test, [0.8], band_groups=own, n_bootstrap=0)
+    first, second = (part.estimates["achieved_coverage"][0] for part in comparison.evaluations.values())
+    assert first == plain.select(X_test, 0.8).mean()
+    assert second == grouped.select(X_test, 0.8, own).mean()
 
 
 def test_rows_that_another_model_scored_are_refused():

@@ -567,8 +567,15 @@ def _add_comparisons() -> None:
 
         def compared(seed: int, one: str = one, other: str = other, options: Any = options) -> Flat:
             rows = (NEW.X, labels_for(one), (0.8, 0.6))
-            found = compare_selective(clf_of(one), clf_of(other), *rows, **options, **draws(seed))
-            return table(found.rows(), "target_coverage", "metric")
+            # The second is the reference: differences are those of the first from it.
+            named = {"second": clf_of(other), "first": clf_of(one)}
+            found = compare_selective(named, *rows, **options, **draws(seed)).rows()
+            words = {"value": "first", "reference_value": "second"}
+            kept = [
+                {words.get(key, key): row[key] for key in row if key not in ("classifier", "reference")}
+                for row in found
+            ]
+            return table(kept, "target_coverage", "metric")
 
         case(f"compare/{title}")(compared)
 
@@ -594,8 +601,8 @@ def _add_spreads() -> None:
             return table(rows, "target_coverage")
 
         def difference(seed: int, options: Any = options) -> Flat:
-            clfs = clf_of("plain"), clf_of("confidence")
-            found = compare_selective(*clfs, NEW.X, NEW.y, (0.8,), **options, **draws(seed, 16_000))
+            clfs = [clf_of("confidence"), clf_of("plain")]
+            found = compare_selective(clfs, NEW.X, NEW.y, (0.8,), **options, **draws(seed, 16_000))
             row = next(row for row in found.rows() if row["metric"] == "selective_auc")
             return {key: plain(value) for key, value in row.items() if key.startswith("difference")}
 

@@ -20,23 +20,23 @@ X_train, X_test, y_train, y_test = train_test_split(
     X.select_dtypes("number"), y, test_size=0.5, stratify=y, random_state=0
 )
 base = HistGradientBoostingClassifier(max_iter=30, random_state=0)
-ours = AUCross(base, random_state=0).fit(X_train, y_train)
-others = {
+rules = {
+    "AUCross": AUCross(base, random_state=0),
     "maximum probability": SCross(base, random_state=0),
     "centred band": AUCross(base, placement="centered", random_state=0),
     "mean of fold models": AUCross(base, ensemble=True, random_state=0),
 }
 coverages = [0.95, 0.9, 0.85, 0.8, 0.75, 0.7]
-tables = {}
-for name, rule in others.items():
+for rule in rules.values():
     rule.fit(X_train, y_train)
-    comparison = compare_selective(ours, rule, X_test, y_test, coverages)
-    tables[name] = comparison.to_frame()
+comparison = compare_selective(rules, X_test, y_test, coverages)
+tables = dict(iter(comparison.to_frame().groupby("classifier", sort=False)))
+print(comparison.advice(coverage=0.8))
 
 # %%
-# Points are differences, ours minus the other, and bars are their 95 % intervals. Above zero, ours is higher. The upper
-# panels have the AUC of the selected rows. The lower panels have the coverage reached, and have to be read with the
-# upper ones: a rule that selects fewer rows has the easier task.
+# Points are differences, the other minus AUCross, and bars are their 95 % intervals. Below zero, AUCross is higher. The
+# upper panels have the AUC of the selected rows. The lower panels have the coverage reached, and have to be read with
+# the upper ones: a rule that selects fewer rows has the easier task.
 
 metrics = {"selective_auc": "AUC", "achieved_coverage": "coverage reached"}
 figure, panels = plt.subplots(2, 3, figsize=(9.5, 5.2), sharex=True, layout="constrained")
@@ -51,7 +51,7 @@ for column, (name, table) in zip(panels.T, tables.items(), strict=True):
         )
         axes.scatter(rows["target_coverage"], rows["difference"], c=colors, s=40, zorder=3)
         axes.grid(alpha=0.3)
-    column[0].set_title(f"AUCross less\n{name}")
+    column[0].set_title(f"{name}\nless AUCross")
     column[1].set(xlabel="coverage asked for", xlim=(0.975, 0.675))
 for axes, label in zip(panels[:, 0], metrics.values(), strict=True):
     axes.set_ylabel(f"difference in {label}")
@@ -73,6 +73,6 @@ plt.show()
 rows = tables["maximum probability"]
 for row in rows[(rows["metric"] == "selective_accuracy") & rows["target_coverage"].isin([0.9, 0.8])].itertuples():
     print(
-        f"accuracy at {row.target_coverage:.1f}: AUCross {row.first:.3f}, maximum probability {row.second:.3f}, "
+        f"accuracy at {row.target_coverage:.1f}: AUCross {row.reference_value:.3f}, {row.classifier} {row.value:.3f}, "
         f"difference {row.difference:+.3f} ({row.difference_low:+.3f} to {row.difference_high:+.3f})"
     )

@@ -4,7 +4,7 @@ Which coverage gives the AUC that is asked for?
 
 Often the AUC is the requirement, and the coverage is what one has to pay. After a fit,
 :meth:`~aucross.AUCross.coverage_for` reads the answer off the held-out rows, with an interval.
-:func:`~aucross.evaluation.promise_coverage` gives the answer that can be signed, from labelled test rows.
+:func:`~aucross.promise_coverage` gives the answer that can be signed, from labelled test rows.
 """
 
 from textwrap import fill

@@ -11,15 +11,15 @@ from aucross.evaluation.auc_metrics import (
     selective_partial_auc,
 )
 from aucross.evaluation.catalogue import METRICS
+from aucross.evaluation.compare import compare_selective
 from aucross.evaluation.evaluate import (
-    compare_selective,
     evaluate_folds,
     evaluate_ranking,
     evaluate_selections,
     evaluate_selective,
 )
 from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
-from aucross.evaluation.group_results import GroupComparison, GroupEvaluation
+from aucross.evaluation.group_evaluation import GroupComparison, GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard, BaseRateWarning
 from aucross.evaluation.inputs import TrainingRowsWarning
@@ -49,7 +49,6 @@ from aucross.evaluation.plots import (
 )
 from aucross.evaluation.promise import SelectivePromise, promise_ranking, promise_selection, promise_selective
 from aucross.evaluation.promise_coverage import CoveragePromise, TriedCoverage, promise_coverage
-from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
 from aucross.evaluation.risk_curves import (
     augrc,
     aurc,
@@ -60,6 +59,7 @@ from aucross.evaluation.risk_curves import (
     risk_coverage_curve,
 )
 from aucross.evaluation.scorer import SelectiveScorer, selective_scorer
+from aucross.evaluation.selective_evaluation import SelectiveComparison, SelectiveEvaluation
 from aucross.evaluation.team import team_predictions, team_score
 from aucross.evaluation.unscored import UnscoredRows
 

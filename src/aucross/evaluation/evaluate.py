@@ -21,23 +21,24 @@ from aucross.core.bands import RejectionBand
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.scored_rows import ScoredRows, confidence_of
 from aucross.evaluation.bootstrap import draw_weights, measure
-from aucross.evaluation.catalogue import METRICS, STANDARD_METRICS, MetricLike, listed_metrics, metrics_on_request
+from aucross.evaluation.catalogue import METRICS, STANDARD_METRICS, MetricLike, metrics_on_request
 from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
 from aucross.evaluation.inputs import (
+    BoolArray,
     Weights,
     check_coverages,
     check_probability,
     check_replicates,
-    check_selective,
     check_two_classes,
     label_rows,
     row_weights,
     seed_from,
     selections_at,
     unit_numbers,
+    weighted_mean,
 )
 from aucross.evaluation.ranked_selection import RankedRows, RankedSelection, evaluation_of
-from aucross.evaluation.results import SelectiveComparison, SelectiveEvaluation
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
 # All rows, to compare with, and the paper's coverages.
 DEFAULT_COVERAGES = (1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
@@ -53,8 +54,9 @@ def evaluate_selective(
     clf: Any,
     X: Any,
     y: ArrayLike,
-    coverages: Iterable[float] = DEFAULT_COVERAGES,
+    coverages: Iterable[float] | None = None,
     *,
+    capacity: int | Iterable[int] | None = None,
     metrics: Iterable[MetricLike] = (),
     sample_weight: Weights = None,
     band_groups: Any = None,
@@ -73,8 +75,11 @@ def evaluate_selective(
         Test rows, or what ``clf.scored`` made of them; each model sees a row once.
     y : array-like of shape (n_samples,)
         Their labels, as in training.
-    coverages : iterable of float in (0, 1], default=(1, .99, .95, .90, .85, .80, .75)
-        Target coverages; 1.0 is the classifier that answers every row.
+    coverages : iterable of float in (0, 1], optional
+        Target coverages, by default (1, .99, .95, .90, .85, .80, .75); 1.0 is the classifier that answers every row.
+    capacity : int or iterable of int, optional
+        Numbers of these rows that people can review, in the place of `coverages`: exactly so many are rejected. The
+        target coverage of the table is the share that is left.
     metrics : iterable of str or callable, default=()
         Metrics beyond coverage, AUC, its gain over all rows, accuracy and positive rate: names of metrics in
         ``aucross.evaluation`` such as ``"selective_gini"``, functions of your own
@@ -120,7 +125,9 @@ def evaluate_selective(
     1.00             1.000 [1.000, 1.000]  0.000 [0.000, ...
     0.80             ...
     """
-    coverages = check_coverages(coverages)
+    if coverages is not None and capacity is not None:
+        raise ValueError(f"coverages and capacity must not both be given, got {coverages!r} and {capacity!r}")
+    asked = [] if capacity is not None else check_coverages(DEFAULT_COVERAGES if coverages is None else coverages)
     rows = label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
     weight, labels = rows.sample_weight, rows.labels
     assert labels is not None
@@ -132,7 +139,7 @@ def evaluate_selective(
             UserWarning,
             stacklevel=2,
         )
-    selections = selections_at(clf, rows, coverages)
+    selections = selections_at(clf, rows, asked) if capacity is None else _selections_within(clf, rows, capacity)
     options: dict[str, Any] = {
         "metrics": metrics,
         "n_bootstrap": n_bootstrap,
@@ -152,6 +159,22 @@ def evaluate_selective(
             **options,
         )
     return replace(evaluation, at_least=asks_for_at_least(clf))
+
+
+def _selections_within(clf: Any, rows: ScoredRows, capacity: int | Iterable[int]) -> dict[float, BoolArray]:
+    """Return the rows that are selected if people review so many, by the share of the weight that they are."""
+    weight, selections = row_weights(rows.sample_weight, len(rows)), {}
+    for number in capacity if isinstance(capacity, Iterable) else [capacity]:
+        selected = clf.decide(rows, capacity=number).selected
+        share = weighted_mean(selected, weight)
+        if not share > 0:
+            raise ValueError(
+                f"capacity must leave rows to evaluate, got {number} of {len(rows)} rows; pass a smaller one"
+            )
+        selections[min(share, 1.0)] = selected
+    if not selections:
+        raise ValueError("capacity must be a number of rows or hold at least one, got none")
+    return selections
 
 
 def asks_for_at_least(clf: Any) -> bool:
@@ -394,89 +417,7 @@ def _is_probability(bands: Any) -> bool:
     return getattr(bands, "response_method_", "predict_proba") == "predict_proba"
 
 
-# ---- several evaluations ----
-
-
-def compare_selective(
-    first: Any,
-    second: Any,
-    X: Any,
-    y: ArrayLike,
-    coverages: Iterable[float] = DEFAULT_COVERAGES,
-    *,
-    metrics: Iterable[MetricLike] = (),
-    sample_weight: Weights = None,
-    band_groups: Any = None,
-    groups: Any = None,
-    n_bootstrap: int = 1000,
-    confidence_level: float = 0.95,
-    random_state: Any = None,
-) -> SelectiveComparison:
-    """Compare two fitted selective classifiers on the same rows, row by row.
-
-    Parameters
-    ----------
-    first, second : SelectiveClassifier
-        Fitted classifiers; differences are first minus second.
-    X : array-like or frame of shape (n_samples, n_features), or pair of ScoredRows
-        Test rows, or what each of the two made of them: ``(first.scored(X), second.scored(X))``.
-    y, coverages, metrics, sample_weight, groups, n_bootstrap, confidence_level, random_state
-        As in :func:`evaluate_selective`.
-    band_groups : array-like of shape (n_samples,), optional
-        Group of each row, for whichever classifier was fitted with groups.
-
-    Returns
-    -------
-    SelectiveComparison
-        ``to_frame()`` gives one row per target coverage and metric. Look at ``achieved_coverage`` beside the AUC: a
-        rule that selects fewer rows than asked has an easier task.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import make_classification
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from aucross import AUCross, SCross, compare_selective
-    >>> X, y = make_classification(3000, weights=[0.9], flip_y=0.3, random_state=0)
-    >>> base = LogisticRegression()
-    >>> ours, usual = (kind(base, random_state=0).fit(X[:2000], y[:2000]) for kind in (AUCross, SCross))
-    >>> comparison = compare_selective(ours, usual, X[2000:], y[2000:], coverages=[0.8], random_state=0)
-    >>> [row["difference"] > 0 for row in comparison.rows() if row["metric"] == "selective_auc"]
-    [True]
-    """
-    # Read once: an iterator would be used up by the first evaluation.
-    coverages, metrics = check_coverages(coverages), listed_metrics(metrics)
-    seed = seed_from(random_state)
-    for clf in (first, second):
-        check_selective(clf)
-    one, other = (
-        evaluate_selective(
-            clf,
-            rows,
-            y,
-            coverages,
-            metrics=metrics,
-            sample_weight=sample_weight,
-            band_groups=band_groups if clf.band_rule_.group_labels is not None else None,
-            groups=groups,
-            n_bootstrap=n_bootstrap,
-            confidence_level=confidence_level,
-            random_state=seed,
-        )
-        for clf, rows in zip((first, second), _rows_of_each(X), strict=True)
-    )
-    return replace(one.minus(other), names=_names(first, second))
-
-
-def _names(first: Any, second: Any) -> tuple[str, str]:
-    """What a table calls two classifiers: their classes, told apart where they are of one."""
-    ours, theirs = type(first).__name__, type(second).__name__
-    return (ours, theirs) if ours != theirs else (f"first {ours}", f"second {theirs}")
-
-
-def _rows_of_each(X: Any) -> tuple[Any, Any]:
-    """The rows of the first and of the second classifier: a pair of scored rows, or the same rows for both."""
-    is_pair = isinstance(X, tuple) and len(X) == 2 and all(isinstance(rows, ScoredRows) for rows in X)
-    return X if is_pair else (X, X)
+# ---- several folds ----
 
 
 def evaluate_folds(

@@ -33,7 +33,7 @@ from aucross.evaluation.inputs import (
 )
 from aucross.evaluation.multiclass import check_columns, class_numbers
 from aucross.evaluation.ranked_selection import left_out, share_influence
-from aucross.evaluation.results import SelectiveEvaluation
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
 # What the search calls the two ranking metrics.
 _RANKING = {"hand_till_m": "auc", "auc_mu": "auc_mu"}

@@ -18,7 +18,7 @@ from aucross.core.ranking import IndexArray
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES
 from aucross.evaluation.group_column import group_column
-from aucross.evaluation.group_results import CountedShares, GroupEvaluation
+from aucross.evaluation.group_evaluation import CountedShares, GroupEvaluation
 from aucross.evaluation.inputs import (
     BoolArray,
     check_coverages,

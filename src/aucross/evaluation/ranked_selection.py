@@ -51,7 +51,7 @@ from aucross.core.ranking import (
     powers_of_weights,
 )
 from aucross.evaluation.inputs import BoolArray, Weights, check_answers, check_masks, unit_numbers
-from aucross.evaluation.results import SelectiveEvaluation
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
 # Metrics that are another one, times a factor, plus a constant; the target coverage is subtracted where there is none.
 RELATED: Mapping[str, tuple[str, float, float | None]] = {

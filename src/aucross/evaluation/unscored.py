@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from aucross.core.ranking import FloatArray, as_positive, check_weights
 from aucross.evaluation.evaluate import evaluate_selections
-from aucross.evaluation.group_results import GroupEvaluation
+from aucross.evaluation.group_evaluation import GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections
 from aucross.evaluation.inputs import BoolArray
-from aucross.evaluation.results import SelectiveEvaluation
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
 _OF_ALL_CASES = ("achieved_coverage", "coverage_error")
 

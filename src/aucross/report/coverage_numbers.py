@@ -14,7 +14,7 @@ from aucross.evaluation.evaluate import evaluate_selections
 from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard
 from aucross.evaluation.inputs import row_weights, weighted_mean
 from aucross.evaluation.metrics import expected_calibration_error, positives_for_review, selective_brier
-from aucross.evaluation.results import SelectiveEvaluation
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.evaluation.unscored import count_unscored
 from aucross.report.curves import least_confident_left_out
 from aucross.report.rows import BoolArray, FloatArray, ReportRows

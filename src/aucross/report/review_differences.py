@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from aucross.evaluation.group_results import LEAST_ROWS_SHOWN
+from aucross.evaluation.group_evaluation import LEAST_ROWS_SHOWN
 from aucross.frames import date_of
 from aucross.report.columns import Trait, traits_of
 from aucross.report.rows import BoolArray, FloatArray, ReportRows

@@ -30,7 +30,7 @@ from aucross.evaluation.inputs import (
 )
 from aucross.evaluation.metrics import positive_rate
 from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective
-from aucross.evaluation.results import SelectiveEvaluation
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.evaluation.unscored import UnscoredRows
 from aucross.report import formats
 from aucross.report.coverage_numbers import base_rate, coverage_numbers

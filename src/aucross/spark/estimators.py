@@ -31,7 +31,7 @@ from aucross.estimators.models import answers_by_score, class_scores
 from aucross.estimators.score_column import ScoreColumn
 from aucross.estimators.score_counts import ScoreCounts
 from aucross.evaluation.promise import SelectivePromise
-from aucross.evaluation.results import SelectiveEvaluation
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.frames import take_rows
 from aucross.spark.bases import FittedBase, TrainingColumns, fit_again_if_lost, fit_of
 from aucross.spark.counting import merged_counts

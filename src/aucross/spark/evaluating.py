@@ -18,7 +18,7 @@ from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES, evaluate_ranking
 from aucross.evaluation.inputs import TrainingRowsWarning, rows_of_fit
 from aucross.evaluation.promise import SelectivePromise, promise_ranking
-from aucross.evaluation.results import SelectiveEvaluation
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.spark.counting import merged_counts
 from aucross.spark.deciding import columns_to_read, scored_batch
 from aucross.spark.features import FeatureColumns, check_columns

@@ -39,7 +39,7 @@ from aucross.evaluation.plots.style import (
     pyplot,
     rows_to_draw,
 )
-from aucross.evaluation.results import SelectiveEvaluation
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.system.text import exact_percent
 
 # Dense enough for a line, few enough for a metric of your own with its replicates.

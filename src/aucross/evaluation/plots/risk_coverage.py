@@ -31,8 +31,8 @@ from aucross.evaluation.plots.style import (
     name_of,
     pyplot,
 )
-from aucross.evaluation.results import SelectiveEvaluation
 from aucross.evaluation.risk_curves import RiskCurve, augrc, aurc, generalized_risk_curve, risk_coverage_curve
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.system.text import exact_percent
 
 RiskKind = Literal["selective", "generalized"]

@@ -14,17 +14,16 @@ from scipy.special import ndtri
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.evaluation.catalogue import GROUP_METRICS
 from aucross.evaluation.group_column import ALL_ROWS
-from aucross.evaluation.results import (
-    SelectiveEvaluation,
-    as_columns,
-    as_frame,
+from aucross.evaluation.result_table import (
+    ResultTable,
     estimate_of,
     head_of,
     shown_metrics,
     text_table,
     with_pictures,
 )
-from aucross.system.notebook import arrow_stream, result_html, strips
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
+from aucross.system.notebook import result_html, strips
 from aucross.system.text import exact_percent, percent
 
 # Groups of fewer rows stay unnamed where results leave Python: their numbers are those of single people.
@@ -59,7 +58,7 @@ class CountedShares(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupComparison:
+class GroupComparison(ResultTable):
     """Rows that compare groups: made by :meth:`GroupEvaluation.gaps` and :meth:`GroupEvaluation.differences`.
 
     Attributes
@@ -78,19 +77,11 @@ class GroupComparison:
     sentence: str = ""
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows as dictionaries."""
+        """Return the rows as dictionaries."""
         return [dict(record) for record in self.records]
 
-    def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame."""
-        return as_frame(self.rows())
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as a stream of Arrow's C interface."""
-        return arrow_stream(as_columns(self.rows()), requested_schema)
-
     def __repr__(self) -> str:
-        table = _labelled_table(self.rows(), self.label_columns, self.number_columns)
+        table = text_table(self.rows(), self.number_columns, self.label_columns)
         return f"{table}\n{self.sentence}" if self.sentence else table
 
     def _repr_html_(self) -> str:
@@ -106,7 +97,7 @@ class GroupComparison:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupEvaluation:
+class GroupEvaluation(ResultTable):
     """Metrics of a selective classifier in each group, at several coverages, with intervals.
 
     Attributes
@@ -162,7 +153,7 @@ class GroupEvaluation:
         )
 
     def of(self, group: Any) -> SelectiveEvaluation:
-        """The evaluation of one group, or of ``"(all rows)"``.
+        """Return the evaluation of one group, or of ``"(all rows)"``.
 
         ``first.of(group).minus(second.of(group))`` compares two classifiers within a group.
         """
@@ -198,16 +189,8 @@ class GroupEvaluation:
             for label, size, table in zip(labels, sizes, tables, strict=True)
         ]
 
-    def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame."""
-        return as_frame(self.rows())
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as a stream of Arrow's C interface."""
-        return arrow_stream(as_columns(self.rows()), requested_schema)
-
     def __repr__(self) -> str:
-        return _labelled_table(self.rows(), ("group", "n"), GROUP_METRICS)
+        return text_table(self.rows(), GROUP_METRICS, ("group", "n"))
 
     def _repr_html_(self) -> str:
         rows = self.rows()
@@ -415,25 +398,23 @@ class GroupEvaluation:
             sample, by the normal distribution.
         """
         base = self._evaluation(reference, "reference")
+        coverages = base.target_coverage.tolist()
         tables = [evaluation.minus(base).rows() for evaluation in self.evaluations]
-        records = []
-        for position in range(len(tables[0])):
-            index = position // len(base.estimates)  # comparisons list all metrics of a coverage, then the next one
-            for group, evaluation, table in zip(self.groups, self.evaluations, tables, strict=True):
-                row = table[position]
-                records.append(
-                    {
-                        "target_coverage": row["target_coverage"],
-                        "metric": row["metric"],
-                        "group": _plain(group),
-                        "reference": _plain(reference),
-                        "value": row["first"],
-                        "reference_value": row["second"],
-                        **{column: value for column, value in row.items() if column.startswith("difference")},
-                        **_ratio(evaluation, base, row["metric"], index),
-                        "share_above_zero": row["share_above_zero"],
-                    }
-                )
+        records = [
+            {
+                "target_coverage": row["target_coverage"],
+                "metric": row["metric"],
+                "group": _plain(group),
+                "reference": _plain(reference),
+                **{
+                    name: value for name, value in row.items() if name.startswith(("value", "reference_", "difference"))
+                },
+                **_ratio(evaluation, base, row["metric"], coverages.index(row["target_coverage"])),
+                "share_above_zero": row["share_above_zero"],
+            }
+            for of_groups in zip(*tables, strict=True)
+            for group, evaluation, row in zip(self.groups, self.evaluations, of_groups, strict=True)
+        ]
         return GroupComparison(
             tuple(records),
             ("metric", "group", "reference"),
@@ -491,13 +472,3 @@ def _range_by_chance(errors: FloatArray, correlation: FloatArray, confidence_lev
     root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
     deviations = rng.normal(size=(_N_DRAWN, int(defined.sum()))) @ root * errors[defined]
     return float(np.quantile(np.ptp(deviations, axis=1), confidence_level))
-
-
-def _labelled_table(rows: Sequence[Mapping[str, Any]], labels: Sequence[str], numbers: Sequence[str]) -> str:
-    """A table of estimates with columns of text before it."""
-    lines = text_table(rows, numbers).split("\n")
-    for name in reversed(labels):
-        cells = [name, *(str(row[name]) for row in rows)]
-        width = max(len(cell) for cell in cells)
-        lines = [f"{cell.ljust(width)}  {line}" for cell, line in zip(cells, lines, strict=True)]
-    return "\n".join(lines)

@@ -1,8 +1,8 @@
-"""What an evaluation gives back: tables of estimates with intervals, and paired differences."""
+"""What an evaluation gives back: a table of estimates with intervals, and paired differences between several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import nan
 from typing import Any, NamedTuple
@@ -14,7 +14,15 @@ from scipy.special import ndtr
 from aucross.core.bounds import Ends, difference_ends
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.bootstrap import bootstrap_spread
-from aucross.system.notebook import Estimate, Strip, arrow_stream, result_html, strips
+from aucross.evaluation.result_table import (
+    ResultTable,
+    estimate_of,
+    head_of,
+    shown_metrics,
+    text_table,
+    with_pictures,
+)
+from aucross.system.notebook import result_html, strips
 from aucross.system.text import exact_percent, percent
 
 # Sums of weights in another order differ by less than the second; a coverage asked for may differ from the end of an
@@ -22,11 +30,14 @@ from aucross.system.text import exact_percent, percent
 _ROUNDING = 1e-9
 _SUMS = 1e-12
 
+# Coverages that differ by less are the same in a sentence.
+_SAME_COVERAGE = 0.005
+
 _COUNTS = ("n_positive", "n_negative", "n_selected", "n_rarest")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SelectiveEvaluation:
+class SelectiveEvaluation(ResultTable):
     """Metrics of a selective classifier at several coverages, with intervals.
 
     Attributes
@@ -114,7 +125,7 @@ class SelectiveEvaluation:
         return bool(self.intervals) or any(len(replicates) > 1 for replicates in self.replicates.values())
 
     def spread(self, name: str) -> dict[str, FloatArray]:
-        """Standard deviation (``_sd``) and interval (``_low``, ``_high``) of a metric at each coverage."""
+        """Return the standard deviation (``_sd``) and interval (``_low``, ``_high``) of a metric at each coverage."""
         if name in self.replicates:
             return bootstrap_spread(name, self.replicates[name], self.confidence_level)
         if name not in self.intervals:
@@ -123,7 +134,7 @@ class SelectiveEvaluation:
         return {f"{name}_sd": self.deviations[name], f"{name}_low": ends.low, f"{name}_high": ends.high}
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary per target coverage, with ``_sd``, ``_low`` and ``_high`` beside each metric."""
+        """Return one dictionary per target coverage, with ``_sd``, ``_low`` and ``_high`` beside each metric."""
         columns: dict[str, NDArray[Any]] = {"target_coverage": self.target_coverage}
         for name, estimate in self.estimates.items():
             columns[name] = estimate
@@ -135,7 +146,7 @@ class SelectiveEvaluation:
         ]
 
     def at(self, coverages: Iterable[float]) -> SelectiveEvaluation:
-        """The same at some of the target coverages, in the order given."""
+        """Return the evaluation at some of its target coverages, in the order given."""
         known = {coverage: place for place, coverage in enumerate(self.target_coverage.tolist())}
         asked = list(coverages)
         if missing := [coverage for coverage in asked if coverage not in known]:
@@ -152,48 +163,30 @@ class SelectiveEvaluation:
             **counts,
         )
 
-    def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame."""
-        return as_frame(self.rows())
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as a stream of Arrow's C interface."""
-        return arrow_stream(as_columns(self.rows()), requested_schema)
-
     def __repr__(self) -> str:
         return text_table(self.rows(), list(self.estimates))
 
     def _repr_html_(self) -> str:
         metric, rows = _ranking_metric(self.estimates), self.rows()
         least, most = (choose(rows, key=lambda row: row["target_coverage"]) for choose in (min, max))
-        name = _METRIC_NAMES.get(metric, metric)
+        name = head_of(metric)
         sentence = f"{name} of the selected rows: {least[metric]:.4f} at a coverage of {_asked(least)}"
         if most is not least:
             sentence += f", {most[metric]:.4f} at {_asked(most)}"
         table = [{"coverage asked": _asked(row), **shown_metrics(row, self.estimates)} for row in rows]
         pictures = strips([estimate_of(row, metric) for row in rows], most[metric])
         sentence = " ".join(filter(None, (f"{sentence}.", self.missed_sentence())))
-        return result_html(sentence, with_pictures(table, f"{name} ", pictures), self._further())
-
-    def _further(self) -> str:
-        intervals = f"In brackets: {exact_percent(self.confidence_level)} intervals. "
-        return f"{intervals if self.has_intervals else ''}to_frame() has all columns."
-
-    def minus(self, other: SelectiveEvaluation) -> SelectiveComparison:
-        """Compare with another evaluation of the same rows and coverages, row by row."""
-        self._check_paired(other)
-        shared = [name for name in self.estimates if name in other.estimates]
-        found = {name: self.difference(name, other) for name in shared}
-        return SelectiveComparison(
-            self.target_coverage,
-            {name: (self.estimates[name], other.estimates[name]) for name in shared},
-            {name: difference.deviation for name, difference in found.items()},
-            {name: difference.ends for name, difference in found.items()},
-            {name: difference.share_above_zero for name, difference in found.items()},
-            self.confidence_level,
+        intervals = f"In brackets: {exact_percent(self.confidence_level)} intervals. " if self.has_intervals else ""
+        return result_html(
+            sentence, with_pictures(table, f"{name} ", pictures), f"{intervals}to_frame() has all columns."
         )
 
-    def _check_paired(self, other: SelectiveEvaluation) -> None:
+    def minus(self, other: SelectiveEvaluation) -> SelectiveComparison:
+        """Compare with another evaluation of the same rows and coverages, row by row: this one minus the other."""
+        return SelectiveComparison({"first": self, "second": other}, "second")
+
+    def check_paired(self, other: SelectiveEvaluation) -> None:
+        """Refuse an evaluation of other rows, coverages or draws."""
         if not np.array_equal(self.target_coverage, other.target_coverage):
             raise ValueError(
                 f"both evaluations must have the same target coverages, got {self.target_coverage.tolist()} and "
@@ -224,7 +217,7 @@ class SelectiveEvaluation:
                 )
 
     def difference(self, name: str, other: SelectiveEvaluation) -> PairedDifference:
-        """A metric of this evaluation minus that of another one of the same rows, at each coverage."""
+        """Return a metric of this evaluation minus that of another one of the same rows, at each coverage."""
         first, second = self.estimates[name], other.estimates[name]
         difference = _difference(first, second)
         if name in self.replicates and name in other.replicates:
@@ -262,180 +255,181 @@ class PairedDifference(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SelectiveComparison:
-    """Paired differences between two selective classifiers, first minus second, at several coverages.
+class SelectiveComparison(ResultTable):
+    """Paired differences of several selective classifiers from one of them, at several coverages.
 
     Attributes
     ----------
-    target_coverage : ndarray of shape (n_coverages,)
-        Coverages asked for.
-    estimates : dict of str to pair of ndarray of shape (n_coverages,)
-        Each metric of the first and of the second classifier.
-    deviations : dict of str to ndarray of shape (n_coverages,)
-        Standard deviation of each difference.
-    intervals : dict of str to Ends
-        Interval of each difference.
-    shares_above_zero : dict of str to ndarray of shape (n_coverages,)
-        Probability that the first classifier has the higher value on another sample, equal values counting half: by
-        the normal distribution, of metrics that were asked for the share of the replicates.
-    confidence_level : float
-        Level of the intervals.
-    names : pair of str
-        What the classifiers are called.
+    evaluations : dict of str to SelectiveEvaluation
+        The evaluation of each classifier on the same rows, by name.
+    reference : str
+        Name of the one that the others are compared with; differences are theirs minus its.
     """
 
-    target_coverage: FloatArray
-    estimates: Mapping[str, tuple[FloatArray, FloatArray]]
-    deviations: Mapping[str, FloatArray]
-    intervals: Mapping[str, Ends]
-    shares_above_zero: Mapping[str, FloatArray]
-    confidence_level: float = 0.95
-    names: tuple[str, str] = ("first", "second")
+    evaluations: Mapping[str, SelectiveEvaluation]
+    reference: str
+
+    def __post_init__(self) -> None:
+        if self.reference not in self.evaluations:
+            raise ValueError(f"reference must be one of {list(self.evaluations)}, got {self.reference!r}")
+        for name in self.others:
+            self.evaluations[name].check_paired(self.evaluations[self.reference])
+
+    @property
+    def others(self) -> list[str]:
+        """Names of the classifiers that are compared with the reference."""
+        return [name for name in self.evaluations if name != self.reference]
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the metrics that all evaluations have."""
+        first, *more = self.evaluations.values()
+        return [name for name in first.estimates if all(name in other.estimates for other in more)]
+
+    @property
+    def target_coverage(self) -> FloatArray:
+        """Coverages asked for."""
+        return self.evaluations[self.reference].target_coverage
+
+    @property
+    def confidence_level(self) -> float:
+        """Level of the intervals."""
+        return next(iter(self.evaluations.values())).confidence_level
+
+    def difference(self, metric: str, classifier: str | None = None) -> PairedDifference:
+        """Return the deviation and interval of a difference from the reference, at each coverage.
+
+        Parameters
+        ----------
+        metric : str
+            One of `metrics`.
+        classifier : str, optional
+            One of `others`; the first of them by default.
+
+        Returns
+        -------
+        PairedDifference
+        """
+        other = self.evaluations[self.others[0] if classifier is None else classifier]
+        return other.difference(metric, self.evaluations[self.reference])
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary per coverage and metric."""
-        rows = []
-        for index, coverage in enumerate(self.target_coverage):
-            for name, (first, second) in self.estimates.items():
-                ends = self.intervals[name]
-                rows.append(
-                    {
-                        "target_coverage": float(coverage),
-                        "metric": name,
-                        "first": float(first[index]),
-                        "second": float(second[index]),
-                        "difference": float(_difference(first[[index]], second[[index]])[0]),
-                        "difference_sd": float(self.deviations[name][index]),
-                        "difference_low": float(ends.low[index]),
-                        "difference_high": float(ends.high[index]),
-                        "share_above_zero": float(self.shares_above_zero[name][index]),
-                    }
-                )
-        return rows
+        """Return one dictionary per coverage, metric and classifier that is compared with the reference."""
+        theirs = self.evaluations[self.reference].estimates
+        found = {(name, metric): self.difference(metric, name) for name in self.others for metric in self.metrics}
+        return [
+            {
+                "target_coverage": float(coverage),
+                "metric": metric,
+                "classifier": name,
+                "reference": self.reference,
+                "value": float((ours := self.evaluations[name].estimates)[metric][at]),
+                "reference_value": float(theirs[metric][at]),
+                "difference": float(_difference(ours[metric][[at]], theirs[metric][[at]])[0]),
+                "difference_sd": float((paired := found[name, metric]).deviation[at]),
+                "difference_low": float(paired.ends.low[at]),
+                "difference_high": float(paired.ends.high[at]),
+                "share_above_zero": float(paired.share_above_zero[at]),
+            }
+            for at, coverage in enumerate(self.target_coverage)
+            for metric in self.metrics
+            for name in self.others
+        ]
 
-    def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame."""
-        return as_frame(self.rows())
+    def _rows_of_ranking(self) -> list[dict[str, Any]]:
+        """The rows of the AUC, or of what stands in its place."""
+        metric = _ranking_metric(self.metrics)
+        return [row for row in self.rows() if row["metric"] == metric]
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as a stream of Arrow's C interface."""
-        return arrow_stream(as_columns(self.rows()), requested_schema)
+    def advice(self, coverage: float | None = None) -> str:
+        """Say which classifier has the highest AUC of the selected rows, and whether that is more than chance.
+
+        Parameters
+        ----------
+        coverage : float, optional
+            One of the target coverages; the lowest by default.
+
+        Returns
+        -------
+        str
+            The sentence that ``aucross compare`` prints.
+        """
+        at = float(min(self.target_coverage)) if coverage is None else coverage
+        metric, level = _ranking_metric(self.metrics), exact_percent(self.confidence_level)
+        found = {name: evaluation.at([at]).rows()[0] for name, evaluation in self.evaluations.items()}
+        best = max(found, key=lambda name: -1.0 if np.isnan(found[name][metric]) else found[name][metric])
+        start = f"The highest {head_of(metric)} of automatic cases is {decimal(found[best][metric])}, of {best}"
+        if not self.others:
+            return f"{start}, compared with no other."
+        differences = {row["classifier"]: row for row in self._rows_of_ranking() if row["target_coverage"] == at}
+        if best == self.reference:
+            rivals = [name for name, row in differences.items() if not row["difference_high"] < 0]
+            return f"{start}; " + (
+                f"not clearly behind: {', '.join(rivals)}." if rivals else "all others are clearly behind."
+            )
+        row = differences[best]
+        clear = "clearly" if row["difference_low"] > 0 else "not clearly"
+        ends = f"{decimal(row['difference_low'])} to {decimal(row['difference_high'])}"
+        here, there = (found[name]["achieved_coverage"] for name in (best, self.reference))
+        # Whoever decides fewer cases has the easier task.
+        fewer = f", but decides only {percent(here)} of cases against {percent(there)}"
+        return (
+            f"{start}; it is {clear} above {self.reference} ({level} interval of the difference {ends})"
+            f"{fewer if here < there - _SAME_COVERAGE else ''}."
+        )
 
     def __repr__(self) -> str:
-        metric = _ranking_metric(self.estimates)
-        rows = [row for row in self.rows() if row["metric"] == metric]
-        return text_table(rows, ["first", "second", "difference"])
+        numbers = ("value", "reference_value", "difference")
+        return text_table(self._rows_of_ranking(), numbers, ("metric", "classifier", "reference"))
 
     def _repr_html_(self) -> str:
-        metric = _ranking_metric(self.estimates)
-        first, second = self.names
-        rows = [row for row in self.rows() if row["metric"] == metric]
-        reached = self.estimates.get("achieved_coverage", (self.target_coverage * np.nan,) * 2)
-        least = min(rows, key=lambda row: row["target_coverage"])
+        metric, rows = _ranking_metric(self.metrics), self._rows_of_ranking()
+        lowest = min(self.target_coverage)
+        found = [f"{row['classifier']} {row['difference']:+.4f}" for row in rows if row["target_coverage"] == lowest]
         sentence = (
-            f"{_METRIC_NAMES.get(metric, metric)} of {first} minus that of {second}: {least['difference']:+.4f} at a "
-            f"coverage of {_asked(least)}, with {exact_percent(self.confidence_level)} intervals below."
+            f"{head_of(metric)} minus that of {self.reference}, at a coverage of {exact_percent(lowest)}: "
+            f"{', '.join(found)}; with {exact_percent(self.confidence_level)} intervals below."
         )
-        differences = [estimate_of(row, "difference") for row in rows]
-        table = [
-            {
-                "coverage asked": _asked(row),
-                f"reached by {first}": float(by_first),
-                f"reached by {second}": float(by_second),
-                first: row["first"],
-                second: row["second"],
-                "difference": difference,
-            }
-            for row, by_first, by_second, difference in zip(rows, *reached, differences, strict=True)
-        ]
-        return result_html(sentence, with_pictures(table, "difference ", strips(differences, 0.0)))
+        shown = [name for name in dict.fromkeys(("achieved_coverage", metric)) if name in self.metrics]
+        at = {coverage: place for place, coverage in enumerate(self.target_coverage.tolist())}
+        table = []
+        for row in rows:
+            cells: dict[str, Any] = {"coverage asked": _asked(row), "classifier": row["classifier"]}
+            for name in shown:
+                for who, by in ((row["classifier"], ""), (self.reference, f" by {self.reference}")):
+                    cells[head_of(name) + by] = float(self.evaluations[who].estimates[name][at[row["target_coverage"]]])
+            table.append({**cells, "difference": estimate_of(row, "difference")})
+        pictures = strips([row["difference"] for row in table], 0.0)
+        return result_html(sentence, with_pictures(table, "difference ", pictures))
 
 
-_METRIC_NAMES = {"selective_auc": "AUC", "hand_till_m": "Hand and Till's M"}
-# Short heads for narrow tables; other metrics keep their name.
-_HEADS = {
-    "achieved_coverage": "reached",
-    "selective_auc": "AUC",
-    "auc_gain": "AUC gain",
-    "selective_accuracy": "accuracy",
-    "positive_rate": "positive rate",
-    "positives_for_review": "positives for review",
-    "hand_till_m": "Hand and Till's M",
-    "auc_mu": "AUC-mu",
-}
-
-
-def _ranking_metric(estimates: Mapping[str, Any]) -> str:
-    return next((name for name in _METRIC_NAMES if name in estimates), next(iter(estimates)))
+def _ranking_metric(names: Iterable[str]) -> str:
+    """Return the metric of the ranking, or the first where there is none."""
+    names = list(names)
+    return next((name for name in ("selective_auc", "hand_till_m") if name in names), names[0])
 
 
 def _asked(row: Mapping[str, Any]) -> str:
     return exact_percent(row["target_coverage"])
 
 
-def estimate_of(row: Mapping[str, Any], name: str) -> Estimate:
-    """A number of a row with its interval."""
-    return Estimate(row[name], *(row.get(f"{name}_{end}", nan) for end in ("low", "high")))
-
-
-def shown_metrics(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Estimate]:
-    """The metrics of a row as cells, without the difference of the coverages asked and reached, which both show."""
-    return {head_of(name): estimate_of(row, name) for name in names if name != "coverage_error"}
-
-
-def head_of(name: str) -> str:
-    """A metric in the head of a narrow table."""
-    return _HEADS.get(name, name)
-
-
-def with_pictures(table: list[dict[str, Any]], head: str, pictures: Sequence[Strip]) -> list[dict[str, Any]]:
-    """The table with a column of pictures at its end, if there are intervals to draw."""
-    if not any(picture.estimate.has_interval for picture in pictures):
-        return table
-    return [{**row, head: picture} for row, picture in zip(table, pictures, strict=True)]
-
-
-def as_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """The rows by column."""
-    return {name: [row[name] for row in rows] for name in rows[0]}
+def decimal(number: float) -> str:
+    """Return three decimals, without the zero before them."""
+    text = f"{number:.3f}"
+    if text == "-0.000":
+        return ".000"
+    return text.replace("0.", ".", 1) if abs(number) < 0.9995 else text
 
 
 def _difference(first: FloatArray, second: FloatArray) -> FloatArray:
-    """First minus second; 0 where both are the same infinity."""
+    """Return first minus second; 0 where both are the same infinity."""
     return np.subtract(first, second, out=np.zeros(first.shape), where=first != second)
 
 
 def _share_above_zero(replicates: FloatArray) -> FloatArray:
-    """Share of the replicates above 0 in each column, equal values counting half."""
+    """Return the share of the replicates above 0 in each column, equal values counting half."""
     defined = ~np.isnan(replicates)
     above = np.where(defined, (replicates > 0) + (replicates == 0) / 2.0, 0.0).sum(axis=0)
     nothing = np.full(replicates.shape[1], np.nan)
     share: FloatArray = np.divide(above, defined.sum(axis=0), out=nothing, where=defined.any(axis=0))
     return share
-
-
-def as_frame(rows: list[dict[str, Any]]) -> Any:
-    """Rows as a pandas DataFrame, or the command that installs pandas."""
-    try:
-        import pandas as pd  # noqa: PLC0415  (an extra: only this method needs it)
-    except ImportError:
-        raise ImportError('to_frame needs pandas: pip install "aucross[frames]"; rows() works without') from None
-    return pd.DataFrame(rows)
-
-
-def text_table(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
-    """The estimates with their intervals, aligned in columns."""
-    header = ["target_coverage", *names]
-    lines = [header]
-    for row in rows:
-        coverage = row["target_coverage"]
-        # More decimals only where two would say something else: 0.975 is not 0.97.
-        cells = [f"{coverage:.2f}" if round(coverage, 2) == coverage else f"{coverage:g}"]
-        for name in names:
-            low, high = (row.get(f"{name}_{end}", float("nan")) for end in ("low", "high"))
-            cells.append(f"{row[name]:.3f}" + ("" if np.isnan(low) else f" [{low:.3f}, {high:.3f}]"))
-        lines.append(cells)
-    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )

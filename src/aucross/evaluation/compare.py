@@ -1,0 +1,118 @@
+"""Several classifiers on the same rows, row by row: a difference, and whether it is more than noise."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from aucross.core.scored_rows import ScoredRows
+from aucross.evaluation.catalogue import MetricLike, listed_metrics
+from aucross.evaluation.evaluate import evaluate_selective
+from aucross.evaluation.inputs import Weights, check_coverages, check_selective, seed_from
+from aucross.evaluation.selective_evaluation import SelectiveComparison
+
+
+def compare_selective(
+    classifiers: Mapping[str, Any] | Sequence[Any],
+    X: Any,
+    y: ArrayLike,
+    coverages: Iterable[float] | None = None,
+    *,
+    reference: str | None = None,
+    capacity: int | Iterable[int] | None = None,
+    metrics: Iterable[MetricLike] = (),
+    sample_weight: Weights = None,
+    band_groups: Any = None,
+    groups: Any = None,
+    n_bootstrap: int = 1000,
+    confidence_level: float = 0.95,
+    random_state: Any = None,
+) -> SelectiveComparison:
+    """Compare fitted selective classifiers on the same rows, row by row.
+
+    Parameters
+    ----------
+    classifiers : dict of str to SelectiveClassifier, or sequence of SelectiveClassifier
+        Two fitted classifiers or more, with their names; those of a sequence are called by their classes.
+    X : array-like or frame of shape (n_samples, n_features), or sequence of ScoredRows
+        Test rows, or what each classifier made of them: ``[clf.scored(X) for clf in classifiers]``.
+    y, coverages, capacity, metrics, sample_weight, groups, n_bootstrap, confidence_level, random_state
+        As in :func:`evaluate_selective`.
+    reference : str, optional
+        Name of the classifier that the others are compared with; the first by default. Differences are theirs minus
+        its.
+    band_groups : array-like of shape (n_samples,), optional
+        Group of each row, for whichever classifiers were fitted with groups.
+
+    Returns
+    -------
+    SelectiveComparison
+        ``to_frame()`` gives one row per target coverage, metric and classifier; ``advice()`` says it in a sentence.
+        Look at ``achieved_coverage`` beside the AUC: a rule that selects fewer rows than asked has an easier task.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross, SCross, compare_selective
+    >>> X, y = make_classification(3000, weights=[0.9], flip_y=0.3, random_state=0)
+    >>> usual, ours = (kind(LogisticRegression(), random_state=0).fit(X[:2000], y[:2000]) for kind in (SCross, AUCross))
+    >>> comparison = compare_selective([usual, ours], X[2000:], y[2000:], coverages=[0.8], random_state=0)
+    >>> comparison
+    metric         classifier  reference  target_coverage  value  reference_value  difference
+    selective_auc  AUCross     SCross     0.80             ...
+    >>> print(comparison.advice())
+    The highest AUC of automatic cases is ..., of AUCross; it is clearly above SCross (95 % interval of the ...
+    """
+    named = _named(classifiers)
+    for clf in named.values():
+        check_selective(clf)
+    is_scored = isinstance(X, list | tuple) and any(isinstance(rows, ScoredRows) for rows in X)
+    if is_scored and len(X) != len(named):
+        raise ValueError(f"X must hold the scored rows of each of {len(named)} classifiers, got {len(X)}")
+    # Read once: an iterator would be used up by the first evaluation.
+    options: dict[str, Any] = {
+        "coverages": None if coverages is None else check_coverages(coverages),
+        "capacity": list(capacity) if isinstance(capacity, Iterable) else capacity,
+        "metrics": listed_metrics(metrics),
+        "sample_weight": sample_weight,
+        "groups": groups,
+        "n_bootstrap": n_bootstrap,
+        "confidence_level": confidence_level,
+        "random_state": seed_from(random_state),
+    }
+    evaluations = {
+        name: evaluate_selective(
+            clf,
+            rows,
+            y,
+            band_groups=band_groups if clf.band_rule_.group_labels is not None else None,
+            **options,
+        )
+        for (name, clf), rows in zip(named.items(), X if is_scored else [X] * len(named), strict=True)
+    }
+    return SelectiveComparison(evaluations, next(iter(named)) if reference is None else reference)
+
+
+def _named(classifiers: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    """Return the classifiers by name; those of one class are numbered."""
+    if isinstance(classifiers, Mapping):
+        named = dict(classifiers)
+    elif isinstance(classifiers, Sequence):
+        kinds = [type(clf).__name__ for clf in classifiers]
+        numbers = [f" {kinds[: place + 1].count(kind)}" for place, kind in enumerate(kinds)]
+        named = {
+            kind + number if Counter(kinds)[kind] > 1 else kind: clf
+            for kind, number, clf in zip(kinds, numbers, classifiers, strict=True)
+        }
+    else:
+        raise TypeError(
+            f"classifiers must be a list of fitted classifiers or a dict of names to them, got "
+            f"{type(classifiers).__name__}; pass [first, second]"
+        )
+    if len(named) < 2:
+        raise ValueError(f"classifiers must hold two classifiers or more, got {len(named)}")
+    return named

@@ -1,0 +1,82 @@
+"""A result that is a table: as dictionaries, as a frame, as Arrow, as aligned text, and as cells of a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isnan, nan
+from typing import Any
+
+from aucross.system.notebook import Estimate, Strip, arrow_stream
+
+# Short heads for narrow tables; other metrics keep their name.
+_HEADS = {
+    "achieved_coverage": "reached",
+    "selective_auc": "AUC",
+    "auc_gain": "AUC gain",
+    "selective_accuracy": "accuracy",
+    "positive_rate": "positive rate",
+    "positives_for_review": "positives for review",
+    "hand_till_m": "Hand and Till's M",
+    "auc_mu": "AUC-mu",
+}
+
+
+class ResultTable:
+    """What every table of results can do; a class of results says its rows."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows as dictionaries."""
+        raise NotImplementedError
+
+    def to_frame(self) -> Any:
+        """Return the rows as a pandas DataFrame."""
+        try:
+            import pandas as pd  # noqa: PLC0415  (an extra: only this method needs it)
+        except ImportError:
+            raise ImportError('to_frame needs pandas: pip install "aucross[frames]"; rows() works without') from None
+        return pd.DataFrame(self.rows())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the rows as a stream of Arrow's C interface."""
+        rows = self.rows()
+        return arrow_stream({name: [row[name] for row in rows] for name in rows[0]}, requested_schema)
+
+
+def text_table(rows: Sequence[Mapping[str, Any]], numbers: Sequence[str], labels: Sequence[str] = ()) -> str:
+    """Return columns of text, target coverages and estimates with their intervals, aligned."""
+    lines = [[*labels, "target_coverage", *numbers]]
+    for row in rows:
+        coverage = row["target_coverage"]
+        # More decimals only where two would say something else: 0.975 is not 0.97.
+        cells = [str(row[name]) for name in labels]
+        cells.append(f"{coverage:.2f}" if round(coverage, 2) == coverage else f"{coverage:g}")
+        for name in numbers:
+            low, high = (row.get(f"{name}_{end}", nan) for end in ("low", "high"))
+            cells.append(f"{row[name]:.3f}" + ("" if isnan(low) else f" [{low:.3f}, {high:.3f}]"))
+        lines.append(cells)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+    )
+
+
+def estimate_of(row: Mapping[str, Any], name: str) -> Estimate:
+    """Return a number of a row with its interval."""
+    return Estimate(row[name], *(row.get(f"{name}_{end}", nan) for end in ("low", "high")))
+
+
+def shown_metrics(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Estimate]:
+    """Return the metrics of a row as cells, without the difference of coverages asked and reached, which both show."""
+    return {head_of(name): estimate_of(row, name) for name in names if name != "coverage_error"}
+
+
+def head_of(name: str) -> str:
+    """Return what the head of a narrow table calls a metric."""
+    return _HEADS.get(name, name)
+
+
+def with_pictures(table: list[dict[str, Any]], head: str, pictures: Sequence[Strip]) -> list[dict[str, Any]]:
+    """Add a column of pictures at the end of a table, if there are intervals to draw."""
+    if not any(picture.estimate.has_interval for picture in pictures):
+        return table
+    return [{**row, head: picture} for row, picture in zip(table, pictures, strict=True)]
