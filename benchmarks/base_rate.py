@@ -11,6 +11,7 @@ from __future__ import annotations
 from aucross import AUCross, SCross
 from aucross.evaluation.guard import BaseRateGuard
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, NAMES, load
+from experiments.selections import select_each
 
 
 def main() -> None:
@@ -20,7 +21,7 @@ def main() -> None:
         rows = load(name)
         for method in (AUCross, SCross):
             clf = method(BASE_MODEL, random_state=42).fit(rows.X_train, rows.y_train)
-            for coverage, selected in zip(COVERAGES, clf.select_each(rows.X_test, COVERAGES), strict=True):
+            for coverage, selected in zip(COVERAGES, select_each(clf, rows.X_test, COVERAGES), strict=True):
                 check = guard.check(rows.y_test, selected, warn=False)
                 print(
                     f"{name:12}{method.__name__:10}{coverage:9.2f}{check.shift:9.4f}{check.relative_shift:10.3f}"

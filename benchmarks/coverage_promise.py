@@ -51,6 +51,7 @@ from aucross.core.cautious import Caution, rejections_that_keep
 from aucross.core.ranking import RankedScores
 from aucross.core.rules import OptimalBands, ThresholdBands, estimate_auc_bands
 from aucross.core.search import best_band
+from experiments.selections import select_each
 
 SIZES = (500, 2_000, 10_000)
 COVERAGES = (0.95, 0.90, 0.80)
@@ -278,9 +279,9 @@ def print_counted(
 
 def counted_outcomes(clf: SelectiveClassifier, X_new: np.ndarray) -> list[Outcome]:
     promised = clf.band_rule_
-    with_promise = clf.select_each(X_new, COVERAGES).mean(axis=1)
-    clf.band_rule_ = promised.rule
-    without = clf.select_each(X_new, COVERAGES).mean(axis=1)
+    with_promise = select_each(clf, X_new, COVERAGES).mean(axis=1)
+    clf.fitted_ = replace(clf.fitted_, rule=replace(promised, coverage_map=None))
+    without = select_each(clf, X_new, COVERAGES).mean(axis=1)
     budgets = [promised.rejections(c) / promised.n_rows for c in COVERAGES]
     return [Outcome(*values) for values in zip(without, with_promise, budgets, strict=True)]
 

@@ -24,6 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 from aucross import AUCGate, AUCross
 from aucross.core import RankedScores, oracle_band
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, NAMES, Split, load
+from experiments.selections import select_each
 
 SCORECARD = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=1000))
 LOW_COVERAGES = [coverage for coverage in COVERAGES if coverage <= 0.95]
@@ -59,7 +60,7 @@ def gain(name: str) -> None:
     ranked = RankedScores.from_labels(data.y_test, score)
     share = (placed - fitted) / (fitted - start)
     print(f"{name}: all rows {ranked.auc():.4f}; placing six coverages took {share:.1%} of the fit")
-    for coverage, selected in zip(COVERAGES, gated.select_each(data.X_test, COVERAGES), strict=True):
+    for coverage, selected in zip(COVERAGES, select_each(gated, data.X_test, COVERAGES), strict=True):
         oracle = ranked.auc(oracle_band(data.y_test, score, coverage))
         auc = RankedScores.from_labels(data.y_test[selected], score[selected]).auc()
         print(
@@ -88,7 +89,7 @@ def compare(gated: AUCGate, plain: AUCross, data: Split) -> tuple[float, float]:
     candidates = [plain.band(coverage) for coverage in np.linspace(0.70, 1.0, 301)]
     reached = np.array([ranked.coverage(band) for band in candidates])
     pairs = []
-    for coverage, selected in zip(LOW_COVERAGES, gated.select_each(data.X_test, LOW_COVERAGES), strict=True):
+    for coverage, selected in zip(LOW_COVERAGES, select_each(gated, data.X_test, LOW_COVERAGES), strict=True):
         auc = RankedScores.from_labels(data.y_test[selected], score[selected]).auc()
         level = candidates[int(np.argmin(np.abs(reached - selected.mean())))]
         pairs.append((auc - ranked.auc(plain.band(coverage)), auc - ranked.auc(level)))

@@ -20,6 +20,7 @@ from aucross.evaluation.group_column import ALL_ROWS
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.guard import BaseRateGuard
 from benchmarks.paper_data import BASE_MODEL, FOLDER, Split, load
+from experiments.selections import select_each
 
 TARGETS = (1.0, 0.9, 0.75)
 COLUMNS = ("sex", "race")
@@ -39,7 +40,7 @@ def print_report(clf: SelectiveClassifier, rows: Split, groups: pd.Series) -> No
     print(f"\n-- gaps by {groups.name}")
     print(report.gaps())
     print(f"\n-- base rates by {groups.name}")
-    for coverage, selected in zip(TARGETS[1:], clf.select_each(rows.X_test, TARGETS[1:]), strict=True):
+    for coverage, selected in zip(TARGETS[1:], select_each(clf, rows.X_test, TARGETS[1:]), strict=True):
         for label, check in BaseRateGuard().check_groups(rows.y_test, selected, groups, warn=False).items():
             print(f"{coverage:.2f} {label}: {check.message}")
 

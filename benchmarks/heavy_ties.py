@@ -26,6 +26,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross, SelectiveClassifier
 from benchmarks.paper_data import COVERAGES
+from experiments.selections import select_each
 
 FOREST = RandomForestClassifier(random_state=0)
 METHODS = {
@@ -49,7 +50,7 @@ def coverages(clf: SelectiveClassifier, X_new: np.ndarray) -> tuple[list[float],
     rule = clf.band_rule_
     ranked = rule.ranked if isinstance(clf, SCross | PlugIn) else clf.held_out_.ranked()
     placed = [ranked.coverage(rule.placed(coverage)) for coverage in COVERAGES]
-    return placed, [float(selected.mean()) for selected in clf.select_each(X_new, COVERAGES)]
+    return placed, [float(selected.mean()) for selected in select_each(clf, X_new, COVERAGES)]
 
 
 # ---- ties whole and split ----
@@ -86,7 +87,7 @@ def reached(clf: SelectiveClassifier, n_sets: int) -> tuple[np.ndarray, np.ndarr
             X, X_new = X.drop(columns="grade"), X_new.drop(columns="grade")
         fitted = clone(clf).fit(X, y)
         expected = [fitted.expected_coverage(coverage).expected for coverage in ASKED]
-        measured.append((fitted.select_each(X_new, ASKED).mean(axis=1), expected))
+        measured.append((select_each(fitted, X_new, ASKED).mean(axis=1), expected))
     shares = np.array(measured)
     return shares[:, 0], shares[:, 1]
 

@@ -33,6 +33,7 @@ from aucross import AUCross
 from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from benchmarks.paper_data import FOLDER, Split
+from experiments.selections import select_each
 
 TARGETS = (1.0, 0.95, 0.90, 0.85, 0.80, 0.75)
 
@@ -139,7 +140,7 @@ def evaluate_rules(rows: Split, model: Any) -> dict[str, SelectiveEvaluation]:
     # The thresholds of the other rules are not corrected for the number of folds either.
     clf = AUCross(model, correct_coverage=False, random_state=0).fit(rows.X_train, rows.y_train)
     prob, held_out = clf.predict_proba(rows.X_test), clf.held_out_.responses
-    selections = {"AUCross": clf.select_each(rows.X_test, TARGETS)}
+    selections = {"AUCross": select_each(clf, rows.X_test, TARGETS)}
     for name, confidence in CONFIDENCES.items():
         thresholds = np.quantile(confidence(held_out), 1 - np.array(TARGETS))
         thresholds[np.array(TARGETS) == 1] = -np.inf

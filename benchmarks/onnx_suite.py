@@ -33,6 +33,7 @@ from aucross import AUCross, PlugInAUC
 from aucross.cli.models import Features, make_model
 from aucross.cli.names import Base
 from aucross.export.onnx import onnx_inputs, to_onnx
+from experiments.selections import select_each
 
 RESULTS = Path(__file__).parent / "results" / "onnx_suite.csv"
 COVERAGES = [0.9, 0.7]
@@ -83,7 +84,7 @@ def flips(clf: Any, X: pd.DataFrame, training: slice) -> dict[str, Any]:
     for first in range(0, len(X), ROWS_AT_A_TIME):
         part = X[first : first + ROWS_AT_A_TIME]
         rows = clf.scored(part)
-        expected = clf.select_each(rows, COVERAGES).T
+        expected = select_each(clf, rows, COVERAGES).T
         probability, selected = ours.run(["probabilities", "selected"], onnx_inputs(graph, part))
         n_ours += int((selected != expected).any(axis=1).sum())
         largest = max(largest, float(np.abs(probability[:, 1] - rows.score).max()))

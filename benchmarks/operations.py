@@ -41,6 +41,7 @@ from aucross.watch.drift_reference import PLACEMENT_SHARE, share_limits
 from benchmarks.crossfit_coverage import data_sets
 from benchmarks.crossfit_coverage import rows_of as read_rows
 from benchmarks.drift_alarm import LEVEL, separation, share_streams
+from experiments.selections import select_each
 
 RESULTS = Path(__file__).parent / "results" / "operations.csv"
 LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))
@@ -147,7 +148,7 @@ def differences(
     candidates = [plain.band(coverage) for coverage in np.linspace(0.6, 1.0, 201)]
     reached = np.array([ranked.coverage(band) for band in candidates])
     pairs = []
-    for coverage, selected in zip(GATE_COVERAGES, gated.select_each(X_test, GATE_COVERAGES), strict=True):
+    for coverage, selected in zip(GATE_COVERAGES, select_each(gated, X_test, GATE_COVERAGES), strict=True):
         auc = RankedScores.from_labels(y_test[selected], score[selected]).auc()
         level = candidates[int(np.argmin(np.abs(reached - selected.mean())))]
         pairs.append((auc - ranked.auc(plain.band(coverage)), auc - ranked.auc(level)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from aucross.evaluation import SelectiveEvaluation
 from experiments.runs import Selections, evaluate
+from experiments.selections import select_each
 
 # Targets that are tried to reach a coverage.
 TARGETS = np.linspace(0.4, 1.0, 301)
@@ -29,7 +30,7 @@ class NearestSelections:
     """
 
     def __init__(self, clf: Any, X_test: Any, *, never_below: bool = False) -> None:
-        self._selections = clf.select_each(X_test, TARGETS)
+        self._selections = select_each(clf, X_test, TARGETS)
         self.reached = self._selections.mean(axis=1)
         self._never_below = never_below
 

@@ -16,6 +16,7 @@ from experiments.equal_coverage import AtEqualCoverage
 from experiments.peers import installed_peers
 from experiments.protocol import CLASSIFIERS, COVERAGES, DATASETS, N_BOOTSTRAP, PAPER_SEED, Run
 from experiments.runs import Oracles, evaluate
+from experiments.selections import select_each
 from experiments.trained_once import FittedModels, TrainedOnce
 from experiments.work import Named
 
@@ -53,7 +54,7 @@ def compare_peers(work: PeerRun) -> list[dict[str, Any]]:
     judge = _Judge(split.y_test, model.predict_proba(split.X_test)[:, 1].astype(float), ours, split.X_test)
     rows: list[dict[str, Any]] = []
     for name, clf in {OURS: ours, "aucross PlugIn": confident}.items():
-        chosen = dict(zip(COVERAGES, clf.select_each(split.X_test, COVERAGES), strict=True))
+        chosen = dict(zip(COVERAGES, select_each(clf, split.X_test, COVERAGES), strict=True))
         rows += ({"peer": name, "library": "aucross", "heeds_coverage": True, **row} for row in judge.rows(chosen))
     for peer in installed_peers():
         start = time.perf_counter()

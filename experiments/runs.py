@@ -13,6 +13,7 @@ from aucross.evaluation import SelectiveEvaluation
 from experiments.datasets import Split
 from experiments.methods import RECALIBRATED, methods_of
 from experiments.protocol import COVERAGES, Run
+from experiments.selections import select_each
 from experiments.trained_once import FittedModels
 
 # What is selected for each coverage asked for.
@@ -53,7 +54,7 @@ def measure(
 ) -> Iterator[dict[str, Any]]:
     """Measures of a fitted method on the test rows, one row per coverage."""
     score = clf.predict_proba(split.X_test)[:, 1].astype(float)
-    selections = dict(zip(coverages, clf.select_each(split.X_test, coverages), strict=True))
+    selections = dict(zip(coverages, select_each(clf, split.X_test, coverages), strict=True))
     evaluation = evaluate(split.y_test, score, selections, n_bootstrap)
     oracles = Oracles(split.y_test, score)
     for index, coverage in enumerate(coverages):

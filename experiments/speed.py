@@ -22,6 +22,7 @@ from experiments.datasets import Split
 from experiments.methods import METHODS, methods_of
 from experiments.protocol import CLASSIFIERS, COVERAGES, N_BOOTSTRAP, PAPER_SEED, Run
 from experiments.runs import measure
+from experiments.selections import select_each
 from experiments.trained_once import FittedModels, TrainedOnce
 from experiments.work import Named
 
@@ -71,7 +72,7 @@ def measure_speed(work: Compared) -> list[dict[str, Any]]:
 def _steps(split: Split, n_bootstrap: int) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
     base = CLASSIFIERS["LightGBM"]()
     fitted = list(_train(TrainedOnce(base, FittedModels()), split))
-    selections = [clf.select_each(split.X_test, COVERAGES) for clf in fitted]
+    selections = [select_each(clf, split.X_test, COVERAGES) for clf in fitted]
     scores = [clf.predict_proba(split.X_test)[:, 1] for clf in fitted]
     yield (
         "training of four methods, folds shared",

@@ -219,3 +219,10 @@ def obvious_auc_interval(y, score, failure):
         size = mean * (1 - mean) / variance + 1
         found.append(1 - beta.ppf(failure, size * (1 - mean), size * mean))
     return 1 - found[0], found[1]
+
+
+def select_each(clf, X, coverages, band_groups=None):
+    """Return the rows that a classifier selects at each coverage; they are scored once, and nothing is warned of."""
+    rows = clf.scored(X, band_groups=band_groups).rule_input
+    selections = [clf.band_rule_.bands_of(rows, coverage).selected for coverage in coverages]
+    return np.array(selections, dtype=bool).reshape(len(selections), len(rows))

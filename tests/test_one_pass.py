@@ -89,7 +89,7 @@ CALLS = {
     "scored": lambda clf: clf.scored(X_test),
     "decide": lambda clf: clf.decide(X_test),
     "decide by capacity": lambda clf: clf.decide(X_test, capacity=20),
-    "select_each": lambda clf: clf.select_each(X_test, [0.9, 0.8, 0.7]),
+    "select": lambda clf: clf.select(X_test, 0.8),
     "predict_selective": lambda clf: clf.predict_selective(X_test),
     "review_queue": lambda clf: clf.review_queue(X_test, capacity=20),
     "recalibrate": lambda clf: clf.recalibrate(X_test),

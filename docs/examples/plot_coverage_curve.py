@@ -37,13 +37,13 @@ for rule in rules.values():
     rule.fit(X_train, y_train)
 
 # %%
-# One fit serves all coverages, and `select_each` scores the test rows once for all of them.
+# One fit serves all coverages, and the test rows are scored once for all of them.
 
 targets = np.linspace(1.0, 0.5, 26)
 curves = {}
 for name, rule in rules.items():
-    score = rule.predict_proba(X_test)[:, 1]
-    selections = rule.select_each(X_test, targets)
+    scored = rule.scored(X_test)
+    score, selections = scored.score, [rule.select(scored, target) for target in targets]
     curves[name] = np.array(
         [(selected.mean(), roc_auc_score(y_test[selected], score[selected])) for selected in selections]
     )

@@ -58,12 +58,9 @@ ranked = RankedScores.from_labels(y_test, score)
 
 
 def curve(rule):
-    return np.array(
-        [
-            (selected.mean(), RankedScores.from_labels(y_test[selected], score[selected]).auc())
-            for selected in rule.select_each(X_test, targets)
-        ]
-    )
+    scored = rule.scored(X_test)
+    selections = [rule.select(scored, target) for target in targets]
+    return np.array([(rows.mean(), RankedScores.from_labels(y_test[rows], score[rows]).auc()) for rows in selections])
 
 
 oracle = [oracle_band(y_test, score, target) for target in targets]

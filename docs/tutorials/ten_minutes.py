@@ -83,9 +83,9 @@ plt.show()
 # The fitted object holds the rule, not one band. Ask for any coverage without another fit,
 # or for several while the loans are scored once:
 
-coverages = (0.95, 0.9, 0.8, 0.6)
-for coverage, answered in zip(coverages, clf.select_each(X_test, coverages), strict=True):
-    band = clf.band(coverage)
+scored = clf.scored(X_test)
+for coverage in (0.95, 0.9, 0.8, 0.6):
+    answered, band = clf.select(scored, coverage), clf.band(coverage)
     ends = f"{band.lower:.3f} to {band.upper:.3f}"
     print(f"asked for {coverage:.0%}: {answered.mean():.1%} selected, band {ends}")
 

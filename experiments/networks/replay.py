@@ -5,7 +5,7 @@ Rows are given by their numbers, as the only column of X; test rows follow the t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, Self
 
 import joblib
@@ -117,7 +117,6 @@ class LearntSelection:
         positive = values_at(self._scored.rows, self._scored.probability, X[:, 0])
         return np.column_stack((1 - positive, positive))
 
-    def select_each(self, X: np.ndarray, coverages: Sequence[float]) -> np.ndarray:
-        """Rows above the threshold of each coverage."""
-        selection = values_at(self._scored.rows, self._scored.selection, X[:, 0])
-        return np.array([self._bands.band(coverage).selects(selection) for coverage in coverages])
+    def select(self, X: np.ndarray, coverage: float) -> np.ndarray:
+        """Rows above the threshold of a coverage."""
+        return self._bands.band(coverage).selects(values_at(self._scored.rows, self._scored.selection, X[:, 0]))

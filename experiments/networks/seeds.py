@@ -73,7 +73,7 @@ def measure_seed(dataset: str, name: Name, seed: int) -> Iterator[dict[str, Any]
         else:
             by_itself = LearntSelection(training)
         score = band.predict_proba(split.X_test)[:, 1]
-        selected = by_itself.select_each(split.X_test, [COVERAGE])[0]
+        selected = by_itself.select(split.X_test, COVERAGE)
         ours = NearestSelections(band, split.X_test, never_below=True).at(float(selected.mean()))
         auc, auc_of_band = (selective_auc(split.y_test, score, rows) for rows in (selected, ours))
         yield {

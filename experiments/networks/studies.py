@@ -229,7 +229,7 @@ def compare_study(study: Study) -> Rows:
         own = parts.on_own_score(peer)  # type: ignore[arg-type]
         for clf, coverages in _alike(by_coverage):
             score = clf.predict_proba(X_test)[:, 1]
-            chosen = dict(zip(coverages, clf.select_each(X_test, coverages), strict=True))
+            chosen = {coverage: clf.select(X_test, coverage) for coverage in coverages}
             reached = evaluate(y_test, score, chosen, n_bootstrap)
             for name, method in {OWN_SCORE: judge(own[coverages[0]]), **ours}.items():
                 for row, difference in zip(reached.rows(), method.minus(reached, chosen), strict=True):

@@ -15,6 +15,7 @@ from experiments.equal_coverage import NearestSelections
 from experiments.peers import MaxProbability, Peer
 from experiments.peers.probabilities import frozen_probabilities
 from experiments.runs import Oracles, Selections, evaluate
+from experiments.selections import select_each
 from experiments.suite.methods import DEFAULT, PLUG_IN_AUC, methods_of, peers_of
 from experiments.suite.protocol import COVERAGES, Cell, Rows
 from experiments.trained_once import FittedModels
@@ -68,7 +69,7 @@ def run_cell(cell: Cell) -> list[dict[str, Any]]:
             Outcome(
                 name,
                 held_out if name in (PLUG_IN_AUC, "PlugIn") else full,
-                dict(zip(COVERAGES, clf.select_each(of_rows[name], COVERAGES), strict=True)),
+                dict(zip(COVERAGES, select_each(clf, of_rows[name], COVERAGES), strict=True)),
                 seconds[name],
             )
             for name, clf in fitted.items()

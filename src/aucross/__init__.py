@@ -10,10 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aucross.core import Decisions, ScoredRows
+    from aucross.core import ScoredRows
     from aucross.estimators import (
         AUCGate,
         AUCross,
+        Decisions,
         HashedFolds,
         PlugIn,
         PlugInAUC,
@@ -65,9 +66,9 @@ __all__ = [
 # Nothing is imported before it is asked for: scikit-learn and scipy take seconds, and `aucross --help` needs neither.
 _PARTS = ("core", "datasets", "estimators", "evaluation", "export", "files", "record", "report", "watch")
 _NAMES = {
-    "core": ("Decisions", "ScoredRows"),
+    "core": ("ScoredRows",),
     "estimators": (
-        *("AUCGate", "AUCross", "HashedFolds", "PlugIn", "PlugInAUC", "SCross", "ScoreColumn"),
+        *("AUCGate", "AUCross", "Decisions", "HashedFolds", "PlugIn", "PlugInAUC", "SCross", "ScoreColumn"),
         "SelectiveClassifier",
     ),
     "evaluation": (

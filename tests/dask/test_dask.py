@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import dask
@@ -243,7 +244,7 @@ def test_recalibration_is_that_in_memory(client, fitted):
     again = fitted.recalibrate(collection(ROWS[:1500], 7), sample_weight=collection(WEIGHT[:1500], 7))
     memory = fitted.to_local().recalibrate(ROWS[:1500], sample_weight=WEIGHT[:1500])
     assert again.band(0.7) == memory.band(0.7)
-    assert again.to_local().n_placing_rows_ == pytest.approx(memory.n_placing_rows_)
+    assert again.to_local().fitted_.n_placing_rows == pytest.approx(memory.fitted_.n_placing_rows)
     assert fitted.band(0.7) != again.band(0.7)
 
 
@@ -399,11 +400,11 @@ def test_a_worker_lost_while_writing_loses_nothing_and_writes_nothing_twice(whol
     killing = KillsItsWorker("predict_proba", 3, str(calls))
     killing.__dict__ |= {name: value for name, value in vars(local.estimator_).items() if name.endswith("_")}
     killing.feature_names_in_ = np.array(["a", "b", "loan"], dtype=object)
-    local.__dict__["estimator_"], given = killing, local.estimator_
+    given, local.fitted_ = local.fitted_, replace(local.fitted_, estimator=killing)
     try:
         counts = write_decisions(local, source, target, columns=["loan"])
     finally:
-        local.__dict__["estimator_"] = given
+        local.fitted_ = given
     written = pd.concat([pd.read_parquet(target / f"{number}.parquet") for number in range(6)], ignore_index=True)
     assert (calls / "3").exists()
     assert [part.rows for part in counts] == [500] * 6

@@ -51,7 +51,7 @@ REFUSED = {
     "coverage list": lambda clf: clf.select(X, [0.9]),
     "coverage array": lambda clf: clf.select(X, np.array([0.9])),
     "coverage complex": lambda clf: clf.select(X, 0.9 + 0j),
-    "coverages with 0": lambda clf: clf.select_each(X, [0.9, 0.0]),
+    "coverage 0 of decide": lambda clf: clf.decide(X, 0.0),
     "constructor coverage 0": lambda _: fit(coverage=0),
     "constructor coverage text": lambda _: fit(coverage="all"),
     "constructor coverage None": lambda _: fit(coverage=None),

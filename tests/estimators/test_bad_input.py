@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross
+from tests.reference import select_each
 
 METHODS = [AUCross, PlugInAUC, SCross, PlugIn]
 AUC_METHODS = [AUCross, PlugInAUC]
@@ -91,7 +92,7 @@ def test_a_coverage_outside_its_range_is_refused_in_fit_and_in_every_question(me
     with pytest.raises(error, match=message):
         make(method, coverage=coverage).fit(X, y)
     clf = make(method).fit(X, y)
-    for ask in (clf.select, clf.predict_selective, lambda X, coverage: clf.select_each(X, [0.9, coverage])):
+    for ask in (clf.select, clf.predict_selective, lambda X, coverage: select_each(clf, X, [0.9, coverage])):
         with pytest.raises(error, match=message):
             ask(X, coverage)
     with pytest.raises(error, match=message):
@@ -330,7 +331,7 @@ def test_a_response_method_that_the_base_model_lacks_is_refused(method):
 def test_use_before_fit_is_refused(method):
     clf = make(method)
     questions = (clf.select, clf.predict, clf.predict_proba, clf.decision_function, clf.selection_score)
-    for question in (*questions, clf.predict_selective, lambda X: clf.select_each(X, [0.9])):
+    for question in (*questions, clf.predict_selective, lambda X: select_each(clf, X, [0.9])):
         with pytest.raises(NotFittedError, match=f"This {method.__name__} instance is not fitted yet"):
             question(X)
     for question in (clf.band, lambda: clf.coverage_for(auc=0.8)):
@@ -357,7 +358,7 @@ def test_scores_that_are_not_finite_name_the_training_row(method, model, distort
 def test_scores_that_are_not_finite_are_never_selected_in_silence(method, distort):
     clf = make(method, Scripted(distort), cv=[(np.arange(100, 300), np.arange(20, 80))]).fit(X, y)
     assert clf.select(X[20:]).shape == (280,)
-    for ask in (clf.select, clf.selection_score, clf.predict_selective, lambda X: clf.select_each(X, [0.9, 1.0])):
+    for ask in (clf.select, clf.selection_score, clf.predict_selective, lambda X: select_each(clf, X, [0.9, 1.0])):
         with pytest.raises(ValueError, match=r"scores of the base model must be finite, got 1 .* the first in row 2;"):
             ask(X[5:20])
 
@@ -552,7 +553,7 @@ def test_polars_columns_that_lightgbm_cannot_read_are_refused_after_fit(method, 
     lightgbm_fails()
     unreadable = polars_frames()["Categorical"]
     questions = (clf.select, clf.predict, clf.predict_proba, clf.selection_score, clf.predict_selective)
-    for question in (*questions, lambda X: clf.select_each(X, [0.9])):
+    for question in (*questions, lambda X: select_each(clf, X, [0.9])):
         with pytest.raises(TypeError, match=REFUSED):
             question(unreadable)
 
@@ -656,5 +657,5 @@ def test_no_rows_give_no_decisions(kind):
     assert len(clf.scored(none)) == len(clf.review_queue(none, 5)) == 0
     assert clf.select(none).shape == clf.decide(none, 0.5).selected.shape == clf.predict_selective(none).shape == (0,)
     assert clf.decide(none, capacity=3).selected.shape == clf.selection_score(none).shape == (0,)
-    assert clf.select_each(none, [0.5, 0.9]).shape == (2, 0)
+    assert select_each(clf, none, [0.5, 0.9]).shape == (2, 0)
     assert clf.predict_selective(none).dtype == clf.predict_selective(rows).dtype

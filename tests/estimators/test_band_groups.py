@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, compare_selective, evaluate_selective
 from aucross.core import OptimalBands, RankedScores
 from aucross.estimators.placing import OWN_BAND_ROWS, with_borrowed_rows
+from tests.reference import select_each
 
 COVERAGES = (0.95, 0.8, 0.6)
 X, y = make_classification(1500, n_features=6, flip_y=0.3, weights=[0.7], random_state=0)
@@ -55,14 +56,14 @@ def test_select_applies_the_band_of_each_rows_group(estimator):
             members = group == GROUPS_NEW
             band = clf.band(coverage, band_group=group)
             assert np.array_equal(selected[members], band.selects(scores[members]))
-    each = clf.select_each(X_new, COVERAGES, band_groups=GROUPS_NEW)
+    each = select_each(clf, X_new, COVERAGES, band_groups=GROUPS_NEW)
     assert np.array_equal(each, [clf.select(X_new, coverage, band_groups=GROUPS_NEW) for coverage in COVERAGES])
 
 
 @every_method
 def test_one_group_is_no_groups(estimator):
-    plain = estimator.fit(X, y).select_each(X_new, COVERAGES)
-    alone = estimator.fit(X, y, band_groups=["all"] * len(y)).select_each(X_new, COVERAGES, ["all"] * len(X_new))
+    plain = select_each(estimator.fit(X, y), X_new, COVERAGES)
+    alone = select_each(estimator.fit(X, y, band_groups=["all"] * len(y)), X_new, COVERAGES, ["all"] * len(X_new))
     assert np.array_equal(plain, alone)
 
 

@@ -28,6 +28,7 @@ from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import CenteredBands, OptimalBands
 from aucross.core.influence import InfluenceBands
 from aucross.core.scored_rows import RuleInput
+from tests.reference import select_each
 
 COVERAGES = (1.0, 0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.5, 0.2)
 
@@ -95,7 +96,7 @@ def same_answers(first, second, X) -> bool:
     return (
         np.array_equal(first.predict(X), second.predict(X))
         and all(np.array_equal(first.selection_score(X, c), second.selection_score(X, c)) for c in COVERAGES)
-        and np.array_equal(first.select_each(X, COVERAGES), second.select_each(X, COVERAGES))
+        and np.array_equal(select_each(first, X, COVERAGES), select_each(second, X, COVERAGES))
     )
 
 
@@ -122,8 +123,8 @@ def check_select_gives_what_decide_does(estimator, rows):
 
 def check_select_is_deterministic(estimator, rows):
     clf = rows.fitted(estimator)
-    first = clf.select_each(rows.X_new, COVERAGES)
-    assert np.array_equal(first, clf.select_each(rows.X_new, COVERAGES))
+    first = select_each(clf, rows.X_new, COVERAGES)
+    assert np.array_equal(first, select_each(clf, rows.X_new, COVERAGES))
 
 
 def check_select_does_not_depend_on_the_order_of_rows(estimator, rows):
@@ -150,24 +151,23 @@ def check_select_is_the_band_applied_to_the_selection_score(estimator, rows):
         assert np.array_equal(band.selects(scores), ~((scores >= band.lower) & (scores <= band.upper)))
 
 
-def check_select_each_equals_select_for_every_coverage(estimator, rows):
+def check_rows_scored_once_are_selected_as_they_come(estimator, rows):
     clf = rows.fitted(estimator)
     expected = [clf.select(rows.X_new, coverage) for coverage in COVERAGES]
-    assert np.array_equal(clf.select_each(rows.X_new, COVERAGES), expected)
-    assert np.array_equal(clf.select_each(rows.X_new, iter(COVERAGES)), expected)
-    assert clf.select_each(rows.X_new, []).shape == (0, len(rows.X_new))
+    assert np.array_equal(select_each(clf, rows.X_new, COVERAGES), expected)
+    assert np.array_equal([clf.decide(rows.X_new, coverage).selected for coverage in COVERAGES], expected)
 
 
 def check_the_coverage_of_the_constructor_is_only_the_default(estimator, rows):
     clf = rows.fit(estimator)
     assert clf.band() == clf.band(clf.coverage)
-    before = clf.select_each(rows.X_new, COVERAGES)
+    before = select_each(clf, rows.X_new, COVERAGES)
     clf.set_params(coverage=0.6)
     assert clf.band() == clf.band(0.6)
     assert np.array_equal(clf.select(rows.X_new), clf.select(rows.X_new, 0.6))
     # One fit serves every coverage: a fit made for another one gives the same bands.
     refitted = rows.fit(clf)
-    assert np.array_equal(refitted.select_each(rows.X_new, COVERAGES), before)
+    assert np.array_equal(select_each(refitted, rows.X_new, COVERAGES), before)
     assert [refitted.band(coverage) for coverage in COVERAGES] == [clf.band(coverage) for coverage in COVERAGES]
 
 
@@ -181,7 +181,7 @@ def check_selections_are_nested(estimator, rows):
     clf = rows.fitted(estimator)
     if isinstance(clf.band_rule_, OptimalBands | InfluenceBands):
         return  # the best band of one coverage need not lie inside that of the next
-    selections = clf.select_each(rows.X_new, sorted(COVERAGES))
+    selections = select_each(clf, rows.X_new, sorted(COVERAGES))
     assert (selections[1:] >= selections[:-1]).all()
 
 
@@ -214,7 +214,7 @@ def n_selected_where_placed(clf, coverage) -> float:
 
 def check_new_rows_are_selected_near_the_coverage(estimator, rows):
     clf = rows.fitted(estimator)
-    for coverage, selected in zip(COVERAGES, clf.select_each(rows.X_new, COVERAGES), strict=True):
+    for coverage, selected in zip(COVERAGES, select_each(clf, rows.X_new, COVERAGES), strict=True):
         # 50 held-out rows place the band of the hold-out methods here: this finds blunders, not bias.
         assert abs(selected.mean() - coverage) < 0.2
 
@@ -284,8 +284,8 @@ def check_many_threads_get_the_same_answer(estimator, rows):
     coverages = (0.95, 0.8, 0.5)
     # The threads come first, to whatever is computed only once asked for.
     with ThreadPoolExecutor(20) as pool:
-        answers = list(pool.map(lambda _: clf.select_each(rows.X_new, coverages), range(20)))
-    expected = clf.select_each(rows.X_new, coverages)
+        answers = list(pool.map(lambda _: select_each(clf, rows.X_new, coverages), range(20)))
+    expected = select_each(clf, rows.X_new, coverages)
     assert all(np.array_equal(answer, expected) for answer in answers)
 
 
@@ -378,7 +378,8 @@ CHECKS = [
     check_select_does_not_depend_on_the_order_of_rows,
     check_select_does_not_depend_on_the_other_rows,
     check_select_is_the_band_applied_to_the_selection_score,
-    check_select_each_equals_select_for_every_coverage,
+    check_rows_scored_once_are_selected_as_they_come,
+    check_the_coverage_of_the_constructor_is_only_the_default,
     check_full_coverage_selects_everything,
     check_selections_are_nested,
     check_coverage_on_the_rows_that_placed_the_band,

@@ -46,7 +46,7 @@ def test_the_band_is_placed_on_the_score_that_new_copies_have(method, ensemble):
     gate = {"gate": LogisticRegression()} if method is AUCGate else {}
     clf = method(MODEL, ensemble=ensemble, random_state=0, **gate).fit(X, y)
     copy = np.full((1, 5), -9.0)
-    held_out = clf.scored_held_out()
+    held_out = clf.fitted_.scored_held_out()
     of_copies = X[clf.held_out_.rows, 0] == -9.0
     assert of_copies.sum() > 50
     score = clf.scored(copy).rule_input
@@ -79,7 +79,7 @@ def test_new_rows_never_lose_the_copies_by_surprise(ensemble):
         clf = AUCross(MODEL, ensemble=ensemble, random_state=seed).fit(X, y)
         X_new, _ = rows_with_copies(6000, 100 + seed)
         for coverage in (0.95, 0.9, 0.8):
-            placed = clf.decide(clf.scored_held_out(), coverage).selected[X[clf.held_out_.rows, 0] == -9.0]
+            placed = clf.decide(clf.fitted_.scored_held_out(), coverage).selected[X[clf.held_out_.rows, 0] == -9.0]
             new = clf.select(X_new, coverage)[X_new[:, 0] == -9.0]
             assert len(set(placed) | set(new)) == 1
 

@@ -24,6 +24,7 @@ from aucross.core.correction import Correction
 from aucross.core.scored_rows import RuleInput
 from aucross.estimators import placing
 from aucross.estimators.placing import with_borrowed_rows
+from tests.reference import select_each
 
 METHODS = [AUCross, SCross, AUCGate]
 COVERAGES = (1.0, 0.95, 0.8, 0.5, 0.2)
@@ -207,9 +208,9 @@ def test_the_band_is_the_placed_one_of_another_coverage(method):
 @every_method
 def test_pickles_clones_and_refits_answer_alike(method):
     clf = make(method).fit(X, y)
-    expected = clf.select_each(X, COVERAGES)
+    expected = select_each(clf, X, COVERAGES)
     for copy in (pickle.loads(pickle.dumps(clf)), clone(clf).fit(X, y)):
-        assert np.array_equal(copy.select_each(X, COVERAGES), expected)
+        assert np.array_equal(select_each(copy, X, COVERAGES), expected)
 
 
 @pytest.mark.parametrize(("method", "of_one_fold"), [(AUCross, PlugInAUC), (SCross, PlugIn)])
@@ -239,7 +240,7 @@ def test_the_shift_of_a_gate_is_that_of_both_models():
         seen = half != fold
         models = [clone(model).fit(X[seen], y[seen]) for model in (clf.estimator, clf.gate)]
         scores = [model.predict_proba(X[seen])[:, 1] for model in models]
-        rows = RuleInput(*clf.reader_.read(*scores))
+        rows = RuleInput(*clf.fitted_.reader.read(*scores))
         by_folds += rule.band(0.8).rejects(rule.selection_score(rows, 0.8)).sum() / len(y)
     held_out = 1 - rule.expected_coverage(0.8)
     expected = (by_refit - by_folds) * min(by_folds / held_out, held_out / by_folds)

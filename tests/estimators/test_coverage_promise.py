@@ -16,6 +16,7 @@ from aucross.core.fixed_path import FixedPathBands
 from aucross.core.influence import InfluenceBands
 from aucross.core.ranking import RankedScores
 from aucross.core.rules import OptimalBands
+from tests.reference import select_each
 
 COVERAGES = (0.9, 0.75, 0.5)
 X, y = make_classification(900, n_features=5, flip_y=0.3, weights=[0.7], random_state=0)
@@ -98,7 +99,7 @@ def test_more_rows_are_selected_the_surer_the_coverage_must_be(name):
     plain, likely, sure = (make(name, confidence, coverage=0.5, **judges).fit(X, y) for confidence in (None, 0.6, 0.99))
     assert isinstance(likely.band_rule_.coverage_map, Caution)
     assert not isinstance(plain.band_rule_.coverage_map, Caution)
-    shares = np.array([clf.select_each(X_new, COVERAGES).mean(axis=1) for clf in (plain, likely, sure)])
+    shares = np.array([select_each(clf, X_new, COVERAGES).mean(axis=1) for clf in (plain, likely, sure)])
     assert (shares[0] < shares[1]).all()
     assert (shares[1] < shares[2]).all()
     assert (shares[2] < 1).all()
@@ -115,14 +116,14 @@ def test_the_band_holds_no_more_held_out_rows_than_the_promise_allows(name):
     is_tied = name == "AUCGate"  # a gate sees two scores, which may tie
     for coverage in COVERAGES:
         allowed = rejections_that_keep(n_rows, coverage, 0.9, fixed=is_fixed, tied=is_tied)
-        score = clf.band_rule_.selection_score(clf.scored_held_out().rule_input, coverage)
+        score = clf.band_rule_.selection_score(clf.fitted_.scored_held_out().rule_input, coverage)
         assert allowed - 20 < clf.band(coverage).rejects(score).sum() <= allowed
 
 
 @every_method
 def test_select_bands_and_scores_belong_together(name):
     clf = make(name, 0.9, coverage=0.5).fit(X, y)
-    each = clf.select_each(X_new, COVERAGES)
+    each = select_each(clf, X_new, COVERAGES)
     for coverage, selected in zip(COVERAGES, each, strict=True):
         assert np.array_equal(clf.band(coverage).selects(clf.selection_score(X_new, coverage)), selected)
         assert np.array_equal(clf.select(X_new, coverage), selected)

@@ -148,7 +148,8 @@ def test_a_number_without_values_is_told_unless_few_had_one_at_the_fit():
 
 def test_fits_without_categories_keep_nothing_more():
     clf = fitted(LogisticRegression(), PEOPLE[["age", "pd"]].to_numpy())
-    assert not {"fit_categories_", "mostly_missing_", "unknown_at_fit_"} & set(vars(clf))
+    seen = clf.fitted_.columns
+    assert (dict(seen.categories), list(seen.mostly_missing), dict(seen.unknown_shares)) == ({}, [], {})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clf.select(np.full((20, 2), 1e6))

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
+from tests.reference import select_each
 
 METHODS = [AUCross, PlugInAUC, SCross, PlugIn]
 COVERAGES = (0.9, 0.7, 0.5)
@@ -68,7 +69,7 @@ def test_a_pandas_frame_with_categories_and_missing_values(method):
     frame = pandas_frame()
     clf = fit(method, boosting(), frame)
     numbers = fit(method, boosting().set_params(categorical_features=[3]), encoded())
-    assert np.array_equal(clf.select_each(frame, COVERAGES), numbers.select_each(encoded(), COVERAGES))
+    assert np.array_equal(select_each(clf, frame, COVERAGES), select_each(numbers, encoded(), COVERAGES))
     assert clf.feature_names_in_.tolist() == ["income", "debt", "age", "home"]
     assert clf.n_features_in_ == 4
 
@@ -78,8 +79,8 @@ def test_a_polars_frame_with_categories_and_missing_values(method):
     frame = polars_frame()
     clf = fit(method, boosting(), frame)
     assert np.array_equal(
-        clf.select_each(frame, COVERAGES),
-        fit(method, boosting(), pandas_frame()).select_each(pandas_frame(), COVERAGES),
+        select_each(clf, frame, COVERAGES),
+        select_each(fit(method, boosting(), pandas_frame()), pandas_frame(), COVERAGES),
     )
     assert clf.feature_names_in_.tolist() == ["income", "debt", "age", "home"]
 
@@ -101,8 +102,8 @@ def test_lightgbm_on_a_polars_frame_of_numbers(method):
     frame = polars_frame().drop("home")
     clf = fit(method, lightgbm(), frame)
     same_rows = pandas_frame().drop(columns="home")
-    expected = fit(method, lightgbm(), same_rows).select_each(same_rows, COVERAGES)
-    assert np.array_equal(clf.select_each(frame, COVERAGES), expected)
+    expected = select_each(fit(method, lightgbm(), same_rows), same_rows, COVERAGES)
+    assert np.array_equal(select_each(clf, frame, COVERAGES), expected)
     assert clf.feature_names_in_.tolist() == ["income", "debt", "age"]
 
 
@@ -113,7 +114,7 @@ def test_an_arrow_table_of_numbers(method):
     clf = fit(method, lightgbm(), table)
     frame = table.to_pandas()
     assert np.array_equal(
-        clf.select_each(table, COVERAGES), fit(method, lightgbm(), frame).select_each(frame, COVERAGES)
+        select_each(clf, table, COVERAGES), select_each(fit(method, lightgbm(), frame), frame, COVERAGES)
     )
 
 

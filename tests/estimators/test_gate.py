@@ -31,6 +31,7 @@ from aucross.core.influence import InfluenceBands
 from aucross.core.scored_rows import RuleInput
 from aucross.estimators.default_gate import default_gate, weight_name
 from aucross.estimators.familiar import StrangeValuesWarning
+from tests.reference import select_each
 
 COVERAGES = (0.95, 0.9, 0.8, 0.75, 0.5)
 
@@ -146,7 +147,7 @@ def test_a_gate_that_knows_no_more_leaves_the_bands_of_aucross(name, n_rows):
     plain = AUCross(LogisticRegression(), random_state=3).fit(rows, labels)
     clf = AUCGate(LogisticRegression(), USELESS[name], random_state=3).fit(rows, labels)
     assert not gate_is_used(clf)
-    assert np.array_equal(clf.select_each(X_new, COVERAGES), plain.select_each(X_new, COVERAGES))
+    assert np.array_equal(select_each(clf, X_new, COVERAGES), select_each(plain, X_new, COVERAGES))
     # The selection score is the distance to the band of the score, and the band is where it is not above 0.
     band, score = plain.band(0.8), plain.predict_proba(X_new)[:, 1]
     assert np.array_equal(clf.selection_score(X_new, 0.8), np.maximum(band.lower - score, score - band.upper))
@@ -173,7 +174,7 @@ def test_without_a_gate_gradient_boosting_is_used_with_a_seed_of_its_own():
     assert first.gate is None
     assert isinstance(first.gate_.random_state, int)
     assert first.gate_.random_state == second.gate_.random_state != other.gate_.random_state
-    assert np.array_equal(first.select_each(X_new, COVERAGES), second.select_each(X_new, COVERAGES))
+    assert np.array_equal(select_each(first, X_new, COVERAGES), select_each(second, X_new, COVERAGES))
 
 
 def test_a_random_state_instance_goes_on():
@@ -262,7 +263,7 @@ def test_the_response_method_is_that_of_the_classifier(gated):
     clf = AUCGate(LogisticRegression(), boosting(), response_method="decision_function", random_state=0).fit(X, y)
     assert clf.response_method_ == "decision_function"
     # Log-odds are the decision values of a logistic regression: the same ranking and the same evidence.
-    for one, other in zip(clf.select_each(X_new, COVERAGES), gated.select_each(X_new, COVERAGES), strict=True):
+    for one, other in zip(select_each(clf, X_new, COVERAGES), select_each(gated, X_new, COVERAGES), strict=True):
         assert (one == other).mean() > 0.999
 
 
@@ -359,7 +360,7 @@ def test_labels_of_any_kind_give_the_same_selection(labels, gated):
     clf = AUCGate(LogisticRegression(), boosting(), random_state=0).fit(X, named)
     assert clf.classes_.tolist() == list(labels)
     assert set(clf.predict(X_new)) <= set(labels)
-    assert np.array_equal(clf.select_each(X_new, COVERAGES), gated.select_each(X_new, COVERAGES))
+    assert np.array_equal(select_each(clf, X_new, COVERAGES), select_each(gated, X_new, COVERAGES))
 
 
 def test_string_labels_are_marked():
@@ -543,7 +544,7 @@ def test_the_unit_of_weights_does_not_matter(unit):
     elsewhere = interacting(1000, seed=9)
     models = [FrozenEstimator(model.fit(*elsewhere)) for model in (LogisticRegression(), boosting())]
     first, second = (
-        AUCGate(*models, random_state=0).fit(X, y, sample_weight=WEIGHT * scale).select_each(X_new, COVERAGES)
+        select_each(AUCGate(*models, random_state=0).fit(X, y, sample_weight=WEIGHT * scale), X_new, COVERAGES)
         for scale in (1.0, unit)
     )
     assert (first == second).mean() > 0.9999
@@ -557,7 +558,7 @@ def test_rows_of_weight_zero_place_nothing():
     weighted = AUCGate(*models, cv=splits).fit(X, y, sample_weight=counted.astype(float))
     splits = [(np.arange(2), np.arange(counted.sum()))]
     left_out = AUCGate(*models, cv=splits).fit(X[counted], y[counted])
-    selections = [clf.select_each(X_new, COVERAGES) for clf in (weighted, left_out)]
+    selections = [select_each(clf, X_new, COVERAGES) for clf in (weighted, left_out)]
     assert (selections[0] == selections[1]).mean() > 0.9999
 
 
@@ -634,7 +635,7 @@ def test_with_routing_weights_pass_through_a_pipeline_around_and_inside():
         around.fit(X[:500], y[:500], sample_weight=WEIGHT[:500])
         direct = clone(clf).fit(StandardScaler().fit_transform(X[:500]), y[:500], sample_weight=WEIGHT[:500])
     scaled = around[0].transform(X_new)
-    assert np.array_equal(around[-1].select_each(scaled, COVERAGES), direct.select_each(scaled, COVERAGES))
+    assert np.array_equal(select_each(around[-1], scaled, COVERAGES), select_each(direct, scaled, COVERAGES))
 
 
 # ---- with the rest of the library and of scikit-learn ----
@@ -684,7 +685,7 @@ def test_clones_pickles_and_refits_answer_alike(gated):
     assert not hasattr(unfitted, "gate_")
     assert unfitted.get_params()["gate__max_iter"] == 15
     for copy in (pickle.loads(pickle.dumps(gated)), unfitted.fit(X, y)):
-        assert np.array_equal(copy.select_each(X_new, COVERAGES), gated.select_each(X_new, COVERAGES))
+        assert np.array_equal(select_each(copy, X_new, COVERAGES), select_each(gated, X_new, COVERAGES))
         for coverage in COVERAGES:
             assert np.array_equal(copy.selection_score(X_new, coverage), gated.selection_score(X_new, coverage))
 
@@ -710,7 +711,7 @@ def test_a_failed_gate_leaves_the_earlier_fit(gated):
     clf = clone(gated).fit(X, y)
     with pytest.raises(TypeError, match="gate must have"):
         clf.set_params(gate=OnlyLabels()).fit(X[:100], y[:100])
-    assert np.array_equal(clf.select_each(X_new, COVERAGES), gated.select_each(X_new, COVERAGES))
+    assert np.array_equal(select_each(clf, X_new, COVERAGES), select_each(gated, X_new, COVERAGES))
 
 
 def test_the_rule_is_of_the_kind_that_its_documentation_says(gated):

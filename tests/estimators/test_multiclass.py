@@ -19,6 +19,7 @@ from sklearn.svm import SVC, LinearSVC
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core.influence import Contest, ExpectedAUC, PairwiseMetric
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
+from tests.reference import select_each
 
 METHODS = [AUCross, PlugInAUC, SCross, PlugIn]
 AUC_METHODS = [AUCross, PlugInAUC]
@@ -68,7 +69,9 @@ def uncorrected(method) -> dict[str, bool]:
 
 def selected_where_placed(clf, coverage) -> np.ndarray:
     """Which of the rows that placed the band it selects."""
-    return clf.band(coverage).selects(clf.band_rule_.selection_score(clf.scored_held_out().rule_input, coverage))
+    return clf.band(coverage).selects(
+        clf.band_rule_.selection_score(clf.fitted_.scored_held_out().rule_input, coverage)
+    )
 
 
 def placed_coverage(clf, coverage) -> float:
@@ -90,7 +93,7 @@ def test_selection_keeps_the_contract(method, params):
     assert clf.classes_.tolist() == sorted(set(y))
     assert clf.predict_proba(X_new).shape == (len(y_new), n_classes)
     assert (clf.predict(X_new) == y_new).mean() > 1.5 / n_classes
-    each = clf.select_each(X_new, COVERAGES)
+    each = select_each(clf, X_new, COVERAGES)
     order = np.random.default_rng(0).permutation(len(X_new))
     for coverage, selected in zip(COVERAGES, each, strict=True):
         assert selected.dtype == bool
@@ -102,7 +105,7 @@ def test_selection_keeps_the_contract(method, params):
     assert each[0].all()
     assert np.array_equal(clf.select(X_new), clf.select(X_new, 0.8))
     assert np.array_equal(clf.select(X_new[:1]), clf.select(X_new)[:1])
-    assert np.array_equal(pickle.loads(pickle.dumps(clf)).select_each(X_new, COVERAGES), each)
+    assert np.array_equal(select_each(pickle.loads(pickle.dumps(clf)), X_new, COVERAGES), each)
 
 
 @every_rule

@@ -53,7 +53,7 @@ def test_the_model_is_trained_once_and_the_band_has_its_coverage_on_the_held_out
     monkeypatch.setattr(RandomForestClassifier, "fit", lambda self, *a, **k: trainings.append(1) or fit(self, *a, **k))
     clf = method(FOREST, cv="oob", coverage=0.8, random_state=0).fit(X, y)
     assert len(trainings) == 1
-    assert clf.select(clf.scored_held_out()).mean() == pytest.approx(0.8, abs=0.01)
+    assert clf.select(clf.fitted_.scored_held_out()).mean() == pytest.approx(0.8, abs=0.01)
     assert 0.6 < clf.select(X).mean() <= 1
 
 

@@ -194,7 +194,7 @@ def test_coverage_is_a_share_of_weight_and_the_models_are_trained_without(case):
     plain = clone(CASES[case]).fit(X, positive)
     clf = clone(CASES[case]).fit(X, positive, coverage_weight=amount)
     assert np.array_equal(clf.predict_proba(NEW), plain.predict_proba(NEW))
-    held_out = clf.scored_held_out()
+    held_out = clf.fitted_.scored_held_out()
     selected = clf.select(held_out)
     assert np.array_equal(held_out.sample_weight, amount[clf.held_out_.rows])
     # Corrections for the number of folds move the coverage a little; a row may weigh a little, too.

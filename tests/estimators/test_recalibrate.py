@@ -18,6 +18,7 @@ from aucross.core import ExpectedCost, RankedScores, oracle_band
 from aucross.core.cautious import Caution
 from aucross.core.rules import CenteredBands
 from aucross.evaluation.multiclass import hand_till_m
+from tests.reference import select_each
 
 COVERAGES = (1.0, 0.95, 0.9, 0.75, 0.5, 0.2)
 
@@ -163,11 +164,11 @@ def test_many_rows_of_one_score_are_taken_whole_or_left():
 
 def test_the_original_keeps_its_bands_and_the_copy_its_model(fitted):
     clf, batch = fitted
-    before, selected = bands(clf), clf.select_each(batch, COVERAGES)
+    before, selected = bands(clf), select_each(clf, batch, COVERAGES)
     again = clf.recalibrate(batch)
-    again.select_each(batch, COVERAGES)
+    select_each(again, batch, COVERAGES)
     assert bands(clf) == before
-    assert np.array_equal(clf.select_each(batch, COVERAGES), selected)
+    assert np.array_equal(select_each(clf, batch, COVERAGES), selected)
     assert type(again) is type(clf)
     assert again is not clf
     assert again.estimator_ is clf.estimator_
@@ -180,13 +181,13 @@ def test_the_original_keeps_its_bands_and_the_copy_its_model(fitted):
 
 def test_the_copy_answers_what_the_original_answers(fitted, placed_anew):
     (_, batch), again = fitted, placed_anew
-    each = again.select_each(batch, COVERAGES)
+    each = select_each(again, batch, COVERAGES)
     for coverage, selected in zip(COVERAGES, each, strict=True):
         score = again.selection_score(batch, coverage)
         assert np.array_equal(again.band(coverage).selects(score), selected)
     assert (~again.select(batch, capacity=50)).sum() == 50
     assert len(again.review_queue(batch, 20)) == 20
-    assert np.array_equal(pickle.loads(pickle.dumps(again)).select_each(batch, COVERAGES), each)
+    assert np.array_equal(select_each(pickle.loads(pickle.dumps(again)), batch, COVERAGES), each)
     with pytest.raises(NotFittedError):
         clone(again).select(batch)
 
@@ -194,7 +195,7 @@ def test_the_copy_answers_what_the_original_answers(fitted, placed_anew):
 def test_the_order_of_the_rows_does_not_matter(fitted, placed_anew):
     clf, batch = fitted
     shuffled = clf.recalibrate(batch[np.random.default_rng(0).permutation(len(batch))])
-    assert np.array_equal(placed_anew.select_each(batch, COVERAGES), shuffled.select_each(batch, COVERAGES))
+    assert np.array_equal(select_each(placed_anew, batch, COVERAGES), select_each(shuffled, batch, COVERAGES))
 
 
 def test_the_copy_tells_which_coverage_has_which_auc(clf):
@@ -509,7 +510,7 @@ def test_empty_batches_are_passed_over(clf):
 def test_a_copy_is_recalibrated_from_the_rule_of_the_fit(clf):
     again = clf.recalibrate(X[:30]).recalibrate(X)
     assert again.band() == clf.recalibrate(X).band()
-    assert again.fitted_band_rule_ is clf.band_rule_
+    assert again.fitted_.rule_of_fit is clf.band_rule_
 
 
 def test_constant_new_scores_warn():
@@ -524,7 +525,7 @@ def test_rows_of_one_score_are_all_selected(fitted):
     alike = np.repeat(batch[:1], 30, axis=0)
     with pytest.warns(UserWarning, match=r"all new scores equal .* every row is selected"):
         again = clf.recalibrate(alike)
-    assert again.select_each(alike, COVERAGES).all()
+    assert select_each(again, alike, COVERAGES).all()
 
 
 def test_a_fit_forgets_what_was_recalibrated(clf):
@@ -591,13 +592,6 @@ def test_weights_that_are_worth_few_rows_are_refused(clf):
         clf.recalibrate(X, sample_weight=weight)
 
 
-def test_a_ranking_is_told_what_makes_scored_rows_of_it(clf):
+def test_a_ranking_takes_the_place_of_its_rows(clf):
     ranked = RankedScores.from_labels(y, clf.predict_proba(X)[:, 1])
-    with pytest.raises(TypeError, match=r"got a RankedScores; pass clf.scored_ranking\(ranking\)"):
-        clf.recalibrate(ranked)
-    assert clf.recalibrate(clf.scored_ranking(ranked)).band() == clf.recalibrate(X).band()
-
-
-def test_one_coverage_for_select_each_is_told_to_be_a_list(clf):
-    with pytest.raises(TypeError, match=r"coverages must be a list of coverages, got 0.8; pass \[0.8\]"):
-        clf.select_each(X, 0.8)
+    assert clf.recalibrate(ranked).band() == clf.recalibrate(X).band()

@@ -31,6 +31,7 @@ from aucross.estimators.review import (
     queue_of,
     score_reasons,
 )
+from tests.reference import select_each
 
 X, Y = make_classification(1400, n_features=6, n_informative=4, weights=[0.7], flip_y=0.1, random_state=3)
 TRAINING, NEW = slice(0, 800), slice(800, None)
@@ -119,9 +120,13 @@ def test_coverage_and_capacity_exclude_each_other(fitted):
         fitted("AUCross").select(X_NEW, 0.9, capacity=3)
 
 
-def test_ids_without_a_capacity_are_refused(fitted):
-    with pytest.raises(ValueError, match="ids must not be given without capacity"):
-        fitted("AUCross").select(X_NEW, ids=IDS)
+def test_ids_stand_in_the_table_of_decisions_also_without_a_capacity(fitted):
+    clf = fitted("AUCross")
+    decisions = clf.decide(X_NEW, ids=IDS)
+    assert decisions.id.tolist() == list(IDS)
+    assert np.array_equal(decisions.selected, clf.select(X_NEW))
+    with pytest.raises(ValueError, match="ids must hold one id per row"):
+        clf.decide(X_NEW, ids=IDS[:3])
 
 
 # ---- which rows ----
@@ -204,7 +209,7 @@ def test_a_larger_capacity_only_adds_rows(fitted, name):
 
 @pytest.mark.parametrize("name", NESTED)
 def test_a_lower_coverage_only_adds_rows(fitted, name):
-    selected = fitted(name).select_each(X_NEW, np.linspace(1, 0.05, 96))
+    selected = select_each(fitted(name), X_NEW, np.linspace(1, 0.05, 96))
     assert not any((lower & ~higher).any() for higher, lower in pairwise(selected))
 
 

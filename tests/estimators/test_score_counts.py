@@ -77,7 +77,7 @@ def test_decisions_equal_those_of_the_fit_on_rows(name, extras):
             assert same.mean() > 0.999
             continue
         np.testing.assert_array_equal(again.select(NEW, coverage, groups), clf.select(NEW, coverage, groups))
-    assert again.n_placing_rows_ == pytest.approx(clf.n_placing_rows_)
+    assert again.fitted_.n_placing_rows == pytest.approx(clf.fitted_.n_placing_rows)
     group = None if groups is None else "north"
     assert again.expected_coverage(0.8, group).expected == pytest.approx(clf.expected_coverage(0.8, group).expected)
     if name != "decision values":
@@ -112,7 +112,7 @@ def test_recalibration_on_counted_rows_equals_that_on_rows(name, extras, label_s
     clf = on_counts(METHODS[name].fit(X, y, sample_weight=weight, band_groups=groups))
     scored = clf.scored(NEW, sample_weight=weight, band_groups=groups)
     rounding = ScoreRounding()
-    parts = [count_rows(scored.take(part), clf.reader_, rounding) for part in np.array_split(np.arange(3000), 7)]
+    parts = [count_rows(scored.take(part), clf.fitted_.reader, rounding) for part in np.array_split(np.arange(3000), 7)]
     by_counts = clf.recalibrate(merge_counted(parts), label_shift=label_shift)
     by_rows = clf.recalibrate(scored, label_shift=label_shift)
     for group in (None,) if groups is None else ("north", "south", "rare"):
@@ -120,7 +120,7 @@ def test_recalibration_on_counted_rows_equals_that_on_rows(name, extras, label_s
     if label_shift and name == "AUCross" and extras == "plain":
         assert by_counts.label_shift_.low == pytest.approx(by_rows.label_shift_.low)
         assert by_counts.label_shift_.chance == pytest.approx(by_rows.label_shift_.chance)
-    assert by_counts.n_placing_rows_ == pytest.approx(by_rows.n_placing_rows_)
+    assert by_counts.fitted_.n_placing_rows == pytest.approx(by_rows.fitted_.n_placing_rows)
 
 
 def test_a_promise_with_confidence_is_that_of_as_many_rows():

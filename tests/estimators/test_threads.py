@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError
 from threading import Barrier, Event
 
 import numpy as np
@@ -12,7 +13,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
-from aucross.estimators.deciding import of_one_fit
 
 N_THREADS = 40
 COVERAGES = (0.95, 0.8, 0.6)
@@ -73,13 +73,13 @@ class Waiting(LogisticRegression):
 X_asked = X[:41]  # so many rows are scored in no fit
 
 
-@pytest.mark.parametrize("ask", ["select", "predict_selective", "select_each", "review_queue", "recalibrate"])
+@pytest.mark.parametrize("ask", ["select", "predict_selective", "decide", "review_queue", "recalibrate"])
 @pytest.mark.parametrize("method", [PlugInAUC, SCross])
 def test_whoever_asks_while_another_thread_fits_gets_the_answer_of_one_fit(method, ask):
     questions = {
         "select": lambda clf: clf.select(X_asked),
         "predict_selective": lambda clf: clf.predict_selective(X_asked, reject_label=-7),
-        "select_each": lambda clf: clf.select_each(X_asked, COVERAGES),
+        "decide": lambda clf: clf.decide(X_asked, 0.6).selected,
         "review_queue": lambda clf: clf.review_queue(X_asked, 5).row,
         "recalibrate": lambda clf: clf.recalibrate(X_asked).select(X),
     }
@@ -101,27 +101,18 @@ def test_whoever_asks_while_another_thread_fits_gets_the_answer_of_one_fit(metho
     assert list(clf.classes_) == [3, 5]
 
 
-def test_one_copy_of_the_fit_serves_all_methods_of_a_question():
-    class Asked:
-        def __init__(self, fit):
-            self.fit_ = fit
-
-        @of_one_fit
-        def outer(self):
-            return self, self.inner(), Asked(2).inner(), self.inner()
-
-        @of_one_fit
-        def inner(self):
-            return self
-
-    clf = Asked(1)
-    outer, *inner = clf.outer()
-    assert outer is not clf
-    assert inner[0] is outer
-    assert inner[1].fit_ == 2  # another object is seen as itself,
-    assert inner[2] is outer  # and the first one is still in place after it
-    clf.fit_ = 3
-    assert clf.inner().fit_ == 3  # nothing is left behind
+def test_a_fit_puts_another_value_in_place_and_changes_none():
+    clf = PlugInAUC(logistic, holdout_size=0.4, random_state=0).fit(X, y)
+    kept = clf.fitted_
+    band = kept.rule.band(0.8)
+    again = clf.recalibrate(X)
+    assert clf.fitted_ is kept
+    assert again.fitted_ is not kept
+    clf.fit(X[:300], y[:300])
+    assert clf.fitted_ is not kept
+    assert kept.rule.band(0.8) == band
+    with pytest.raises(FrozenInstanceError):
+        kept.rule = clf.band_rule_
 
 
 def test_a_fit_that_fails_leaves_the_earlier_one():

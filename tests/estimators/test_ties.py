@@ -33,6 +33,7 @@ from aucross.core.band_rule import BandRule
 from aucross.core.scored_rows import split_ties
 from aucross.estimators.reach import expected_coverage
 from aucross.record import read_decisions
+from tests.reference import select_each
 
 COVERAGES = (0.95, 0.9, 0.8, 0.7)
 N_TRAIN = 4000
@@ -86,12 +87,12 @@ def test_split_ties_reach_any_coverage_within_sampling_error(name):
     scored = clf.scored(new_rows)
     for coverage in COVERAGES:
         reached = clf.select(scored, coverage).mean()
-        error = sampling_error(coverage, clf.n_placing_rows_, len(new_rows))
+        error = sampling_error(coverage, clf.fitted_.n_placing_rows, len(new_rows))
         assert abs(reached - coverage) < 4 * error, (coverage, reached)
         expected = clf.expected_coverage(coverage)
         assert expected.asked == coverage
         assert expected.expected == pytest.approx(coverage, abs=0.003)
-        assert expected.error > np.sqrt(coverage * (1 - coverage) / clf.n_placing_rows_) * 0.99
+        assert expected.error > np.sqrt(coverage * (1 - coverage) / clf.fitted_.n_placing_rows) * 0.99
 
 
 @pytest.fixture(scope="module")
@@ -195,7 +196,7 @@ def test_three_classes_with_few_scores_reach_any_coverage():
     assert len(np.unique(new_labels)) == 3
     clf = PlugInAUC(DecisionTreeClassifier(max_depth=2), holdout_size=0.5, ties="split", random_state=0).fit(X, labels)
     for coverage in (0.9, 0.7):
-        error = sampling_error(coverage, clf.n_placing_rows_, len(X_new))
+        error = sampling_error(coverage, clf.fitted_.n_placing_rows, len(X_new))
         assert abs(clf.select(X_new, coverage).mean() - coverage) < 4 * error
 
 
@@ -222,7 +223,7 @@ def test_whole_ties_are_expected_as_they_come(name):
     clf = clf.set_params(ties="whole").fit(rows, y)
     for coverage in (*COVERAGES, 0.3):
         reached, expected = clf.select(new_rows, coverage).mean(), clf.expected_coverage(coverage)
-        error = sampling_error(expected.expected, clf.n_placing_rows_, len(new_rows))
+        error = sampling_error(expected.expected, clf.fitted_.n_placing_rows, len(new_rows))
         assert abs(reached - expected.expected) < 4 * error + 1e-9, (coverage, reached, expected)
 
 
@@ -237,7 +238,7 @@ def test_a_lower_coverage_never_selects_more_rows_of_a_model_with_few_scores(met
     else:
         rows, new_rows = X, X_new
     clf = method(model, random_state=0).fit(rows, y)
-    reached = clf.select_each(new_rows, np.arange(1.0, 0.0, -0.02)).mean(axis=1)
+    reached = select_each(clf, new_rows, np.arange(1.0, 0.0, -0.02)).mean(axis=1)
     slack = 0.01 if method in (AUCross, PlugInAUC) and len(rows[0]) == 1 else 0.0  # scores that are not coarse
     assert (np.diff(reached) <= slack).all()
 
@@ -268,7 +269,7 @@ def test_curves_over_many_coverages_are_silent():
 
 def test_a_coverage_below_one_row_gives_the_lowest_one_and_says_so():
     clf = PlugInAUC(LogisticRegression(), holdout_size=0.02, random_state=0).fit(X, y)
-    assert clf.n_placing_rows_ == 80
+    assert clf.fitted_.n_placing_rows == 80
     with pytest.warns(UserWarning, match="a coverage of 0.01 is less than one of the 80 rows that place the band"):
         lowest = clf.select(X_new, 0.01).mean()
     assert lowest < clf.select(X_new, 0.02).mean() + 1e-9 < 0.1

@@ -154,4 +154,4 @@ def test_too_few_rows_leave_no_marks():
 
 def test_a_classifier_keeps_its_marks():
     clf = AUCross(LogisticRegression(), cv=3, random_state=0).fit(X, y)
-    assert clf.training_marks_.seen_in(X).share == 1
+    assert clf.fitted_.marks.seen_in(X).share == 1

@@ -13,6 +13,7 @@ from aucross.evaluation import aurc, generalized_risk_curve, risk_coverage_curve
 from aucross.evaluation.plots import CoverageCurveDisplay, RiskCoverageDisplay
 from aucross.evaluation.plots.style import CURVE_STYLES
 from tests.evaluation.drawn_rows import FEW, X_test, X_train, labels_of, y_test, y_train
+from tests.reference import select_each
 
 pytestmark = pytest.mark.usefixtures("_draw_and_close")
 
@@ -52,7 +53,7 @@ def test_curve_without_bootstrap_has_no_interval(clf):
 def test_curve_from_an_estimator_equals_that_of_its_selections(clf, score):
     coverages = [1.0, 0.8]
     drawn = CoverageCurveDisplay.from_estimator(clf, X_test, y_test, coverages, **FEW)
-    selections = dict(zip(coverages, clf.select_each(X_test, coverages), strict=True))
+    selections = dict(zip(coverages, select_each(clf, X_test, coverages), strict=True))
     by_hand = CoverageCurveDisplay.from_predictions(y_test, score, selections, **FEW)
     np.testing.assert_array_equal(drawn.value, by_hand.value)
     np.testing.assert_array_equal(drawn.low, by_hand.low)

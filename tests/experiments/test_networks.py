@@ -133,6 +133,10 @@ def test_what_is_finished_is_not_done_again(finished, monkeypatch):
         assert command.finish(study, n_jobs=1) == []
 
 
+def select_each(clf, X, coverages):
+    return np.array([clf.select(X, coverage) for coverage in coverages])
+
+
 def test_a_killed_training_goes_on_after_its_last_epoch_with_the_same_result(finished, monkeypatch, tmp_path):
     training = next(training for training in finished[0].trainings if training.role == "SAT")
     expected = studies.LearntSelection(training)
@@ -153,7 +157,7 @@ def test_a_killed_training_goes_on_after_its_last_epoch_with_the_same_result(fin
     assert epochs == [0, 1, 1]
     again = studies.LearntSelection(training)
     np.testing.assert_array_equal(again.predict_proba(X_test), expected.predict_proba(X_test))
-    np.testing.assert_array_equal(again.select_each(X_test, COVERAGES), expected.select_each(X_test, COVERAGES))
+    np.testing.assert_array_equal(select_each(again, X_test, COVERAGES), select_each(expected, X_test, COVERAGES))
     assert not (training.folder / "checkpoints").exists()
 
 
@@ -245,7 +249,7 @@ def test_a_method_put_together_from_stored_scores_is_the_method_that_a_user_fits
     assembled = studies.assembled(finished[0])
     replayed = assembled.methods[name]
     np.testing.assert_array_equal(
-        replayed.select_each(assembled.split.X_test, COVERAGES), direct.select_each(split.X_test, COVERAGES)
+        select_each(replayed, assembled.split.X_test, COVERAGES), select_each(direct, split.X_test, COVERAGES)
     )
     np.testing.assert_array_equal(
         replayed.predict_proba(assembled.split.X_test)[:, 1], direct.predict_proba(split.X_test)[:, 1]
@@ -266,7 +270,7 @@ def test_a_learnt_selection_from_stored_scores_is_that_of_the_network(finished, 
     assembled = studies.assembled(finished[0])
     clf = assembled.learnt[name][0.8]
     np.testing.assert_array_equal(
-        clf.select_each(assembled.split.X_test, COVERAGES), direct.select_each(split.X_test, COVERAGES)
+        select_each(clf, assembled.split.X_test, COVERAGES), select_each(direct, split.X_test, COVERAGES)
     )
 
 

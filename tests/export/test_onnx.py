@@ -35,6 +35,7 @@ from aucross.export.onnx import OnnxMismatchError, onnx_inputs, to_onnx
 from aucross.export.onnx.checked_graph import score_difference
 from aucross.export.onnx.converters import MARGIN, moved
 from aucross.export.onnx.trees import Branch, Trees, written
+from tests.reference import select_each
 
 COVERAGES = [1.0, 0.9, 0.6]
 
@@ -59,7 +60,7 @@ def fitted(method, model, X=NUMBERS, labels=y, **parameters):
 
 def assert_decides_as(clf, graph, X, coverages=COVERAGES):
     label, response, selected = run(graph, X)
-    np.testing.assert_array_equal(selected, clf.select_each(X, coverages).T)
+    np.testing.assert_array_equal(selected, select_each(clf, X, coverages).T)
     np.testing.assert_array_equal(label, clf.predict(X))
     expected = clf.predict_proba(X) if response.ndim == 2 else clf.decision_function(X)
     np.testing.assert_allclose(response, expected, rtol=1e-13, atol=1e-13)
@@ -264,7 +265,7 @@ def test_columns_of_a_frame_are_found_by_name_in_any_order_and_among_others(rows
     names = ["kind", "hour", "amount [EUR]", "age"]
     turned = rows.select(names) if hasattr(rows, "select") else rows[names].assign(other="text")
     np.testing.assert_array_equal(onnx_inputs(graph, turned)["X"], NUMBERS)
-    np.testing.assert_array_equal(run(graph, turned)[2], clf.select_each(FEATURES, COVERAGES).T)
+    np.testing.assert_array_equal(run(graph, turned)[2], select_each(clf, FEATURES, COVERAGES).T)
 
 
 def test_columns_of_an_array_keep_their_order_and_those_of_a_frame_do_if_the_fit_knew_no_names():
@@ -301,7 +302,7 @@ def test_skl2onnx_converts_a_pipeline_that_ends_with_a_classifier():
     graph = skl2onnx.to_onnx(pipeline, NUMBERS[:1], options={id(clf): {"coverages": [0.8, 0.5]}})
     session = onnxruntime.InferenceSession(graph.SerializeToString())
     selected = session.run(["selected"], {"X": NUMBERS})[0]
-    np.testing.assert_array_equal(selected, clf.select_each(pipeline[:-1].transform(NUMBERS), [0.8, 0.5]).T)
+    np.testing.assert_array_equal(selected, select_each(clf, pipeline[:-1].transform(NUMBERS), [0.8, 0.5]).T)
 
 
 def test_values_in_single_precision_are_computed_with_in_double_precision():
@@ -327,7 +328,7 @@ def test_single_precision_widens_the_margin_and_never_makes_a_reviewed_row_autom
     difference = score_difference(clf, graph, WITH_GAPS)
     assert MARGIN < difference < 1e-6
     label, _, selected = run(graph, WITH_GAPS)
-    expected = clf.select_each(WITH_GAPS, COVERAGES).T
+    expected = select_each(clf, WITH_GAPS, COVERAGES).T
     assert not (selected & ~expected).any()
     np.testing.assert_array_equal(label, clf.predict(WITH_GAPS))
 
@@ -354,7 +355,7 @@ def test_text_labels_of_xgboost_are_those_of_the_graph(pos_label):
     clf = fitted(PlugInAUC, XGBClassifier(n_estimators=8, n_jobs=1), WITH_GAPS, labels, pos_label=pos_label)
     label, _, selected = run(to_onnx(clf, WITH_GAPS, coverages=COVERAGES), WITH_GAPS)
     np.testing.assert_array_equal(label, clf.predict(WITH_GAPS))
-    np.testing.assert_array_equal(selected, clf.select_each(WITH_GAPS, COVERAGES).T)
+    np.testing.assert_array_equal(selected, select_each(clf, WITH_GAPS, COVERAGES).T)
 
 
 # ---- what cannot be converted says so ----

@@ -227,7 +227,7 @@ def test_bins_of_20_bits_are_decided_whole(loans):
     selected = clf.select(loans)
     np.testing.assert_array_equal(clf.select(loans.assign(pd=binned)), selected)
     assert selected.mean() == pytest.approx(0.8, abs=1e-3)
-    assert clf.n_placing_rows_ == 6000
+    assert clf.fitted_.n_placing_rows == 6000
 
 
 def test_bands_are_placed_anew_on_counts_without_labels(loans):
@@ -235,10 +235,10 @@ def test_bands_are_placed_anew_on_counts_without_labels(loans):
     clf = AUCross(ScoreColumn("pd"), coverage=0.8).fit_ranking(ranked)
     new = loans[3000:].assign(pd=loans["pd"][3000:] ** 1.3)
     counted = read_ranking(asked(ranking_query("loans", "pd"), loans=new))
-    again = clf.recalibrate(clf.scored_ranking(counted))
+    again = clf.recalibrate(counted)
     np.testing.assert_array_equal(again.select(new), clf.recalibrate(new).select(new))
     assert again.select(new).mean() == pytest.approx(0.8, abs=1e-3)
-    assert again.n_placing_rows_ == 3000
+    assert again.fitted_.n_placing_rows == 3000
 
 
 def test_weights_count_in_the_coverage(loans):

@@ -67,7 +67,7 @@ def catboost(credit):
 
 
 def test_catboost_is_fitted_with_columns_of_text_and_a_list_of_them(catboost):
-    assert catboost.select(catboost.scored_held_out()).mean() == pytest.approx(0.8, abs=0.01)
+    assert catboost.select(catboost.fitted_.scored_held_out()).mean() == pytest.approx(0.8, abs=0.01)
     assert catboost.estimator_.get_params()["cat_features"] == TEXT
 
 

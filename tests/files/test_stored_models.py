@@ -344,7 +344,7 @@ def test_a_gate_that_reads_words_and_was_not_given_comes_back(kind, tmp_path):
     elif kind != "object":
         rows = rows.astype({"word": kind})
     clf = AUCGate(ScoreColumn("x0", threshold=0), random_state=0).fit(rows, y)
-    assert clf.reader_.uses_gate
+    assert clf.fitted_.reader.uses_gate
     assert_comes_back(clf, rows, tmp_path)
 
 

@@ -683,7 +683,7 @@ def _add_recalibrations() -> None:
             groups = groups_for(name)
             band = clf.band(0.8, None if groups is None else "south")
             selected = {f"selected {share}": bits(clf.select(NEW.X, share, groups)) for share in (0.8, 0.6)}
-            placed = {"band": (band.lower, band.upper), "rows": getattr(clf, "n_placing_rows_", None)}
+            placed = {"band": (band.lower, band.upper), "rows": clf.fitted_.n_placing_rows}
             return flat(placed | selected)
 
         case(f"recalibrate/{title}")(recalibrated)

@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucross import AUCGate, AUCross, SCross
-from aucross.core import Decisions
+from aucross.estimators import Decisions
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.model_file import load, read_header, save
 from aucross.record.log import DecisionLog, read_decisions

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from aucross import AUCross
 from aucross.evaluation import evaluate_selective, expected_calibration_error, selective_ks
 from aucross.report import build_summary, write_report
+from tests.reference import select_each
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 from selenium.webdriver.chrome.service import Service  # noqa: E402
@@ -137,7 +138,7 @@ def chart(page, name, path):
 def test_the_numbers_at_every_coverage_are_those_of_the_library(page, credit):
     coverages = [step / 100 for step in range(50, 101)]
     evaluation = evaluate_selective(credit.clf, credit.X, credit.y, coverages, n_bootstrap=100, random_state=0)
-    rows, masks = evaluation.rows(), credit.clf.select_each(credit.X, coverages)
+    rows, masks = evaluation.rows(), select_each(credit.clf, credit.X, coverages)
     for row, selected, shown in zip(rows, masks, page.execute_script(READ_ALL), strict=True):
         is_missed = not row["achieved_coverage_low"] <= row["target_coverage"] <= row["achieved_coverage_high"]
         found = {name: plain(value) for name, value in shown.items()}

@@ -26,11 +26,9 @@ def classifier_and_rows(X, y, decide=around_one_half, sample_weight=None):
     """Rows whose score is a column, decided on by a function of score and coverage."""
     score = np.asarray(X["score"], dtype=float)
     read = RuleInput.of_score(score, sample_weight)
-    scored = ScoredRows(score, (score > 0.5).astype(int), np.array([0, 1]), True, read, labels=np.asarray(y))
-    clf = SimpleNamespace(
-        select_each=lambda rows, coverages: np.array([decide(rows.score, coverage) for coverage in coverages])
-    )
-    return clf, scored
+    scored = ScoredRows(score, np.array([0, 1]), True, read, labels=np.asarray(y))
+    rule = SimpleNamespace(bands_of=lambda rows, coverage: SimpleNamespace(selected=decide(rows.score, coverage)))
+    return SimpleNamespace(band_rule_=rule), scored
 
 
 def make_columns(n_rows=400):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -148,7 +150,7 @@ def test_recalibration_equals_that_on_rows(frame, rows, in_memory, weight):
     part = rows[rows["age"] > -0.5]
     by_rows = in_memory.recalibrate(part[NAMES], sample_weight=None if weight is None else part[weight])
     assert by_spark.band(0.7) == by_rows.band(0.7)
-    assert by_spark.n_placing_rows_ == pytest.approx(by_rows.n_placing_rows_)
+    assert by_spark.fitted_.n_placing_rows == pytest.approx(by_rows.fitted_.n_placing_rows)
 
 
 def test_evaluation_and_promise_equal_those_on_rows(spark, fitted, clf, in_memory):
@@ -333,10 +335,10 @@ def test_a_cross_validator_chooses_parameters_of_the_base_model(frame):
 
 def killing(clf, path):
     """A classifier like `clf` that kills the first worker which scores with it."""
-    killer = type(clf)(**clf.get_params(deep=False))
-    killer.__dict__.update(vars(clf))
-    killer.estimator_ = KilledWhileScoring.__new__(KilledWhileScoring)
-    killer.estimator_.__dict__.update(vars(clf.estimator_), mark=str(path), driver=os.getpid())
+    model = KilledWhileScoring.__new__(KilledWhileScoring)
+    model.__dict__.update(vars(clf.estimator_), mark=str(path), driver=os.getpid())
+    killer = copy(clf)
+    killer.fitted_ = replace(clf.fitted_, estimator=model)
     return killer
 
 

@@ -246,7 +246,7 @@ def test_logged_decisions_and_rows_give_the_same_run(clf):
 
 
 def test_scores_that_have_moved_are_named_beside_no_alarm(clf):
-    scores = clf.scored_held_out().score
+    scores = clf.fitted_.scored_held_out().score
     report = CoverageMonitor(clf).update_selected(
         np.arange(2000) % 10 > 1, np.linspace(scores.min(), scores.max(), 2000)
     )
@@ -385,7 +385,7 @@ def test_the_reference_auc_is_the_held_out_one_or_the_given(clf):
     held_out = CoverageMonitor(clf).reference
     ranked = clf.held_out_.ranked()
     assert held_out.auc == ranked.auc(band)
-    selected = clf.held_out_.ranked(clf.select(clf.scored_held_out()))
+    selected = clf.held_out_.ranked(clf.select(clf.fitted_.scored_held_out()))
     assert held_out.auc_low == auc_lower_bound(selected, 0.025) < ranked.auc_bounds(0.025, band)[0]
     given = CoverageMonitor(clf, auc=0.7).reference
     assert (given.auc, given.auc_low, given.auc_level) == (0.7, 0.7, 0.05)
@@ -449,7 +449,8 @@ def test_labels_must_be_one_per_row(clf):
 def test_without_a_held_out_auc_it_has_to_be_given():
     clf = PlugInAUC(LogisticRegression(), coverage=0.8, holdout_size=0.5, random_state=0)
     clf.fit(X_train[:400], y_train[:400])
-    clf.held_out_ = replace(clf.held_out_, labels=np.zeros_like(clf.held_out_.labels))
+    held_out = replace(clf.held_out_, labels=np.zeros_like(clf.held_out_.labels))
+    clf.fitted_ = replace(clf.fitted_, held_out=held_out)
     with pytest.raises(ValueError, match=r"too few rows of a class.*CoverageMonitor\(clf, auc=0.8\)"):
         CoverageMonitor(clf).update_labels(X_new[:2], [0, 1])
     assert not CoverageMonitor(clf, auc=0.8).update_labels(X_new[:2], [0, 1]).alarm

@@ -54,7 +54,8 @@ plt.show()
 
 steps = np.array([0.95, 0.9, 0.85, 0.8, 0.7, 0.6])
 for name, rule in rules.items():
-    selected = rule.select_each(X_test, steps)
+    scored = rule.scored(X_test)
+    selected = [rule.select(scored, step) for step in steps]
     given_back = sum((now & ~before).sum() for before, now in pairwise(selected))
     print(f"{name:7s} {given_back:3d} rows rejected at a higher coverage and selected at a lower one")
 
@@ -64,12 +65,11 @@ for name, rule in rules.items():
 # nested bands are ahead where the free ones have not yet jumped, and a little behind where they have.
 
 score = rules["free"].predict_proba(X_test)[:, 1]
-curves = {
-    name: np.array(
-        [RankedScores.from_labels(y_test[rows], score[rows]).auc() for rows in rule.select_each(X_test, coverages)]
-    )
-    for name, rule in rules.items()
-}
+curves = {}
+for name, rule in rules.items():
+    scored = rule.scored(X_test)
+    selections = [rule.select(scored, coverage) for coverage in coverages]
+    curves[name] = np.array([RankedScores.from_labels(y_test[rows], score[rows]).auc() for rows in selections])
 figure, (top, bottom) = plt.subplots(
     2, 1, figsize=(7, 5), sharex=True, layout="constrained", gridspec_kw={"height_ratios": (2, 1)}
 )

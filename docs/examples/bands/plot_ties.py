@@ -38,7 +38,10 @@ rules = {
 asked = np.linspace(1.0, 0.4, 121)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    selections = {ties: rule.select_each(loans[new], asked) for ties, rule in rules.items()}
+    scored = {ties: rule.scored(loans[new]) for ties, rule in rules.items()}
+    selections = {
+        ties: np.array([rule.select(scored[ties], coverage) for coverage in asked]) for ties, rule in rules.items()
+    }
 reached = {ties: selected.mean(axis=1) for ties, selected in selections.items()}
 score, label = loans["pd"].to_numpy()[new], default[new]
 auc = {

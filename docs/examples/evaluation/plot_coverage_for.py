@@ -33,7 +33,7 @@ asked = np.linspace(0.77, 0.86, 19)
 answers = [clf.coverage_for(auc=auc) for auc in asked]
 scored = clf.scored(X_test)
 coverages = np.linspace(1.0, 0.4, 31)
-on_new_rows = [selective_auc(y_test, scored.score, rows) for rows in clf.select_each(scored, coverages)]
+on_new_rows = [selective_auc(y_test, scored.score, clf.select(scored, coverage)) for coverage in coverages]
 # The tests walk from a low coverage upwards and stop at the first that fails.
 signed = {auc: promise_coverage(clf, scored, y_test, auc=auc) for auc in (0.78, 0.80, 0.82, 0.84)}
 

@@ -33,9 +33,10 @@ def curves(y):
     found = {}
     for rule in (AUCross(base, random_state=0), SCross(base, random_state=0)):
         rule.fit(X_train, y_train)
-        scores = rule.predict_proba(X_test)
+        scored = rule.scored(X_test)
+        selections = [rule.select(scored, coverage) for coverage in coverages]
         found[type(rule).__name__] = np.array(
-            [(rows.mean(), hand_till_m(y_test, scores, rows)) for rows in rule.select_each(X_test, coverages)]
+            [(rows.mean(), hand_till_m(y_test, scored.score, rows)) for rows in selections]
         )
     return found
 

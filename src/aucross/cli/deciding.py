@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from aucross.cli.errors import CommandError, listed
 from aucross.cli.schema import Schema, band_groups_of, features_of, weights_of
 from aucross.cli.tables import BATCH_ROWS, TableFile, read_batches
-from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.ranking import IndexArray
 from aucross.core.scored_rows import RuleInput, ScoredRows
+from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.estimators.recalibrate import refuse_too_few
 from aucross.estimators.score_column import score_column_in
 from aucross.files.rows_digest import RowsDigest

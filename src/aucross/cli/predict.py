@@ -20,7 +20,7 @@ from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model
 from aucross.cli.tables import check_table, format_of, open_table
 from aucross.cli.training import check_coverage_option
-from aucross.core.decisions import AUTOMATIC
+from aucross.estimators.decisions import AUTOMATIC
 
 
 @dataclass(frozen=True)

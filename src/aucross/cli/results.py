@@ -50,7 +50,8 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> Select
     )
     if rows.unscored is None:
         return evaluation
-    selected = clf.select_each(rows.scored, coverages)
+    rule, scored = clf.band_rule_, clf.scored(rows.scored)
+    selected = [rule.bands_of(scored.rule_input, coverage).selected for coverage in coverages]
     positive = rows.y == 1
     return count_unscored(evaluation, selected, positive, rows.unscored, sample_weight=rows.weight, groups=rows.groups)
 

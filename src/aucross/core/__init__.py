@@ -7,7 +7,6 @@ from aucross.core.capacity import share_of_groups
 from aucross.core.cautious import Caution, rejections_that_keep, smallest_size_that_keeps
 from aucross.core.correction import Correction
 from aucross.core.cost import ExpectedCost
-from aucross.core.decisions import Decisions
 from aucross.core.fixed_path import FixedPathBands
 from aucross.core.influence import InfluenceBands
 from aucross.core.nested import NestedBands
@@ -34,7 +33,6 @@ __all__ = [
     "CenteredBands",
     "Correction",
     "CoverageMap",
-    "Decisions",
     "ExpectedCost",
     "FixedPathBands",
     "GroupBands",

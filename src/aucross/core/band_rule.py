@@ -43,13 +43,8 @@ class RowBands(NamedTuple):
     @property
     def selected(self) -> NDArray[np.bool_]:
         """Mask of the rows outside of their band; a score that is no number is inside."""
-        return outside(self.selection_score, self.lower, self.upper)
-
-
-def outside(score: FloatArray, lower: FloatArray | float, upper: FloatArray | float) -> NDArray[np.bool_]:
-    """Mask of the scores outside of a band whose ends belong to it; a score that is no number is inside."""
-    is_below: NDArray[np.bool_] = score < lower
-    return is_below | (score > upper)
+        is_below: NDArray[np.bool_] = self.selection_score < self.lower
+        return is_below | (self.selection_score > self.upper)
 
 
 class CoverageMap(Protocol):
@@ -260,18 +255,10 @@ class BandRule(ABC):
     def bands_of(self, rows: RuleInput, coverage: float) -> RowBands:
         """Return the selection score and the band of each row."""
         self.parts(rows)  # refuses groups, which are of no use here
-        band = self.band(coverage)
-        lower, upper = np.empty((2, len(rows)))
-        lower.fill(band.lower)
-        upper.fill(band.upper)
+        band, n_rows = self.band(coverage), len(rows)
+        # One band for all rows: each end is stored once, however many rows there are.
+        lower, upper = np.broadcast_to(band.lower, n_rows), np.broadcast_to(band.upper, n_rows)
         return RowBands(self.selection_score(rows, coverage), lower, upper)
-
-    def selects(self, rows: RuleInput, coverage: float) -> NDArray[np.bool_]:
-        """Mask of the rows that are selected, as by :meth:`bands_of`, without a band for each row."""
-        if rows.groups is not None:
-            self.parts(rows)  # refuses them: they are of no use here
-        band = self.band(coverage)
-        return outside(self.selection_score(rows, coverage), band.lower, band.upper)
 
     def _once(self, what: str, coverage: float, find: Callable[[], Found]) -> Found:
         """Return what was found for a coverage before, or find it."""
@@ -396,10 +383,6 @@ class GroupBands(BandRule):
             for whole, part in zip(bands, rule.bands_of(ungrouped(rows, positions), coverage), strict=True):
                 whole[positions] = part
         return bands
-
-    def selects(self, rows: RuleInput, coverage: float) -> NDArray[np.bool_]:
-        """Mask of the rows that the rule of their group selects."""
-        return self.bands_of(rows, coverage).selected
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> GroupBands:
         """Place the rule of each group on its rows; groups without rows keep theirs."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -100,8 +101,6 @@ class ScoredRows:
     ----------
     score : ndarray of shape (n,) or (n, n_classes)
         Score of the positive class of two, or of each of more classes, by the model that answers.
-    predicted : ndarray of shape (n,)
-        The label that the model answers.
     classes : ndarray of shape (n_classes,)
         All labels; of two, the second is positive.
     is_probability : bool
@@ -110,6 +109,8 @@ class ScoredRows:
         What the rule reads.
     scored_by : str
         Names what scored and read the rows, so that no other classifier takes them for its own.
+    given_labels : ndarray of shape (n,) or None
+        The labels that the model answers, if it does not answer the class of the highest score; None if it does.
     squared_weights : float or None
         Sum of the squared weights of the rows that were counted, if each of these stands for all rows that have its
         score; None for plain rows.
@@ -129,11 +130,11 @@ class ScoredRows:
     """
 
     score: FloatArray
-    predicted: NDArray[Any]
     classes: NDArray[Any]
     is_probability: bool
     rule_input: RuleInput
     scored_by: str = field(default="", repr=False)
+    given_labels: NDArray[Any] | None = None
     squared_weights: float | None = None
     labels: NDArray[Any] | None = None
 
@@ -142,6 +143,13 @@ class ScoredRows:
 
     def __repr__(self) -> str:
         return f"ScoredRows(n={len(self)}, classes={self.classes.tolist()})"
+
+    @cached_property
+    def predicted(self) -> NDArray[Any]:
+        """The label that the model answers for each row."""
+        if self.given_labels is not None:
+            return self.given_labels
+        return np.asarray(self.classes[predicted_class(self.score, is_probability=self.is_probability)])
 
     @property
     def positive(self) -> NDArray[np.bool_]:
@@ -187,8 +195,8 @@ class ScoredRows:
         return replace(
             self,
             score=self.score[rows],
-            predicted=self.predicted[rows],
             rule_input=self.rule_input.take(rows),
+            given_labels=None if self.given_labels is None else self.given_labels[rows],
             labels=None if self.labels is None else self.labels[rows],
         )
 
@@ -214,7 +222,7 @@ class ScoredRows:
         return replace(
             first,
             score=np.concatenate([batch.score for batch in batches]),
-            predicted=np.concatenate([batch.predicted for batch in batches]),
+            given_labels=_joined([batch.given_labels for batch in batches], "given_labels"),
             rule_input=RuleInput(columns, *others),
             labels=_joined([batch.labels for batch in batches], "labels"),
         )

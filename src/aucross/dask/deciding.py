@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import ScoredRows
 from aucross.dask.partitions import Rows
+from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.estimators.score_counts import count_rows, merge_counted, weighed
 
@@ -79,7 +79,7 @@ def predict_proba(model: Any, X: Any) -> Any:
 
 def count_unlabelled(rows: Rows, decider: Any, rounding: ScoreRounding) -> ScoredRows | None:
     """Count the scores of a partition; None if it has no rows."""
-    return count_rows(_scored(decider, rows), decider.reader_, rounding) if len(rows.X) else None
+    return count_rows(_scored(decider, rows), decider.fitted_.reader, rounding) if len(rows.X) else None
 
 
 def rank(rows: Rows, deciding: Mapping[float, Any], rounding: ScoreRounding) -> RankingsByCoverage | None:

@@ -5,6 +5,7 @@ from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.confidence import PlugIn, SCross
 from aucross.estimators.coverage_for import CoverageForAUC
 from aucross.estimators.dates import DaysSince1970
+from aucross.estimators.decisions import Decisions
 from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.gate import AUCGate
 from aucross.estimators.hashed_folds import HashedFolds
@@ -21,6 +22,7 @@ __all__ = [
     "CountedScores",
     "CoverageForAUC",
     "DaysSince1970",
+    "Decisions",
     "ExpectedCoverage",
     "FoldEnsemble",
     "HashedFolds",

@@ -16,6 +16,7 @@ from aucross.core.rules import Placement, estimate_auc_bands
 from aucross.core.scored_rows import ScoredRows
 from aucross.core.targets import AUCTarget, OptimalBands, Target, as_target
 from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
+from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
 from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, best_auc_bands, check_nested
 from aucross.estimators.probability import ProbabilityModel, as_evidence
@@ -72,13 +73,10 @@ class _AUCBands(SelectiveClassifier):
     def _metric_of(self, classes: Labels) -> PairwiseMetric:
         return PairwiseMetric(len(classes), "auc_mu" if self.target == "auc_mu" else "auc")
 
-    def _metric(self) -> PairwiseMetric:
-        return self._metric_of(self.classes_)
-
     @property
     def probability_model_(self) -> ProbabilityModel:
         """Calibrated class probabilities from the scores; only with more than two classes."""
-        return self.reader_.model  # type: ignore[attr-defined]
+        return self.fitted_.reader.model  # type: ignore[attr-defined]
 
     def _reader(self, held_out: HeldOutScores, classes: Labels, models: Sequence[ModelToFit]) -> Reader:
         if len(classes) == 2:
@@ -136,20 +134,20 @@ class _AUCBands(SelectiveClassifier):
             threshold_rows=None if rows.tie_breaker is None else rows,
         )
 
-    def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
+    def _review_facts(self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
         read = rows.rule_input
         if read.probabilities is None:
             probability = rule.probability_at(read)
             if probability is None:
-                probability = self.held_out_.ranked().isotonic().probability_at(rows.score)
-            positive = self.score_classes_[1]
-            shown = as_in_the_column(self.estimator_, rows.score, positive)
+                probability = fitted.held_out.ranked().isotonic().probability_at(rows.score)
+            positive = fitted.classes[1]
+            shown = as_in_the_column(fitted.estimator, rows.score, positive)
             return facts_of_scores(rows.score, rejected, probability, positive, shown=shown)
-        worth = worth_of_review(read.columns, read.probabilities, self._metric().contests)
+        worth = worth_of_review(read.columns, read.probabilities, fitted.metric.contests)
         of_rejected = read.probabilities[rejected]
         most = of_rejected.max(axis=1, initial=0.0)
         score = rows.score[rejected].max(axis=1, initial=-np.inf)
-        return ReviewFacts(score, worth[rejected], most, class_reasons(of_rejected, self.classes_.tolist()))
+        return ReviewFacts(score, worth[rejected], most, class_reasons(of_rejected, fitted.classes.tolist()))
 
 
 def _checked_rule(rule: Any) -> BandRule:

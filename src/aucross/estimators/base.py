@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucross.core.ranking import FloatArray
 from aucross.estimators.deciding import Deciding
 from aucross.estimators.delegating import Delegating, model_offers
+from aucross.estimators.fitted import Fitted
 from aucross.estimators.fitting import Fitting
 from aucross.estimators.held_out import CrossFit, CrossFitJudges, HoldOut, OutOfBag, is_never_trained
 from aucross.estimators.models import labels_as_given, response_as_given
@@ -50,10 +51,11 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
         """Names of the columns of X in `fit`, or those that the fitted model knows."""
         # LightGBM writes spaces as underscores, and CatBoost knows no names. A column of scores reads one column alone,
         # unless a hash of the whole row cuts through its ties.
-        of_fit = self.__dict__.get("fit_columns_")
-        if of_fit is None or (len(of_fit) != self.n_features_in_ and not self._ties_are_split):
+        fitted: Fitted | None = self.__dict__.get("fitted_")
+        names = None if fitted is None else fitted.columns.names
+        if names is None or fitted is None or (len(names) != self.n_features_in_ and not fitted.ties_are_split):
             return super().feature_names_in_
-        return np.asarray(of_fit, dtype=object)
+        return np.asarray(names, dtype=object)
 
     # ---- the classifier: it answers every row ----
 
@@ -70,9 +72,9 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
         ndarray of shape (n_samples,)
             Labels of the base classifier; :meth:`select` says which to use.
         """
-        self._check_fitted()
-        self._check_columns(X)
-        return labels_as_given(self.estimator_, X)
+        fitted = self._state()
+        fitted.check_columns(X)
+        return labels_as_given(fitted.estimator, X)
 
     @available_if(model_offers("predict_proba"))
     def predict_proba(self, X: Table) -> FloatArray:
@@ -88,9 +90,9 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
         ndarray of shape (n_samples, n_classes)
             Probability of each class, in the order of ``classes_``.
         """
-        self._check_fitted()
-        self._check_columns(X)
-        return response_as_given(self.estimator_, X, "predict_proba")
+        fitted = self._state()
+        fitted.check_columns(X)
+        return response_as_given(fitted.estimator, X, "predict_proba")
 
     @available_if(model_offers("decision_function"))
     def decision_function(self, X: Table) -> FloatArray:
@@ -106,9 +108,9 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes, positive values speak for ``classes_[1]``.
         """
-        self._check_fitted()
-        self._check_columns(X)
-        return response_as_given(self.estimator_, X, "decision_function")
+        fitted = self._state()
+        fitted.check_columns(X)
+        return response_as_given(fitted.estimator, X, "decision_function")
 
 
 class CrossFitted(SelectiveClassifier):

@@ -12,6 +12,7 @@ from aucross.core.ranking import IndexArray
 from aucross.core.rules import ThresholdBands
 from aucross.core.scored_rows import Rows, ScoredRows, predicted_class
 from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
+from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
 from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows
 from aucross.estimators.reading import ConfidenceReader
@@ -43,7 +44,13 @@ class _ConfidenceThreshold(SelectiveClassifier):
         )
         return ThresholdBands(whole, tuple(of_halves))
 
-    def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:  # noqa: ARG002
+    def _review_facts(
+        self,
+        fitted: Fitted,
+        rows: ScoredRows,
+        rejected: IndexArray,
+        rule: BandRule,  # noqa: ARG002
+    ) -> ReviewFacts:
         rows = rows.take(rejected)
         confidence = rows.rule_input.score
         of_class = rows.score if rows.score.ndim == 1 else rows.score.max(axis=1, initial=-np.inf)
@@ -51,7 +58,7 @@ class _ConfidenceThreshold(SelectiveClassifier):
         probability = of_class if rows.is_probability else np.full(len(rows), np.nan)
         worth = 1.0 - confidence if rows.is_probability else -confidence
         # A model with a threshold of its own may answer another class than the one it is surer of.
-        surest = self.score_classes_[predicted_class(rows.score, is_probability=rows.is_probability)]
+        surest = fitted.classes[predicted_class(rows.score, is_probability=rows.is_probability)]
         reasons = confidence_reasons(confidence, surest.tolist(), is_probability=rows.is_probability)
         return ReviewFacts(of_class, worth, probability, reasons)
 

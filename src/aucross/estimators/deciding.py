@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
@@ -23,10 +23,7 @@ from aucross.core.band_rule import BandRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.bounds import auc_ends, auc_ends_of_units
 from aucross.core.capacity import check_capacity
-from aucross.core.decisions import Decisions
-from aucross.core.influence import PairwiseMetric
-from aucross.core.label_shift import ClassShift, LabelShift
-from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.coverage_for import (
     CoverageForAUC,
@@ -35,8 +32,9 @@ from aucross.estimators.coverage_for import (
     pairwise_curve,
     tail_probability,
 )
+from aucross.estimators.decisions import Decisions
+from aucross.estimators.fitted import Fitted
 from aucross.estimators.labels import check_reject_label
-from aucross.estimators.one_fit import of_one_fit
 from aucross.estimators.placing import warn_if_nothing_rejected
 from aucross.estimators.reach import ExpectedCoverage, expected_coverage, warn_if_out_of_reach
 from aucross.estimators.recalibrate import label_shift_of, place_on_unlabelled, refuse_too_few, score_unlabelled
@@ -50,15 +48,10 @@ class Deciding(Scoring):
 
     coverage: float
 
-    n_placing_rows_: float  # that placed the bands; with weights Kish's effective number
-    fitted_band_rule_: BandRule  # of a recalibrated copy: the rule that the fit placed
-    label_shift_: LabelShift | ClassShift | None  # of a copy that was recalibrated with a label shift
-
     @abstractmethod
-    def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
+    def _review_facts(self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
         """Say what a person is told about the rejected ones of some rows that share a rule."""
 
-    @of_one_fit
     def decide(
         self,
         X: Table,
@@ -83,8 +76,8 @@ class Deciding(Scoring):
         capacity : int, optional
             Reject exactly this many of the rows: 0 rejects none, more than there are rejects all. Excludes `coverage`.
         ids : array-like of shape (n_samples,), optional
-            Ids, all different, that decide between rows of equal score if `capacity` is given. Without them such rows
-            are interchangeable and their position decides.
+            Ids, all different, that stand in the table of decisions. With a `capacity` they also decide between rows
+            of equal score; without them the position of such rows decides.
         capacity_weight : float, optional
             Reject as many rows as have no more than this weight together, for scored rows with weights: an amount of
             money that can be looked at. One row more would have more. Excludes `coverage` and `capacity`.
@@ -92,44 +85,59 @@ class Deciding(Scoring):
         Returns
         -------
         Decisions
-            Which rows are selected, the score on which the band lies, and the band of each row; with a capacity the
-            order of review and a reason for each rejected row.
+            A table: prediction, score, the score on which the band lies, decision and band of each row; with a
+            capacity the order of review and a reason for each rejected row.
         """
-        rows = self.scored(X, band_groups=band_groups)
+        fitted = self._state()
+        rows = self._scored(fitted, X, band_groups=band_groups)
         if capacity_weight is not None:
-            capacity = self._rows_within(rows, capacity_weight, capacity, ids)
+            capacity = self._rows_within(fitted.rule, rows, capacity_weight, capacity, ids)
         if capacity is not None:
-            return self._decide_by_capacity(rows, capacity, coverage, ids)
-        if ids is not None:
-            raise ValueError("ids must not be given without capacity: a band does not read them")
-        coverage = self._coverage_within_reach(coverage)
-        bands = self.band_rule_.bands_of(rows.rule_input, coverage)
+            return self._decide_by_capacity(fitted, rows, capacity, coverage, ids)
+        return self._decide(fitted, rows, coverage, None if ids is None else check_ids(ids, len(rows)))
+
+    def _decide(self, fitted: Fitted, rows: ScoredRows, coverage: float | None, ids: Labels | None = None) -> Decisions:
+        in_force = self._coverage_in_force(coverage)
+        if coverage is not None:  # `fit` warns of its own
+            warn_if_out_of_reach(fitted.rule, in_force, fitted.n_placing_rows, ties_are_split=fitted.ties_are_split)
+        bands = fitted.rule.bands_of(rows.rule_input, in_force)
         return Decisions(
-            bands.selected, bands.selection_score, coverage, bands.lower, bands.upper, decided_by=self.band_rule_
+            bands.selected,
+            bands.selection_score,
+            in_force,
+            bands.lower,
+            bands.upper,
+            scored=rows,
+            id=ids,
+            decided_by=fitted.rule,
         )
 
-    def _decide_by_capacity(self, rows: ScoredRows, capacity: int, coverage: Any, ids: Column) -> Decisions:
+    def _decide_by_capacity(
+        self, fitted: Fitted, rows: ScoredRows, capacity: int, coverage: Any, ids: Column
+    ) -> Decisions:
         if coverage is not None:
             raise ValueError(
                 f"coverage and capacity must not both be given, got {coverage!r} and {capacity!r}; leave out one"
             )
-        queue = self._review(rows, capacity, ids)
+        queue = self._review(fitted, rows, capacity, ids)
         selected, rank = np.ones(len(rows), dtype=bool), np.full(len(rows), -1)
         selected[queue.row] = False
         rank[queue.row] = np.arange(len(queue))
         reason = np.full(len(rows), "", dtype=object)
         reason[queue.row] = queue.reason
-        selection_score = self.band_rule_.selection_score(rows.rule_input, check_coverage(self.coverage))
         return Decisions(
             selected,
-            selection_score,
+            fitted.rule.selection_score(rows.rule_input, check_coverage(self.coverage)),
             capacity=check_capacity(capacity),
             rank=rank,
             reason=tuple(reason.tolist()),
-            decided_by=self.band_rule_,
+            scored=rows,
+            id=None if ids is None else check_ids(ids, len(rows)),
+            decided_by=fitted.rule,
         )
 
-    def _rows_within(self, rows: ScoredRows, weight: Any, capacity: Any, ids: Column) -> int:
+    @staticmethod
+    def _rows_within(rule: BandRule, rows: ScoredRows, weight: Any, capacity: Any, ids: Column) -> int:
         """The largest number of rows to reject whose weights add up to `weight` at most."""
         if capacity is not None:
             raise ValueError(
@@ -148,31 +156,30 @@ class Deciding(Scoring):
         within, beyond = 0, len(rows) + 1
         while beyond - within > 1:
             middle = (within + beyond) // 2
-            taken = self.band_rule_.rows_to_reject(unweighted, middle, order)
+            taken = rule.rows_to_reject(unweighted, middle, order)
             within, beyond = (middle, beyond) if of_rows[taken].sum() <= float(weight) else (within, middle)
         return within
 
-    def _review(self, rows: ScoredRows, capacity: int, ids: Column) -> ReviewQueue:
+    def _review(self, fitted: Fitted, rows: ScoredRows, capacity: int, ids: Column) -> ReviewQueue:
         """The rows to review, in their order; a capacity counts rows, whatever their weight."""
         capacity = check_capacity(capacity)
         names = None if ids is None else check_ids(ids, len(rows))
         order = np.arange(len(rows)) if names is None else order_of(names)
         unweighted = replace(rows.rule_input.without_noise(), sample_weight=None)
         is_rejected = np.zeros(len(rows), dtype=bool)
-        is_rejected[self.band_rule_.rows_to_reject(unweighted, capacity, order)] = True
+        is_rejected[fitted.rule.rows_to_reject(unweighted, capacity, order)] = True
         if not len(rows):
             nothing = np.empty(0)
             return ReviewQueue(np.empty(0, dtype=np.intp), nothing, nothing, nothing, (), id=names)
         positions, facts = [], []
-        for part, rule in self.band_rule_.parts(unweighted):
+        for part, rule in fitted.rule.parts(unweighted):
             rejected = np.flatnonzero(is_rejected[part])
             positions.append(np.arange(len(rows))[part][rejected])
-            facts.append(self._review_facts(rows.take(part), rejected, rule))
+            facts.append(self._review_facts(fitted, rows.take(part), rejected, rule))
         return queue_of(np.concatenate(positions), facts, names)
 
     # ---- the selection: which answers to use ----
 
-    @of_one_fit
     def band(self, coverage: float | None = None, band_group: Any = None) -> RejectionBand:
         """The band of selection scores that is rejected.
 
@@ -187,10 +194,8 @@ class Deciding(Scoring):
         -------
         RejectionBand
         """
-        self._check_fitted()
-        return self.band_rule_.band(self._coverage_in_force(coverage), band_group)
+        return self._state().rule.band(self._coverage_in_force(coverage), band_group)
 
-    @of_one_fit
     def expected_coverage(self, coverage: float | None = None, band_group: Any = None) -> ExpectedCoverage:
         """The coverage that new rows should have, with its error.
 
@@ -215,29 +220,21 @@ class Deciding(Scoring):
         the band. The coverage of all new rows was within two such errors in about .95 of fits
         (``python -m benchmarks.crossfit_coverage said``).
         """
-        self._check_fitted()
-        held_out = None if self.band_rule_.is_replaced else self.held_out_
+        fitted, in_force = self._state(), self._coverage_in_force(coverage)
+        rule, held_out = fitted.rule, None if fitted.rule.is_replaced else fitted.held_out
         return expected_coverage(
-            self.band_rule_,
-            self._coverage_in_force(coverage),
+            rule,
+            in_force,
             band_group,
-            n_rows=self.n_placing_rows_,
-            held_out=None if held_out is None else held_out.read_by(self.reader_),
+            n_rows=fitted.n_placing_rows,
+            held_out=None if held_out is None else held_out.read_by(fitted.reader),
             # New rows are spread over fold models that judge as held-out rows are: how they differ is in the mean.
-            folds=None if held_out is None or self.band_rule_.judged_apart else held_out.folds,
+            folds=None if held_out is None or rule.judged_apart else held_out.folds,
         )
 
     def _coverage_in_force(self, coverage: float | None) -> float:
         return check_coverage(self.coverage if coverage is None else coverage)
 
-    def _coverage_within_reach(self, coverage: float | None) -> float:
-        """The coverage in force; warns of one that was asked for and cannot be reached (`fit` warns of its own)."""
-        in_force = self._coverage_in_force(coverage)
-        if coverage is not None:
-            warn_if_out_of_reach(self.band_rule_, in_force, self.n_placing_rows_, ties_are_split=self._ties_are_split)
-        return in_force
-
-    @of_one_fit
     def selection_score(self, X: Table, coverage: float | None = None, band_groups: Column = None) -> FloatArray:
         """The score of each row on which the band lies.
 
@@ -257,7 +254,6 @@ class Deciding(Scoring):
         """
         return self.decide(X, coverage, band_groups).selection_score
 
-    @of_one_fit
     def select(
         self,
         X: Table,
@@ -280,40 +276,10 @@ class Deciding(Scoring):
         ndarray of shape (n_samples,), bool
             True where the prediction should be used, False where the row goes to a person.
         """
-        if capacity is None and ids is None and capacity_weight is None:
-            rows = self._read(X, band_groups)
-            return self.band_rule_.selects(rows, self._coverage_within_reach(coverage))
         return self.decide(
             X, coverage, band_groups, capacity=capacity, ids=ids, capacity_weight=capacity_weight
         ).selected
 
-    @of_one_fit
-    def select_each(self, X: Table, coverages: Iterable[float], band_groups: Column = None) -> NDArray[np.bool_]:
-        """Decide for several coverages while scoring the rows only once, without a warning where one is out of reach.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            Rows to decide on.
-        coverages : iterable of float in (0, 1]
-            Target coverages.
-        band_groups : array-like of shape (n_samples,), optional
-            Group of each row, if the bands were fitted per group.
-
-        Returns
-        -------
-        ndarray of shape (n_coverages, n_samples), bool
-            One row per coverage, each as :meth:`select` gives it.
-        """
-        if not isinstance(coverages, Iterable):
-            raise TypeError(f"coverages must be a list of coverages, got {coverages!r}; pass [{coverages!r}]")
-        coverages = [check_coverage(coverage) for coverage in coverages]
-        rows = self.scored(X, band_groups=band_groups)
-        self.band_rule_.parts(rows.rule_input)  # refuses missing groups, also for no coverage at all
-        selected = [self.band_rule_.selects(rows.rule_input, coverage) for coverage in coverages]
-        return np.array(selected, dtype=bool).reshape(len(coverages), len(rows))
-
-    @of_one_fit
     def review_queue(self, X: Table, capacity: int, *, ids: Column = None, band_groups: Column = None) -> ReviewQueue:
         """List the rows that a person should review, most valuable first, each with a reason.
 
@@ -340,9 +306,9 @@ class Deciding(Scoring):
         confident rows. With ``nested=True`` rows are taken in an order that does not depend on the capacity, so a
         larger capacity only adds rows.
         """
-        return self._review(self.scored(X, band_groups=band_groups), capacity, ids)
+        fitted = self._state()
+        return self._review(fitted, self._scored(fitted, X, band_groups=band_groups), capacity, ids)
 
-    @of_one_fit
     def recalibrate(
         self, X: Table, *, label_shift: bool = False, sample_weight: Column = None, band_groups: Column = None
     ) -> Self:
@@ -350,10 +316,11 @@ class Deciding(Scoring):
 
         Parameters
         ----------
-        X : array-like or frame of shape (n_samples, n_features), ScoredRows or iterator of batches
+        X : array-like or frame of shape (n_samples, n_features), ScoredRows, RankedScores or iterator of batches
             Unlabelled rows, at least 20 (in each group that has any) and so many that at the default coverage one of
             them is rejected. An iterator, such as a generator that reads a file, gives batches; only their scores are
-            kept. A batch is a table or a tuple ``(X, sample_weight, band_groups)``.
+            kept. A batch is a table or a tuple ``(X, sample_weight, band_groups)``. A ranking holds the numbers of rows
+            at each score, counted elsewhere; their labels do not matter.
         label_shift : bool, default=False
             Whether the share of positives may have changed since the fit, while positives and negatives each still
             look as they did. It is then estimated from the scores and the probabilities are corrected.
@@ -366,7 +333,7 @@ class Deciding(Scoring):
         -------
         SelectiveClassifier
             A copy with other bands and the same model; the original is unchanged. The copy keeps the rule of the fit
-            as ``fitted_band_rule_``, and starts from it when it is recalibrated in turn. With `label_shift` the
+            and starts from it when it is recalibrated in turn. With `label_shift` the
             estimated share of positives, or of each of more than two classes, is its ``label_shift_``; a warning is
             given if the scores contradict it. It is None where the bands do not depend on such shares.
 
@@ -377,30 +344,28 @@ class Deciding(Scoring):
         is made again (methods of the AUC, also with a gate or more than two classes); confidence methods take the new
         quantile, and a centred band keeps the score of its centre. On the rows given the coverage is exact, up to ties.
         """
-        self._check_fitted()
+        fitted = self._state()
         if not isinstance(label_shift, bool | np.bool_):
             raise ValueError(f"label_shift must be True or False, got {label_shift!r}")
-        rows = score_unlabelled(self._scored_batch, X, sample_weight, band_groups)
+        if isinstance(X, RankedScores):
+            X = fitted.scored_ranking(X)
+        rows = score_unlabelled(partial(self._scored, fitted), X, sample_weight, band_groups)
         refuse_too_few(rows, self.coverage)
-        recalibrated = copy(self)
         # From the rule of the fit, also when called again: probabilities read off a batch would only lose.
-        recalibrated.fitted_band_rule_ = getattr(self, "fitted_band_rule_", self.band_rule_)
-        recalibrated.band_rule_ = place_on_unlabelled(recalibrated.fitted_band_rule_, rows, label_shift=label_shift)
-        recalibrated.label_shift_ = label_shift_of(self.held_out_, self.reader_, rows) if label_shift else None
-        recalibrated.n_placing_rows_ = rows.n_effective
-        warn_if_nothing_rejected(recalibrated.band_rule_, self.coverage)
-        warn_if_out_of_reach(
-            recalibrated.band_rule_,
-            self.coverage,
-            recalibrated.n_placing_rows_,
-            ties_are_split=self._ties_are_split,
+        rule_of_fit = fitted.rule if fitted.rule_of_fit is None else fitted.rule_of_fit
+        rule = place_on_unlabelled(rule_of_fit, rows, label_shift=label_shift)
+        recalibrated = copy(self)
+        recalibrated.fitted_ = replace(
+            fitted,
+            rule=rule,
+            rule_of_fit=rule_of_fit,
+            label_shift=label_shift_of(fitted.held_out, fitted.reader, rows) if label_shift else None,
+            n_placing_rows=rows.n_effective,
         )
+        warn_if_nothing_rejected(rule, self.coverage)
+        warn_if_out_of_reach(rule, self.coverage, rows.n_effective, ties_are_split=fitted.ties_are_split)
         return recalibrated
 
-    def _scored_batch(self, X: Table, sample_weight: Column, band_groups: Column) -> ScoredRows:
-        return self.scored(X, sample_weight=sample_weight, band_groups=band_groups)
-
-    @of_one_fit
     def predict_selective(
         self, X: Table, coverage: float | None = None, reject_label: Any = None, band_groups: Column = None
     ) -> Labels:
@@ -423,17 +388,16 @@ class Deciding(Scoring):
         ndarray of shape (n_samples,)
             Labels and marks, in the type of the labels.
         """
-        self._check_fitted()
-        reject_label = check_reject_label(reject_label, self.classes_)
-        rows = self.scored(X, band_groups=band_groups)
-        selected, labels = self.decide(rows, coverage).selected, rows.predicted
+        fitted = self._state()
+        reject_label = check_reject_label(reject_label, np.sort(fitted.classes))
+        rows = self._scored(fitted, X, band_groups=band_groups)
+        selected, labels = self._decide(fitted, rows, coverage).selected, rows.predicted
         # Strings of fixed width would be cut off without the wider type; numbers keep theirs.
         is_fixed_width = labels.dtype.kind == "U"
         marked = labels.astype(np.result_type(labels, np.asarray(reject_label)) if is_fixed_width else labels.dtype)
         marked[~selected] = reject_label
         return marked
 
-    @of_one_fit
     def coverage_for(self, *, auc: float, confidence: float = 0.95) -> CoverageForAUC:
         """Find the largest coverage at which the held-out AUC of the selected rows reaches a target.
 
@@ -462,11 +426,9 @@ class Deciding(Scoring):
         independent ones otherwise. Coverages are tried from 1 down to 0.01 in steps of 0.05, and of 0.01 where the AUC
         comes near to the target; the first that reaches it is refined to 0.0001, the ends of the interval to 0.001.
         """
-        self._check_fitted()
-        curve = self._held_out_curve(tail_probability(confidence))
+        curve = self._held_out_curve(self._state(), tail_probability(confidence))
         return largest_coverage(curve, auc=auc, confidence=confidence)
 
-    @of_one_fit
     def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> tuple[float, float, float]:
         """AUC of the held-out rows that are selected at a coverage, with its confidence limits.
 
@@ -482,39 +444,33 @@ class Deciding(Scoring):
         tuple of float
             AUC (with more than two classes Hand and Till's M), lower and upper limit; NaN where a class is missing.
         """
-        self._check_fitted()
-        return self._held_out_curve(tail_probability(confidence))(self._coverage_in_force(coverage))
+        return self._held_out_curve(self._state(), tail_probability(confidence))(self._coverage_in_force(coverage))
 
-    def _metric(self) -> PairwiseMetric:
-        """The metric that `coverage_for` speaks of: the AUC, or Hand and Till's M for more than two classes."""
-        return PairwiseMetric(len(self.classes_))
+    @staticmethod
+    def _held_out_curve(fitted: Fitted, alpha: float) -> HeldOutCurve:
+        rule, rows, held_out = fitted.rule, fitted.scored_held_out().rule_input, fitted.held_out.of_effective_size()
 
-    def _held_out_curve(self, alpha: float) -> HeldOutCurve:
-        rows, held_out = self.scored_held_out(), self.held_out_.of_effective_size()
-        if self.held_out_.units is not None and len(self.classes_) == 2:
-            return self._curve_of_units(rows, alpha)
-        if len(self.classes_) > 2:
-            return pairwise_curve(
-                held_out, self._metric(), alpha, lambda c: self.band_rule_.selects(rows.rule_input, c)
-            )
-        if self.band_rule_.axis == "score" and self.band_rule_.group_labels is None and not self._ties_are_split:
+        def selected(coverage: float) -> NDArray[np.bool_]:
+            return rule.bands_of(rows, coverage).selected
+
+        if fitted.held_out.units is not None and len(fitted.classes) == 2:
+            # `fit` was told which rows belong to one customer: those are not independent.
+            def curve_of_units(coverage: float) -> tuple[float, float, float]:
+                part = fitted.held_out.take(np.flatnonzero(selected(coverage)))
+                assert part.units is not None
+                ends = auc_ends_of_units(part.positive, part.scores, part.sample_weight, part.units, alpha)
+                return (part.ranked().auc(), *ends)
+
+            return curve_of_units
+        if len(fitted.classes) > 2:
+            return pairwise_curve(held_out, fitted.metric, alpha, selected)
+        if rule.axis == "score" and rule.group_labels is None and not fitted.ties_are_split:
             # One ranking answers for every band on the score itself.
             ranked = held_out.ranked()
-            return lambda c: (ranked.auc(self.band(c)), *auc_ends(ranked, alpha, self.band(c)))
+            return lambda c: (ranked.auc(rule.band(c)), *auc_ends(ranked, alpha, rule.band(c)))
 
         def curve(coverage: float) -> tuple[float, float, float]:
-            ranked = held_out.ranked(self.band_rule_.selects(rows.rule_input, coverage))
+            ranked = held_out.ranked(selected(coverage))
             return (ranked.auc(), *auc_ends(ranked, alpha))
-
-        return curve
-
-    def _curve_of_units(self, rows: ScoredRows, alpha: float) -> HeldOutCurve:
-        """The same where `fit` was told which rows belong to one customer: those are not independent."""
-
-        def curve(coverage: float) -> tuple[float, float, float]:
-            part = self.held_out_.take(np.flatnonzero(self.band_rule_.selects(rows.rule_input, coverage)))
-            assert part.units is not None
-            ends = auc_ends_of_units(part.positive, part.scores, part.sample_weight, part.units, alpha)
-            return (part.ranked().auc(), *ends)
 
         return curve

@@ -11,8 +11,8 @@ A method is two choices: where held-out scores come from (``_source``) and where
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -25,8 +25,8 @@ from aucross.core.rounding import ScoreRounding
 from aucross.estimators.band_groups import check_groups_held_out
 from aucross.estimators.column_names import refuse_columns_that_abort, refuse_other_columns
 from aucross.estimators.copies import LEAST_COPIED, warn_if_copied
-from aucross.estimators.familiar import categories_of_trees, mostly_missing, shares_unknown
-from aucross.estimators.fold_ensemble import FoldEnsemble, Judged
+from aucross.estimators.fitted import Fitted, SeenColumns
+from aucross.estimators.fold_ensemble import Judged
 from aucross.estimators.held_out import (
     CrossFitJudges,
     HeldOutScores,
@@ -59,19 +59,6 @@ from aucross.estimators.training import check_shared_parameters, check_training_
 from aucross.estimators.training_marks import TrainingMarks
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Generator, Labels, Table
-from aucross.frames import kinds_of, text_names_of
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What the steps of a fit give, before any of it is put on the classifier."""
-
-    models: Sequence[Any]  # the one that answers first
-    held_out: HeldOutScores
-    reader: Reader
-    rule: BandRule
-    judges: Sequence[FoldEnsemble]  # for each model, if others judge than answer
-    attributes: dict[str, Any]  # what only one method has, by name
 
 
 class Fitting(ABC, CallbackSupport):
@@ -83,6 +70,8 @@ class Fitting(ABC, CallbackSupport):
     coverage_confidence: float | None
     random_state: Any
     response_method: str
+
+    fitted_: Fitted
 
     # ---- the two choices of a method ----
 
@@ -170,24 +159,17 @@ class Fitting(ABC, CallbackSupport):
         response_method = resolve_response_method(self.estimator, self.response_method)
         with without_autologging():
             fitted = self._fit(training, response_method, check_random_state(self.random_state))
+        marks = TrainingMarks.of(X, fitted.held_out.fingerprint)
+        models = [model for model, _ in fitted.models]
+        fitted = replace(fitted, columns=SeenColumns.of(X, models), marks=marks, n_rows=len(training.y))
         if not fitted.judges:  # fold models that judge new rows may differ: held-out rows were spread over them too
             held_out = fitted.held_out
             warn_if_models_differ(fitted.rule, self.coverage, held_out.read_by(fitted.reader), held_out.folds)
-        marks = TrainingMarks.of(X, fitted.held_out.fingerprint)
         if is_never_trained(self.estimator):
             warn_if_frozen_knows(self.estimator, training, response_method, fitted.held_out)
         elif groups is None and marks is not None and marks.n_single < (1 - LEAST_COPIED) * marks.n_rows:
             warn_if_copied(X, training.y)
-        of_table = {
-            "training_marks_": marks,
-            "fit_columns_": text_names_of(X),
-            "fit_kinds_": kinds_of(X),
-            "fit_categories_": categories_of_trees(fitted.models, X) or None,
-            "mostly_missing_": mostly_missing(X) or None,
-            "unknown_at_fit_": {name: share for name, share in shares_unknown(fitted.models, X).items() if share}
-            or None,
-        }
-        return self._put_in_place(fitted, training.classes, response_method, of_table)
+        return self._put_in_place(fitted)
 
     def fit_on_counts(self, model: Any, counts: ScoreCounts, *, classes: Column) -> Any:
         """Place the bands on counts of held-out scores, for a model that is trained already.
@@ -222,7 +204,7 @@ class Fitting(ABC, CallbackSupport):
             self._place,
             self.coverage_confidence,
         )
-        return self._put_in_place(Fitted([model], held_out, reader, rule, [], {}), labels, response_method)
+        return self._put_in_place(Fitted(model, reader, rule, held_out, labels, response_method, held_out.n_effective))
 
     def fit_ranking(self, ranked: RankedScores, *, classes: Column = (0, 1)) -> Any:
         """Place the bands on a ranking of a score that already exists, without any rows.
@@ -305,42 +287,17 @@ class Fitting(ABC, CallbackSupport):
                 "would have to judge new rows; use a hold-out method for a promise with confidence"
             )
 
-    def _put_in_place(
-        self,
-        fitted: Fitted,
-        classes: Labels,
-        response_method: str,
-        of_table: Mapping[str, Any] | None = None,
-    ) -> Any:
-        """Say what is doubtful about a fit, then put its results on the classifier."""
-        held_out = fitted.held_out
-        warn_if_constant(held_out.responses, "held-out", ties_are_split=held_out.tie_breaker is not None)
-        warn_if_turned_round(fitted.models[0], held_out, classes[-1])
-        warn_if_nothing_rejected(fitted.rule, self.coverage)
-        warn_if_nothing_can_be_rejected(fitted.rule, self.coverage, held_out.n_effective)
-        warn_if_out_of_reach(
-            fitted.rule, self.coverage, held_out.n_effective, ties_are_split=held_out.tie_breaker is not None
-        )
-        of_one_table = ("fit_columns_", "fit_kinds_", "fit_categories_", "mostly_missing_", "unknown_at_fit_")
-        others = ("fitted_band_rule_", "judges_", "positive_class_", *of_one_table)
-        earlier = {name: value for name, value in self.__dict__.items() if name not in others}
+    def _put_in_place(self, fitted: Fitted) -> Any:
+        """Say what is doubtful about a fit, then put it on the classifier."""
+        rule, n_rows, ties_are_split = fitted.rule, fitted.n_placing_rows, fitted.ties_are_split
+        warn_if_constant(fitted.held_out.responses, "held-out", ties_are_split=ties_are_split)
+        warn_if_turned_round(fitted.estimator, fitted.held_out, fitted.classes[-1])
+        warn_if_nothing_rejected(rule, self.coverage)
+        warn_if_nothing_can_be_rejected(rule, self.coverage, n_rows)
+        warn_if_out_of_reach(rule, self.coverage, n_rows, ties_are_split=ties_are_split)
         # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
         # meets one fit or the other.
-        self.__dict__ = {
-            **earlier,
-            "estimator_": fitted.models[0],
-            "held_out_": held_out,
-            "reader_": fitted.reader,
-            "band_rule_": fitted.rule,
-            "classes_": np.sort(classes),
-            **({} if classes[0] < classes[-1] else {"positive_class_": classes[-1]}),
-            "response_method_": response_method,
-            "n_placing_rows_": held_out.n_effective,
-            **({"judges_": fitted.judges} if fitted.judges else {}),
-            "training_marks_": None,
-            **{name: value for name, value in (of_table or {}).items() if value is not None},
-            **fitted.attributes,
-        }
+        self.fitted_ = fitted
         return self
 
     def _fit(self, training: TrainingRows, response_method: str, rng: Generator) -> Fitted:
@@ -366,7 +323,9 @@ class Fitting(ABC, CallbackSupport):
                     path=None if path is None else path.without_noise(),
                 )
                 rule = rule_in_force(placing, draws.halves, self._place, self.coverage_confidence)
-        return Fitted(answering, held_out, reader, rule, judges, self._further_attributes(answering, held_out))
+        gate = answering[1] if len(answering) > 1 else None
+        placed_by = held_out.n_effective
+        return Fitted(answering[0], reader, rule, held_out, training.classes, response_method, placed_by, gate, judges)
 
     def _tie_breaker(self, X: Table) -> FloatArray | None:
         """A number for each row by which ties are cut, made from its content; None if they stay whole."""
@@ -387,10 +346,6 @@ class Fitting(ABC, CallbackSupport):
         halves = draw_halves(training, scored, getattr(self, "cv", None), rng) if self._wants_halves(training) else []
         path = draw_path_splits(training, splits[0], rng) if self._wants_path(training) else []
         return Draws(splits, halves, path), models
-
-    def _further_attributes(self, fitted_models: Sequence[Any], held_out: HeldOutScores) -> dict[str, Any]:  # noqa: ARG002
-        """Fitted attributes that only one method has, by name."""
-        return {}
 
     def _check_parameters(self) -> None:
         check_shared_parameters(self)

@@ -24,6 +24,7 @@ from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import CrossFitted
 from aucross.estimators.column_names import refuse_columns_that_abort
 from aucross.estimators.default_gate import default_gate, weight_name
+from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
 from aucross.estimators.models import RESPONSE_METHODS
 from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, best_auc_bands, check_nested
@@ -238,12 +239,6 @@ class AUCGate(CrossFitted):
             ModelToFit(gate, training.for_gate(), _gate_response_method(gate), answers=False),
         ]
 
-    def _fitted_models(self) -> list[tuple[Any, str]]:
-        return [*super()._fitted_models(), (self.gate_, self.reader_.gate_method)]
-
-    def _further_attributes(self, fitted_models: Sequence[Any], held_out: HeldOutScores) -> dict[str, Any]:  # noqa: ARG002
-        return {"gate_": fitted_models[1]}
-
     def _reader(
         self,
         held_out: HeldOutScores,
@@ -261,12 +256,15 @@ class AUCGate(CrossFitted):
         )
         return GateReader(model, method, gate_method)
 
-    reader_: GateReader
+    @property
+    def gate_(self) -> Classifier:
+        """The fitted model that decides when to reject."""
+        return self.fitted_.gate
 
     @property
     def probability_model_(self) -> ProbabilityModel:
         """Turns the scores of both models into the probability of the positive class."""
-        return self.reader_.model
+        return self.fitted_.reader.model  # type: ignore[attr-defined]
 
     def _place(self, placing: PlacingRows) -> BandRule:
         rows, reader = placing.rows, placing.reader
@@ -305,18 +303,18 @@ class AUCGate(CrossFitted):
         name = "sample_weight" if is_routed or weight is None else weight_name(default_gate(X, 0))
         return {} if weight is None else {name: weight}
 
-    def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
+    def _review_facts(self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
         read = rows.rule_input
         by_score = rule.probability_at(read)
         assert by_score is not None
         assert read.probabilities is not None
-        if not self.reader_.uses_gate:
-            positive = self.score_classes_[1]
-            shown = as_in_the_column(self.estimator_, rows.score, positive)
+        positive = fitted.classes[1]
+        if not fitted.reader.uses_gate:  # type: ignore[attr-defined]
+            shown = as_in_the_column(fitted.estimator, rows.score, positive)
             return facts_of_scores(rows.score, rejected, by_score, positive, shown=shown)
         worth = worth_of_review(read.columns, read.probabilities, _BINARY)[rejected]
         by_score, by_gate = by_score[rejected], read.probabilities[rejected, 1]
-        reasons = gate_reasons(by_score, by_gate, self.score_classes_[1])
+        reasons = gate_reasons(by_score, by_gate, positive)
         return ReviewFacts(rows.score[rejected], worth, by_score, reasons, by_gate)
 
     def _seen(self, name: str) -> Any:

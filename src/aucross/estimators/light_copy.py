@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aucross.core.band_rule import BandRule, GroupBands
@@ -50,10 +50,8 @@ def light_copy(clf: Any, coverage: float | None = None) -> Any:
     """
     light = copy(clf)
     light.coverage = check_coverage(clf.coverage if coverage is None else coverage)
-    light.held_out_ = clf.held_out_.without_rows()
-    light.band_rule_ = _placed(clf.band_rule_, light.coverage)
-    for name in ("fitted_band_rule_", "training_marks_"):
-        light.__dict__.pop(name, None)
+    held_out, rule = clf.held_out_.without_rows(), _placed(clf.band_rule_, light.coverage)
+    light.fitted_ = replace(clf.fitted_, held_out=held_out, rule=rule, rule_of_fit=None, marks=None)
     return light
 
 

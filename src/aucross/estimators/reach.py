@@ -93,7 +93,7 @@ def _share_of_each_fold(
 ) -> tuple[FloatArray, IndexArray]:
     """Share of the rows of each fold that are selected, and their number."""
     _, fold, count = np.unique(folds, return_inverse=True, return_counts=True)
-    return np.bincount(fold, weights=rule.selects(held_out, coverage)) / count, count
+    return np.bincount(fold, weights=rule.bands_of(held_out, coverage).selected) / count, count
 
 
 def warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, folds: IndexArray | None) -> None:

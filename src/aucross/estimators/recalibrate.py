@@ -9,7 +9,6 @@ import numpy as np
 
 from aucross.core.band_rule import BandRule, positions_by_group
 from aucross.core.label_shift import ClassShift, LabelShift, estimate_class_shift, estimate_label_shift
-from aucross.core.ranking import RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import FEWEST_GROUP_ROWS, warn_if_constant
@@ -87,11 +86,6 @@ def score_unlabelled(score: Score, X: Table, sample_weight: Column, band_groups:
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         raise ValueError(
             f"X must be a table or an iterator of batches, got a {type(X).__name__} of tables; pass iter(X)"
-        )
-    if isinstance(X, RankedScores):
-        raise TypeError(
-            "X must be a table or scored rows, got a RankedScores; pass clf.scored_ranking(ranking), which "
-            "makes scored rows of it"
         )
     if not isinstance(X, Iterator):
         # Before scoring, because most models refuse no rows in words of their own.

@@ -7,57 +7,63 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import replace
+from abc import ABC
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.band_rule import BandRule
-from aucross.core.ranking import FloatArray, RankedScores, check_weights
-from aucross.core.scored_rows import RuleInput, ScoredRows, predicted_class
+from aucross.core.label_shift import ClassShift, LabelShift
+from aucross.core.ranking import FloatArray, check_weights
+from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.band_groups import check_band_groups
-from aucross.estimators.column_names import (
-    refuse_one_row,
-    refuse_other_columns,
-    refuse_other_kinds,
-    refuse_other_names,
-)
-from aucross.estimators.familiar import warn_of_strange_values
+from aucross.estimators.fitted import Fitted
 from aucross.estimators.fold_ensemble import FoldEnsemble, score_and_judge
 from aucross.estimators.held_out import HeldOutScores
-from aucross.estimators.labels import in_score_order
-from aucross.estimators.one_fit import of_one_fit
-from aucross.estimators.reading import Reader
+from aucross.estimators.models import labels_as_given
 from aucross.estimators.row_hash import tie_breaker_of
-from aucross.estimators.score_column import ScoreColumn, score_column_in
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.frames import count_rows
 
 
 class Scoring(ABC):
-    """The part of a selective classifier that scores rows after the fit."""
+    """The part of a selective classifier that scores rows after the fit.
 
-    # What the fit leaves behind.
-    estimator_: Classifier
-    judges_: list[FoldEnsemble]  # one for each model, if others judge rows than answer them
-    classes_: Labels
-    positive_class_: Any  # where it is not the second of the classes
-    response_method_: str
-    reader_: Reader
-    held_out_: HeldOutScores
-    band_rule_: BandRule
-    fit_columns_: list[str]  # names of the columns of the fit, where X had names
-    fit_kinds_: dict[str, str]  # kinds of these columns, where they are numbers, categories or dates; none of an array
-    fit_categories_: dict[str, list[str]]  # categories among them, where a model keeps them to itself
-    mostly_missing_: list[str]  # numbers among them that few rows of the fit had
-    unknown_at_fit_: dict[str, float]  # shares of values of the fit that an encoder does not know, where there are any
+    ``fitted_`` is all that the fit left behind. Each call reads it once, so that it sees one fit from beginning to end,
+    whatever other threads fit meanwhile.
+    """
 
-    @abstractmethod
-    def predict(self, X: Table) -> Labels:
-        """Predict a class label for every row."""
+    fitted_: Fitted
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "fitted_" in self.__dict__
+
+    def _state(self) -> Fitted:
+        """What the fit left behind; an error before it."""
+        fitted: Fitted | None = self.__dict__.get("fitted_")
+        if fitted is None:
+            check_is_fitted(self)
+        assert fitted is not None
+        return fitted
+
+    @property
+    def estimator_(self) -> Classifier:
+        """The fitted model that answers."""
+        return self.fitted_.estimator
+
+    @property
+    def judges_(self) -> list[FoldEnsemble]:
+        """The fold models that judge new rows, for each model; only if others judge rows than answer them."""
+        if not self.fitted_.judges:
+            raise AttributeError(f"{type(self).__name__} has no attribute 'judges_': the models that answer also judge")
+        return list(self.fitted_.judges)
+
+    @property
+    def classes_(self) -> Labels:
+        """Class labels, sorted."""
+        return np.sort(self.fitted_.classes)
 
     @property
     def score_classes_(self) -> Labels:
@@ -65,58 +71,28 @@ class Scoring(ABC):
 
         That is ``classes_``, which is sorted, unless ``pos_label`` or an ordered Categorical say otherwise.
         """
-        return in_score_order(self.classes_, self.__dict__.get("positive_class_"))
+        return self.fitted_.classes
 
     @property
-    def score_column_(self) -> ScoreColumn | None:
-        """The column of X that gives the score, in whose unit people know it; None if another model gives it.
-
-        None, too, for a column that speaks for the negative class: its values are not scores of the positive one.
-        """
-        column = score_column_in(self.__dict__.get("estimator_"))
-        return column if column is not None and column.speaks_for(self.score_classes_[1]) else None
-
-    def _fitted_models(self) -> list[tuple[Any, str]]:
-        """The models that score rows, each with the method that gives its scores."""
-        return [(self.estimator_, self.response_method_)]
-
-    def _check_fitted(self) -> None:
-        # scikit-learn's check looks at the tags of all models inside, which takes longer than a decision on one row.
-        if "band_rule_" not in self.__dict__:
-            check_is_fitted(self, "band_rule_")
+    def response_method_(self) -> str:
+        """The method of the model that gives the scores."""
+        return self.fitted_.response_method
 
     @property
-    def _reads_tables(self) -> bool:
-        """Whether the fit had columns; some pipelines read texts, of which a list or a column is many rows."""
-        return "fit_columns_" in self.__dict__ or any(hasattr(m, "n_features_in_") for m, _ in self._fitted_models())
+    def held_out_(self) -> HeldOutScores:
+        """Scores of training rows by models that did not train on them."""
+        return self.fitted_.held_out
 
-    def _check_columns(self, X: Table) -> None:
-        """Refuse rows whose columns are not those of the fit, where a model would take one column for another."""
-        if self._reads_tables:
-            refuse_one_row(X)
-        if (score := score_column_in(self.estimator_)) is not None and count_rows(X) != 0:
-            score.refuse_other_unit(X)
-        if isinstance(X, np.ndarray) or count_rows(X) is None:  # a lazy frame, which is refused later
-            return
-        of_fit = self.__dict__.get("fit_columns_")
-        if of_fit is not None and self._ties_are_split:
-            refuse_other_names(X, of_fit)
-        for model, method in self._fitted_models():
-            # Files of earlier versions, and fits by an engine, know what their model knows.
-            names = np.asarray(getattr(model, "feature_names_in_", ())).tolist() if of_fit is None else of_fit
-            if names:
-                refuse_other_columns(model, method, X, names)
-            if (kinds := self.__dict__.get("fit_kinds_")) is not None:
-                # A table without names was an array, which holds no dates or categories that a model reads.
-                refuse_other_kinds(model, X, kinds, "number" if of_fit is None else None)
-        models = [model for model, _ in self._fitted_models() if score_column_in(model) is None]
-        if models:
-            kinds, seldom = self.__dict__.get("fit_kinds_", {}), self.__dict__.get("mostly_missing_", ())
-            numbers = [name for name, kind in kinds.items() if kind == "number" and name not in seldom]
-            rare, categories = (self.__dict__.get(name, {}) for name in ("unknown_at_fit_", "fit_categories_"))
-            warn_of_strange_values(models, X, rare, numbers, categories)
+    @property
+    def band_rule_(self) -> BandRule:
+        """Answers which band to reject for a coverage."""
+        return self.fitted_.rule
 
-    @of_one_fit
+    @property
+    def label_shift_(self) -> LabelShift | ClassShift | None:
+        """Shares of the classes, of a copy that was recalibrated with a label shift; else None."""
+        return self.fitted_.label_shift
+
     def scored(self, X: Table, *, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:
         """Run each model once on the rows and keep what everything else needs.
 
@@ -125,7 +101,7 @@ class Scoring(ABC):
         X : array-like or frame of shape (n_samples, n_features), or ScoredRows
             Rows to score. Rows that this classifier has scored are returned as they are.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, for evaluation and for placing bands anew.
+            Weights of the rows, for evaluation and for placing bands on them.
         band_groups : array-like of shape (n_samples,), optional
             Group of each row, if the bands were fitted per group.
 
@@ -142,14 +118,18 @@ class Scoring(ABC):
         A label follows from the scores of most models: it is the class of the highest. `fit` tries on rows near the
         boundary whether that is so, and only other models are asked for their labels in a second pass.
         """
-        self._check_fitted()
+        return self._scored(self._state(), X, sample_weight, band_groups)
+
+    def _scored(self, fitted: Fitted, X: Table, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:
         if isinstance(X, ScoredRows):
-            self._check_own(X)
+            fitted.check_own(X)
             rows = X
         else:
-            self._check_columns(X)
-            predicted = None if self.held_out_.answers_by_score or count_rows(X) == 0 else self.predict(X)
-            rows = self._scored_rows(*self._run_models(X), predicted, self._tie_breaker_of(X))
+            fitted.check_columns(X)
+            asks = not (fitted.held_out.answers_by_score or count_rows(X) == 0)
+            labels = labels_as_given(fitted.estimator, X) if asks else None
+            tie_breaker = tie_breaker_of(X) if fitted.ties_are_split else None
+            rows = fitted.scored_rows(*self._run_models(fitted, X), labels, tie_breaker)
         if sample_weight is None and band_groups is None:
             return rows
         return rows.with_rows(
@@ -157,105 +137,21 @@ class Scoring(ABC):
             band_groups=None if band_groups is None else check_band_groups(band_groups, len(rows)),
         )
 
-    def _run_models(self, X: Table) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    def _run_models(self, fitted: Fitted, X: Table) -> tuple[FloatArray, FloatArray, FloatArray | None]:
         """Scores of the model that answers, of the one that judges, and of the second one where there is one."""
         if count_rows(X) == 0:  # most models refuse it
-            n_classes = len(self.classes_)
+            n_classes = len(fitted.classes)
             none = np.empty(0) if n_classes == 2 else np.empty((0, n_classes))
-            return none, none, np.empty(0) if self.held_out_.second is not None else None
+            return none, none, np.empty(0) if fitted.held_out.second is not None else None
         scores = []
-        for number, (model, method) in enumerate(self._fitted_models()):
-            judge = self.judges_[number] if "judges_" in self.__dict__ else None
+        for number, (model, method) in enumerate(fitted.models):
+            judge = fitted.judges[number] if fitted.judges else None
             try:
-                scores.append(score_and_judge(model, judge, X, method, self.score_classes_))
+                scores.append(score_and_judge(model, judge, X, method, fitted.classes))
             except Exception as error:
-                clearer = explained(error, ("classifier", "gate")[number], model, X, is_fitted=True)
+                clearer: Any = explained(error, ("classifier", "gate")[number], model, X, is_fitted=True)
                 if clearer is None:
                     raise
                 raise clearer from error
         score, judged = scores[0]
         return score, judged, scores[1].judged if len(scores) > 1 else None
-
-    def _read(self, X: Table, band_groups: Column) -> RuleInput:
-        """What the rule reads of rows, which is all that a selection needs: no label, and nothing of them is kept."""
-        if isinstance(X, ScoredRows) or band_groups is not None:
-            return self.scored(X, band_groups=band_groups).rule_input
-        self._check_fitted()
-        self._check_columns(X)
-        _, judged, second = self._run_models(X)
-        return self._rule_input(judged, second, self._tie_breaker_of(X))
-
-    @property
-    def _ties_are_split(self) -> bool:
-        """Whether the fit placed bands that may cut through ties."""
-        return self.held_out_.tie_breaker is not None
-
-    def _tie_breaker_of(self, X: Table) -> FloatArray | None:
-        return tie_breaker_of(X) if self._ties_are_split else None
-
-    def _rule_input(self, judged: FloatArray, second: FloatArray | None, tie_breaker: FloatArray | None) -> RuleInput:
-        columns, probabilities = self.reader_.read(judged, second)
-        return RuleInput(columns, probabilities, tie_breaker=tie_breaker)
-
-    def _scored_rows(
-        self,
-        score: FloatArray,
-        judged: FloatArray,
-        second: FloatArray | None,
-        predicted: Any = None,
-        tie_breaker: FloatArray | None = None,
-    ) -> ScoredRows:
-        is_probability = self.response_method_ == "predict_proba"
-        if predicted is None:
-            predicted = self.score_classes_[predicted_class(score, is_probability=is_probability)]
-        rule_input = self._rule_input(judged, second, tie_breaker)
-        classes, scored_by = self.score_classes_, self._scorer_name()
-        return ScoredRows(score, np.asarray(predicted), classes, is_probability, rule_input, scored_by)
-
-    def _scorer_name(self) -> str:
-        """The same for this classifier and all copies of it, recalibrated ones too; another for others."""
-        return f"{type(self.reader_).__name__} {self.held_out_.fingerprint}"
-
-    def _check_own(self, rows: ScoredRows) -> None:
-        if rows.scored_by != self._scorer_name() or not np.array_equal(rows.classes, self.score_classes_):
-            raise ValueError(
-                "scored rows must come from this classifier or a recalibrated copy of it, got rows that another model "
-                "scored; call scored(X) of this one"
-            )
-
-    @of_one_fit
-    def scored_held_out(self) -> ScoredRows:
-        """The held-out rows of the fit as scored rows, by the models that did not train on them.
-
-        Returns
-        -------
-        ScoredRows
-            With the weights and groups of the fit; ``held_out_.labels`` are their classes. ``predicted`` is the class
-            of the highest score, also for a model with a threshold of its own.
-        """
-        self._check_fitted()
-        held_out = self.held_out_
-        scores = (held_out.responses, held_out.responses, held_out.second)
-        rows = self._scored_rows(*scores, tie_breaker=held_out.tie_breaker)
-        return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
-
-    @of_one_fit
-    def scored_ranking(self, ranked: RankedScores) -> ScoredRows:
-        """Rows that were counted by score elsewhere, as scored rows, for :meth:`recalibrate`.
-
-        Parameters
-        ----------
-        ranked : RankedScores
-            Numbers of rows at each score of this classifier, whatever their labels.
-
-        Returns
-        -------
-        ScoredRows
-            One row for each score.
-        """
-        self._check_fitted()
-        if len(self.classes_) != 2 or self.band_rule_.judged_apart or self.held_out_.second is not None:
-            raise ValueError("a ranking tells too little of rows for this classifier, which reads more than one score")
-        rows = self._scored_rows(ranked.scores, ranked.scores, None)
-        rule_input = replace(rows.rule_input, sample_weight=ranked.positives + ranked.negatives)
-        return replace(rows, rule_input=rule_input, squared_weights=float(ranked.totals[:, 2].sum()))

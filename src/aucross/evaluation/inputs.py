@@ -83,7 +83,7 @@ def rows_of_fit(clf: Any, X: Any, rows: ScoredRows | None = None) -> tuple[float
     -------
     tuple of float and str or None
     """
-    marks = getattr(clf, "training_marks_", None)
+    marks = getattr(getattr(clf, "fitted_", None), "marks", None)
     if marks is not None and X is not None and not isinstance(X, ScoredRows):
         seen = marks.seen_in(X)
         if seen.is_noticed:
@@ -116,8 +116,7 @@ def _repeats_labels_of_fit(held_out: Any, positive: BoolArray, score: FloatArray
 
 def selections_at(clf: Any, rows: ScoredRows, coverages: Iterable[float]) -> dict[float, BoolArray]:
     """Return the rows that a classifier selects at each coverage."""
-    coverages = list(coverages)
-    return dict(zip(coverages, clf.select_each(rows, coverages), strict=True))
+    return {coverage: clf.band_rule_.bands_of(rows.rule_input, coverage).selected for coverage in coverages}
 
 
 def check_selective(clf: Any) -> None:

@@ -262,7 +262,7 @@ def likeliest_start(clf: Any, auc: float, n_rows: int) -> float:
     a standard error, the highest shortens the walk.
     """
     held_out = clf.held_out_
-    scored = clf.scored_held_out()
+    scored = clf.fitted_.scored_held_out()
     distances = []
     for coverage in COVERAGES:
         selected = clf.decide(scored, coverage).selected

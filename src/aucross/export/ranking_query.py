@@ -76,7 +76,7 @@ def ranking_query(
         Column of scores, higher for rows that are more likely positive.
     label : str, optional
         Column of labels. Rows whose label is NULL are left out. Without it all rows are counted, as negatives, for
-        :meth:`~aucross.SelectiveClassifier.scored_ranking`.
+        :meth:`~aucross.SelectiveClassifier.recalibrate`.
     positive, negative : str, int or bool, default=1 and 0
         Values of the label. Rows with a third value are counted as unusable, which :func:`read_ranking` refuses.
     weight : str, optional

@@ -85,7 +85,7 @@ def rule_to_json(
     """
     check_is_fitted(clf, "band_rule_")
     classes = clf.classes_.tolist()
-    score, score_column = _score_in_words(clf), clf.score_column_
+    score, score_column = _score_in_words(clf), clf.fitted_.score_column
     rule = {
         "format": RULE_FORMAT_NAME,
         "format_version": RULE_FORMAT_VERSION,
@@ -198,7 +198,7 @@ def _score_in_words(clf: SelectiveClassifier) -> str:
 
 def _formula(clf: SelectiveClassifier) -> str:
     """How the column is turned into the score, where it is not the score itself."""
-    score = clf.score_column_
+    score = clf.fitted_.score_column
     if score is None or score.is_column_itself:
         return ""
     symbol, origin = ("p", "1") if score.threshold is None else ("d", f"{float(score.threshold):.17g}")
@@ -226,7 +226,7 @@ def _band_in_sql(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand
 
 def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand | None:
     """The values of a column of scores that go to review; None if another model gives the score."""
-    if (score := clf.score_column_) is None:
+    if (score := clf.fitted_.score_column) is None:
         return None
     if clf.band_rule_.axis == "confidence":
         band = _band_around_boundary(band, is_probability=clf.response_method_ == "predict_proba")
@@ -253,7 +253,7 @@ def _band_around_boundary(band: RejectionBand, *, is_probability: bool) -> Rejec
 def _check_name(clf: SelectiveClassifier, column: str) -> None:
     """Refuse another column where the ends are not those of the score: in the wrong unit every row would pass."""
     score = score_column_in(clf.estimator_)
-    if score is not None and clf.score_column_ is None:
+    if score is not None and clf.fitted_.score_column is None:
         raise ValueError(
             f"the column {score.column!r} must speak for the positive class {clf.score_classes_.tolist()[1]!r} to be "
             "compared with the band, and speaks for the other one; pass the same pos_label to ScoreColumn"

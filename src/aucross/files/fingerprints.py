@@ -18,8 +18,8 @@ from aucross.estimators.base import SelectiveClassifier
 from aucross.files.description import Description
 
 # What scores a row: a recalibrated classifier has the same model and another rule.
-MODEL_PARTS = ("estimator_", "gate_", "judges_", "reader_", "classes_", "positive_class_", "response_method_")
-RULE = "band_rule_"
+MODEL_PARTS = ("estimator", "gate", "judges", "reader", "classes", "response_method")
+RULE = "rule"
 
 # Of loaded models whose description libraries of another version write differently: what they have now, and what their
 # file has. It counts only as long as nothing about the model changes. Models are known by their identity, because some
@@ -41,7 +41,7 @@ def model_fingerprint(clf: SelectiveClassifier) -> str:
         64 hexadecimal digits, computed from the model as it is now. A loaded classifier has the fingerprint that its
         file names, until it is fitted again.
     """
-    check_is_fitted(clf, RULE)
+    check_is_fitted(clf)
     now = _described(clf, MODEL_PARTS)
     model, at_load, in_file = _in_files.get(id(clf.estimator_), (None, "", ""))
     is_as_loaded = model is not None and model() is clf.estimator_ and now == at_load
@@ -61,7 +61,7 @@ def rule_fingerprint(clf: SelectiveClassifier) -> str:
     str
         64 hexadecimal digits, computed from the rule as it is now.
     """
-    check_is_fitted(clf, RULE)
+    check_is_fitted(clf)
     return _described(clf, (RULE,))
 
 
@@ -76,14 +76,15 @@ def keep_fingerprint_of_file(clf: SelectiveClassifier, fingerprint: str) -> None
 def fingerprints_in(entries: Sequence[Any], array_digests: Sequence[bytes]) -> tuple[str, str]:
     """Fingerprints of model and rule of the classifier that a description is of."""
     digests = _entry_digests(entries, array_digests)
-    state = entries[-1]["state"]
-    model, rule = (_of_parts(state, names, digests) for names in (MODEL_PARTS, (RULE,)))
+    place = entries[-1]["state"].get("fitted_")
+    fitted = entries[place["@ref"]].get("state", {}) if isinstance(place, dict) and "@ref" in place else {}
+    model, rule = (_of_parts(fitted, names, digests) for names in (MODEL_PARTS, (RULE,)))
     return model, rule
 
 
 def _described(clf: SelectiveClassifier, names: Sequence[str]) -> str:
     description = Description()
-    nodes = {name: description.node(vars(clf)[name]) for name in names if name in vars(clf)}
+    nodes = {name: description.node(getattr(clf.fitted_, name)) for name in names}
     return _of_parts(nodes, names, _entry_digests(description.entries, description.digests))
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Any
 
-from aucross.files.fingerprints import MODEL_PARTS, RULE
+# A longer list holds the members of an ensemble; a fit replaces the whole list.
+_LONGEST_LIST = 20
 
 
 def fitted_parts(clf: Any) -> list[Any]:
-    """The objects that decide on rows: what models hold, down through models within models.
+    """List what a fit replaces: the fitted value, and what its models hold, down through models within models.
 
-    A fit, also one of a model deep inside, replaces at least one of them. Numbers changed inside an array do not.
+    A fit of the classifier puts another fitted value in its place. A model that was kept as it is and is trained again
+    elsewhere gets other attributes. Numbers changed inside an array are not noticed.
     """
-    state = vars(clf)
-    seen: set[int] = set()
-    return list(chain.from_iterable(_parts(state[name], seen) for name in (*MODEL_PARTS, RULE) if name in state))
+    fitted, seen = clf.fitted_, set[int]()
+    models = [fitted.estimator, fitted.gate, *fitted.judges]
+    return [fitted, *(part for model in models for part in _parts(model, seen))]
 
 
 def same_parts(ours: Sequence[Any], theirs: Sequence[Any]) -> bool:
@@ -32,9 +33,7 @@ def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
     inside: Any = ()
     if hasattr(value, "get_params"):
         inside = vars(value).values()
-    elif isinstance(value, dict):
-        inside = value.values()
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple) and len(value) <= _LONGEST_LIST:
         inside = value
     for part in inside:
         yield from _parts(part, seen)

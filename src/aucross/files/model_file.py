@@ -20,11 +20,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.core.band_rule import BandRule
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.fitted import Fitted
 from aucross.files.archive import (
     FORMAT_NAME,
     FORMAT_VERSION,
@@ -43,7 +42,7 @@ from aucross.files.archive import read_header as read_archive_header
 from aucross.files.builder import Builder
 from aucross.files.checker import Checker, RefusedError
 from aucross.files.description import Description
-from aucross.files.fingerprints import RULE, fingerprints_in, keep_fingerprint_of_file
+from aucross.files.fingerprints import fingerprints_in, keep_fingerprint_of_file
 from aucross.files.listed import full_name
 from aucross.system.files import write_whole
 
@@ -147,7 +146,7 @@ def save(
             f"clf must be a SelectiveClassifier such as AUCross, got {type(clf).__name__}; a pipeline belongs inside: "
             "AUCross(pipeline)"
         )
-    check_is_fitted(clf, "band_rule_")
+    check_is_fitted(clf)
     path, key = Path(path), checked_key(key)
     described = Description()
     described.node(clf)
@@ -289,7 +288,7 @@ def load_with_header(
         clf = Builder(entries, content.arrays, known).build()
         if not isinstance(clf, SelectiveClassifier):
             raise RefusedError(f"it must hold a selective classifier, and holds a {header.class_name}")
-        if not isinstance(vars(clf).get(RULE), BandRule) or type(vars(clf).get("classes_")) is not np.ndarray:
+        if not isinstance(vars(clf).get("fitted_"), Fitted) or not clf.fitted_.is_whole:
             raise RefusedError(f"its {header.class_name} must have a rule and classes")
         if header.versions != {**header.versions, **_versions(header.versions)}:
             keep_fingerprint_of_file(clf, header.model_fingerprint)

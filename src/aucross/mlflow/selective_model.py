@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.estimators.base import SelectiveClassifier
 from aucross.files.model_file import load_with_header
 from aucross.files.signing import signing_key, trusted_types_in_use
@@ -51,15 +49,10 @@ class SelectiveModel:
         """
         coverage = (params or {}).get("coverage", OWN_COVERAGE)
         rows, band_groups = self.reader.read(model_input, self.values_of_fit)
-        scored = self.clf.scored(rows, band_groups=band_groups)
-        decisions = self.clf.decide(scored, None if coverage == OWN_COVERAGE else coverage)
-        if scored.score.ndim == 1:
-            answers = {"score": scored.score}
-        else:
-            answers = {f"score {label}": scored.score[:, place] for place, label in enumerate(scored.classes)}
-        decided = np.where(decisions.selected, AUTOMATIC, REVIEW)
-        index = getattr(model_input, "index", None)
-        return pd.DataFrame({**answers, "prediction": scored.predicted, "decision": decided}, index=index)
+        decisions = self.clf.decide(rows, None if coverage == OWN_COVERAGE else coverage, band_groups)
+        further = ("selection_score", "lower", "upper")
+        answers = {name: values for name, values in decisions.columns().items() if name not in further}
+        return pd.DataFrame(answers, index=getattr(model_input, "index", None))
 
 
 def _load_pyfunc(path: str) -> SelectiveModel:

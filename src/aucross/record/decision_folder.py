@@ -24,9 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from aucross.core.decisions import AUTOMATIC, REVIEW
+from aucross.estimators.decisions import AUTOMATIC
 from aucross.estimators.light_copy import light_copy
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.rows_digest import RowsDigest
@@ -262,13 +260,8 @@ class DecisionFolder:
         coverage = None if self.coverage == clf.coverage else self.coverage
         of_rows = batch[self.band_groups].to_pandas() if self.band_groups is not None else None
         rows = clf.scored(batch.select(feature_columns(clf, batch.schema.names)).to_pandas(), band_groups=of_rows)
-        selected = clf.decide(rows, coverage).selected
-        decided = {
-            **{name: batch[name] for name in self.columns},
-            "score": rows.score,
-            "prediction": rows.predicted,
-            "decision": np.where(selected, AUTOMATIC, REVIEW),
-        }
+        decided = clf.decide(rows, coverage).columns()
+        decided = {**{name: batch[name] for name in self.columns}, **{name: decided[name] for name in DECISION_COLUMNS}}
         return arrow.record_batch([arrow.array(values) for values in decided.values()], schema=schema)
 
     def _decided_by(self) -> dict[str, str]:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.core.decisions import AUTOMATIC, REVIEW, Decisions
 from aucross.core.missing import is_missing
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.decisions import Decisions
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.fitted_parts import fitted_parts, same_parts
 from aucross.record.log_csv import CsvStore, read_csv_log
@@ -182,7 +182,7 @@ class DecisionLog:
         columns = {
             "id": _checked_ids(ids, n_rows),
             "score": decisions.selection_score,
-            "decision": np.where(decisions.selected, AUTOMATIC, REVIEW).astype(object),
+            "decision": decisions.decision.astype(object),
             "lower": nothing if decisions.lower is None else decisions.lower,
             "upper": nothing if decisions.upper is None else decisions.upper,
             "target_coverage": nothing if decisions.coverage is None else np.full(n_rows, decisions.coverage),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import isinf
 from typing import Any
 
-from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.ranking import FloatArray
+from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.serve.deciding import Decided
 from aucross.serve.rows import ServedModel
 
@@ -24,7 +24,7 @@ class _Scale:
 
     @classmethod
     def of(cls, model: ServedModel) -> _Scale:
-        axis, column = model.clf.band_rule_.axis, model.clf.score_column_
+        axis, column = model.clf.band_rule_.axis, model.clf.fitted_.score_column
         # Confidences are distances from the threshold, in points already.
         in_points = axis == "score" and column is not None and column.threshold is not None
         return cls(column if in_points else None, "confidence" if axis == "confidence" else "score")

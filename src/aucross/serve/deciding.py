@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.core.decisions import Decisions
 from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.decisions import Decisions
 from aucross.record.log import DecisionLog
 from aucross.serve.rows import ServedModel
 
@@ -154,17 +154,13 @@ class Decider:
 
     def _decisions(self, rows: ScoredRows | None, has_score: NDArray[np.bool_], coverage: float) -> Decisions:
         """Decisions on rows of one coverage, those without a score among them."""
-        clf, known = self._model.clf, None
-        if rows is not None:
-            known = clf.decide(rows, None if coverage == clf.coverage else coverage)
-            if has_score.all():
-                return known
-        selected = np.zeros(len(has_score), dtype=bool)
-        score, lower, upper = np.full((3, len(has_score)), np.nan)
-        if known is not None:
-            selected[has_score], score[has_score] = known.selected, known.selection_score
-            lower[has_score], upper[has_score] = known.lower, known.upper
-        return Decisions(selected, score, coverage, lower, upper, decided_by=clf.band_rule_)
+        clf = self._model.clf
+        if rows is None:
+            score, lower, upper = np.full((3, len(has_score)), np.nan)
+            selected = np.zeros(len(has_score), dtype=bool)
+            return Decisions(selected, score, coverage, lower, upper, decided_by=clf.band_rule_)
+        known = clf.decide(rows, None if coverage == clf.coverage else coverage)
+        return known.with_unscored(has_score)
 
     def _write(self, ids: Sequence[str], decisions: Decisions) -> None:
         if self._log is None:
@@ -199,18 +195,5 @@ def _by_job(
         positions = np.arange(first, first + n)
         first += n
         rows, has = _part(scored, has_score, positions)
-        decided[number] = Decided(_decisions_on(decisions, positions), has, rows)
+        decided[number] = Decided(decisions.take(positions), has, rows)
     return decided
-
-
-def _decisions_on(decisions: Decisions, positions: NDArray[np.intp]) -> Decisions:
-    assert decisions.lower is not None
-    assert decisions.upper is not None
-    return Decisions(
-        decisions.selected[positions],
-        decisions.selection_score[positions],
-        decisions.coverage,
-        decisions.lower[positions],
-        decisions.upper[positions],
-        decided_by=decisions.decided_by,
-    )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 
-from aucross.core.decisions import AUTOMATIC, REVIEW
+from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.serve.deciding import Decided
 from aucross.watch.drift_reference import Reference
 from aucross.watch.monitor import CoverageMonitor

@@ -14,9 +14,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.estimators.light_copy import light_copy
 from aucross.estimators.score_counts import count_rows, merge_counted, weighed
 from aucross.spark.counting import merged_counts
@@ -143,7 +143,7 @@ def spark_recalibrate(
 
     def count(batch: pa.RecordBatch) -> ScoredRows:
         classifier = light.value
-        return count_rows(scored_batch(classifier, found, batch), classifier.reader_, rounding)
+        return count_rows(scored_batch(classifier, found, batch), classifier.fitted_.reader, rounding)
 
     counted = merged_counts(df.select(*read.values()), count, merge_counted)
     return clf.recalibrate(counted, label_shift=label_shift)

@@ -21,10 +21,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from aucross.core.bands import RejectionBand, check_coverage
-from aucross.core.decisions import AUTOMATIC, REVIEW
 from aucross.core.rounding import ScoreRounding, check_statistic
 from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.confidence import SCross
+from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.models import answers_by_score, class_scores

@@ -71,7 +71,7 @@ def rank_selections(
 
 def _look_for_rows_of_fit(clf: Any, df: DataFrame, features: FeatureColumns, *, refuses: bool) -> None:
     """Look at the first rows, where the classifier has marks of those that it was fitted on."""
-    if getattr(clf, "training_marks_", None) is None:
+    if clf.fitted_.marks is None:
         return
     first = df.select(*features.columns(df).values()).limit(_ROWS_TO_LOOK_AT).toArrow().combine_chunks()
     for batch in first.to_batches():

@@ -18,7 +18,7 @@ from aucross.core.ranking import FloatArray, IndexArray, check_scores
 from aucross.core.rules import ThresholdBands
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.fitting import Fitted
+from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import HeldOutScores, HoldOut, ModelToFit, Trained
 from aucross.estimators.models import place_of_positive
 from aucross.estimators.placing import PlacingRows
@@ -84,9 +84,9 @@ class NetworkSelection(SelectiveClassifier):
         if self._goes_on:
             self.estimator_.check_goes_on(training.X, np.sort(training.classes))
         fitted = super()._fit(training, response_method, rng)
-        if self._goes_on and len(training.y) == self._n_rows:
+        if self._goes_on and len(training.y) == self.fitted_.n_rows:
             _warn_if_trained_on(fitted.held_out.rows, self.held_out_.rows)
-        return replace(fitted, attributes={**fitted.attributes, "_n_rows": len(training.y)})
+        return fitted
 
     def _models(self, training: TrainingRows, response_method: str, rng: Any) -> list[ModelToFit]:
         return [ModelToFit(self.estimator.set_params(random_state=rng), training, response_method)]
@@ -94,8 +94,10 @@ class NetworkSelection(SelectiveClassifier):
     def _source(self) -> NetworkHoldOut:
         return NetworkHoldOut(self.cv, self.holdout_size)
 
-    def _further_attributes(self, fitted_models: Sequence[Any], held_out: HeldOutScores) -> dict[str, Any]:  # noqa: ARG002
-        return {"history_": fitted_models[0].history_}
+    @property
+    def history_(self) -> dict[str, Any]:
+        """Loss, coverage and validation loss of each epoch."""
+        return self.estimator_.history_
 
     def _reader(
         self,
@@ -108,18 +110,22 @@ class NetworkSelection(SelectiveClassifier):
     def _place(self, placing: PlacingRows) -> BandRule:
         return ThresholdBands(placing.held_out.ranked_correct(placing.rows.score, is_probability=True), lies_on="other")
 
-    def _run_models(self, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-        probabilities, selection = self.estimator_.answers(X)
+    def _run_models(self, fitted: Fitted, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+        probabilities, selection = fitted.estimator.answers(X)
         for values in (probabilities.ravel(), selection):
             check_scores(values, len(values), name="the scores of the network")
-        is_binary = len(self.classes_) == 2
-        place = place_of_positive(self.estimator_, self.score_classes_) if is_binary else 0
+        is_binary = len(fitted.classes) == 2
+        place = place_of_positive(fitted.estimator, fitted.classes) if is_binary else 0
         scores = probabilities[:, place] if is_binary else probabilities
         return scores, scores, selection
 
-    _n_rows: int
-
-    def _review_facts(self, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:  # noqa: ARG002
+    def _review_facts(
+        self,
+        fitted: Fitted,  # noqa: ARG002
+        rows: ScoredRows,
+        rejected: IndexArray,
+        rule: BandRule,  # noqa: ARG002
+    ) -> ReviewFacts:
         rows = rows.take(rejected)
         selection = rows.rule_input.score
         shown = rows.score if rows.score.ndim == 1 else rows.confidence

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aucross.estimators.fitting import Fitted
+from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.training_rows import TrainingRows
 from aucross.torch.devices import Precision

@@ -14,10 +14,10 @@ from scipy.special import betaincinv
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import check_coverage
 from aucross.core.bounds import auc_lower_bound
-from aucross.core.decisions import Decisions
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.decisions import Decisions
 from aucross.estimators.held_out import HeldOutScores
 from aucross.watch.stability import ScoreBins
 
@@ -109,7 +109,7 @@ def reference_from(
                 "reference must be given for a recalibrated classifier, because its bands were not placed on the "
                 "held-out rows of the fit; pass reference=X, the rows given to recalibrate"
             )
-        scored, weight, n_rows = clf.scored_held_out(), clf.held_out_.weight_of_rows, clf.held_out_.n_effective
+        scored, weight, n_rows = clf.fitted_.scored_held_out(), clf.held_out_.weight_of_rows, clf.held_out_.n_effective
     else:
         scored, weight = clf.scored(rows, band_groups=band_groups), None
         n_rows = float(len(scored))
@@ -145,7 +145,7 @@ def ranked_rows(held_out: HeldOutScores, selected: NDArray[np.bool_] | None = No
 
 
 def _selected_held_out(clf: SelectiveClassifier, coverage: float) -> RankedScores:
-    return ranked_rows(clf.held_out_, clf.decide(clf.scored_held_out(), coverage).selected)
+    return ranked_rows(clf.held_out_, clf.decide(clf.fitted_.scored_held_out(), coverage).selected)
 
 
 def share_limits(

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.bands import check_auc, check_coverage
-from aucross.core.decisions import Decisions
 from aucross.core.ranking import FloatArray, RankedScores, check_scores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import check_classifier
+from aucross.estimators.decisions import Decisions
 from aucross.frames import count_rows
 from aucross.system.text import json_ready
 from aucross.watch.drift_reference import (

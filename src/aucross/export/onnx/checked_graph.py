@@ -102,7 +102,7 @@ def to_onnx(
     >>> graph = to_onnx(clf, X, coverages=[0.9, 0.7])
     >>> session = onnxruntime.InferenceSession(graph.SerializeToString())
     >>> selected = session.run(["selected"], {"X": X})[0]
-    >>> bool((selected == clf.select_each(X, [0.9, 0.7]).T).all())
+    >>> bool((selected[:, 1] == clf.select(X, coverage=0.7)).all())
     True
     """
     check_convertible(clf)
@@ -166,7 +166,8 @@ def _check_decisions(
 ) -> None:
     label, _, selected = _run(graph, X)
     rows = clf.scored(X)
-    expected = clf.select_each(rows, coverages).T
+    selections = [clf.band_rule_.bands_of(rows.rule_input, coverage).selected for coverage in coverages]
+    expected = np.stack(selections, axis=1)
     if wrong := int((selected != expected).any(axis=1).sum()):
         raise OnnxMismatchError(
             f"the graph decides otherwise than the classifier on {wrong} of {len(rows)} rows of X: their scores lie "

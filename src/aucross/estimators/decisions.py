@@ -1,0 +1,173 @@
+"""What a rule makes of scored rows: a table with one line for each row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucross.core.ranking import FloatArray, IndexArray
+from aucross.core.scored_rows import Rows, ScoredRows
+from aucross.system.notebook import arrow_stream, result_html
+
+# The words of everything that leaves Python: files, logs, reports, databases. In Python rows are selected or rejected.
+AUTOMATIC, REVIEW = "automatic", "review"
+
+# Rows that a notebook shows.
+_ROWS_SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decisions:
+    """Which answers to use, and why; made by ``clf.decide``.
+
+    Attributes
+    ----------
+    selected : ndarray of shape (n,), bool
+        True where the prediction should be used, False where the row goes to a person.
+    selection_score : ndarray of shape (n,)
+        The score on which the band lies.
+    coverage : float or None
+        The coverage that was asked for; None if a capacity was.
+    lower, upper : ndarray of shape (n,) or None
+        Ends of each row's band, both rejected: ``inf`` and ``-inf`` for the empty band. None with a capacity, which no
+        band decides.
+    capacity : int or None
+        Number of rows that were asked to be rejected; None if a coverage was.
+    rank : ndarray of shape (n,) or None
+        With a capacity, the place of each rejected row in the order of review, from 0; -1 for selected rows.
+    reason : tuple of str or None
+        With a capacity, why each row was rejected; empty for selected rows.
+    scored : ScoredRows or None
+        The rows that were decided on, with scores and predictions.
+    id : ndarray of shape (n,) or None
+        The ids that were given.
+    decided_by : object, optional
+        The rule that decided, so that no log takes the decisions of another classifier for its own; it is not pickled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross import Decisions
+    >>> decisions = Decisions(np.array([True, False, True]), np.array([0.1, 0.4, 0.8]), coverage=0.7)
+    >>> decisions
+    Decisions(coverage=0.7: 2 of 3 selected)
+    >>> decisions.to_frame()
+       selection_score   decision
+    0              0.1  automatic
+    1              0.4     review
+    2              0.8  automatic
+    """
+
+    selected: NDArray[np.bool_]
+    selection_score: FloatArray
+    coverage: float | None = None
+    lower: FloatArray | None = None
+    upper: FloatArray | None = None
+    capacity: int | None = None
+    rank: IndexArray | None = None
+    reason: tuple[str, ...] | None = None
+    scored: ScoredRows | None = None
+    id: NDArray[Any] | None = None
+    decided_by: object = None
+
+    def __post_init__(self) -> None:
+        if self.selected.dtype != np.bool_ or self.selected.shape != self.selection_score.shape:
+            raise ValueError(
+                "selected must hold one boolean for each selection score, got shape "
+                f"{self.selected.shape} of {self.selected.dtype} for {self.selection_score.shape}"
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A rule must not travel with its decisions.
+        return {**self.__dict__, "decided_by": None}
+
+    def __len__(self) -> int:
+        return len(self.selected)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
+
+    @property
+    def decision(self) -> NDArray[Any]:
+        """``"automatic"`` or ``"review"`` for each row."""
+        return np.where(self.selected, AUTOMATIC, REVIEW)
+
+    def columns(self) -> dict[str, Any]:
+        """Return the table by columns, in its order; columns that these decisions lack are left out.
+
+        Returns
+        -------
+        dict of str to ndarray or list
+            ``id``, ``score`` (of each class if there are more than two, as ``score <class>``), ``prediction``,
+            ``selection_score``, ``decision``, ``reason``, ``lower``, ``upper`` and ``rank``.
+        """
+        columns: dict[str, Any] = {"id": self.id}
+        if (scored := self.scored) is not None:
+            of_class = {f"score {label}": column for label, column in zip(scored.classes, scored.score.T, strict=False)}
+            columns |= of_class if scored.score.ndim > 1 else {"score": scored.score}
+            columns["prediction"] = scored.predicted
+        columns |= {"selection_score": self.selection_score, "decision": self.decision}
+        columns["reason"] = None if self.reason is None else list(self.reason)
+        columns |= {"lower": self.lower, "upper": self.upper, "rank": self.rank}
+        return {name: values for name, values in columns.items() if values is not None}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one dictionary for each row, of plain Python values."""
+        columns = {name: np.asarray(values).tolist() for name, values in self.columns().items()}
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    def to_frame(self) -> Any:
+        """Return the table as a pandas DataFrame."""
+        try:
+            import pandas as pd  # noqa: PLC0415  (an extra: only this method needs it)
+        except ImportError:
+            raise ImportError('to_frame needs pandas: pip install "aucross[frames]"; rows() works without') from None
+        return pd.DataFrame(self.columns())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the table as a stream of Arrow's C interface, which pyarrow, polars and DuckDB read."""
+        return arrow_stream({name: np.array(values) for name, values in self.columns().items()}, requested_schema)
+
+    def take(self, rows: Rows) -> Decisions:
+        """Return the decisions on some of the rows."""
+        parts = {name: getattr(self, name) for name in ("selected", "selection_score", "lower", "upper", "rank", "id")}
+        taken: dict[str, Any] = {name: values[rows] for name, values in parts.items() if values is not None}
+        if self.reason is not None:
+            taken["reason"] = tuple(np.array(self.reason, dtype=object)[rows].tolist())
+        return replace(self, **taken, scored=None if self.scored is None else self.scored.take(rows))
+
+    def with_unscored(self, has_score: NDArray[np.bool_]) -> Decisions:
+        """Return the decisions with rows that have no score among them, which go to review.
+
+        Parameters
+        ----------
+        has_score : ndarray of shape (m,), bool
+            Which of the m rows these decisions are about.
+
+        Returns
+        -------
+        Decisions
+            Selection scores and bands of rows without a score are NaN; scores and predictions are left out.
+        """
+        if has_score.all():
+            return self
+        selected, columns = np.zeros(len(has_score), dtype=bool), np.full((3, len(has_score)), np.nan)
+        selected[has_score] = self.selected
+        for column, values in zip(columns, (self.selection_score, self.lower, self.upper), strict=True):
+            column[has_score] = np.nan if values is None else values
+        score, lower, upper = columns
+        return Decisions(selected, score, self.coverage, lower, upper, decided_by=self.decided_by)
+
+    def __repr__(self) -> str:
+        asked = f"coverage={self.coverage:g}" if self.coverage is not None else f"capacity={self.capacity}"
+        return f"Decisions({asked}: {int(self.selected.sum())} of {len(self)} selected)"
+
+    def _repr_html_(self) -> str:
+        n_shown = min(len(self), _ROWS_SHOWN)
+        shown = f"; the first {n_shown} are shown" if n_shown < len(self) else ""
+        rows = self.take(slice(n_shown)).rows()
+        return result_html(f"{int(self.selected.sum())} of {len(self)} rows are automatic{shown}.", rows)
