@@ -25,7 +25,7 @@ from aucross import AUCGate, AUCross, DecisionLog, PlugInAUC, load, save
 from aucross.datasets import make_credit
 from aucross.export import rule_to_json
 from aucross.files import model_fingerprint, read_header, rule_fingerprint
-from aucross.files.pandas_parts import put_array, put_frame, put_index, put_range
+from aucross.files.listed import listed_classes
 
 TEXT = ["grade", "region"]
 NUMBERS = ["income", "age", "debt_to_income"]
@@ -199,30 +199,30 @@ def test_only_trusted_classes_may_hold_tables(credit, tmp_path):
 
 @pytest.mark.attack("model file, crafted")
 @pytest.mark.parametrize(
-    ("put", "cls", "state"),
+    ("name", "cls", "state"),
     [
-        (put_array, None, {"values": np.array(["a"], dtype=object), "dtype": "object"}),
-        (put_array, None, {"values": np.array([1.0]), "dtype": "str"}),
-        (put_array, None, {"values": ["a"], "dtype": "str"}),
-        (put_index, pd.DatetimeIndex, {"frame_values": np.array([1]), "name": None}),
-        (put_index, pd.Index, {"frame_values": np.array([[1]]), "name": None}),
-        (put_index, pd.Index, {"frame_values": np.array([1]), "name": ["a"]}),
-        (put_range, pd.RangeIndex, {"start": 0, "stop": 2**70, "step": 1, "name": None}),
+        ("arrays.StringArray", None, {"values": np.array(["a"], dtype=object), "dtype": "object"}),
+        ("arrays.StringArray", None, {"values": np.array([1.0]), "dtype": "str"}),
+        ("arrays.StringArray", None, {"values": ["a"], "dtype": "str"}),
+        ("DatetimeIndex", pd.DatetimeIndex, {"frame_values": np.array([1]), "name": None}),
+        ("Index", pd.Index, {"frame_values": np.array([[1]]), "name": None}),
+        ("Index", pd.Index, {"frame_values": np.array([1]), "name": ["a"]}),
+        ("RangeIndex", pd.RangeIndex, {"start": 0, "stop": 2**70, "step": 1, "name": None}),
         (
-            put_frame,
+            "DataFrame",
             pd.DataFrame,
             {"frame_values": [np.array([1])], "frame_columns": pd.Index(["a"]), "frame_index": pd.RangeIndex(2**40)},
         ),
         (
-            put_frame,
+            "DataFrame",
             pd.DataFrame,
             {"frame_values": [], "frame_columns": pd.Index(["a"]), "frame_index": pd.RangeIndex(1)},
         ),
     ],
 )
-def test_tables_that_fit_together_badly_are_refused(put, cls, state):
+def test_tables_that_fit_together_badly_are_refused(name, cls, state):
     with pytest.raises(ValueError, match=r"refused|must be"):
-        put(cls, state)
+        listed_classes()[f"pandas.{name}"].form.build(cls, state)
 
 
 # ---- imbalanced-learn ----

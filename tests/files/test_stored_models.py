@@ -496,7 +496,7 @@ def test_of_a_spline_only_what_it_is_made_of_is_stored():
     entries, _ = description_of(make_pipeline(SplineTransformer(4), logistic).fit(X, y))
     splines = [entry for entry in entries if entry.get("@object", "").startswith("scipy.")]
     assert {entry["@object"] for entry in splines} == {"scipy.interpolate.BSpline"}
-    assert set(splines[0]["state"]) == {"knots", "coefficients", "degree", "extrapolate"}
+    assert set(splines[0]["state"]) == {"t", "c", "k", "extrapolate"}
 
 
 def test_a_gate_stores_no_private_class():

@@ -19,11 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.files.forms import ByAttributes, BySteps, constructor_parameters
+from aucross.files.forms import ByAttributes, BySteps, Listed, State, constructor_parameters, plain_array, whole_number
 from aucross.files.roles import THREADS, check_plain_value
-from aucross.files.sklearn_parts import check_children, plain_array, whole_number
-
-State = dict[str, Any]
+from aucross.files.sklearn_trees import check_children
 
 # Values of parameters are joined to one text, in which a space or an equals sign would begin another parameter.
 _WORD = re.compile(r"[A-Za-z0-9_.,:+-]*")
@@ -55,8 +53,8 @@ def _must(condition: Any, rule: str) -> None:
         raise ValueError(f"the text of a booster is refused: {rule}")
 
 
-def _text(state: Mapping[str, Any]) -> bytes:
-    return plain_array(state, "text", "u", 1).astype(np.uint8).tobytes()
+def _bytes(text: Any) -> bytes:
+    return plain_array(text, "text", "u", 1).astype(np.uint8).tobytes()
 
 
 def _as_array(text: bytes) -> NDArray[np.uint8]:
@@ -85,7 +83,7 @@ _IF_CATEGORIES = ("cat_boundaries", "cat_threshold")
 _SINGLE = ("num_leaves", "num_cat", "is_linear", "shrinkage")
 
 
-def take_lightgbm(booster: Any) -> State:
+def _take_lightgbm(booster: Any) -> State:
     """A booster as the text of its trees, without the parameters of its training."""
     text = booster.model_to_string(num_iteration=-1).encode()
     head, end, _ = text.partition(_END_OF_TREES)
@@ -99,18 +97,17 @@ def take_lightgbm(booster: Any) -> State:
     }
 
 
-def put_lightgbm(cls: Any, state: State) -> Any:
-    """A booster of a checked text."""
-    text = _text(state)
-    check_lightgbm_text(text)
-    booster = cls(model_str=text.decode())
-    booster.best_iteration = whole_number(state, "best_iteration", -1)
-    booster.best_score = state["best_score"]
-    booster.pandas_categorical = state["pandas_categorical"]
+def _put_lightgbm(cls: Any, text: Any, best_iteration: Any, best_score: Any, pandas_categorical: Any) -> Any:
+    lines = _bytes(text)
+    _check_lightgbm_text(lines)
+    booster = cls(model_str=lines.decode())
+    booster.best_iteration = whole_number(best_iteration, "best_iteration", -1)
+    booster.best_score = best_score
+    booster.pandas_categorical = pandas_categorical
     return booster
 
 
-def check_lightgbm_text(text: bytes) -> None:
+def _check_lightgbm_text(text: bytes) -> None:
     """Refuse a text that is anything but the trees of one classifier."""
     head, _, trees = text.partition(b"\n\n")
     lines = head.split(b"\n")
@@ -211,7 +208,7 @@ def _check_categories(values: Mapping[str, bytes], n_sets: int) -> None:
     _must(all(value < n_sets for value in asked), "a node must ask for a set that there is")
 
 
-def check_lightgbm_model(model: Any) -> None:
+def _check_lightgbm_model(model: Any) -> None:
     """Refuse parameters that name files, or would when all are joined to one text."""
     state = vars(model)
     cls: Any = type(model)
@@ -255,7 +252,7 @@ class _LightGBMAttributes(ByAttributes):
         ByAttributes(any_name=True).check_names(cls, set(names) - set(plain))
 
 
-LIGHTGBM_MODEL = _LightGBMAttributes(
+_LIGHTGBM_MODEL = _LightGBMAttributes(
     frozenset(
         {
             *("_Booster", "_evals_result", "_best_score", "_best_iteration", "_other_params", "_objective", "_le"),
@@ -263,10 +260,7 @@ LIGHTGBM_MODEL = _LightGBMAttributes(
             *("_classes", "_n_classes", "_LGBMClassifier__is_multiclass"),
         }
     ),
-    finish=check_lightgbm_model,
-)
-LIGHTGBM_BOOSTER = BySteps(
-    frozenset({"text", "best_iteration", "best_score", "pandas_categorical"}), take_lightgbm, put_lightgbm
+    finish=_check_lightgbm_model,
 )
 
 
@@ -285,8 +279,7 @@ _PLAIN_NUMBER = re.compile(_NUMBER)
 _STARTS = re.compile(rf"{_NUMBER}|\[{_NUMBER}(,{_NUMBER})*\]")
 
 
-def take_xgboost(booster: Any) -> State:
-    """A booster as the JSON of its model."""
+def _take_xgboost(booster: Any) -> State:
     config = json.loads(booster.save_config())
     name = config["learner"]["gradient_booster"]["name"]
     if name not in ("gbtree", "dart"):
@@ -297,27 +290,22 @@ def take_xgboost(booster: Any) -> State:
     }
 
 
-def put_xgboost(cls: Any, state: State) -> Any:
-    """A booster of checked JSON."""
-    model = checked_xgboost(json.loads(_text(state)))
-    booster = cls({"nthread": whole_number(state, "n_threads", -(2**31), 2**31)})
+def _put_xgboost(cls: Any, text: Any, n_threads: Any) -> Any:
+    try:
+        model = _checked_xgboost(json.loads(_bytes(text)))
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+        raise ValueError(f"the text of a booster is refused: {error!r}") from error
+    booster = cls({"nthread": whole_number(n_threads, "n_threads", -(2**31), 2**31)})
     booster.load_model(bytearray(json.dumps(model).encode()))
     return booster
 
 
-def checked_xgboost(model: Any) -> State:
-    """The model of JSON that may say anything, written anew.
+def _checked_xgboost(model: Any) -> State:
+    """The model of JSON that may say anything, written again.
 
     XGBoost takes every index and every size on trust. So it reads nothing but what is put together here: names that are
     known, and whole numbers in their range.
     """
-    try:
-        return _checked_xgboost(model)
-    except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
-        raise ValueError(f"the text of a booster is refused: {error!r}") from error
-
-
-def _checked_xgboost(model: Any) -> State:
     learner = model["learner"]
     _must(set(model) == {"learner", "version"}, "it must start as XGBoost starts")
     known = {"attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param", "objective"}
@@ -490,14 +478,10 @@ def _checked_names(column: Mapping[str, Any], count: int) -> State:
     return {"offsets": offsets.tolist(), "values": letters.tolist()}
 
 
-XGBOOST_MODEL = ByAttributes(frozenset({"_Booster", "kwargs"}))
-XGBOOST_BOOSTER = BySteps(frozenset({"text", "n_threads"}), take_xgboost, put_xgboost)
-
-
 # ---- CatBoost ----
 
 
-def take_catboost(model: Any) -> State:
+def _take_catboost(model: Any) -> State:
     """The parameters, and the model as CatBoost writes it."""
     # A model that was read is written differently from the same model before. So write what was read: then both have
     # one fingerprint.
@@ -513,11 +497,18 @@ def _catboost_bytes(model: Any) -> bytes:
         return path.read_bytes()
 
 
-def put_catboost(cls: Any, state: State) -> Any:
-    """A model of parameters and bytes, by the library that wrote them."""
-    blob = plain_array(state, "model", "u", 1).astype(np.uint8).tobytes()
-    model = cls(**state["parameters"])
-    return model.load_model(blob=blob) if blob else model
+def _put_catboost(cls: Any, parameters: Any, model: Any) -> Any:
+    blob, made = _bytes(model), cls(**parameters)
+    return made.load_model(blob=blob) if blob else made
 
 
-CATBOOST_MODEL = BySteps(frozenset({"parameters", "model"}), take_catboost, put_catboost)
+_XGBOOST_MODEL = ByAttributes(frozenset({"_Booster", "kwargs"}))
+_CATBOOST_MODEL = BySteps(_put_catboost, _take_catboost)
+CLASSES = (
+    Listed("lightgbm.sklearn.LGBMClassifier", "lightgbm.sklearn", form=_LIGHTGBM_MODEL),
+    Listed("lightgbm.basic.Booster", "lightgbm.basic", "booster", BySteps(_put_lightgbm, _take_lightgbm)),
+    Listed("xgboost.sklearn.XGBClassifier", "xgboost.sklearn", form=_XGBOOST_MODEL),
+    Listed("xgboost.sklearn.XGBRFClassifier", "xgboost.sklearn", form=_XGBOOST_MODEL),
+    Listed("xgboost.core.Booster", "xgboost.core", "booster", BySteps(_put_xgboost, _take_xgboost)),
+    Listed("catboost.core.CatBoostClassifier", "catboost.core", form=_CATBOOST_MODEL, needs_trust=True),
+)

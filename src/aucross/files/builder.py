@@ -83,38 +83,9 @@ class Builder:
             return TRUSTED_FORM.build(self._trusted[entry["@object"]], state)
         return listed.form.build(listed.cls, state)
 
-    # ---- values ----
-
-    def _reference(self, node: Any) -> Any:
-        return self._built[node["@ref"]]
-
-    def _tuple(self, node: Any) -> tuple[Any, ...]:
-        return tuple(self.value(node["@tuple"]))
-
-    def _dict(self, node: Any) -> dict[Any, Any]:
-        return {self.value(key): self.value(value) for key, value in node["@dict"]}
-
-    def _slice(self, node: Any) -> slice:
-        return slice(*self.value(node["@slice"]))
-
-    def _number(self, node: Any) -> Any:
-        return getattr(np, node["@number"])(self.value(node["value"]))
-
-    def _moment(self, node: Any) -> Any:
-        return np.array(node["value"], dtype=np.int64).astype(node["@moment"])[()]
-
-    def _interval(self, node: Any) -> Any:
-        return import_module("pandas").Interval(*self.value(node["@interval"]), closed=node["closed"])
-
-    def _missing(self, node: Any) -> Any:  # noqa: ARG002
-        return import_module("pandas").NA
-
     def _function(self, node: Any) -> Any:
         name = node["@function"]
         return self._trusted[name] if name in self._trusted else function_of(name)
-
-    def _body(self, node: Any) -> Any:
-        return body_of(node["@body"], node["options"])
 
 
 def _array_of_objects(items: list[Any], shape: list[int]) -> NDArray[Any]:
@@ -132,16 +103,18 @@ _ENTRIES: dict[str, Callable[[Builder, Any], Any]] = {
     "@object": Builder._object,
 }
 _VALUES: dict[str, Callable[[Builder, Any], Any]] = {
-    "@ref": Builder._reference,
-    "@tuple": Builder._tuple,
-    "@dict": Builder._dict,
-    "@slice": Builder._slice,
-    "@number": Builder._number,
-    "@moment": Builder._moment,
-    "@interval": Builder._interval,
-    "@missing": Builder._missing,
+    "@ref": lambda builder, node: builder._built[node["@ref"]],
+    "@tuple": lambda builder, node: tuple(builder.value(node["@tuple"])),
+    "@dict": lambda builder, node: {builder.value(key): builder.value(value) for key, value in node["@dict"]},
+    "@slice": lambda builder, node: slice(*builder.value(node["@slice"])),
+    "@number": lambda builder, node: getattr(np, node["@number"])(builder.value(node["value"])),
+    "@moment": lambda _, node: np.array(node["value"], dtype=np.int64).astype(node["@moment"])[()],
+    "@interval": lambda builder, node: import_module("pandas").Interval(
+        *builder.value(node["@interval"]), closed=node["closed"]
+    ),
+    "@missing": lambda _, node: import_module("pandas").NA,  # noqa: ARG005
     "@function": Builder._function,
-    "@body": Builder._body,
+    "@body": lambda _, node: body_of(node["@body"], node["options"]),
     "@float": lambda _, node: float(node["@float"]),
     "@type": lambda _, node: TYPES[node["@type"]],
     "@dtype": lambda _, node: np.dtype(node["@dtype"]),

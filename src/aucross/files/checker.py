@@ -137,10 +137,7 @@ class Checker:
 
     def _check_entry(self, entry: Any) -> None:
         self._place, self._found, self._depth = f"entry {len(self._roles)}", set(), 0
-        check = _ENTRIES.get(kind_of(entry))
-        if check is None:
-            self._refuse(f"there are no entries of the kind {kind_of(entry)!r}")
-        size = check(self, entry)
+        size = self._check_of(entry, _ENTRIES, "entries")(self, entry)
         roles = {self._role(entry["@object"])} if kind_of(entry) == "@object" else self._found
         self._roles.append(frozenset(roles))
         self._sizes.append(size)
@@ -159,7 +156,6 @@ class Checker:
         return array_size(entry)
 
     def _check_labels(self, entry: Any) -> int:
-        self._check_names(entry, "@labels", "codes", "dtype")
         self._check_list(entry["@labels"], 1)
         width = 8
         if entry["dtype"] != "|O":
@@ -178,14 +174,12 @@ class Checker:
         return prod(codes["shape"])
 
     def _check_objects(self, entry: Any) -> int:
-        self._check_names(entry, "@objects", "shape")
         self._check_list(entry["@objects"], 1)
         if not is_shape(entry["shape"]) or prod(entry["shape"]) != len(entry["@objects"]):
             self._refuse("an array of objects must fill its shape")
         return 8 * len(entry["@objects"])
 
     def _check_masked(self, entry: Any) -> int:
-        self._check_names(entry, "@masked", "mask", "fill")
         for part in ("@masked", "mask"):
             self._check_value(entry[part], 1)
             if self._kind_referred_to(entry[part]) not in ("@array", "@labels", "@objects"):
@@ -201,7 +195,6 @@ class Checker:
         return kind_of(self._entries[node["@ref"]]) if kind_of(node) == "@ref" else ""
 
     def _check_object(self, entry: Any) -> int:
-        self._check_names(entry, "@object", "state")
         name, state = entry["@object"], entry["state"]
         if not _is_dotted_name(name) or not isinstance(state, dict):
             self._refuse("an object must have the name of a class and a state")
@@ -275,10 +268,16 @@ class Checker:
         if isinstance(node, list):
             self._check_list(node, depth)
             return
-        check = _VALUES.get(kind_of(node))
-        if check is None:
-            self._refuse(f"there are no values of the kind {kind_of(node)!r}")
-        check(self, node, depth)
+        self._check_of(node, _VALUES, "values")(self, node, depth)
+
+    def _check_of(self, node: Any, kinds: Mapping[str, tuple[Any, ...]], name: str) -> Callable[..., Any]:
+        """The check of a node that has exactly the parts of its kind."""
+        if kind_of(node) not in kinds:
+            self._refuse(f"there are no {name} of the kind {kind_of(node)!r}")
+        check, *further = kinds[kind_of(node)]
+        if set(node) != {kind_of(node), *further}:
+            self._refuse(f"it must have the parts {(kind_of(node), *further)}")
+        return check
 
     def _check_list(self, nodes: Any, depth: int) -> None:
         if not isinstance(nodes, list):
@@ -286,13 +285,8 @@ class Checker:
         for node in nodes:
             self._check_value(node, depth + 1)
 
-    def _check_names(self, node: Mapping[str, Any], *names: str) -> None:
-        if set(node) != set(names):
-            self._refuse(f"it must have the parts {names}")
-
     def _check_reference(self, node: Any, depth: int) -> None:
         number = node["@ref"]
-        self._check_names(node, "@ref")
         if type(number) is not int or not 0 <= number < len(self._roles):
             self._refuse("it must refer to an earlier entry")
         self._found |= self._roles[number]
@@ -306,12 +300,7 @@ class Checker:
             self._refuse("it would take more memory than a file of its size may")
         return n_bytes
 
-    def _check_tuple(self, node: Any, depth: int) -> None:
-        self._check_names(node, "@tuple")
-        self._check_list(node["@tuple"], depth)
-
     def _check_dict(self, node: Any, depth: int) -> None:
-        self._check_names(node, "@dict")
         n_compound = 0
         for key, value in self._pairs(node["@dict"]):
             n_compound += self._check_key(key, depth + 1)
@@ -343,13 +332,11 @@ class Checker:
         return True
 
     def _check_slice(self, node: Any, depth: int) -> None:
-        self._check_names(node, "@slice")
         self._check_list(node["@slice"], depth)
         if len(node["@slice"]) != 3:
             self._refuse("a slice must have three parts")
 
     def _check_number(self, node: Any, _: int) -> None:
-        self._check_names(node, "@number", "value")
         value = node["value"]
         is_plain = type(value) in (bool, int, float, str) or kind_of(value) == "@float"
         if node["@number"] not in NUMBERS or not is_plain:
@@ -357,12 +344,10 @@ class Checker:
         self._check_value(value, 1)
 
     def _check_moment(self, node: Any, _: int) -> None:
-        self._check_names(node, "@moment", "value")
         if not is_stored_dtype(node["@moment"]) or node["@moment"][1] not in "mM" or type(node["value"]) is not int:
             self._refuse("a moment must have a unit and a count")
 
     def _check_dtype(self, node: Any, _: int) -> None:
-        self._check_names(node, "@dtype")
         name = node["@dtype"]
         is_text = isinstance(name, str) and _TEXT_DTYPE.fullmatch(name) is not None
         if not is_stored_dtype(name) and not is_text and name != "|O":
@@ -370,7 +355,6 @@ class Checker:
         self._found.add("type")
 
     def _check_interval(self, node: Any, depth: int) -> None:
-        self._check_names(node, "@interval", "closed")
         self._check_list(node["@interval"], depth)
         if len(node["@interval"]) != 2 or node["closed"] not in ("left", "right", "both", "neither"):
             self._refuse("an interval must have two ends and a closed side")
@@ -379,13 +363,11 @@ class Checker:
                 self._refuse("the ends of an interval must be numbers")
 
     def _check_timedelta(self, node: Any, depth: int) -> None:
-        self._check_names(node, "@timedelta")
         self._check_list(node["@timedelta"], depth)
         if len(node["@timedelta"]) != 3 or any(type(part) is not int for part in node["@timedelta"]):
             self._refuse("a span must have days, seconds and microseconds")
 
     def _check_function(self, node: Any, _: int) -> None:
-        self._check_names(node, "@function")
         if not _is_dotted_name(node["@function"]):
             self._refuse("a function must have a name")
         if node["@function"] not in FUNCTIONS:
@@ -393,7 +375,6 @@ class Checker:
         self._found.add("function")
 
     def _check_body(self, node: Any, _: int) -> None:
-        self._check_names(node, "@body", "options")
         options = node["options"]
         if node["@body"] not in BODIES or not isinstance(options, dict):
             self._refuse("a body must be a network of the list, with options")
@@ -402,21 +383,19 @@ class Checker:
         self._found.add("body")
 
 
-# ---- kinds that are one word ----
+# ---- kinds ----
 
 
-def _word_check(kind: str, pattern: re.Pattern[str]) -> Callable[[Checker, Any, int], None]:
+def _word(kind: str, pattern: re.Pattern[str]) -> Callable[[Checker, Any, int], None]:
     def check(checker: Checker, node: Any, _: int) -> None:
-        checker._check_names(node, kind)
         if not isinstance(node[kind], str) or pattern.fullmatch(node[kind]) is None:
             checker._refuse(f"it is not written as a {kind[1:]} is")
 
     return check
 
 
-def _choice_check(kind: str, choices: Any, role: str | None = None) -> Callable[[Checker, Any, int], None]:
+def _choice(kind: str, choices: Any, role: str | None = None) -> Callable[[Checker, Any, int], None]:
     def check(checker: Checker, node: Any, _: int) -> None:
-        checker._check_names(node, kind)
         if not isinstance(node[kind], str) or node[kind] not in choices:
             checker._refuse(f"{node[kind]!r} is no {kind[1:]} of the list")
         checker._found |= {role} if role else _NOTHING
@@ -424,29 +403,30 @@ def _choice_check(kind: str, choices: Any, role: str | None = None) -> Callable[
     return check
 
 
-_ENTRIES: dict[str, Callable[[Checker, Any], int]] = {
-    "@array": Checker._check_array,
-    "@labels": Checker._check_labels,
-    "@objects": Checker._check_objects,
-    "@masked": Checker._check_masked,
-    "@object": Checker._check_object,
+# Every kind of entry and of value, with its check and its parts beside the one that is called as the kind is.
+_ENTRIES: dict[str, tuple[Any, ...]] = {
+    "@array": (Checker._check_array, "shape", "order"),
+    "@labels": (Checker._check_labels, "codes", "dtype"),
+    "@objects": (Checker._check_objects, "shape"),
+    "@masked": (Checker._check_masked, "mask", "fill"),
+    "@object": (Checker._check_object, "state"),
 }
-_VALUES: dict[str, Callable[[Checker, Any, int], None]] = {
-    "@ref": Checker._check_reference,
-    "@tuple": Checker._check_tuple,
-    "@dict": Checker._check_dict,
-    "@slice": Checker._check_slice,
-    "@number": Checker._check_number,
-    "@moment": Checker._check_moment,
-    "@dtype": Checker._check_dtype,
-    "@interval": Checker._check_interval,
-    "@timedelta": Checker._check_timedelta,
-    "@function": Checker._check_function,
-    "@body": Checker._check_body,
-    "@float": _choice_check("@float", _FLOATS),
-    "@missing": _choice_check("@missing", ("pandas.NA",)),
-    "@type": _choice_check("@type", TYPES, "type"),
-    "@date": _word_check("@date", _DATE),
-    "@datetime": _word_check("@datetime", _DATETIME),
-    "@decimal": _word_check("@decimal", _DECIMAL),
+_VALUES: dict[str, tuple[Any, ...]] = {
+    "@ref": (Checker._check_reference,),
+    "@tuple": (lambda checker, node, depth: checker._check_list(node["@tuple"], depth),),
+    "@dict": (Checker._check_dict,),
+    "@slice": (Checker._check_slice,),
+    "@number": (Checker._check_number, "value"),
+    "@moment": (Checker._check_moment, "value"),
+    "@dtype": (Checker._check_dtype,),
+    "@interval": (Checker._check_interval, "closed"),
+    "@timedelta": (Checker._check_timedelta,),
+    "@function": (Checker._check_function,),
+    "@body": (Checker._check_body, "options"),
+    "@float": (_choice("@float", _FLOATS),),
+    "@missing": (_choice("@missing", ("pandas.NA",)),),
+    "@type": (_choice("@type", TYPES, "type"),),
+    "@date": (_word("@date", _DATE),),
+    "@datetime": (_word("@datetime", _DATETIME),),
+    "@decimal": (_word("@decimal", _DECIMAL),),
 }

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
@@ -40,12 +40,12 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from aucross.files.forms import Listed
 from aucross.files.listed import (
     FUNCTION_TYPES,
     FUNCTIONS,
     NUMBERS,
     TYPES,
-    Listed,
     body_name,
     full_name,
     function_name,
@@ -185,31 +185,6 @@ class Description:
 # ---- plain values ----
 
 
-def _as_it_is(_: Description, value: Any) -> Any:
-    return value
-
-
-def _float(_: Description, value: float) -> Any:
-    return value if isfinite(value) else {"@float": repr(value)}
-
-
-def _list(description: Description, value: list[Any]) -> list[Any]:
-    return [description.node(item) for item in value]
-
-
-def _tuple(description: Description, value: tuple[Any, ...]) -> dict[str, Any]:
-    return {"@tuple": [description.node(item) for item in value]}
-
-
-def _dict(description: Description, value: Mapping[Any, Any]) -> dict[str, Any]:
-    # Pairs, because the keys of JSON objects are text and groups may be numbers, booleans or dates.
-    return {"@dict": [[description.node(key), description.node(item)] for key, item in value.items()]}
-
-
-def _slice(description: Description, value: slice) -> dict[str, Any]:
-    return {"@slice": [description.node(part) for part in (value.start, value.stop, value.step)]}
-
-
 def _number(description: Description, value: np.generic) -> dict[str, Any]:
     name = type(value).__name__
     if isinstance(value, np.datetime64 | np.timedelta64):
@@ -225,22 +200,10 @@ def _dtype(description: Description, value: np.dtype[Any]) -> dict[str, str]:
     return {"@dtype": value.str}
 
 
-def _date(_: Description, value: date) -> dict[str, str]:
-    return {"@date": value.isoformat()}
-
-
 def _datetime(description: Description, value: datetime) -> dict[str, str]:
     if value.tzinfo is not None and type(value.tzinfo) is not timezone:
         description.refuse(value, "its time zone is more than a distance from UTC; convert it to UTC")
     return {"@datetime": value.isoformat()}
-
-
-def _timedelta(_: Description, value: timedelta) -> dict[str, list[int]]:
-    return {"@timedelta": [value.days, value.seconds, value.microseconds]}
-
-
-def _decimal(_: Description, value: Decimal) -> dict[str, str]:
-    return {"@decimal": str(value)}
 
 
 def _iterator(description: Description, value: Iterator[Any]) -> NoReturn:
@@ -254,7 +217,7 @@ def _of_pandas(description: Description, value: Any) -> dict[str, Any] | None:
         return {"@missing": "pandas.NA"}
     if pandas is None or type(value) is not pandas.Interval:
         return None
-    return {"@interval": [description.node(end) for end in (value.left, value.right)], "closed": value.closed}
+    return {"@interval": _nodes(description, (value.left, value.right)), "closed": value.closed}
 
 
 # ---- arrays ----
@@ -269,7 +232,7 @@ def _array_entry(description: Description, values: NDArray[Any]) -> dict[str, An
         items = values.ravel().tolist()
         if all(map(_is_label, items)):
             return _labels_entry(description, values, items)
-        return {"@objects": [description.node(item) for item in items], "shape": list(values.shape)}
+        return {"@objects": _nodes(description, items), "shape": list(values.shape)}
     if not is_stored_dtype(values.dtype.newbyteorder("<").str):
         description.refuse(values, f"arrays of {values.dtype} are not stored")
     entry = array_entry(values)
@@ -291,7 +254,7 @@ def _labels_entry(description: Description, values: NDArray[Any], items: list[An
     smallest = np.min_scalar_type(max(len(numbers) - 1, 0))
     stored = np.array(codes, dtype=smallest).reshape(values.shape)
     return {
-        "@labels": [description.node(label) for label in distinct],
+        "@labels": _nodes(description, distinct),
         "codes": _array(description, stored),
         "dtype": values.dtype.newbyteorder("<").str,
     }
@@ -308,17 +271,25 @@ def _masked_array(description: Description, value: Any) -> dict[str, int]:
     return description.reference(value, entry)
 
 
+def _nodes(description: Description, values: Iterable[Any]) -> list[Any]:
+    return [description.node(value) for value in values]
+
+
 _WRITERS: dict[type, Callable[[Description, Any], Any]] = {
-    **dict.fromkeys((type(None), bool, int, str), _as_it_is),
-    float: _float,
-    list: _list,
-    tuple: _tuple,
-    **dict.fromkeys((dict, OrderedDict, defaultdict), _dict),
-    slice: _slice,
-    date: _date,
+    **dict.fromkeys((type(None), bool, int, str), lambda _, value: value),
+    float: lambda _, value: value if isfinite(value) else {"@float": repr(value)},
+    list: _nodes,
+    tuple: lambda description, value: {"@tuple": _nodes(description, value)},
+    # Pairs, because the keys of JSON objects are text and groups may be numbers, booleans or dates.
+    **dict.fromkeys(
+        (dict, OrderedDict, defaultdict),
+        lambda description, value: {"@dict": [_nodes(description, pair) for pair in value.items()]},
+    ),
+    slice: lambda description, value: {"@slice": _nodes(description, (value.start, value.stop, value.step))},
+    date: lambda _, value: {"@date": value.isoformat()},
     datetime: _datetime,
-    timedelta: _timedelta,
-    Decimal: _decimal,
+    timedelta: lambda _, value: {"@timedelta": [value.days, value.seconds, value.microseconds]},
+    Decimal: lambda _, value: {"@decimal": str(value)},
     **dict.fromkeys((np.ndarray, np.memmap), _array),
     np.ma.MaskedArray: _masked_array,
 }

@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache, lru_cache
+from importlib import import_module
 from inspect import Parameter, getattr_static, signature
 from typing import Any, Protocol
 
-from aucross.files.sklearn_names import OF_ESTIMATORS
+import numpy as np
+from numpy.typing import NDArray
 
-State = Mapping[str, Any]
+from aucross.files.sklearn_names import OF_ESTIMATORS
+from aucross.system.libraries import import_library
+
+State = dict[str, Any]
 
 _LISTED_LIBRARIES = ("aucross", "catboost", "imblearn", "lightgbm", "sklearn", "xgboost")
 
@@ -25,13 +30,13 @@ _PLAIN = (type(None), bool, int, float, str, tuple)
 class Form(Protocol):
     """A way to take objects apart and to put them together."""
 
-    def state(self, value: Any) -> State:
-        """What is stored of an object, by name."""
+    def state(self, value: Any) -> Mapping[str, Any]:
+        """Return what is stored of an object, by name."""
 
     def check_names(self, cls: type, names: Iterable[str]) -> None:
         """Refuse names that no stored object of a class has."""
 
-    def build(self, cls: type, state: dict[str, Any]) -> Any:
+    def build(self, cls: type, state: State) -> Any:
         """Make an object of checked parts."""
 
 
@@ -49,52 +54,42 @@ class ByAttributes:
         Checks a made object, and adds what was left out.
     any_name : bool, default=False
         Whether all names are allowed that the class itself does not have: for classes that somebody trusts.
+    only_parameters : bool, default=False
+        Whether objects are stored as they were before their fit: the parameters of the constructor alone.
     """
 
     private: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
     finish: Callable[[Any], None] | None = None
     any_name: bool = False
+    only_parameters: bool = False
 
-    def state(self, value: Any) -> State:
-        """The attributes."""
+    def state(self, value: Any) -> Mapping[str, Any]:
+        """Return the attributes."""
+        if self.only_parameters:
+            cls: Any = type(value)
+            return {name: vars(value)[name] for name in constructor_parameters(cls)}
         return {name: part for name, part in vars(value).items() if name not in self.left_out}
 
     def check_names(self, cls: type, names: Iterable[str]) -> None:
         """Refuse attributes that are neither parameters nor known fitted ones, and all that would hide a method."""
-        known = constructor_parameters(cls).keys() | self.private | OF_ESTIMATORS
+        parameters = constructor_parameters(cls).keys()
+        known = parameters if self.only_parameters else parameters | self.private | OF_ESTIMATORS
         for name in names:
-            is_fitted = name.endswith("_") and not name.startswith("_")
+            is_fitted = name.endswith("_") and not name.startswith("_") and not self.only_parameters
             is_known = name.isidentifier() and (name in known or is_fitted or self.any_name)
             if not is_known or name.startswith("__") or name in self.left_out or _hides(cls, name):
                 raise ValueError(f"{cls.__name__} cannot have an attribute {name!r}")
 
-    def build(self, cls: type, state: dict[str, Any]) -> Any:
+    def build(self, cls: type, state: State) -> Any:
         """Put attributes in their place; parameters that came with a later version take their defaults."""
         made: Any = object.__new__(cls)
         made.__dict__.update(state)
-        for name, default in constructor_defaults(cls).items():
+        for name, default in _constructor_defaults(cls).items():
             made.__dict__.setdefault(name, default)
         if self.finish is not None:
             self.finish(made)
         return made
-
-
-@dataclass(frozen=True)
-class ByParameters(ByAttributes):
-    """An object is stored as it was before its fit: the parameters of its constructor alone."""
-
-    def state(self, value: Any) -> State:
-        """The parameters."""
-        cls: Any = type(value)
-        return {name: vars(value)[name] for name in constructor_parameters(cls)}
-
-    def check_names(self, cls: type, names: Iterable[str]) -> None:
-        """Refuse all but parameters."""
-        further = sorted(set(names) - constructor_parameters(cls).keys())
-        if further:
-            raise ValueError(f"{cls.__name__} cannot have an attribute {further[0]!r}")
-        super().check_names(cls, names)
 
 
 # Of classes that are not on the list and that the caller trusts.
@@ -104,13 +99,12 @@ TRUSTED_FORM = ByAttributes(any_name=True)
 @lru_cache(maxsize=10_000)
 def _hides(cls: type, name: str) -> bool:
     """Whether an attribute of an instance would replace a method, a property or the like."""
-    found = getattr_static(cls, name, None)
-    return not isinstance(found, _PLAIN)
+    return not isinstance(getattr_static(cls, name, None), _PLAIN)
 
 
 @cache
 def constructor_parameters(cls: Any) -> dict[str, Parameter]:
-    """Parameters of the constructors of a class and of those above it, which set attributes of the same names."""
+    """Return parameters of the constructors of a class and of those above it: attributes have the same names."""
     own = [vars(above)["__init__"] for above in reversed(cls.__mro__) if "__init__" in vars(above)]
     by_name = {name: part for function in own[1:] for name, part in signature(function).parameters.items()}
     kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -119,18 +113,16 @@ def constructor_parameters(cls: Any) -> dict[str, Parameter]:
 
 @cache
 def inherited_attributes(cls: Any) -> frozenset[str]:
-    """Attributes that a trusted class has from listed libraries, whose code reads them: parameters, also as fitted."""
+    """Return attributes that listed libraries read of a trusted class: their parameters, also as fitted."""
     above = [base for base in cls.__mro__ if base.__module__.partition(".")[0] in _LISTED_LIBRARIES]
     names = {name for base in above for name in constructor_parameters(base)}
     return frozenset(names | {f"{name}_" for name in names} | {f"_{name}" for name in names})
 
 
 @cache
-def constructor_defaults(cls: Any) -> dict[str, Any]:
+def _constructor_defaults(cls: Any) -> dict[str, Any]:
     """Defaults of the parameters of an estimator, each of which is an attribute of the same name."""
-    if not hasattr(cls, "get_params"):
-        return {}
-    parameters = signature(cls).parameters
+    parameters = signature(cls).parameters if hasattr(cls, "get_params") else {}
     return {name: part.default for name, part in parameters.items() if part.default is not Parameter.empty}
 
 
@@ -140,8 +132,8 @@ class ByFields:
 
     unstored: Mapping[str, Any] = field(default_factory=dict)  # fields by name, with the value that takes their place
 
-    def state(self, value: Any) -> State:
-        """The fields."""
+    def state(self, value: Any) -> Mapping[str, Any]:
+        """Return the fields."""
         stored = {part.name: getattr(value, part.name) for part in fields(value) if not _is_derived(part)}
         return {**stored, **{name: part for name, part in self.unstored.items() if name in stored}}
 
@@ -155,7 +147,7 @@ class ByFields:
         if missing:
             raise ValueError(f"{cls.__name__} lacks the fields {missing}: written by another aucross")
 
-    def build(self, cls: type, state: dict[str, Any]) -> Any:
+    def build(self, cls: type, state: State) -> Any:
         """Call the constructor; fields that came with a later version take their defaults."""
         return cls(**state)
 
@@ -175,27 +167,100 @@ class BySteps:
 
     Parameters
     ----------
-    names : frozenset of str
-        What is stored, no more and no less.
-    take_apart : function
-        From an object to its parts.
     put_together : function
-        From the class and the parts to an object; it checks types and sizes, since files may hold anything there.
+        From the class and the parts to an object. Its parameters name what is stored, no more and no less. It checks
+        types and sizes, since files may hold anything there.
+    take_apart : function, optional
+        From an object to its parts; by default the attributes of these names.
     """
 
-    names: frozenset[str]
-    take_apart: Callable[[Any], State]
-    put_together: Callable[[Any, dict[str, Any]], Any]
+    put_together: Callable[..., Any]
+    take_apart: Callable[[Any], Mapping[str, Any]] | None = None
 
-    def state(self, value: Any) -> State:
-        """The parts."""
+    def state(self, value: Any) -> Mapping[str, Any]:
+        """Return the parts."""
+        if self.take_apart is None:
+            return {name: getattr(value, name) for name in _parts_of(self.put_together)}
         return self.take_apart(value)
 
     def check_names(self, cls: type, names: Iterable[str]) -> None:
         """Refuse missing and further parts."""
-        if set(names) != self.names:
-            raise ValueError(f"{cls.__name__} must have the parts {sorted(self.names)}, got {sorted(names)}")
+        parts = _parts_of(self.put_together)
+        if set(names) != set(parts):
+            raise ValueError(f"{cls.__name__} must have the parts {sorted(parts)}, got {sorted(names)}")
 
-    def build(self, cls: type, state: dict[str, Any]) -> Any:
+    def build(self, cls: type, state: State) -> Any:
         """Take the steps."""
-        return self.put_together(cls, state)
+        return self.put_together(cls, **state)
+
+
+@cache
+def _parts_of(put_together: Callable[..., Any]) -> list[str]:
+    return list(signature(put_together).parameters)[1:]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A class that files may name.
+
+    Attributes
+    ----------
+    name : str
+        Its name in files.
+    module : str
+        Where it is defined.
+    role : str
+        What its objects are, which decides where they may stand: see `roles_in`.
+    form : Form
+        How objects are taken apart and put together.
+    needs_trust : bool
+        Whether a caller has to name the class as trusted all the same: its library reads bytes that cannot be checked.
+    """
+
+    name: str
+    module: str
+    role: str = "model"
+    form: Form = field(default_factory=ByAttributes)
+    needs_trust: bool = False
+
+    @property
+    def cls(self) -> Any:
+        """The class; its module is imported."""
+        return getattr(imported(self.module), self.name.rpartition(".")[2])
+
+
+def imported(module: str) -> Any:
+    """Import a listed module; nothing of ours is read that could not be used without torch."""
+    if module.startswith("aucross.torch"):
+        import_library("torch", purpose=f"a model file with a part of {module}", extra="torch")
+    return import_module(module)
+
+
+# ---- what steps ask of the parts that a file gives them ----
+
+
+def must(condition: Any, rule: str) -> None:
+    """Refuse what does not follow a rule."""
+    if not condition:
+        raise ValueError(rule)
+
+
+def whole_number(value: Any, name: str, low: int, high: int = 2**62) -> int:
+    """Return a part that must be a whole number in a range."""
+    if isinstance(value, np.integer):
+        value = int(value)
+    if type(value) is not int or not low <= value <= high:
+        raise ValueError(f"{name} must be a whole number from {low} to {high}")
+    return value
+
+
+def plain_array(value: Any, name: str, kinds: str, n_dimensions: int) -> NDArray[Any]:
+    """Return a part that must be an array of numbers."""
+    if type(value) is not np.ndarray or value.dtype.kind not in kinds or value.ndim != n_dimensions:
+        raise ValueError(f"{name} must be an array of {n_dimensions} dimensions and of the kinds {kinds!r}")
+    return value
+
+
+def is_word(value: Any, word: str) -> bool:
+    """Whether a part is a word, and not an array that equals it."""
+    return isinstance(value, str) and value == word

@@ -11,7 +11,7 @@ import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from aucross.estimators.familiar import encoded_columns
-from aucross.files.sklearn_parts import histogram_trees
+from aucross.files.sklearn_trees import histogram_trees
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from sklearn.ensemble import (
 )
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from aucross.files.sklearn_parts import histogram_trees
+from aucross.files.sklearn_trees import histogram_trees
 
 
 @dataclass(frozen=True)

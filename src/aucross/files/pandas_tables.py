@@ -1,0 +1,143 @@
+"""Tables of pandas that a model holds: columns, indexes and frames as arrays of numpy, with the type of each column.
+
+A column of text has no array of numpy behind it, but one of Arrow, whose buffers nothing here could check. So its
+values are stored, and pandas makes the column from them.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from aucross.files.forms import BySteps, Listed, State, plain_array, whole_number
+
+# Types of columns that pandas has beside those of numpy.
+_TYPE = re.compile(r"str|string|boolean|U?Int(8|16|32|64)|Float(32|64)")
+_NAMES = (str, int, float, bool, tuple, type(None))
+
+
+def _must(condition: Any, rule: str) -> None:
+    if not condition:
+        raise ValueError(f"a table of pandas is refused: {rule}")
+
+
+def _pandas() -> Any:
+    return import_module("pandas")
+
+
+def _values(column: Any) -> Any:
+    """The values of a column or an index: an array of numpy where there is one, or an array of pandas."""
+    return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+
+
+def _checked_values(values: Any) -> Any:
+    is_array = isinstance(values, np.ndarray | _pandas().api.extensions.ExtensionArray)
+    _must(is_array and values.ndim == 1, "a column must be an array of one dimension")
+    return values
+
+
+def _checked_index(value: Any) -> Any:
+    _must(isinstance(value, _pandas().Index), "rows and columns must be named by an index")
+    return value
+
+
+def _checked_name(name: Any) -> Any:
+    _must(isinstance(name, _NAMES), "a name must be text or a number")
+    return name
+
+
+# ---- arrays of pandas ----
+
+
+def _take_array(array: Any) -> State:
+    return {"values": np.asarray(array.astype(object)), "dtype": str(array.dtype)}
+
+
+def _put_array(cls: Any, values: Any, dtype: Any) -> Any:  # noqa: ARG001
+    plain_array(values, "values", "O", 1)
+    _must(isinstance(dtype, str) and _TYPE.fullmatch(dtype), "its type must be one of the list")
+    return _pandas().array(values, dtype=dtype)
+
+
+def _take_categorical_type(dtype: Any) -> State:
+    return {"frame_categories": dtype.categories, "ordered": dtype.ordered}
+
+
+def _put_categorical_type(cls: Any, frame_categories: Any, ordered: Any) -> Any:
+    """Categories that are all different, which pandas checks."""
+    _must(ordered in (None, False, True), "categories are ordered or not")
+    return cls(None if frame_categories is None else _checked_index(frame_categories), ordered=ordered)
+
+
+def _take_categorical(array: Any) -> State:
+    return {"codes": np.asarray(array.codes), **_take_categorical_type(array.dtype)}
+
+
+def _put_categorical(cls: Any, codes: Any, frame_categories: Any, ordered: Any) -> Any:
+    """Codes that are among the categories, which pandas checks."""
+    plain_array(codes, "codes", "i", 1)
+    return cls.from_codes(codes, dtype=_put_categorical_type(_pandas().CategoricalDtype, frame_categories, ordered))
+
+
+# ---- indexes, columns, frames ----
+
+
+def _take_index(index: Any) -> State:
+    return {"frame_values": _values(index), "name": index.name}
+
+
+def _put_index(cls: Any, frame_values: Any, name: Any) -> Any:
+    values = _checked_values(frame_values)
+    index = _pandas().Index(values, dtype=values.dtype, name=_checked_name(name))
+    _must(type(index) is cls, f"its values make a {type(index).__name__} and no {cls.__name__}")
+    return index
+
+
+def _put_range(cls: Any, start: Any, stop: Any, step: Any, name: Any) -> Any:
+    numbers = (whole_number(value, "a range", -(2**62)) for value in (start, stop, step))
+    return cls(*numbers, name=_checked_name(name))
+
+
+def _take_series(series: Any) -> State:
+    return {"frame_values": _values(series), "frame_index": series.index, "name": series.name}
+
+
+def _put_series(cls: Any, frame_values: Any, frame_index: Any, name: Any) -> Any:
+    values = _checked_values(frame_values)
+    _must(len(values) == len(_checked_index(frame_index)), "each row must have a value in each column")
+    return cls(values, index=frame_index, dtype=values.dtype, name=_checked_name(name))
+
+
+def _take_frame(frame: Any) -> State:
+    columns = [_values(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    return {"frame_values": columns, "frame_columns": frame.columns, "frame_index": frame.index}
+
+
+def _put_frame(cls: Any, frame_values: Any, frame_columns: Any, frame_index: Any) -> Any:
+    columns = _checked_index(frame_columns)
+    _must(isinstance(frame_values, list) and len(frame_values) == len(columns), "each column must have a name")
+    series = _pandas().Series
+    made = {place: _put_series(series, column, frame_index, None) for place, column in enumerate(frame_values)}
+    frame = cls(made, index=_checked_index(frame_index))
+    frame.columns = columns
+    return frame
+
+
+CLASSES = (
+    *(
+        Listed(f"pandas.arrays.{name}", "pandas.arrays", "frame", BySteps(_put_array, _take_array))
+        for name in ("ArrowStringArray", "BooleanArray", "FloatingArray", "IntegerArray", "StringArray")
+    ),
+    *(
+        Listed(f"pandas.{name}", "pandas", "frame", BySteps(_put_index, _take_index))
+        for name in ("CategoricalIndex", "DatetimeIndex", "Index")
+    ),
+    Listed("pandas.Categorical", "pandas", "frame", BySteps(_put_categorical, _take_categorical)),
+    Listed("pandas.CategoricalDtype", "pandas", "frame", BySteps(_put_categorical_type, _take_categorical_type)),
+    Listed("pandas.DataFrame", "pandas", "frame", BySteps(_put_frame, _take_frame)),
+    Listed("pandas.RangeIndex", "pandas", "frame", BySteps(_put_range)),
+    Listed("pandas.Series", "pandas", "frame", BySteps(_put_series, _take_series)),
+)
