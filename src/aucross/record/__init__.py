@@ -1,7 +1,60 @@
-"""The record of decisions: a log of single cases, and decisions on folders of Parquet files."""
+"""The record of decisions, reviews and outcomes (extra ``record``): SQLite in one file, or PostgreSQL.
+
+::
+
+    decide ──► decisions ──┐
+    reviews ───────────────┼──► append-only events, chained by hashes ──► view of cases ──► queue, monitor, audit
+    outcomes ──────────────┘         ids and kept columns apart: they can be erased
+
+Beside it stand decisions on folders of Parquet files, which a record can import.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from aucross.record.decision_folder import DecisionFolder, PartCounts, write_decisions
 from aucross.record.log import DecisionLog, read_decisions
 from aucross.record.log_rows import LogDamageWarning
 
-__all__ = ["DecisionFolder", "DecisionLog", "LogDamageWarning", "PartCounts", "read_decisions", "write_decisions"]
+if TYPE_CHECKING:
+    from aucross.record.adding import Added
+    from aucross.record.case_record import Record
+    from aucross.record.chain import ChainHead, Verification
+    from aucross.record.database import RecordError
+    from aucross.record.decided_rows import DecidedRows, RecordedBatch
+
+__all__ = [
+    "Added",
+    "ChainHead",
+    "DecidedRows",
+    "DecisionFolder",
+    "DecisionLog",
+    "LogDamageWarning",
+    "PartCounts",
+    "Record",
+    "RecordError",
+    "RecordedBatch",
+    "Verification",
+    "read_decisions",
+    "write_decisions",
+]
+
+# These need SQLAlchemy, which folders of decisions do not.
+_FILE_OF = {
+    "Added": "adding",
+    "ChainHead": "chain",
+    "DecidedRows": "decided_rows",
+    "Record": "case_record",
+    "RecordError": "database",
+    "RecordedBatch": "decided_rows",
+    "Verification": "chain",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used."""
+    if name not in _FILE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import_module("aucross.system.libraries").import_library("sqlalchemy", purpose="the record", extra="record")
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_FILE_OF[name]}"), name)
+    return value

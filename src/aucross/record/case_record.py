@@ -1,0 +1,652 @@
+"""The record: what was decided, who looked at it, what came of it.
+
+::
+
+    record.decide(clf, X, batch="2026-10", ids=ids)   ──► decisions, once for each batch
+    record.add_reviews(rows)                           ──► what people answered
+    record.add_outcomes(rows)                          ──► what came true
+    record.cases()                                     ◄── one row a case, derived when it is read
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Self
+from uuid import uuid4
+from weakref import ref
+
+import numpy as np
+from sqlalchemy import Connection, Row, bindparam, delete, inspect, select
+
+from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.files.fitted_parts import fitted_parts, same_parts
+from aucross.estimators.base import SelectiveClassifier
+from aucross.record.adding import Added, add_outcomes, add_reviews, cases_named
+from aucross.record.canonical import as_text, moment, now
+from aucross.record.chain import ROWS_AT_A_TIME, Appending, ChainHead, Verification, head_of, insert, verify
+from aucross.record.database import Database, RecordError
+from aucross.record.decided_rows import SHADOW, DecidedRows, RecordedBatch, arrow_types, decide_rows
+from aucross.record.event_tables import (
+    APPENDED,
+    CASE_COLUMNS,
+    SIDE_TABLES,
+    VERSION,
+    batches,
+    create,
+    decisions,
+    erasures,
+    notes,
+    personal,
+    upgrade,
+    version_of,
+)
+from aucross.system.libraries import import_library
+
+_BATCH_NAMED = select(batches).where(batches.c.name == bindparam("name"))
+_DECIDED = ("prediction", "score", "selection_score", "lower", "upper", "rank", "reason", "would_be", "decision", "why")
+
+
+class Record:
+    """A database of decisions, reviews and outcomes: appended to, never changed.
+
+    Use :meth:`open`. One record may be used by many threads and many processes.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    path : Path or None
+        The file of SQLite; None of a PostgreSQL database.
+
+    Notes
+    -----
+    When a call that writes returns, what it wrote is on the disk; a call that is killed wrote all of it or nothing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> from aucross.record import Record
+    >>> X, y = make_classification(1000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X, y)
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> record = Record.open(Path(folder.name) / "cases.db")
+    >>> record.decide(clf, X[:100], batch="2026-10", ids=range(100))
+    RecordedBatch('2026-10': 84 of 100 automatic)
+    >>> record.decide(clf, X[:100], batch="2026-10", ids=range(100))  # a job that runs twice decides once
+    RecordedBatch('2026-10': 84 of 100 automatic, recorded before)
+    >>> record.verify().is_clean
+    True
+    >>> record.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._fingerprints: dict[int, tuple[Any, list[Any], str, str]] = {}
+
+    @classmethod
+    def open(cls, source: str | os.PathLike[str], *, create: bool = True, wait: float = 30.0) -> Record:
+        """Open a record, and make it if there is none.
+
+        Parameters
+        ----------
+        source : path-like or str
+            The path of a SQLite file, such as ``cases.db``. ``env:NAME`` or ``file:PATH`` for PostgreSQL: an
+            environment variable, or a file that only its owner may read, with the address of a database.
+        create : bool, default=True
+            Whether to make a record where there is none.
+        wait : float, default=30.0
+            Seconds to wait while another program writes.
+
+        Returns
+        -------
+        Record
+            Of this version; one of an earlier version is upgraded, one of a later version is refused.
+        """
+        database = Database(source, wait=wait, must_exist=not create)
+        try:
+            _prepare(database, may_create=create)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
+    @property
+    def name(self) -> str:
+        """What messages call the record."""
+        return self._database.name
+
+    @property
+    def path(self) -> Path | None:
+        """The file of SQLite; None of a PostgreSQL database."""
+        return self._database.path
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Record({self.name})"
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a connection of SQLAlchemy that sees one state of the record."""
+        with self._database.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def appending(self) -> Iterator[Appending]:
+        """Open a transaction that appends events; they are on the disk when the block ends."""
+        with self._database.writing() as connection:
+            appending = Appending(connection)
+            yield appending
+            appending.finish()
+
+    # ---- decisions ----
+
+    def decide(
+        self,
+        clf: SelectiveClassifier,
+        X: Any,
+        *,
+        batch: str,
+        ids: Any,
+        coverage: float | None = None,
+        capacity: int | None = None,
+        band_groups: Any = None,
+        keep: Sequence[str] | Mapping[str, Any] = (),
+        labels: Sequence[str] | None = None,
+        shadow: SelectiveClassifier | None = None,
+    ) -> RecordedBatch:
+        """Decide on a batch of rows once, and record it before it is handed out.
+
+        Parameters
+        ----------
+        clf : SelectiveClassifier
+            The fitted classifier that decides.
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            All rows of the batch. The record holds commitments to them, not the rows.
+        batch : str
+            Name of the batch, such as ``"2026-10"``.
+        ids : array-like of shape (n_samples,)
+            Name of each case, all different within the batch.
+        coverage : float in (0, 1], optional
+            Share to decide automatically; the classifier's own by default.
+        capacity : int, optional
+            Send exactly this many rows to review instead.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+        keep : sequence of str or mapping of str to array-like, default=()
+            Columns of X, or of another table, to keep beside the id; they can be erased with it.
+        labels : sequence of str, optional
+            What the record calls each of ``clf.classes_``; their text by default.
+        shadow : SelectiveClassifier, optional
+            A second model that decides beside the first; its decisions are recorded and never handed out.
+
+        Returns
+        -------
+        RecordedBatch
+            The decisions as they are recorded. Run again with the same rows, model, coverage and capacity, it returns
+            what is there.
+
+        Raises
+        ------
+        ValueError
+            If a batch of this name was decided with other inputs, another model, coverage or capacity.
+        """
+        options: dict[str, Any] = {"batch": batch, "ids": ids, "coverage": coverage, "capacity": capacity}
+        options |= {"band_groups": band_groups, "keep": keep, "labels": labels}
+        rows = decide_rows(clf, X, **options)
+        if shadow is not None:
+            rows = with_shadow(rows, decide_rows(shadow, X, **options))
+        (written,) = self.write([rows])
+        if isinstance(written, ValueError):
+            raise written
+        return written
+
+    def write(self, decided: Sequence[DecidedRows]) -> list[RecordedBatch | ValueError]:
+        """Record several batches in one transaction.
+
+        Parameters
+        ----------
+        decided : sequence of DecidedRows
+            The batches.
+
+        Returns
+        -------
+        list of RecordedBatch or ValueError
+            For each batch what is recorded, or why it is refused; the others are recorded all the same.
+        """
+        prepared = [_Prepared(rows, *self._names_of(rows.clf)) for rows in decided]
+        written: list[RecordedBatch | ValueError] = []
+        with self.appending() as appending:
+            for each in prepared:
+                stored = appending.connection.execute(_BATCH_NAMED, {"name": each.rows.name}).first()
+                if stored is None:
+                    shadow = each.rows.shadow
+                    second = None if shadow is None else (shadow, *self._names_of(shadow.clf))
+                    written.append(_append_batch(appending, each, second))
+                else:
+                    written.append(_recorded_before(appending.connection, each, stored))
+        return written
+
+    def _names_of(self, clf: SelectiveClassifier) -> tuple[str, str]:
+        """Fingerprints of a classifier; they take long, and are those of before while its parts are the same."""
+        parts = fitted_parts(clf)
+        known = self._fingerprints.get(id(clf))
+        if known is not None and known[0]() is clf and same_parts(parts, known[1]):
+            return known[2], known[3]
+        number = id(clf)
+        names = model_fingerprint(clf), rule_fingerprint(clf)
+        self._fingerprints[number] = (ref(clf, lambda _: self._fingerprints.pop(number, None)), parts, *names)
+        return names
+
+    # ---- reviews and outcomes ----
+
+    def add_reviews(self, rows: Any, *, batch: str | None = None, skip_faulty: bool = False) -> Added:
+        """Add what people answered.
+
+        Parameters
+        ----------
+        rows : frame, Arrow table or iterable of mappings
+            Columns ``id``, ``reviewer`` and ``answer`` (a class, ``"cannot decide"`` or ``"needs documents"``), and
+            where they are known ``batch``, ``reason_code``, ``probability`` (of the positive class), ``time``,
+            ``note``, ``saw_machine`` (whether the machine's answer was shown before) and ``replaces`` (the number of a
+            review that this one corrects). Other columns are left out.
+        batch : str, optional
+            The batch of all rows that name none; it may be left out where an id is in one batch only.
+        skip_faulty : bool, default=False
+            Take the other rows if some are refused; by default nothing is taken.
+
+        Returns
+        -------
+        Added
+            How many were added, were there already, or were refused and why.
+
+        Raises
+        ------
+        ValueError
+            If a row is refused and `skip_faulty` is False.
+        """
+        with self.appending() as appending:
+            return add_reviews(appending, rows, batch, skip_faulty=skip_faulty)
+
+    def add_outcomes(self, rows: Any, *, batch: str | None = None, skip_faulty: bool = False) -> Added:
+        """Add what came true of cases.
+
+        Parameters
+        ----------
+        rows : frame, Arrow table or iterable of mappings
+            Columns ``id`` and ``outcome`` (a class), and where they are known ``batch``, ``known_at`` (when it became
+            known; now by default) and ``replaces`` (the number of an outcome that this one corrects).
+        batch, skip_faulty
+            As for :meth:`add_reviews`.
+
+        Returns
+        -------
+        Added
+            How many were added, and how many of these contradict what was known; both are kept.
+        """
+        with self.appending() as appending:
+            return add_outcomes(appending, rows, batch, skip_faulty=skip_faulty)
+
+    # ---- reading ----
+
+    def cases(self, batch: str | None = None) -> Any:
+        """Read the cases, one row each.
+
+        Parameters
+        ----------
+        batch : str, optional
+            Those of one batch; all by default.
+
+        Returns
+        -------
+        pyarrow.Table
+            The view ``cases`` of the database.
+        """
+        with self.reading() as connection:
+            where, values = _of_batch(connection, batch)
+            return read_table(connection, f"SELECT * FROM cases{where} ORDER BY case_number", values)
+
+    def queue(self, batch: str | None = None) -> Any:
+        """Read the cases that wait for a person, in the order of review where there is one.
+
+        Parameters
+        ----------
+        batch : str, optional
+            Those of one batch; all by default.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``batch``, ``id``, ``case_number``, ``decided_at``, ``why``, ``reason``, ``kept`` and the last ``answer``,
+            which may say that the reviewer cannot decide or needs documents.
+        """
+        columns = "batch, id, case_number, decided_at, why, reason, kept, answer"
+        with self.reading() as connection:
+            where, values = _of_batch(connection, batch)
+            where += f"{' AND' if where else ' WHERE'} final_decision IS NULL"
+            order = "decided_at, rank IS NULL, rank, case_number"
+            return read_table(connection, f"SELECT {columns} FROM cases{where} ORDER BY {order}", values)
+
+    def case(self, id: Any, batch: str | None = None) -> dict[str, Any]:  # noqa: A002
+        """Read one case.
+
+        Parameters
+        ----------
+        id : str or int
+            Its id.
+        batch : str, optional
+            Its batch; may be left out where the id is in one batch only.
+
+        Returns
+        -------
+        dict
+            The columns of the view; ``final_decision`` is None while nobody has decided.
+        """
+        with self.reading() as connection:
+            found = cases_named(connection, [as_text(id)], batch).get(as_text(id), [])
+            if len(found) != 1:
+                said = "is in no batch" if not found else f"is in {len(found)} batches; name one"
+                raise LookupError(f"the case {as_text(id)!r} {said}" if batch is None else f"{as_text(id)!r}: no such case")
+            query = f"SELECT * FROM cases WHERE case_number = {int(found[0].case_number)}"
+            return dict(connection.exec_driver_sql(query).mappings().one())
+
+    def batches(self) -> list[dict[str, Any]]:
+        """Read what is known of each batch, in the order of recording: counts, fingerprints, what was asked for."""
+        columns = [column for column in batches.c if column.name != "digest"]
+        with self.reading() as connection:
+            query = select(*columns).where(batches.c.shadow_of.is_(None)).order_by(batches.c.number)
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def head(self) -> ChainHead:
+        """Return where the chain ends; kept elsewhere, it shows later whether the end was cut."""
+        with self.reading() as connection:
+            return head_of(connection)
+
+    def verify(self, expected: str | ChainHead | None = None) -> Verification:
+        """Read everything and name the first event that was edited, removed or inserted.
+
+        Parameters
+        ----------
+        expected : str or ChainHead, optional
+            A last hash that was kept elsewhere; it must be in the record.
+
+        Returns
+        -------
+        Verification
+            ``print`` says it in a sentence.
+        """
+        with self.reading() as connection:
+            return verify(connection, None if expected is None else str(expected))
+
+    # ---- personal data ----
+
+    def erase(self, id: Any, batch: str | None = None) -> int:  # noqa: A002
+        """Remove what is personal of a case: its id, kept columns, notes, and the salt of its commitments.
+
+        Parameters
+        ----------
+        id : str or int
+            The case, in all batches.
+        batch : str, optional
+            In this batch only.
+
+        Returns
+        -------
+        int
+            How many cases were erased. The events stay, and :meth:`verify` stays clean.
+        """
+        name = as_text(id)
+        with self.appending() as appending:
+            found = cases_named(appending.connection, [name], batch).get(name, [])
+            _erase(appending, [row.case_number for row in found], "asked")
+        if found:
+            self._forget()
+        return len(found)
+
+    def erase_older(self, days: float) -> int:
+        """Remove what is personal of all cases that were decided longer ago.
+
+        Parameters
+        ----------
+        days : float
+            Age in days.
+
+        Returns
+        -------
+        int
+            How many cases were erased.
+        """
+        if not days >= 0:
+            raise ValueError(f"days must be an age of at least 0, got {days!r}")
+        before = moment(datetime.now(UTC) - timedelta(days=float(days)))
+        with self.appending() as appending:
+            query = select(personal.c.case_number).join(batches, batches.c.number == personal.c.batch)
+            query = query.where(batches.c.time < before).order_by(personal.c.case_number)
+            numbers = list(appending.connection.execute(query).scalars())
+            _erase(appending, numbers, "retention")
+        if numbers:
+            self._forget()
+        return len(numbers)
+
+    def _forget(self) -> None:
+        until = monotonic() + 10
+        while not self._database.forget_removed_rows():
+            if monotonic() > until:
+                raise RecordError(
+                    f"{self.name}: the rows are erased, but a program that reads the record keeps a copy in its log "
+                    "file; end it, then run the erasure again"
+                )
+            sleep(0.1)
+
+    def grant(self, role: str) -> None:
+        """Let a role of PostgreSQL append and read, and remove rows of the side tables, but nothing else.
+
+        Parameters
+        ----------
+        role : str
+            An existing role. Give writers this role, and keep the owner's for upgrades.
+        """
+        if self.path is not None:
+            raise ValueError("grant is for PostgreSQL; who may read and write a SQLite file, its mode says")
+        if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", role):
+            raise ValueError(f"role must be the name of a role, got {role!r}")
+        events, side = (", ".join(table.name for table in tables) for tables in (APPENDED, SIDE_TABLES))
+        with self._database.writing() as connection:
+            connection.exec_driver_sql(f"GRANT SELECT, INSERT ON {events} TO {role}")
+            connection.exec_driver_sql(f"GRANT SELECT, INSERT, DELETE ON {side} TO {role}")
+            connection.exec_driver_sql(f"GRANT SELECT ON cases TO {role}")
+
+
+# ---- opening ----
+
+
+def _prepare(database: Database, *, may_create: bool) -> None:
+    """Make, upgrade or refuse what is in a database."""
+    with database.reading() as connection:
+        version = version_of(connection)
+    if version == VERSION:
+        return
+    if version is None and not may_create:
+        raise RecordError(f"{database.name} holds no record")
+    if version is not None and version > VERSION:
+        raise RecordError(
+            f"{database.name} is of version {version}, and this version of aucross knows {VERSION}; use a newer aucross"
+        )
+    with database.writing() as connection:
+        version = version_of(connection)  # another program may have been faster
+        if version is None:
+            taken = {table.name for table in (*APPENDED, *SIDE_TABLES)} & set(inspect(connection).get_table_names())
+            if taken or (database.path is not None and inspect(connection).get_table_names()):
+                raise RecordError(f"{database.name} is the database of another program; name another")
+            create(connection, uuid4().hex, now())
+        elif version < VERSION:
+            upgrade(connection, version, now())
+
+
+# ---- writing a batch ----
+
+
+class _Prepared:
+    """A batch with what can be made of it before the lock is taken."""
+
+    def __init__(self, rows: DecidedRows, model: str, rule: str) -> None:
+        self.rows, self.model, self.rule = rows, model, rule
+        self.columns = rows.columns()
+        self.salts = rows.new_salts()
+        self.commitments = rows.commitments(self.salts)
+
+
+def with_shadow(rows: DecidedRows, shadow: DecidedRows) -> DecidedRows:
+    """Return decisions beside which those of a second model are recorded."""
+    if list(shadow.labels) != list(rows.labels):
+        raise ValueError(f"shadow must know the classes {list(rows.labels)}, got {list(shadow.labels)}")
+    values = {name: getattr(rows, name) for name in rows.__dataclass_fields__}
+    return DecidedRows(**{**values, "shadow": shadow})
+
+
+def _append_batch(
+    appending: Appending, each: _Prepared, second: tuple[DecidedRows, str, str] | None
+) -> RecordedBatch:
+    rows, n_rows = each.rows, len(each.rows)
+    event = rows.batch_columns(appending.time, each.model, each.rule)
+    number = appending.append(batches, {name: [value] for name, value in event.items()}, 1)
+    columns = {**each.columns, "batch": np.full(n_rows, number)}
+    columns["personal_commitment"], columns["inputs_commitment"] = each.commitments
+    first = appending.append(decisions, columns, n_rows)
+    numbers = np.arange(first, first + n_rows)
+    side = {"case_number": numbers, "batch": columns["batch"], "id": rows.ids}
+    side |= {"kept": rows.kept_texts, "salt": each.salts}
+    for start in range(0, n_rows, ROWS_AT_A_TIME):
+        part = slice(start, start + ROWS_AT_A_TIME)
+        insert(appending.connection, personal, {name: values[part] for name, values in side.items()})
+    if second is not None:
+        shadow, model, rule = second
+        event = shadow.batch_columns(appending.time, model, rule)
+        event |= {"name": f"{SHADOW}{model[:12]}:{rows.name}", "shadow_of": number}
+        own = appending.append(batches, {name: [value] for name, value in event.items()}, 1)
+        second_columns = {**shadow.columns(), "batch": np.full(n_rows, own), "shadow_of": numbers}
+        appending.append(decisions, second_columns, n_rows)
+    told = {"case_number": numbers.tolist(), "id": list(rows.ids), **each.columns}
+    asked = rows.decisions.coverage, rows.decisions.capacity
+    return RecordedBatch(rows.name, appending.time, True, each.model, each.rule, *asked, told)
+
+
+def _recorded_before(connection: Connection, each: _Prepared, stored: Row[Any]) -> RecordedBatch | ValueError:
+    """What a batch of this name holds, or why the rows given are not those of the batch."""
+    rows = each.rows
+    given = {
+        "model": (stored.model_fingerprint, each.model),
+        "rule": (stored.rule_fingerprint, each.rule),
+        "coverage": (stored.coverage, rows.decisions.coverage),
+        "capacity": (stored.capacity, rows.decisions.capacity),
+    }
+    for what, (recorded, asked) in given.items():
+        if recorded != asked:
+            return _refusal(rows.name, what, recorded, asked)
+    query = (
+        select(decisions, personal.c.id, personal.c.salt)
+        .outerjoin(personal, personal.c.case_number == decisions.c.number)
+        .where(decisions.c.number > stored.number, decisions.c.number <= stored.number + stored.n_rows)
+        .order_by(decisions.c.number)
+    )
+    found = connection.execute(query).fetchall()
+    if n_erased := sum(row.id is None for row in found):
+        return ValueError(
+            f"batch {rows.name!r} is recorded, and {n_erased} of its cases were erased since, so that it cannot be "
+            "compared with the rows given; read it with cases(batch=...), or name another batch"
+        )
+    by_id = {row.id: row for row in found}
+    salts = [bytes(by_id[name].salt) if name in by_id else bytes(16) for name in rows.ids]
+    own = sorted(zip(rows.ids, *rows.commitments(salts), strict=True))
+    known = sorted((row.id, bytes(row.personal_commitment), bytes(row.inputs_commitment)) for row in found)
+    if own != known:
+        return _refusal(rows.name, "inputs", _hash_of(known), _hash_of(own))
+    ordered = [by_id[name] for name in rows.ids]
+    told: dict[str, Any] = {"case_number": [row.number for row in ordered], "id": list(rows.ids)}
+    told |= {name: [getattr(row, name) for row in ordered] for name in _DECIDED}
+    for name in ("score", "selection_score", "lower", "upper"):
+        told[name] = np.array([np.nan if value is None else value for value in told[name]], dtype=float)
+    asked = stored.coverage, stored.capacity
+    return RecordedBatch(rows.name, stored.time, False, each.model, each.rule, *asked, told)
+
+
+def _refusal(name: str, what: str, recorded: Any, given: Any) -> ValueError:
+    return ValueError(
+        f"batch {name!r} was decided with {what} {recorded}, got {what} {given}; a batch is decided once: pass what it "
+        "was decided with, or name another batch"
+    )
+
+
+def _hash_of(rows: Sequence[tuple[str, bytes, bytes]]) -> str:
+    return sha256(b"".join(content for _, *contents in rows for content in contents)).hexdigest()
+
+
+def _erase(appending: Appending, numbers: Sequence[int], why: str) -> None:
+    if not numbers:
+        return
+    n_rows = len(numbers)
+    columns = {"case_number": list(numbers), "why": [why] * n_rows, "time": [appending.time] * n_rows}
+    appending.append(erasures, columns, n_rows)
+    for start in range(0, n_rows, 500):
+        part = numbers[start : start + 500]
+        appending.connection.execute(delete(notes).where(notes.c.case_number.in_(part)))
+        appending.connection.execute(delete(personal).where(personal.c.case_number.in_(part)))
+
+
+# ---- reading ----
+
+
+def _of_batch(connection: Connection, batch: str | None) -> tuple[str, tuple[Any, ...]]:
+    """A condition for the cases of one batch: by their numbers, which follow each other."""
+    if batch is None:
+        return "", ()
+    row = connection.execute(_BATCH_NAMED, {"name": batch}).first()
+    if row is None or row.shadow_of is not None:
+        names = connection.execute(select(batches.c.name).where(batches.c.shadow_of.is_(None)).limit(5)).scalars()
+        raise LookupError(f"there is no batch {batch!r}; the first ones are {', '.join(map(repr, names)) or 'none'}")
+    return f" WHERE case_number > {row.number} AND case_number <= {row.number + row.n_rows}", ()
+
+
+def read_table(connection: Connection, query: str, values: tuple[Any, ...] = ()) -> Any:
+    """Read a query into an Arrow table."""
+    arrow = import_library("pyarrow", purpose="reading the record", extra="record")
+    types = arrow_types()
+    cursor: Any = connection.connection.cursor()
+    cursor.execute(query, values)
+    names = [column[0] for column in cursor.description]
+    schema = arrow.schema([(name, types[name]) for name in names])
+    parts = []
+    while rows := cursor.fetchmany(20_000):
+        columns = zip(names, zip(*rows, strict=True), strict=True)
+        parts.append(arrow.record_batch([arrow.array(column, types[name]) for name, column in columns], schema=schema))
+    cursor.close()
+    return arrow.Table.from_batches(parts, schema)
+
+
+CASE_NAMES = tuple(CASE_COLUMNS)
+
+
+def classes_of(row: Mapping[str, Any]) -> list[str]:
+    """Return the classes of a batch in the words of the record; of two, the second is positive."""
+    return list(json.loads(row["classes"]))

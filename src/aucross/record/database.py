@@ -1,0 +1,214 @@
+"""The database under a record: SQLite in one file, or PostgreSQL; connections, locks, and errors in one sentence."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+# File systems over a network, on which SQLite's locks do not hold.
+_NETWORK = ("nfs", "cifs", "smb", "afs", "9p", "ceph", "lustre", "gluster", "fuse.sshfs", "fuse.s3fs", "beegfs")
+
+# Any number will do, as long as all writers take the same one.
+_CHAIN_LOCK = 7_266_338_055_106_914
+
+
+class RecordError(Exception):
+    """The record could not be read or written; the text says why, and nothing was half-written."""
+
+
+class Database:
+    """Opens connections to a record.
+
+    Parameters
+    ----------
+    source : path-like or str
+        The path of a SQLite file. ``env:NAME`` and ``file:PATH`` name an environment variable or a file that holds the
+        address of a PostgreSQL database.
+    wait : float
+        Seconds to wait for another writer.
+    must_exist : bool
+        Whether a SQLite file that is missing is an error.
+    """
+
+    def __init__(self, source: str | os.PathLike[str], *, wait: float, must_exist: bool) -> None:
+        self._wait = wait
+        url = _address(os.fspath(source))
+        if url is None:
+            self.path: Path | None = Path(source)
+            _check_file(self.path, must_exist=must_exist)
+            url = URL.create("sqlite", database=str(self.path))
+        else:
+            self.path = None
+        self.name = self.path.name if self.path is not None else "the record in PostgreSQL"
+        # Personal data must not stand in errors.
+        options: dict[str, Any] = {"hide_parameters": True, "poolclass": QueuePool, "pool_pre_ping": self.path is None}
+        if self.path is not None:
+            options["connect_args"] = {"timeout": wait, "check_same_thread": False}
+        self.engine: Engine = create_engine(url, **options)
+        if self.path is not None:
+            event.listen(self.engine, "connect", _prepare_sqlite)
+            event.listen(self.engine, "begin", _begin_sqlite)
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees one state of the record."""
+        with self._in_words():
+            options = {} if self.path is not None else {"isolation_level": "REPEATABLE READ"}
+            with self.engine.connect() as connection:
+                connection = connection.execution_options(**options)
+                with connection.begin():
+                    yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction of the only writer; what it wrote is on the disk when the block ends."""
+        with self._in_words(), self.engine.connect() as connection:
+            connection = connection.execution_options(writes=True)
+            with connection.begin():
+                if self.path is None:
+                    # Whatever the server's own setting is: what is acknowledged must be on its disk.
+                    connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{round(1000 * self._wait)}ms'")
+                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CHAIN_LOCK})")
+                yield connection
+
+    def forget_removed_rows(self) -> bool:
+        """Leave nothing of removed rows in SQLite's files; False if a reader holds on to them meanwhile."""
+        if self.path is None:
+            return True
+        with self._in_words(), self.engine.connect() as connection:
+            busy, *_ = connection.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise RecordError(_sentence(error, self.name)) from None
+
+
+def _address(source: str) -> URL | None:
+    """The address of a server, read from where the source says; None for a path."""
+    if "://" in source or source.startswith("postgresql"):
+        raise ValueError(
+            "the address of a database must not be an argument, which others can see; put it into an environment "
+            "variable and pass env:NAME, or into a file that only you can read and pass file:PATH"
+        )
+    kind, _, name = source.partition(":")
+    if kind == "env":
+        content = os.environ.get(name)
+        if not content:
+            raise ValueError(f"{source}: there is no environment variable {name}; set it to the address of the database")
+    elif kind == "file":
+        try:
+            if Path(name).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise ValueError(f"{source}: others may read this file; run: chmod 600 {name}")
+            content = Path(name).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise ValueError(f"{source}: the file cannot be read ({error.strerror})") from None
+    else:
+        return None
+    try:
+        url = make_url(content)
+    except ArgumentError:
+        url = URL.create("none")
+    if url.get_backend_name() not in ("postgresql", "postgres"):
+        raise ValueError(f"{source} must hold the address of a PostgreSQL database: postgresql://user:password@host/name")
+    return url.set(drivername="postgresql+psycopg")
+
+
+def _check_file(path: Path, *, must_exist: bool) -> None:
+    """Refuse what cannot be the file of a record, and make a new one that only its owner may read."""
+    if path.is_dir():
+        raise RecordError(f"{path} is a folder; name a file such as {path / 'cases.db'}")
+    if not path.parent.is_dir():
+        raise RecordError(f"there is no folder {path.parent}; make it first")
+    if kind := _network_file_system(path.parent):
+        raise RecordError(
+            f"{path} lies on a network file system ({kind}), where locks of SQLite do not hold; use a local disk, or "
+            "PostgreSQL"
+        )
+    if path.exists():
+        return
+    if must_exist:
+        raise RecordError(f"there is no record at {path}")
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise RecordError(f"{path} cannot be made ({error.strerror}); name a file elsewhere") from None
+
+
+def _network_file_system(folder: Path) -> str | None:
+    try:
+        mounts = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:  # no Linux
+        return None
+    folder = folder.resolve()
+    found = [line.split()[1:3] for line in mounts if len(line.split()) > 2]
+    inside = [(len(where), kind) for where, kind in found if folder.is_relative_to(where.replace("\\040", " "))]
+    kind = max(inside, default=(0, ""))[1]
+    return kind if kind.startswith(_NETWORK) else None
+
+
+def _prepare_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions are begun below
+    for setting in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "recursive_triggers = ON",
+        "secure_delete = ON",
+        "trusted_schema = OFF",
+    ):
+        connection.execute(f"PRAGMA {setting}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A writer that read before it takes the lock could find that another one has written since.
+    writes = connection.get_execution_options().get("writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+# What databases say, in the words of this package; the first that fits.
+_SENTENCES = (
+    (("database or disk is full", "no space left", "sqlite_full"), "the disk is full; make room and try again"),
+    (("readonly database", "read-only", "readonly"), "it is read-only; allow writing, or name another"),
+    (
+        ("database is locked", "lock timeout", "sqlite_busy", "lock_not_available"),
+        "another program is writing to it; try again when it has ended",
+    ),
+    (("not a database", "malformed"), "it is no SQLite database, or it is damaged; restore a backup"),
+    (("append-only",), "nothing of a record is changed or removed: add an event that corrects the earlier one"),
+    (("permission denied", "insufficient privilege"), "the role of the database may not do that; ask its owner"),
+    (("disk i/o error", "unable to open database"), "its file cannot be read or written; look at the disk and its rights"),
+    (
+        ("connection", "server closed", "could not connect", "terminating", "shutting down", "starting up", "eof"),
+        "the database cannot be reached or has ended the connection; try again when it runs",
+    ),
+)
+
+
+def _sentence(error: SQLAlchemyError, name: str) -> str:
+    cause = getattr(error, "orig", None) or error
+    told = f"{cause} {getattr(cause, 'sqlite_errorname', '')}".lower()
+    for signs, sentence in _SENTENCES:
+        if any(sign in told for sign in signs):
+            return f"{name}: {sentence}"
+    # The text of the library may hold an address or a person's data.
+    code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or type(cause).__name__
+    kind = "the database refused it" if isinstance(error, DBAPIError) else "the database cannot be used"
+    return f"{name}: {kind} ({code})"

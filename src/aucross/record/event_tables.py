@@ -1,0 +1,322 @@
+"""The tables of the record, what forbids changes to them, and the view with one row a case.
+
+::
+
+    transactions   number, hash of its events, hash before it        one writer at a time appends one
+    batches        what decided, and how                             events: appended, never changed
+    decisions      one row a case (and one for a shadow model)
+    reviews, outcomes, erasures
+    personal       id, kept columns and salt of a case               the side tables: the only rows that can be removed
+    notes          text that a reviewer wrote
+
+Each event has a number. The numbers of all tables together are 1, 2, 3, ... without a gap; a case is known by the number
+of its decision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    inspect,
+    select,
+    text,
+)
+
+from aucross.core.decisions import AUTOMATIC
+
+# Raise it with every change of the tables, and add to UPGRADES what makes one of the version before.
+VERSION = 2
+
+# Answers of a reviewer that leave the case open.
+CANNOT_DECIDE, NEEDS_DOCUMENTS = "cannot decide", "needs documents"
+OPEN_ANSWERS = (CANNOT_DECIDE, NEEDS_DOCUMENTS)
+
+# Why a case goes to a person.
+BAND, CAPACITY, AUDIT, NO_SCORE, UNFAMILIAR = "band", "capacity", "audit", "no score", "unfamiliar"
+WHYS = (BAND, CAPACITY, AUDIT, NO_SCORE, UNFAMILIAR)
+
+metadata = MetaData()
+# SQLite gives the row number itself only to a column of this very type.
+_NUMBER = BigInteger().with_variant(Integer, "sqlite")
+_DOUBLE = Float(53)
+
+
+def _number(name: str, **options: Any) -> Column[int]:
+    return Column(name, _NUMBER, **options)
+
+
+def _event_table(name: str, *columns: Column[Any]) -> Table:
+    first = _number("number", primary_key=True, autoincrement=False)
+    return Table(name, metadata, first, *columns, Column("digest", LargeBinary, nullable=False))
+
+
+about = Table(
+    "about",
+    metadata,
+    _number("version", primary_key=True, autoincrement=False),
+    Column("record_id", Text, nullable=False),
+    Column("time", Text, nullable=False),
+)
+
+transactions = Table(
+    "transactions",
+    metadata,
+    _number("number", primary_key=True, autoincrement=False),
+    _number("first_event", nullable=False),
+    _number("n_events", nullable=False),
+    Column("time", Text, nullable=False),
+    Column("previous_hash", LargeBinary, nullable=False, unique=True),
+    Column("hash", LargeBinary, nullable=False, unique=True),
+)
+
+batches = _event_table(
+    "batches",
+    Column("name", Text, nullable=False, unique=True),
+    Column("time", Text, nullable=False),
+    Column("method", Text),
+    Column("model_fingerprint", Text, nullable=False),
+    Column("rule_fingerprint", Text, nullable=False),
+    Column("classes", Text, nullable=False),
+    Column("features", Text),
+    Column("kept", Text),
+    Column("coverage", _DOUBLE),
+    _number("capacity"),
+    _number("n_rows", nullable=False),
+    _number("n_scored", nullable=False),
+    _number("n_would_be_automatic", nullable=False),
+    _number("shadow_of"),
+    # The level that a keeper of the coverage had asked for.
+    Column("level", _DOUBLE, info={"since": 2}),
+)
+
+decisions = _event_table(
+    "decisions",
+    _number("batch", nullable=False),
+    _number("shadow_of"),
+    Column("prediction", Text),
+    Column("score", _DOUBLE),
+    Column("selection_score", _DOUBLE),
+    Column("lower", _DOUBLE),
+    Column("upper", _DOUBLE),
+    _number("rank"),
+    Column("reason", Text),
+    Column("would_be", Text, nullable=False),
+    Column("decision", Text, nullable=False),
+    Column("why", Text),
+    Column("audit_probability", _DOUBLE),
+    Column("strip_probability", _DOUBLE),
+    Column("personal_commitment", LargeBinary),
+    Column("inputs_commitment", LargeBinary),
+)
+
+reviews = _event_table(
+    "reviews",
+    _number("case_number", nullable=False, index=True),
+    Column("reviewer", Text, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("reason_code", Text),
+    Column("probability", _DOUBLE),
+    _number("saw_machine"),
+    Column("time", Text, nullable=False),
+    _number("replaces"),
+    Column("note_commitment", LargeBinary),
+)
+
+outcomes = _event_table(
+    "outcomes",
+    _number("case_number", nullable=False, index=True),
+    Column("outcome", Text, nullable=False),
+    Column("known_at", Text, nullable=False),
+    Column("time", Text, nullable=False),
+    _number("replaces"),
+)
+
+erasures = _event_table(
+    "erasures",
+    _number("case_number", nullable=False, unique=True),
+    Column("why", Text, nullable=False),
+    Column("time", Text, nullable=False),
+)
+
+personal = Table(
+    "personal",
+    metadata,
+    _number("case_number", primary_key=True, autoincrement=False),
+    _number("batch", nullable=False),
+    Column("id", Text, nullable=False),
+    Column("kept", Text),
+    Column("salt", LargeBinary, nullable=False),
+)
+# An ordinary index of PostgreSQL takes no id of more than 2,700 bytes.
+Index("ix_personal_id", personal.c.id, postgresql_using="hash")
+
+notes = Table(
+    "notes",
+    metadata,
+    _number("review", primary_key=True, autoincrement=False),
+    _number("case_number", nullable=False, index=True),
+    Column("note", Text, nullable=False),
+    Column("salt", LargeBinary, nullable=False),
+)
+
+EVENTS = (batches, decisions, reviews, outcomes, erasures)
+SIDE_TABLES = (personal, notes)
+APPENDED = (about, transactions, *EVENTS)
+
+_OPEN = ", ".join(f"'{answer}'" for answer in OPEN_ANSWERS)
+
+# Columns of the view in their order: where each comes from.
+CASE_COLUMNS: dict[str, str] = {
+    "batch": "b.name",
+    "id": "p.id",
+    "case_number": "d.number",
+    "decided_at": "b.time",
+    "decision": "d.decision",
+    "why": "d.why",
+    "would_be": "d.would_be",
+    "prediction": "d.prediction",
+    "score": "d.score",
+    "selection_score": "d.selection_score",
+    "lower": "d.lower",
+    "upper": "d.upper",
+    "coverage": "b.coverage",
+    "capacity": "b.capacity",
+    "rank": "d.rank",
+    "reason": "d.reason",
+    "audit_probability": "d.audit_probability",
+    "strip_probability": "d.strip_probability",
+    "model_fingerprint": "b.model_fingerprint",
+    "rule_fingerprint": "b.rule_fingerprint",
+    "kept": "p.kept",
+    "n_reviews": "coalesce(r.n_reviews, 0)",
+    "review_number": "l.number",
+    "reviewer": "l.reviewer",
+    "answer": "l.answer",
+    "reason_code": "l.reason_code",
+    "review_probability": "l.probability",
+    "reviewed_at": "l.time",
+    "reviews_differ": "CASE WHEN r.n_answers > 1 THEN 1 ELSE 0 END",
+    "is_override": "CASE WHEN a.answer IS NULL OR d.prediction IS NULL THEN NULL "
+    "WHEN a.answer = d.prediction THEN 0 ELSE 1 END",
+    "n_outcomes": "coalesce(o.n_outcomes, 0)",
+    "outcome": "CASE WHEN o.n_values = 1 THEN o.outcome END",
+    "outcome_known_at": "o.known_at",
+    "outcomes_contradict": "CASE WHEN o.n_values > 1 THEN 1 ELSE 0 END",
+    "final_decision": f"CASE WHEN a.answer IS NOT NULL THEN a.answer WHEN d.decision = '{AUTOMATIC}' "
+    "THEN d.prediction END",
+    "final_by": f"CASE WHEN a.answer IS NOT NULL THEN 'review' WHEN d.decision = '{AUTOMATIC}' THEN '{AUTOMATIC}' END",
+    "is_erased": "CASE WHEN p.case_number IS NULL THEN 1 ELSE 0 END",
+}
+
+# A review or an outcome that another one replaces no longer counts.
+_CASES = f"""
+CREATE VIEW cases AS
+SELECT {", ".join(f"{source} AS {name}" for name, source in CASE_COLUMNS.items())}
+FROM decisions d
+JOIN batches b ON b.number = d.batch
+LEFT JOIN personal p ON p.case_number = d.number
+LEFT JOIN (
+  SELECT case_number, count(*) AS n_reviews, max(number) AS last,
+    max(CASE WHEN answer NOT IN ({_OPEN}) THEN number END) AS last_answer,
+    count(DISTINCT CASE WHEN answer NOT IN ({_OPEN}) THEN answer END) AS n_answers
+  FROM reviews WHERE number NOT IN (SELECT replaces FROM reviews WHERE replaces IS NOT NULL) GROUP BY case_number
+) r ON r.case_number = d.number
+LEFT JOIN reviews l ON l.number = r.last
+LEFT JOIN reviews a ON a.number = r.last_answer
+LEFT JOIN (
+  SELECT case_number, count(*) AS n_outcomes, count(DISTINCT outcome) AS n_values, min(outcome) AS outcome,
+    min(known_at) AS known_at
+  FROM outcomes WHERE number NOT IN (SELECT replaces FROM outcomes WHERE replaces IS NOT NULL) GROUP BY case_number
+) o ON o.case_number = d.number
+WHERE d.shadow_of IS NULL
+"""
+
+
+def create(connection: Connection, record_id: str, time: str) -> None:
+    """Make all tables, triggers and views in an empty database."""
+    metadata.create_all(connection)
+    connection.execute(about.insert(), {"version": VERSION, "record_id": record_id, "time": time})
+    connection.execute(text(_CASES))
+    forbid_changes(connection)
+
+
+def forbid_changes(connection: Connection) -> None:
+    """Make the triggers that refuse updates and deletions of events."""
+    for statement in triggers(connection.dialect.name).values():
+        connection.execute(text(statement))
+
+
+def triggers(dialect: str) -> dict[str, str]:
+    """The statements that make the triggers of a database, by the name of what they make."""
+    said = "the record is append-only: nothing of it is changed or removed"
+    made = {}
+    if dialect == "postgresql":
+        made["refuse_change()"] = (
+            "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN RAISE EXCEPTION '{said}'; END $$"
+        )
+        for table in APPENDED:
+            made[f"{table.name}_stays"] = (
+                f"CREATE TRIGGER {table.name}_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON {table.name} "
+                "FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()"
+            )
+        return made
+    for table in APPENDED:
+        for change in ("UPDATE", "DELETE"):
+            name = f"{table.name}_{change.lower()}"
+            made[name] = f"CREATE TRIGGER {name} BEFORE {change} ON {table.name} BEGIN SELECT RAISE(ABORT, '{said}'); END"
+        # INSERT OR REPLACE deletes without asking the trigger above, unless recursive triggers are on.
+        name, key = f"{table.name}_replace", next(iter(table.primary_key)).name
+        there = [f"NEW.{key} <= (SELECT max({key}) FROM {table.name})"]
+        there += [
+            f"EXISTS (SELECT 1 FROM {table.name} WHERE {column.name} = NEW.{column.name})"
+            for column in table.columns
+            if column.unique
+        ]
+        made[name] = (
+            f"CREATE TRIGGER {name} BEFORE INSERT ON {table.name} WHEN {' OR '.join(there)} "
+            f"BEGIN SELECT RAISE(ABORT, '{said}'); END"
+        )
+    return made
+
+
+def missing_triggers(connection: Connection) -> list[str]:
+    """Names of the triggers that somebody has removed."""
+    queries = {
+        "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+        "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D'",
+    }
+    there = set(connection.execute(text(queries[connection.dialect.name])).scalars())
+    return [name for name in triggers(connection.dialect.name) if name not in there and not name.endswith("()")]
+
+
+def version_of(connection: Connection) -> int | None:
+    """The version of the tables in a database; None where there are none."""
+    if not inspect(connection).has_table(about.name):
+        return None
+    return connection.execute(select(about.c.version).order_by(about.c.version.desc()).limit(1)).scalar()
+
+
+def upgrade(connection: Connection, version: int, time: str) -> None:
+    """Bring tables of an earlier version to this one; their events stay as they are."""
+    record_id = connection.execute(select(about.c.record_id).limit(1)).scalar()
+    for later in range(version + 1, VERSION + 1):
+        for statement in UPGRADES[later]:
+            connection.execute(text(statement))
+        connection.execute(about.insert(), {"version": later, "record_id": record_id, "time": time})
+
+
+# What makes tables of a version of those of the version before. A column that is added is part of the digest of an
+# event only where it has a value, so that the digests of earlier events stay right.
+UPGRADES: dict[int, tuple[str, ...]] = {2: ("ALTER TABLE batches ADD COLUMN level DOUBLE PRECISION",)}
