@@ -40,9 +40,9 @@ def pinned(file: str) -> dict[str, Version]:
 
 def test_the_oldest_versions_that_are_tested_are_those_declared():
     tested = pinned("constraints-oldest.txt")
-    of_users = oldest("frames", "plots", "arrow", "report", "cli")
+    of_users = oldest("frames", "plots", "arrow", "record", "report", "cli")
     assert {name: tested.get(name) for name in of_users} == of_users
-    declared = oldest("cli", "arrow", "frames", "plots", "report", "test-core")
+    declared = oldest("cli", "arrow", "frames", "plots", "record", "report", "test-core")
     assert {name: version for name, version in tested.items() if declared.get(name, version) != version} == {}
     assert tested.keys() - declared.keys() == {"click", "pyparsing"}
 

@@ -12,7 +12,7 @@ from aucross import AUCross
 pytest.importorskip("sqlalchemy", reason='needs SQLAlchemy: pip install "aucross[record]"')
 
 from aucross.record import Record
-from record.postgres_server import PostgresServer, programs
+from tests.record.postgres_server import PostgresServer, programs
 
 
 @pytest.fixture(scope="session")

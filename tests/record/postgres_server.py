@@ -51,7 +51,7 @@ class PostgresServer:
         self._run("pg_ctl", "-D", self._folder / "data", "-w", "-l", self._folder / "log", "-o", options, "start")
 
     def stop_at_once(self) -> None:
-        """End it as a loss of power ends it, but for what the system has in memory: no shutdown, recovery at the start."""
+        """End it without a shutdown: it recovers when it is started again."""
         pid = int((self._folder / "data" / "postmaster.pid").read_text().split()[0])
         os.kill(pid, signal.SIGQUIT)
         for _ in range(600):

@@ -9,14 +9,15 @@
 Beside it stand decisions on folders of Parquet files, which a record can import.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import importlib
+import typing
 
 from aucross.record.decision_folder import DecisionFolder, PartCounts, write_decisions
 from aucross.record.log import DecisionLog, read_decisions
 from aucross.record.log_rows import LogDamageWarning
+from aucross.system import libraries
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from aucross.record.adding import Added
     from aucross.record.case_record import Record
     from aucross.record.chain import ChainHead, Verification
@@ -51,10 +52,10 @@ _FILE_OF = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> typing.Any:
     """Import a name when it is first used."""
     if name not in _FILE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import_module("aucross.system.libraries").import_library("sqlalchemy", purpose="the record", extra="record")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_FILE_OF[name]}"), name)
+    libraries.import_library("sqlalchemy", purpose="the record", extra="record")
+    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_FILE_OF[name]}"), name)
     return value

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import Connection, Table, select
 
 from aucross.core.missing import is_missing
 from aucross.record.canonical import SALT_BYTES, as_text, commitments, moment, text_fault
@@ -56,9 +56,9 @@ class Added:
         return "; ".join(parts)
 
 
-def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = None) -> dict[str, list[Row[Any]]]:
+def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = None) -> dict[str, list[Any]]:
     """Return the cases of each id: number of the case, name and classes of its batch."""
-    found: dict[str, list[Row[Any]]] = defaultdict(list)
+    found: dict[str, list[Any]] = defaultdict(list)
     query = select(personal.c.id, personal.c.case_number, batches.c.name, batches.c.classes).join(
         batches, batches.c.number == personal.c.batch
     )
@@ -76,7 +76,7 @@ def add_reviews(appending: Appending, rows: Any, batch: str | None, *, skip_faul
     known = _events_of(appending.connection, reviews, table.case_numbers())
     same = ("reviewer", "answer", "reason_code", "probability")
 
-    def event(row: Mapping[str, Any], case: Row[Any]) -> dict[str, Any] | None:
+    def event(row: Mapping[str, Any], case: Any) -> dict[str, Any] | None:
         answer, probability = as_text(row["answer"]), _number(row["probability"], "probability")
         if answer not in OPEN_ANSWERS and answer not in json.loads(case.classes):
             allowed = ", ".join(map(repr, (*json.loads(case.classes), *OPEN_ANSWERS)))
@@ -133,7 +133,7 @@ def add_outcomes(appending: Appending, rows: Any, batch: str | None, *, skip_fau
     seen: set[int] = set()
     n_contradictions = 0
 
-    def event(row: Mapping[str, Any], case: Row[Any]) -> dict[str, Any] | None:
+    def event(row: Mapping[str, Any], case: Any) -> dict[str, Any] | None:
         nonlocal n_contradictions
         value = as_text(row["outcome"])
         if value not in json.loads(case.classes):
@@ -174,9 +174,7 @@ class _Table:
             )
         self.left_out = tuple(str(name) for name in columns if name not in names)
         self._needed = needed
-        self._rows = [
-            {name: None if _is_blank(row.get(name)) else row[name] for name in names} for row in given
-        ]
+        self._rows = [{name: None if _is_blank(row.get(name)) else row[name] for name in names} for row in given]
         self._batches = [batch if row["batch"] is None else as_text(row["batch"]) for row in self._rows]
         ids = {as_text(row["id"]) for row in self._rows if row["id"] is not None}
         self._cases = cases_named(connection, sorted(ids))
@@ -186,7 +184,7 @@ class _Table:
         return [case.case_number for cases in self._cases.values() for case in cases]
 
     def checked(
-        self, event: Callable[[Mapping[str, Any], Row[Any]], dict[str, Any] | None]
+        self, event: Callable[[Mapping[str, Any], Any], dict[str, Any] | None]
     ) -> tuple[list[dict[str, Any]], list[str], int]:
         """Return the event of each row, why others are refused, and how many rows the record has already."""
         events, faults, n_known = [], [], 0
@@ -202,7 +200,7 @@ class _Table:
                 events.append(made)
         return events, faults, n_known
 
-    def _case_of(self, row: Mapping[str, Any], batch: str | None) -> Row[Any]:
+    def _case_of(self, row: Mapping[str, Any], batch: str | None) -> Any:
         for name in self._needed:
             if row[name] is None:
                 raise ValueError(f"{name} is missing")
@@ -228,9 +226,9 @@ def _mappings(rows: Any) -> list[Mapping[str, Any]]:
     return [dict(row) for row in rows]
 
 
-def _events_of(connection: Connection, table: Table, cases: Sequence[int]) -> Mapping[int, list[Row[Any]]]:
+def _events_of(connection: Connection, table: Table, cases: Sequence[int]) -> Mapping[int, list[Any]]:
     """What the record has already of some cases."""
-    found: dict[int, list[Row[Any]]] = defaultdict(list)
+    found: dict[int, list[Any]] = defaultdict(list)
     for start in range(0, len(cases), 500):
         for row in connection.execute(select(table).where(table.c.case_number.in_(cases[start : start + 500]))):
             found[row.case_number].append(row)
@@ -249,16 +247,16 @@ def _listed(faults: Sequence[str]) -> str:
     return "; ".join(faults[:_FAULTS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _replaced(value: Any, known: Iterable[Row[Any]]) -> int | None:
+def _replaced(value: Any, known: Iterable[Any]) -> int | None:
     """The event that another one corrects: one of the same case that no other has corrected."""
     if value is None:
         return None
-    number, known = _number(value, "replaces"), list(known)
+    number, known = int(_number(value, "replaces") or 0), list(known)
     if number not in {row.number for row in known}:
         raise ValueError(f"replaces must be the number of an earlier one of the same case, got {value!r}")
     if number in {row.replaces for row in known}:
         raise ValueError(f"number {value} was replaced before; name the last one")
-    return int(number)
+    return number
 
 
 def _is_blank(value: Any) -> bool:

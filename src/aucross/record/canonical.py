@@ -13,8 +13,8 @@ m     zeros: the value is missing
 ====  ======================================  ====================
 
 Of an event: all numbers in the order of the columns of its table, eight bytes each (IEEE 754 or 64-bit integers,
-little-endian; a missing one is eight bytes of 255), then texts and bytes, each after its length in four bytes (a missing
-one has a length of 2^32 - 1 and nothing after it).
+little-endian; a missing one is eight bytes of 255), then texts and bytes, each after its length in four bytes (a
+missing one has a length of 2^32 - 1 and nothing after it).
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ _EXACT = 2**53
 _HEAD = np.dtype([("tag", "S1"), ("value", "<u8")])
 _NOT_IN_TEXT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _NOTHING = b"\xff\xff\xff\xff"
+# Eight bytes and tag of each value of a column, and the texts that follow.
+_Heads = tuple[NDArray[np.uint64], Any, list[bytes] | None]
 
 
 # ---- single values ----
@@ -76,7 +78,7 @@ def as_text(value: Any) -> str:
     if isinstance(value, bool | np.bool_):
         return str(int(value))
     if isinstance(value, Real) and not isinstance(value, Integral) and float(value).is_integer():
-        return str(int(value))
+        return str(int(float(value)))
     return str(value)
 
 
@@ -148,38 +150,46 @@ def _columns_of(table: Any) -> Mapping[str, Any]:
     return dict(zip(names, columns, strict=True))
 
 
-def _heads_of(column: Any) -> tuple[NDArray[np.uint64], Any, list[bytes] | None]:
+def _heads_of(column: Any) -> _Heads:
     """Eight bytes and the tag of each value, and what follows after the heads, if some values are text."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         return _numbers_of(column)
-    if isinstance(column, list) and len(column) <= 64:
-        return _texts_of(column)
+    values = column if isinstance(column, list) else _arrow_of(column)
+    if isinstance(values, list):
+        return _texts_of(values)
     arrow = import_library("pyarrow", purpose="the record", extra="record")
-    column = column.to_arrow() if hasattr(column, "to_arrow") else column  # polars
-    try:
-        values = column if isinstance(column, arrow.ChunkedArray | arrow.Array) else arrow.array(column, from_pandas=True)
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError, arrow.ArrowNotImplementedError):  # values of several types
-        return _texts_of(list(column))
-    if isinstance(values, arrow.ChunkedArray):
-        values = values.combine_chunks()
-    if arrow.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
     kind = values.type
-    if arrow.types.is_integer(kind) or arrow.types.is_floating(kind) or arrow.types.is_boolean(kind):
-        is_integer = arrow.types.is_integer(kind)
-        numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
-        if is_integer and len(numbers) and max(abs(int(numbers.min())), abs(int(numbers.max()))) > _EXACT:
-            return _texts_of(values.to_pylist())
-        is_null = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-        return _numbers_of(np.where(is_null, np.nan, numbers.astype(np.float64)))
     if arrow.types.is_timestamp(kind) or arrow.types.is_date(kind):
-        moments = values.cast(arrow.timestamp("us")).to_numpy(zero_copy_only=False)
-        return _numbers_of(days_of(moments))
+        return _numbers_of(days_of(values.cast(arrow.timestamp("us")).to_numpy(zero_copy_only=False)))
+    if arrow.types.is_integer(kind) or arrow.types.is_floating(kind) or arrow.types.is_boolean(kind):
+        values = values.cast(arrow.int8()) if arrow.types.is_boolean(kind) else values
+        if not values.null_count:
+            return _numbers_of(values.to_numpy(zero_copy_only=False))
+        if not arrow.types.is_integer(kind) or not _is_beyond(values.fill_null(0).to_numpy(zero_copy_only=False)):
+            return _numbers_of(values.cast(arrow.float64()).to_numpy(zero_copy_only=False))
     return _texts_of(values.to_pylist())
 
 
-def _numbers_of(numbers: NDArray[Any]) -> tuple[NDArray[np.uint64], Any, list[bytes] | None]:
-    if numbers.dtype.kind in "iu" and len(numbers) and max(abs(int(numbers.min())), abs(int(numbers.max()))) > _EXACT:
+def _arrow_of(column: Any) -> Any:
+    """A column as an Arrow array without encoding; as a list if its values have several types."""
+    arrow = import_library("pyarrow", purpose="the record", extra="record")
+    column = column.to_arrow() if hasattr(column, "to_arrow") else column  # polars
+    try:
+        is_arrow = isinstance(column, arrow.ChunkedArray | arrow.Array)
+        values = column if is_arrow else arrow.array(column, from_pandas=True)
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError, arrow.ArrowNotImplementedError):
+        return list(column)
+    values = values.combine_chunks() if isinstance(values, arrow.ChunkedArray) else values
+    return values.dictionary_decode() if arrow.types.is_dictionary(values.type) else values
+
+
+def _is_beyond(numbers: NDArray[Any]) -> bool:
+    """Whether some whole numbers are no numbers of float64."""
+    return bool(len(numbers)) and max(abs(int(numbers.min())), abs(int(numbers.max()))) > _EXACT
+
+
+def _numbers_of(numbers: NDArray[Any]) -> _Heads:
+    if numbers.dtype.kind in "iu" and _is_beyond(numbers):
         return _texts_of(numbers.tolist())
     numbers = numbers.astype(np.float64) + 0.0  # -0 becomes 0
     is_missing_number = np.isnan(numbers)
@@ -187,7 +197,7 @@ def _numbers_of(numbers: NDArray[Any]) -> tuple[NDArray[np.uint64], Any, list[by
     return numbers.view(np.uint64), np.where(is_missing_number, b"m", b"n"), None
 
 
-def _texts_of(values: Sequence[Any]) -> tuple[NDArray[np.uint64], Any, list[bytes] | None]:
+def _texts_of(values: Sequence[Any]) -> _Heads:
     heads = [_head(value) for value in values]
     numbers = np.array([number for _, number, _ in heads], dtype=np.uint64)
     texts = [text for *_, text in heads]
@@ -227,9 +237,11 @@ def personal_rows(ids: Sequence[str], kept: Sequence[str | None]) -> list[bytes]
     ]
 
 
-def kept_rows(columns: Mapping[str, Sequence[Any]]) -> list[str]:
-    """Return the kept columns of each row as JSON text."""
+def kept_rows(columns: Mapping[str, Sequence[Any]], n_rows: int) -> Sequence[str | None]:
+    """Return the kept columns of each row as JSON text; None if there are none."""
     names = list(columns)
+    if not names:
+        return [None] * n_rows
     return [
         json.dumps(dict(zip(names, map(plain, values), strict=True)), ensure_ascii=False)
         for values in zip(*columns.values(), strict=True)
@@ -258,13 +270,13 @@ def event_digests(table: Table, columns: Mapping[str, Any], n_rows: int) -> list
     for at, column in enumerate(numeric):
         heads[:, at] = _eight_bytes(columns[column.name], is_float=isinstance(column.type, Float), n_rows=n_rows)
     content, width = heads.tobytes(), 8 * len(numeric)
-    parts: list[Iterable[bytes]] = [content[start : start + width] for start in range(0, width * n_rows, width)]  # type: ignore[list-item]
+    parts = [content[start : start + width] for start in range(0, width * n_rows, width)]
     others = [_lengthened(columns[column.name]) for column in first if column not in numeric]
     later = [column.name for column in hashed if "since" in column.info]
     if later:
         others.append([_later(later, values) for values in zip(*(columns[name] for name in later), strict=True)])
     prefix = table.name.encode() + b"\0"
-    return [sha256(prefix + b"".join(row)).digest() for row in zip(parts, *others, strict=True)]  # type: ignore[arg-type]
+    return [sha256(prefix + b"".join(row)).digest() for row in zip(parts, *others, strict=True)]
 
 
 def _eight_bytes(values: Any, *, is_float: bool, n_rows: int) -> NDArray[np.uint64]:

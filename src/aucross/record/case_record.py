@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,21 +23,21 @@ from uuid import uuid4
 from weakref import ref
 
 import numpy as np
-from sqlalchemy import Connection, Row, bindparam, delete, inspect, select
+from sqlalchemy import Connection, bindparam, delete, select
 
+from aucross.estimators.base import SelectiveClassifier
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.fitted_parts import fitted_parts, same_parts
-from aucross.estimators.base import SelectiveClassifier
 from aucross.record.adding import Added, add_outcomes, add_reviews, cases_named
 from aucross.record.canonical import as_text, moment, now
 from aucross.record.chain import ROWS_AT_A_TIME, Appending, ChainHead, Verification, head_of, insert, verify
 from aucross.record.database import Database, RecordError
-from aucross.record.decided_rows import SHADOW, DecidedRows, RecordedBatch, arrow_types, decide_rows
+from aucross.record.decided_rows import SHADOW, DecidedRows, PreparedBatch, RecordedBatch, arrow_types, decide_rows
 from aucross.record.event_tables import (
     APPENDED,
-    CASE_COLUMNS,
     SIDE_TABLES,
     VERSION,
+    about,
     batches,
     create,
     decisions,
@@ -48,16 +47,23 @@ from aucross.record.event_tables import (
     upgrade,
     version_of,
 )
+from aucross.record.transfer import copy_record, decisions_in, export_cases, refuse_other_tables
 from aucross.system.libraries import import_library
 
 _BATCH_NAMED = select(batches).where(batches.c.name == bindparam("name"))
+_BATCH_FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "capacity")
 _DECIDED = ("prediction", "score", "selection_score", "lower", "upper", "rank", "reason", "would_be", "decision", "why")
 
 
 class Record:
     """A database of decisions, reviews and outcomes: appended to, never changed.
 
-    Use :meth:`open`. One record may be used by many threads and many processes.
+    One record may be used by many threads and many processes.
+
+    Parameters
+    ----------
+    database : Database
+        What :meth:`open` has opened; use that.
 
     Attributes
     ----------
@@ -83,9 +89,9 @@ class Record:
     >>> folder = tempfile.TemporaryDirectory()
     >>> record = Record.open(Path(folder.name) / "cases.db")
     >>> record.decide(clf, X[:100], batch="2026-10", ids=range(100))
-    RecordedBatch('2026-10': 84 of 100 automatic)
+    RecordedBatch('2026-10': 80 of 100 automatic)
     >>> record.decide(clf, X[:100], batch="2026-10", ids=range(100))  # a job that runs twice decides once
-    RecordedBatch('2026-10': 84 of 100 automatic, recorded before)
+    RecordedBatch('2026-10': 80 of 100 automatic, recorded before)
     >>> record.verify().is_clean
     True
     >>> record.close()
@@ -235,18 +241,12 @@ class Record:
         list of RecordedBatch or ValueError
             For each batch what is recorded, or why it is refused; the others are recorded all the same.
         """
-        prepared = [_Prepared(rows, *self._names_of(rows.clf)) for rows in decided]
-        written: list[RecordedBatch | ValueError] = []
+        prepared = [
+            [rows.prepared(*self._names_of(rows.clf)) for rows in (each, each.shadow) if rows is not None]
+            for each in decided
+        ]
         with self.appending() as appending:
-            for each in prepared:
-                stored = appending.connection.execute(_BATCH_NAMED, {"name": each.rows.name}).first()
-                if stored is None:
-                    shadow = each.rows.shadow
-                    second = None if shadow is None else (shadow, *self._names_of(shadow.clf))
-                    written.append(_append_batch(appending, each, second))
-                else:
-                    written.append(_recorded_before(appending.connection, each, stored))
-        return written
+            return [append_batch(appending, *each) for each in prepared]
 
     def _names_of(self, clf: SelectiveClassifier) -> tuple[str, str]:
         """Fingerprints of a classifier; they take long, and are those of before while its parts are the same."""
@@ -367,7 +367,9 @@ class Record:
             found = cases_named(connection, [as_text(id)], batch).get(as_text(id), [])
             if len(found) != 1:
                 said = "is in no batch" if not found else f"is in {len(found)} batches; name one"
-                raise LookupError(f"the case {as_text(id)!r} {said}" if batch is None else f"{as_text(id)!r}: no such case")
+                raise LookupError(
+                    f"the case {as_text(id)!r} {said}" if batch is None else f"{as_text(id)!r}: no such case"
+                )
             query = f"SELECT * FROM cases WHERE case_number = {int(found[0].case_number)}"
             return dict(connection.exec_driver_sql(query).mappings().one())
 
@@ -459,6 +461,115 @@ class Record:
                 )
             sleep(0.1)
 
+    # ---- in and out ----
+
+    def export(self, path: str | os.PathLike[str], batch: str | None = None) -> Path:
+        """Write the cases to a file, with batches, fingerprints and the last hash in a second file beside it.
+
+        Parameters
+        ----------
+        path : path-like
+            Ends in ``.csv``, ``.parquet`` or ``.arrow``.
+        batch : str, optional
+            The cases of one batch; all by default.
+
+        Returns
+        -------
+        Path
+            The second file, which has ``.json`` after the name of the first. It is signed where ``AUCROSS_KEY_FILE``
+            names a key.
+        """
+        return export_cases(self, Path(path), batch)
+
+    def import_decisions(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        batch: str,
+        id: str,  # noqa: A002
+        classes: Sequence[Any],
+    ) -> RecordedBatch:
+        """Record the decisions that :func:`write_decisions` or a cluster wrote into a folder, as one batch.
+
+        Parameters
+        ----------
+        folder : path-like
+            Of decisions, with its manifest.
+        batch : str
+            Name of the batch.
+        id : str
+            The column that names the cases.
+        classes : sequence of two labels or more
+            All classes; of two, the second is positive.
+
+        Returns
+        -------
+        RecordedBatch
+        """
+        prepared = decisions_in(Path(folder), batch=batch, id_column=id, classes=classes)
+        with self.appending() as appending:
+            written = append_batch(appending, prepared)
+        if isinstance(written, ValueError):
+            raise written
+        return written
+
+    def backup(self, path: str | os.PathLike[str]) -> ChainHead:
+        """Copy the whole record into a new SQLite file, whatever database it is in, and verify the copy.
+
+        Parameters
+        ----------
+        path : path-like
+            A file that does not exist.
+
+        Returns
+        -------
+        ChainHead
+            Where the chain of the copy ends.
+        """
+        target = Path(path)
+        if target.exists():
+            raise RecordError(f"{target} is there already; name a new file")
+        part = target.with_name(f".{target.name}.{uuid4().hex}.part")
+        try:
+            with Database(part, wait=30.0, must_exist=False) as copy:
+                with self.reading() as connection:
+                    copy_record(connection, copy)
+                with copy.reading() as connection:
+                    found = verify(connection)
+            if not found.is_clean:
+                raise RecordError(
+                    f"{target} was not written, because the record is not as it was written: {found.fault}"
+                )
+            os.replace(part, target)
+        finally:
+            for left in target.parent.glob(f"{part.name}*"):
+                left.unlink()
+        return found.head
+
+    @classmethod
+    def restore(cls, backup: str | os.PathLike[str], source: str | os.PathLike[str]) -> Record:
+        """Make a record of a backup, in an empty database or a new file.
+
+        Parameters
+        ----------
+        backup : path-like
+            What :meth:`backup` wrote.
+        source : path-like or str
+            Where the record goes, as for :meth:`open`.
+
+        Returns
+        -------
+        Record
+            With the events, numbers and hashes of the backup.
+        """
+        with cls.open(backup, create=False) as copy, Database(source, wait=30.0, must_exist=False) as target:
+            found = copy.verify()
+            if not found.is_clean:
+                raise RecordError(f"{copy.name} is not as it was written, and nothing was restored: {found.fault}")
+            with copy.reading() as connection:
+                copy_record(connection, target)
+        return cls.open(source, create=False)
+
     def grant(self, role: str) -> None:
         """Let a role of PostgreSQL append and read, and remove rows of the side tables, but nothing else.
 
@@ -496,25 +607,14 @@ def _prepare(database: Database, *, may_create: bool) -> None:
     with database.writing() as connection:
         version = version_of(connection)  # another program may have been faster
         if version is None:
-            taken = {table.name for table in (*APPENDED, *SIDE_TABLES)} & set(inspect(connection).get_table_names())
-            if taken or (database.path is not None and inspect(connection).get_table_names()):
-                raise RecordError(f"{database.name} is the database of another program; name another")
-            create(connection, uuid4().hex, now())
+            refuse_other_tables(connection, database.name)
+            create(connection)
+            connection.execute(about.insert(), {"version": VERSION, "record_id": uuid4().hex, "time": now()})
         elif version < VERSION:
             upgrade(connection, version, now())
 
 
 # ---- writing a batch ----
-
-
-class _Prepared:
-    """A batch with what can be made of it before the lock is taken."""
-
-    def __init__(self, rows: DecidedRows, model: str, rule: str) -> None:
-        self.rows, self.model, self.rule = rows, model, rule
-        self.columns = rows.columns()
-        self.salts = rows.new_salts()
-        self.commitments = rows.commitments(self.salts)
 
 
 def with_shadow(rows: DecidedRows, shadow: DecidedRows) -> DecidedRows:
@@ -525,45 +625,41 @@ def with_shadow(rows: DecidedRows, shadow: DecidedRows) -> DecidedRows:
     return DecidedRows(**{**values, "shadow": shadow})
 
 
-def _append_batch(
-    appending: Appending, each: _Prepared, second: tuple[DecidedRows, str, str] | None
-) -> RecordedBatch:
-    rows, n_rows = each.rows, len(each.rows)
-    event = rows.batch_columns(appending.time, each.model, each.rule)
+def append_batch(
+    appending: Appending, batch: PreparedBatch, shadow: PreparedBatch | None = None
+) -> RecordedBatch | ValueError:
+    """Append a batch and what a shadow model says of it, or return what is recorded, or why it is refused."""
+    event, name, n_rows = dict(batch.event), batch.event["name"], len(batch.ids)
+    stored = appending.connection.execute(_BATCH_NAMED, {"name": name}).first()
+    if stored is not None:
+        return _recorded_before(appending.connection, batch, stored)
+    event["time"] = appending.time
     number = appending.append(batches, {name: [value] for name, value in event.items()}, 1)
-    columns = {**each.columns, "batch": np.full(n_rows, number)}
-    columns["personal_commitment"], columns["inputs_commitment"] = each.commitments
+    salts = batch.new_salts()
+    columns = {**batch.columns, "batch": np.full(n_rows, number)}
+    columns["personal_commitment"], columns["inputs_commitment"] = batch.commitments(salts)
     first = appending.append(decisions, columns, n_rows)
     numbers = np.arange(first, first + n_rows)
-    side = {"case_number": numbers, "batch": columns["batch"], "id": rows.ids}
-    side |= {"kept": rows.kept_texts, "salt": each.salts}
+    side = {"case_number": numbers, "batch": columns["batch"], "id": batch.ids, "kept": batch.kept, "salt": salts}
     for start in range(0, n_rows, ROWS_AT_A_TIME):
         part = slice(start, start + ROWS_AT_A_TIME)
         insert(appending.connection, personal, {name: values[part] for name, values in side.items()})
-    if second is not None:
-        shadow, model, rule = second
-        event = shadow.batch_columns(appending.time, model, rule)
-        event |= {"name": f"{SHADOW}{model[:12]}:{rows.name}", "shadow_of": number}
-        own = appending.append(batches, {name: [value] for name, value in event.items()}, 1)
-        second_columns = {**shadow.columns(), "batch": np.full(n_rows, own), "shadow_of": numbers}
-        appending.append(decisions, second_columns, n_rows)
-    told = {"case_number": numbers.tolist(), "id": list(rows.ids), **each.columns}
-    asked = rows.decisions.coverage, rows.decisions.capacity
-    return RecordedBatch(rows.name, appending.time, True, each.model, each.rule, *asked, told)
+    if shadow is not None:
+        beside = {**shadow.event, "time": appending.time, "shadow_of": number}
+        beside["name"] = f"{SHADOW}{beside['model_fingerprint'][:12]}:{name}"
+        own = appending.append(batches, {name: [value] for name, value in beside.items()}, 1)
+        second = {**shadow.columns, "batch": np.full(n_rows, own), "shadow_of": numbers}
+        appending.append(decisions, second, n_rows)
+    told = {"case_number": numbers.tolist(), "id": list(batch.ids), **batch.columns}
+    return RecordedBatch(is_new=True, columns=told, **{name: event[name] for name in _BATCH_FACTS})
 
 
-def _recorded_before(connection: Connection, each: _Prepared, stored: Row[Any]) -> RecordedBatch | ValueError:
+def _recorded_before(connection: Connection, batch: PreparedBatch, stored: Any) -> RecordedBatch | ValueError:
     """What a batch of this name holds, or why the rows given are not those of the batch."""
-    rows = each.rows
-    given = {
-        "model": (stored.model_fingerprint, each.model),
-        "rule": (stored.rule_fingerprint, each.rule),
-        "coverage": (stored.coverage, rows.decisions.coverage),
-        "capacity": (stored.capacity, rows.decisions.capacity),
-    }
-    for what, (recorded, asked) in given.items():
-        if recorded != asked:
-            return _refusal(rows.name, what, recorded, asked)
+    name = stored.name
+    for what in ("model_fingerprint", "rule_fingerprint", "coverage", "capacity"):
+        if getattr(stored, what) != batch.event[what]:
+            return _refusal(name, what.removesuffix("_fingerprint"), getattr(stored, what), batch.event[what])
     query = (
         select(decisions, personal.c.id, personal.c.salt)
         .outerjoin(personal, personal.c.case_number == decisions.c.number)
@@ -573,22 +669,21 @@ def _recorded_before(connection: Connection, each: _Prepared, stored: Row[Any]) 
     found = connection.execute(query).fetchall()
     if n_erased := sum(row.id is None for row in found):
         return ValueError(
-            f"batch {rows.name!r} is recorded, and {n_erased} of its cases were erased since, so that it cannot be "
+            f"batch {name!r} is recorded, and {n_erased} of its cases were erased since, so that it cannot be "
             "compared with the rows given; read it with cases(batch=...), or name another batch"
         )
     by_id = {row.id: row for row in found}
-    salts = [bytes(by_id[name].salt) if name in by_id else bytes(16) for name in rows.ids]
-    own = sorted(zip(rows.ids, *rows.commitments(salts), strict=True))
+    salts = [bytes(by_id[name].salt) if name in by_id else bytes(16) for name in batch.ids]
+    own = sorted(zip(batch.ids, *batch.commitments(salts), strict=True))
     known = sorted((row.id, bytes(row.personal_commitment), bytes(row.inputs_commitment)) for row in found)
     if own != known:
-        return _refusal(rows.name, "inputs", _hash_of(known), _hash_of(own))
-    ordered = [by_id[name] for name in rows.ids]
-    told: dict[str, Any] = {"case_number": [row.number for row in ordered], "id": list(rows.ids)}
+        return _refusal(name, "inputs", _hash_of(known), _hash_of(own))
+    ordered = [by_id[name] for name in batch.ids]
+    told: dict[str, Any] = {"case_number": [row.number for row in ordered], "id": list(batch.ids)}
     told |= {name: [getattr(row, name) for row in ordered] for name in _DECIDED}
     for name in ("score", "selection_score", "lower", "upper"):
         told[name] = np.array([np.nan if value is None else value for value in told[name]], dtype=float)
-    asked = stored.coverage, stored.capacity
-    return RecordedBatch(rows.name, stored.time, False, each.model, each.rule, *asked, told)
+    return RecordedBatch(is_new=False, columns=told, **{name: getattr(stored, name) for name in _BATCH_FACTS})
 
 
 def _refusal(name: str, what: str, recorded: Any, given: Any) -> ValueError:
@@ -642,11 +737,3 @@ def read_table(connection: Connection, query: str, values: tuple[Any, ...] = ())
         parts.append(arrow.record_batch([arrow.array(column, types[name]) for name, column in columns], schema=schema))
     cursor.close()
     return arrow.Table.from_batches(parts, schema)
-
-
-CASE_NAMES = tuple(CASE_COLUMNS)
-
-
-def classes_of(row: Mapping[str, Any]) -> list[str]:
-    """Return the classes of a batch in the words of the record; of two, the second is positive."""
-    return list(json.loads(row["classes"]))

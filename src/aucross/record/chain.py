@@ -168,8 +168,10 @@ def head_of(connection: Connection) -> ChainHead:
     """Return where the chain ends."""
     record_id = connection.execute(select(about.c.record_id).limit(1)).scalar_one()
     last = connection.execute(_LAST).first()
-    return ChainHead(record_id, 0, first_hash(record_id).hex()) if last is None else (
-        ChainHead(record_id, last.number, bytes(last.hash).hex())
+    return (
+        ChainHead(record_id, 0, first_hash(record_id).hex())
+        if last is None
+        else (ChainHead(record_id, last.number, bytes(last.hash).hex()))
     )
 
 
@@ -225,7 +227,7 @@ def verify(connection: Connection, expected: str | None = None) -> Verification:
         fault = f"the triggers that refuse changes were removed: {', '.join(gone)}"
     if fault is None and expected is not None:
         fault = _fault_of_head(connection, expected)
-    return Verification(head_of(connection), *counts, fault)
+    return Verification(head_of(connection), counts[0], counts[1], fault)
 
 
 def _fault_of_head(connection: Connection, expected: str) -> str | None:
@@ -247,7 +249,7 @@ def _fault_of_chain(connection: Connection, counts: list[int]) -> str | None:
     record_id = connection.execute(select(about.c.record_id).limit(1)).scalar_one()
     previous, number, next_event = first_hash(record_id), 1, 1
     events = heapq.merge(*(_events_of(connection, table) for table in EVENTS))
-    for row in connection.execution_options(yield_per=1000).execute(select(transactions).order_by("number")):
+    for row in _transactions(connection):
         if row.number != number or row.first_event != next_event:
             return f"transaction {number}, with event {next_event}, was removed"
         if bytes(row.previous_hash) != previous:
@@ -266,6 +268,15 @@ def _fault_of_chain(connection: Connection, counts: list[int]) -> str | None:
         counts[0], counts[1] = counts[0] + 1, counts[1] + row.n_events
     found, kind, *_ = next(events, (None, ""))
     return None if found is None else f"event {found} ({kind}) was inserted, or its transaction removed"
+
+
+def _transactions(connection: Connection) -> Iterator[Any]:
+    number, found = transactions.c.number, None
+    while rows := connection.execute(
+        select(transactions).where(number > (0 if found is None else found)).order_by(number).limit(ROWS_AT_A_TIME)
+    ).fetchall():
+        yield from rows
+        found = rows[-1].number
 
 
 def _wrong_number(found: int | None, expected: int, kind: str) -> str:
@@ -290,7 +301,7 @@ def _events_of(connection: Connection, table: Table) -> Iterator[tuple[int, str,
         stored = columns.pop("digest")
         made = event_digests(table, columns, len(rows))
         yield from zip(columns["number"], [table.name] * len(rows), made, stored, strict=True)
-        last = columns["number"][-1]
+        last = int(columns["number"][-1])
 
 
 def _fault_of_side_tables(connection: Connection) -> str | None:
@@ -312,9 +323,7 @@ def _fault_of_side_tables(connection: Connection) -> str | None:
         made = commitments(
             personal_rows([row.id for row in there], [row.kept for row in there]), [bytes(row.salt) for row in there]
         )
-        edited = {
-            row.number for row, value in zip(there, made, strict=True) if value != bytes(row.personal_commitment)
-        }
+        edited = {row.number for row, value in zip(there, made, strict=True) if value != bytes(row.personal_commitment)}
         for row in rows:
             if row.number in edited:
                 return f"the id or the kept columns of case {row.number} were edited"
@@ -325,7 +334,9 @@ def _fault_of_side_tables(connection: Connection) -> str | None:
 
 
 def _fault_of_notes(connection: Connection) -> str | None:
-    query = select(reviews.c.number, reviews.c.note_commitment, notes.c.note, notes.c.salt, erasures.c.number.label("e"))
+    query = select(
+        reviews.c.number, reviews.c.note_commitment, notes.c.note, notes.c.salt, erasures.c.number.label("e")
+    )
     query = (
         query.outerjoin(notes, notes.c.review == reviews.c.number)
         .outerjoin(erasures, erasures.c.case_number == reviews.c.case_number)

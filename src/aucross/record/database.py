@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
@@ -62,16 +62,16 @@ class Database:
         """A connection that sees one state of the record."""
         with self._in_words():
             options = {} if self.path is not None else {"isolation_level": "REPEATABLE READ"}
-            with self.engine.connect() as connection:
-                connection = connection.execution_options(**options)
+            with self.engine.connect() as opened:
+                connection = opened.execution_options(**options)
                 with connection.begin():
                     yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """A transaction of the only writer; what it wrote is on the disk when the block ends."""
-        with self._in_words(), self.engine.connect() as connection:
-            connection = connection.execution_options(writes=True)
+        with self._in_words(), self.engine.connect() as opened:
+            connection = opened.execution_options(writes=True)
             with connection.begin():
                 if self.path is None:
                     # Whatever the server's own setting is: what is acknowledged must be on its disk.
@@ -92,6 +92,12 @@ class Database:
         """Close all connections."""
         self.engine.dispose()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
     @contextmanager
     def _in_words(self) -> Iterator[None]:
         try:
@@ -111,7 +117,9 @@ def _address(source: str) -> URL | None:
     if kind == "env":
         content = os.environ.get(name)
         if not content:
-            raise ValueError(f"{source}: there is no environment variable {name}; set it to the address of the database")
+            raise ValueError(
+                f"{source}: there is no environment variable {name}; set it to the address of the database"
+            )
     elif kind == "file":
         try:
             if Path(name).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
@@ -126,7 +134,9 @@ def _address(source: str) -> URL | None:
     except ArgumentError:
         url = URL.create("none")
     if url.get_backend_name() not in ("postgresql", "postgres"):
-        raise ValueError(f"{source} must hold the address of a PostgreSQL database: postgresql://user:password@host/name")
+        raise ValueError(
+            f"{source} must hold the address of a PostgreSQL database: postgresql://user:password@host/name"
+        )
     return url.set(drivername="postgresql+psycopg")
 
 
@@ -194,7 +204,10 @@ _SENTENCES = (
     (("not a database", "malformed"), "it is no SQLite database, or it is damaged; restore a backup"),
     (("append-only",), "nothing of a record is changed or removed: add an event that corrects the earlier one"),
     (("permission denied", "insufficient privilege"), "the role of the database may not do that; ask its owner"),
-    (("disk i/o error", "unable to open database"), "its file cannot be read or written; look at the disk and its rights"),
+    (
+        ("disk i/o error", "unable to open database"),
+        "its file cannot be read or written; look at the disk and its rights",
+    ),
     (
         ("connection", "server closed", "could not connect", "terminating", "shutting down", "starting up", "eof"),
         "the database cannot be reached or has ended the connection; try again when it runs",

@@ -6,17 +6,16 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from aucross.core.decisions import AUTOMATIC, REVIEW, Decisions
 from aucross.core.ranking import FloatArray
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
 from aucross.estimators.score_column import score_column_in
 from aucross.frames import columns_of, names_of, take_rows, values_of
 from aucross.record.canonical import (
@@ -115,39 +114,20 @@ class DecidedRows:
             "why": whys,
         }
 
-    @cached_property
-    def canonical_inputs(self) -> tuple[list[str], list[bytes]]:
-        """Names of the input columns and the canonical bytes of each row; of rows given scored, of their scores."""
-        if self.inputs is not None:
-            return canonical_rows(self.inputs)
+    def prepared(self, model: str, rule: str) -> PreparedBatch:
+        """Return the events of the batch, given the fingerprints of model and rule."""
         columns = self.columns()
-        return canonical_rows({name: np.asarray(columns[name], dtype=float) for name in ("score", "selection_score")})
-
-    @cached_property
-    def kept_texts(self) -> list[str | None]:
-        """The kept columns of each row as JSON."""
-        return [None] * len(self) if not self.kept else list(kept_rows(self.kept))
-
-    def new_salts(self) -> list[bytes]:
-        """Return a salt for each row."""
-        content = os.urandom(SALT_BYTES * len(self))
-        return [content[start : start + SALT_BYTES] for start in range(0, len(content), SALT_BYTES)]
-
-    def commitments(self, salts: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """Return commitments to ids and kept columns, and to the inputs."""
-        names, rows = self.canonical_inputs
-        return commitments(personal_rows(self.ids, self.kept_texts), salts), commitments(rows, salts, names)
-
-    def batch_columns(self, time: str, model: str, rule: str) -> dict[str, Any]:
-        """Return the event of the batch itself."""
-        return {
+        inputs = self.inputs
+        if inputs is None:  # of rows that came scored nothing else is known
+            inputs = {name: np.asarray(columns[name], dtype=float) for name in ("score", "selection_score")}
+        names, rows = canonical_rows(inputs)
+        event = {
             "name": self.name,
-            "time": time,
             "method": type(self.clf).__name__,
             "model_fingerprint": model,
             "rule_fingerprint": rule,
             "classes": json.dumps(list(self.labels), ensure_ascii=False),
-            "features": json.dumps(self.canonical_inputs[0], ensure_ascii=False),
+            "features": json.dumps(names, ensure_ascii=False),
             "kept": json.dumps(list(self.kept), ensure_ascii=False),
             "coverage": self.decisions.coverage,
             "capacity": self.decisions.capacity,
@@ -155,6 +135,40 @@ class DecidedRows:
             "n_scored": int(self.has_score.sum()),
             "n_would_be_automatic": int(self.decisions.selected.sum()),
         }
+        return PreparedBatch(event, columns, self.ids, kept_rows(self.kept, len(self)), names, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedBatch:
+    """The events of a batch but for their numbers: made before the lock of the chain is taken.
+
+    Attributes
+    ----------
+    event : mapping
+        Columns of the batch itself.
+    columns : mapping of str to sequence
+        Columns of its decisions.
+    ids, kept : sequence of str
+        What goes into the side table.
+    names, rows : sequence of str, sequence of bytes
+        Names of the input columns, and the canonical bytes of each row.
+    """
+
+    event: Mapping[str, Any]
+    columns: Mapping[str, Any]
+    ids: Sequence[str]
+    kept: Sequence[str | None]
+    names: Sequence[str]
+    rows: Sequence[bytes]
+
+    def new_salts(self) -> list[bytes]:
+        """Return a salt for each row."""
+        content = os.urandom(SALT_BYTES * len(self.ids))
+        return [content[start : start + SALT_BYTES] for start in range(0, len(content), SALT_BYTES)]
+
+    def commitments(self, salts: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+        """Return commitments to ids and kept columns, and to the inputs."""
+        return commitments(personal_rows(self.ids, self.kept), salts), commitments(self.rows, salts, self.names)
 
 
 def decide_rows(

@@ -9,8 +9,8 @@
     personal       id, kept columns and salt of a case               the side tables: the only rows that can be removed
     notes          text that a reviewer wrote
 
-Each event has a number. The numbers of all tables together are 1, 2, 3, ... without a gap; a case is known by the number
-of its decision.
+Each event has a number. The numbers of all tables together are 1, 2, 3, ... without a gap; a case is known by the
+number of its decision.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sqlalchemy import (
     text,
 )
 
-from aucross.core.decisions import AUTOMATIC
+from aucross.estimators.decisions import AUTOMATIC
 
 # Raise it with every change of the tables, and add to UPGRADES what makes one of the version before.
 VERSION = 2
@@ -243,16 +243,10 @@ WHERE d.shadow_of IS NULL
 """
 
 
-def create(connection: Connection, record_id: str, time: str) -> None:
-    """Make all tables, triggers and views in an empty database."""
+def create(connection: Connection) -> None:
+    """Make all tables, the view, and the triggers that refuse changes, in an empty database."""
     metadata.create_all(connection)
-    connection.execute(about.insert(), {"version": VERSION, "record_id": record_id, "time": time})
     connection.execute(text(_CASES))
-    forbid_changes(connection)
-
-
-def forbid_changes(connection: Connection) -> None:
-    """Make the triggers that refuse updates and deletions of events."""
     for statement in triggers(connection.dialect.name).values():
         connection.execute(text(statement))
 
@@ -275,7 +269,9 @@ def triggers(dialect: str) -> dict[str, str]:
     for table in APPENDED:
         for change in ("UPDATE", "DELETE"):
             name = f"{table.name}_{change.lower()}"
-            made[name] = f"CREATE TRIGGER {name} BEFORE {change} ON {table.name} BEGIN SELECT RAISE(ABORT, '{said}'); END"
+            made[name] = (
+                f"CREATE TRIGGER {name} BEFORE {change} ON {table.name} BEGIN SELECT RAISE(ABORT, '{said}'); END"
+            )
         # INSERT OR REPLACE deletes without asking the trigger above, unless recursive triggers are on.
         name, key = f"{table.name}_replace", next(iter(table.primary_key)).name
         there = [f"NEW.{key} <= (SELECT max({key}) FROM {table.name})"]
@@ -311,10 +307,12 @@ def version_of(connection: Connection) -> int | None:
 def upgrade(connection: Connection, version: int, time: str) -> None:
     """Bring tables of an earlier version to this one; their events stay as they are."""
     record_id = connection.execute(select(about.c.record_id).limit(1)).scalar()
+    connection.execute(text("DROP VIEW cases"))
     for later in range(version + 1, VERSION + 1):
         for statement in UPGRADES[later]:
             connection.execute(text(statement))
         connection.execute(about.insert(), {"version": later, "record_id": record_id, "time": time})
+    connection.execute(text(_CASES))
 
 
 # What makes tables of a version of those of the version before. A column that is added is part of the digest of an
