@@ -478,7 +478,7 @@ def test_gradients_are_scaled_where_16_bits_have_a_small_range(monkeypatch, tmp_
 def test_a_device_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert find_device("auto") == torch.device("cpu")
-    with pytest.raises(ValueError, match="no GPU was found; pass device"):
+    with pytest.raises(ValueError, match="no GPU found; pass device"):
         network(device="cuda").fit(X, Y)
     with pytest.raises(ValueError, match='device must be "auto", "cpu" or "cuda"'):
         network(device="abacus").fit(X, Y)

@@ -83,7 +83,7 @@ class RejectionBand:
     def to_points(
         self, *, base_points: float = 600.0, base_odds: float = 50.0, points_to_double_the_odds: float = 20.0
     ) -> RejectionBand:
-        """The band of probabilities as a band of scorecard points.
+        """Return the band of probabilities as a band of scorecard points.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class RejectionBand:
         return RejectionBand(lower, upper)
 
     def _repr_html_(self) -> str:
-        """A sentence for a notebook, with a picture of where the band lies if scores are probabilities."""
+        """Write a sentence for a notebook, with a picture of the band if scores are probabilities."""
         if self.is_empty:
             return "<p><strong>No score is rejected: the band is empty.</strong></p>"
         sentence = f"Scores from {self.lower:.6g} to {self.upper:.6g} are rejected, ends included."

@@ -163,7 +163,7 @@ def _sorted_rows(score: FloatArray, order: IndexArray | None) -> IndexArray:
 
 
 def _block(score: FloatArray, by_score: IndexArray, start: int, capacity: int) -> IndexArray:
-    """The rows of a block, ascending; of a tie at its lower end the first rows instead of the last."""
+    """Return the rows of a block, ascending; of a tie at its lower end the first rows instead of the last."""
     if not capacity:
         return by_score[:0]
     ascending = score[by_score]
@@ -197,7 +197,7 @@ def _best_start(probability: FloatArray, capacity: int) -> int:
 
 
 def _pairs_won(probability: FloatArray, *, is_ascending: bool) -> tuple[FloatArray, FloatArray]:
-    """Expected positives, and pairs of a positive above a negative, in the first i rows or, descending, from row i on.
+    """Return expected positives and pairs won in the first i rows or, descending, from row i on.
 
     From the top on purpose: as a difference, few rows above many would be lost to rounding.
     """

@@ -59,7 +59,7 @@ _ROUNDING = 1e-9
 def rejections_that_keep(
     n_rows: int, coverage: float, confidence: float, *, fixed: bool = False, tied: bool = False
 ) -> int:
-    """How many of the rows that place a band it may hold, so that new rows have the coverage with this confidence.
+    """Return how many held-out rows a band may hold, so that new rows keep the coverage with this confidence.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def rejections_that_keep(
 
 
 def smallest_size_that_keeps(coverage: float, confidence: float, *, fixed: bool = False, tied: bool = False) -> int:
-    """The least number of held-out rows with which a row may be rejected: :func:`rejections_that_keep` is not 0.
+    """Return the least number of held-out rows for which :func:`rejections_that_keep` is not 0.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class Caution:
         check_confidence(self.confidence)
 
     def coverage_to_place(self, rule: BandRule, coverage: float) -> float:
-        """The lowest coverage whose band holds no more rows than allowed; 1 if none may be rejected."""
+        """Return the lowest coverage whose band holds no more rows than allowed; 1 if none may be rejected."""
         most = rejections_that_keep(self.n_rows, coverage, self.confidence, fixed=rule.is_fixed, tied=self.tied)
         rows = most
         if not self._holds_at_most(rule, most, most):
@@ -205,7 +205,7 @@ class Caution:
         return 1.0 - rows / self.n_rows if rows else 1.0
 
     def _holds_at_most(self, rule: BandRule, most: int, rows: int) -> bool:
-        """Whether the band for so many rows holds no more than allowed; a centred one takes a row more, and ties."""
+        """Return whether the band for so many rows holds no more than allowed; centred bands and ties may hold more."""
         if rule.ranking is None or rows == 0:
             return True  # rules on other scores keep their budget
         held = (1.0 - rule.ranking.coverage(rule.placed(1.0 - rows / self.n_rows))) * self.n_rows
@@ -217,18 +217,18 @@ class Caution:
         return 1.0 if to_place == 1.0 else rule.share_selected(to_place)
 
     def coverage_aimed_at(self, rule: BandRule, coverage: float) -> float:
-        """The coverage that the band is placed for."""
+        """Return the coverage that the band is placed for."""
         return rule.coverage_to_place(coverage)
 
     def too_few_rows(self, rule: BandRule, coverage: float) -> TooFewRows | None:
-        """The rows, the confidence and the least number of rows with which one may be rejected, if none may be now."""
+        """Return rows, confidence and the least number of rows that allows a rejection, if these allow none."""
         if coverage == 1.0 or rule.coverage_to_place(coverage) < 1.0:
             return None
         enough = smallest_size_that_keeps(coverage, self.confidence, fixed=rule.is_fixed, tied=self.tied)
         return TooFewRows(self.n_rows, self.confidence, enough)
 
     def for_rows(self, rows: RuleInput) -> Caution:
-        """The same confidence, kept by the number of other rows of weight 1."""
+        """Return this confidence for another number of rows of weight 1."""
         if rows.sample_weight is not None:
             raise ValueError(
                 "sample_weight must be None for a rule with coverage_confidence: the confidence is about a share of "
@@ -249,7 +249,7 @@ class TooFewRows(NamedTuple):
 
 
 def _law(n_rows: int, rejected: float, confidence: float, fixed: bool) -> Callable[[int], bool]:
-    """Whether so many spacings stay within the rejected share with this confidence."""
+    """Return whether so many spacings stay within the rejected share with this confidence."""
 
     def holds(spacings: int) -> bool:
         # A number whose fixed block is too long already needs no look at all blocks.
@@ -298,7 +298,7 @@ def _short_in_a_full_move(n_rows: int, spacings: int, length: float) -> float:
 
 
 def _short_in_the_only_move(n_rows: int, spacings: int, length: float) -> float:
-    """The same for a window of more than half: it moves by what is left, and its middle always stays inside."""
+    """Chance that a window of more than half is short while it moves by what is left; its middle stays inside."""
     outside = 1 - length
     return _equals(n_rows - spacings + 1, n_rows, outside) * _expected_shortfall(
         n_rows - spacings, spacings - 1, outside / length
@@ -318,7 +318,7 @@ def _density_of_short_after_a_move(n_rows: int, spacings: int, length: float) ->
 
 
 def _largest(holds: Callable[[int], bool], high: int) -> int:
-    """The largest number up to `high` for which a condition holds that fails from some number on; 0 if none."""
+    """Return the largest number up to `high` that meets a condition which fails from some number on; 0 if none."""
     low = 0
     while low < high:
         middle = (low + high + 1) // 2

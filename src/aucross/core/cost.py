@@ -89,12 +89,12 @@ class ExpectedCost:
 
     @property
     def _extra_of_positive(self) -> float:
-        """What deciding "positive" costs a negative row more than the right decision."""
+        """Extra cost of deciding "positive" on a negative row, beyond the right decision."""
         return self.false_positive - self.true_negative
 
     @property
     def _extra_of_negative(self) -> float:
-        """What deciding "negative" costs a positive row more than the right decision."""
+        """Extra cost of deciding "negative" on a positive row, beyond the right decision."""
         return self.false_negative - self.true_positive
 
     @property
@@ -150,7 +150,7 @@ def _check_number(value: object, name: str) -> None:
 
 
 def _highest_in_reach(values: FloatArray, last: IndexArray) -> FloatArray:
-    """The highest of values[i] ... values[last[i]] for every i.
+    """Return the highest of values[i] ... values[last[i]] for every i.
 
     Two windows of a power of two cover each range; the maxima over all windows of one size follow from those of half
     the size.

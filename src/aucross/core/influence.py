@@ -54,7 +54,7 @@ class Contest:
 
 @dataclass(frozen=True)
 class PairwiseMetric:
-    """Which scores are compared between which classes, for the AUC and its relatives with more classes.
+    """Comparisons of scores between classes: the AUC and its relatives for more classes.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class ColumnBins:
 
 @dataclass(frozen=True, eq=False)
 class InfluenceTable:
-    """What the influence of any row is read from, for one set of selected rows.
+    """A table from which the influence of any row is read, for one set of selected rows.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class InfluenceTable:
     value: float
 
     def influence(self, columns: FloatArray, probabilities: FloatArray) -> FloatArray:
-        """Expected influence of rows with the given score columns and class probabilities."""
+        """Return the expected influence of rows with the given score columns and class probabilities."""
         places = [bins.find(column) for bins, column in zip(self.bins, columns.T, strict=True)]
         return _expected_gain(self.gains, places, np.ascontiguousarray(probabilities.T))
 
@@ -209,7 +209,7 @@ class ExpectedAUC:
         return self._probabilities_by_class * self.weight
 
     def histograms(self, selected: NDArray[np.bool_] | FloatArray) -> list[FloatArray]:
-        """Selected weight of each class in each bin, per column: shape (n_classes, n_bins).
+        """Return the selected weight of each class in each bin, per column: shape (n_classes, n_bins).
 
         They are linear in `selected`, a mask or shares between 0 and 1, so a mixture of selections needs no new count.
         """
@@ -220,7 +220,7 @@ class ExpectedAUC:
         ]
 
     def table(self, histograms: Sequence[FloatArray]) -> InfluenceTable:
-        """Expected metric and influence for the selected weight of each class in each bin."""
+        """Return the expected metric and influence for the selected weight of each class in each bin."""
         gains = [np.zeros_like(histogram) for histogram in histograms]
         below = [np.cumsum(histogram, axis=1) - histogram / 2 for histogram in histograms]  # ties count half
         values = []
@@ -239,7 +239,7 @@ class ExpectedAUC:
         return InfluenceTable(self.bins, scaled, float(np.mean(values)))
 
     def value(self, histograms: Sequence[FloatArray]) -> float:
-        """Expected metric alone, in a third of the time of a table."""
+        """Return the expected metric alone, in a third of the time of a table."""
         values = []
         for contest in self.contests:
             winners, losers = (histograms[contest.column][label] for label in (contest.winner, contest.loser))
@@ -514,7 +514,7 @@ class InfluenceBands(BandRule):
         )
 
     def search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
-        """The influence and its threshold for a coverage, or the score band where that stays in force."""
+        """Return the influence and its threshold for a coverage, or the score band where that stays in force."""
         return self._once("search", coverage, lambda: self._search(coverage))
 
     def _search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
@@ -528,7 +528,7 @@ class InfluenceBands(BandRule):
         return place_by_influence(self.objective, budget, start, steps=self.steps, least_gain=least_gain) or band
 
     def _order(self, coverage: float) -> InfluenceThreshold | RejectionBand | InfluenceTable | NestedBands:
-        """What puts rows in order: for this coverage, or with a reference for all of them."""
+        """Return what puts rows in order: for this coverage, or with a reference for all of them."""
         if self.reference is None:
             return self.search(coverage)
         found = self.search(self.reference)
@@ -546,7 +546,7 @@ class InfluenceBands(BandRule):
 def _band_within_budget(
     score: FloatArray, weight: FloatArray | None, coverage: float, noise_share: float
 ) -> RejectionBand:
-    """The band from the lowest score up to the highest that the rejection budget still holds."""
+    """Return the band from the lowest score up to the highest that the rejection budget still holds."""
     budget = budget_of(np.ones(len(score)) if weight is None else weight, coverage)
     return band_up_to(highest_within_budget(score, weight, budget, noise_share))
 
@@ -563,5 +563,5 @@ def share_of(selected: NDArray[np.bool_], weight: FloatArray | None) -> float:
 
 
 def band_up_to(threshold: float) -> RejectionBand:
-    """The band of all scores up to a threshold; empty without one."""
+    """Return the band of all scores up to a threshold; empty without one."""
     return RejectionBand(-inf, threshold) if threshold > -inf else RejectionBand()

@@ -20,7 +20,7 @@ def refuse_name_of_column(given: object, name: str) -> None:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a value is None or one of the marks NaN, NaT and NA."""
+    """Return whether a value is None or one of the marks NaN, NaT and NA."""
     if value is None:
         return True
     try:

@@ -64,7 +64,7 @@ def noise_of(scores: FloatArray) -> FloatArray:
 
 
 def _are_in_single_precision(scores: FloatArray) -> bool:
-    """Whether scores, or what they lack to 1, are float32 numbers; what is next to 1 does not tell."""
+    """Return whether scores, or 1 minus them, are float32 numbers; scores next to 1 do not tell."""
     with np.errstate(over="ignore"):
         is_single = scores.astype(np.float32) == scores
     if is_single.all():
@@ -109,7 +109,7 @@ def without_noise(scores: FloatArray) -> FloatArray:
 
 
 def _is_first(ascending: FloatArray, noise: FloatArray, finer: int) -> NDArray[np.bool_]:
-    """Whether each of some distinct scores begins a run of scores that count as one."""
+    """Return whether each of some distinct scores begins a run of scores that count as one."""
     is_first = np.append(True, np.diff(ascending) >= noise[1:])
     starts = np.flatnonzero(is_first)
     stops = np.append(starts[1:], len(ascending))
@@ -121,7 +121,7 @@ def _is_first(ascending: FloatArray, noise: FloatArray, finer: int) -> NDArray[n
 
 
 def kept_clear(band: RejectionBand, known: FloatArray, noise: FloatArray) -> RejectionBand:
-    """The same band with ends that keep their distance from the scores on both sides.
+    """Move the ends of a band away from the scores on both sides.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def kept_clear(band: RejectionBand, known: FloatArray, noise: FloatArray) -> Rej
 
 
 def _between(end: float, known: FloatArray, noise: FloatArray, place: int) -> float:
-    """The end of a band that lies between two neighbours, `place` - 1 and `place`, and away from both."""
+    """Return the end of a band that lies between the neighbours `place` - 1 and `place`, away from both."""
     if np.isinf(end):
         return end
     below = float(known[place - 1]) if place else -np.inf

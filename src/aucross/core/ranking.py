@@ -241,7 +241,7 @@ class RankedScores:
 
     @property
     def knows_rows(self) -> bool:
-        """Whether it tells how many rows there are: by powers of the weights, or because weights are whole numbers."""
+        """Whether the number of rows is known: from powers of the weights, or because weights are whole numbers."""
         return self.powers is not None or all(
             bool((weight == np.floor(weight)).all()) for weight in (self.positives, self.negatives)
         )
@@ -256,7 +256,7 @@ class RankedScores:
 
     @cached_property
     def totals(self) -> FloatArray:
-        """The same over all scores, of shape (2, 4)."""
+        """Power sums of the weights of each class over all scores, of shape (2, 4)."""
         if self.powers is not None:
             return _read_only(self.powers.sum(axis=-1))
         return np.broadcast_to(np.array([[self.positives.sum()], [self.negatives.sum()]]), (2, 4))
@@ -285,7 +285,7 @@ class RankedScores:
         return np.where(positive, *(losses[place] for losses in self.losses))
 
     def where(self, selected: NDArray[np.bool_]) -> RankedScores:
-        """The rows at some of the scores, with an entry for every score all the same."""
+        """Keep the rows at some of the scores; the others keep an entry without weight."""
         if self.powers is not None:
             return RankedScores.of_powers(self.scores, np.where(selected, self.powers, 0.0))
         positives, negatives = (np.where(selected, weight, 0.0) for weight in (self.positives, self.negatives))
@@ -388,7 +388,7 @@ class RankedScores:
         return (start, stop) if start < stop else (0, 0)
 
     def band(self, start: int, stop: int) -> RejectionBand:
-        """The band that rejects exactly the entries start ... stop-1."""
+        """Return the band that rejects exactly the entries start ... stop-1."""
         return RejectionBand(self.scores[start], self.scores[stop - 1]) if start < stop else RejectionBand()
 
     # ---- questions ----
@@ -499,7 +499,7 @@ class RankedScores:
         return np.interp(scores, mean_score / of_step, positives / of_step)
 
     def isotonic(self) -> RankedScores:
-        """The same weights with every label replaced by its isotonic probability of being positive.
+        """Replace every label by its isotonic probability of being positive.
 
         Smoothing keeps a search for the best band from chasing the noise of single labels. Positives and
         negatives keep their totals; entries without weight are left out.
@@ -582,7 +582,7 @@ def effective_size(weight: NDArray[np.floating | np.integer]) -> float:
 
 
 def equal_parts(score: FloatArray, weight: FloatArray, n_parts: int) -> IndexArray:
-    """Number of each row's part, 0 for the lowest scores, when the rows are cut by score into parts of equal weight.
+    """Cut the rows by score into parts of equal weight, and return the part of each row, 0 for the lowest scores.
 
     A row's part follows from the middle of its tie in the ranking, so equal scores share a part and some may be empty.
     """

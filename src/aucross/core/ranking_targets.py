@@ -17,11 +17,11 @@ _ROUNDING = 1e-12
 
 
 class OfWidestBlocks(ABC):
-    """What the targets share that are ratios: only blocks of full width that leave both classes are compared."""
+    """A target that is a ratio: only blocks of full width that leave both classes are compared."""
 
     @abstractmethod
     def _values(self, ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> FloatArray:
-        """The target after rejecting each block; every one of them leaves both classes.
+        """Return the target after rejecting each block; every one of them leaves both classes.
 
         A value may be too low if the block is not the best one.
         """
@@ -105,7 +105,7 @@ class KolmogorovSmirnov(OfWidestBlocks):
 def _best_thresholds(
     ranked: RankedScores, starts: IndexArray, stops: IndexArray, positives: FloatArray, negatives: FloatArray
 ) -> tuple[IndexArray, IndexArray]:
-    """The thresholds of largest lead up to each start and from each stop on."""
+    """Return the thresholds of largest lead up to each start and from each stop on."""
     shares = _ascending_shares(ranked)
     if shares is not None:
         turn = np.searchsorted(shares, positives / (positives + negatives))
@@ -122,7 +122,7 @@ def _best_thresholds(
 
 
 def _ascending_shares(ranked: RankedScores) -> FloatArray | None:
-    """The share of positives at each score if it never falls with the score, rounding aside; None if it does."""
+    """Return the share of positives at each score if it never falls with the score; None if it does."""
     weight = ranked.positives + ranked.negatives
     if not (weight > 0).all():
         return None

@@ -39,7 +39,7 @@ _LARGEST = {_EXACT: float(np.finfo(np.float32).max), _SHORT: float(np.uint32(0x7
 
 @dataclass(frozen=True)
 class ScoreRounding:
-    """How scores are rounded before they are counted.
+    """A rounding of scores, applied before they are counted.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def band_of_values(
     lowest: float = -inf,
     highest: float = inf,
 ) -> RejectionBand:
-    """The band of all values whose score lies in a band, where the score never falls as the value rises.
+    """Return the band of all values whose score lies in a band, for a score that never falls as the value rises.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def band_of_values(
 
 
 def _first(holds: Callable[[float], bool], lowest: float, highest: float) -> float:
-    """The smallest float64 for which `holds` is true, as it is for all larger ones; the one after `highest` if none."""
+    """Return the smallest float64 from which on `holds` is true; the one after `highest` if none."""
     low, high = _place_of(lowest), _place_of(nextafter(highest, inf))
     while low < high:
         middle = (low + high) // 2
@@ -183,7 +183,7 @@ def check_statistic(statistic: str) -> None:
 
 
 def _place_of(value: float) -> int:
-    """Number of a float64 in the order of all of them: 0 for 0, negative for negative ones."""
+    """Return the number of a float64 in the order of all of them: 0 for 0, negative for negative ones."""
     magnitude = int(np.float64(abs(value)).view(np.int64))
     return -magnitude if value < 0 else magnitude
 

@@ -75,7 +75,7 @@ class ScoreCounter:
                 self._tables[number] += counted
 
     def ranking(self) -> RankedScores:
-        """The ranking of all rows so far."""
+        """Return the ranking of all rows so far."""
         if self.rounding.bits == 32 or not self._tables:
             return RankedScores.merge(self._parts)
         used = np.flatnonzero(self._tables[0].reshape(-1, 2).any(axis=1))
@@ -92,7 +92,7 @@ class ScoreCounter:
 
 
 def _places(score: NDArray[np.floating]) -> NDArray[np.intp]:
-    """The float32 pattern of each score, rounded to 20 bits, as a number."""
+    """Return the float32 pattern of each score, rounded to 20 bits, as a number."""
     if score.max() > _LARGEST or score.min() < -_LARGEST:
         score = score.clip(-_LARGEST, _LARGEST)
     pattern = score.astype(np.float32, copy=False).view(np.uint32)

@@ -165,7 +165,7 @@ def _best_full_width(ranked: RankedScores, widest_stops: IndexArray) -> _Block:
 
 
 def widest_starts(widest_stops: IndexArray) -> IndexArray:
-    """The starts whose widest block holds an entry and is part of no wider one, in ascending order."""
+    """Return the starts whose widest block holds an entry and is part of no wider one, in ascending order."""
     starts = np.arange(len(widest_stops))
     reaches_further = np.append(True, widest_stops[1:] > widest_stops[:-1])
     return starts[reaches_further & (widest_stops > starts)]
@@ -190,7 +190,7 @@ def heaviest_that_leaves_both(ranked: RankedScores, widest_stops: IndexArray) ->
 
 
 def _share_won(won: FloatArray, kept: FloatArray) -> FloatArray:
-    """The AUC, -inf where a class is missing."""
+    """Return the AUC, -inf where a class is missing."""
     auc: FloatArray = np.divide(won, kept, out=np.full(len(won), -np.inf), where=kept > 0)
     return auc
 

@@ -42,7 +42,7 @@ TargetName = Literal["auc", "ks", "average_precision", "partial_auc"]
 
 @runtime_checkable
 class Target(Protocol):
-    """What a band is placed for."""
+    """A number that a band is placed to raise."""
 
     def value(self, ranked: RankedScores, band: RejectionBand | None = None) -> float:
         """Return the target of the rows of `ranked` after rejecting `band` (nothing by default)."""

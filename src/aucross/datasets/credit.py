@@ -175,7 +175,7 @@ def _at(dates: Dates, path: tuple[float, ...]) -> Floats:
 
 
 def _per_label(labels: Labels, values: Mapping[str, float]) -> Floats:
-    """The value that belongs to each label."""
+    """Return the value that belongs to each label."""
     return np.select([labels == label for label in values], list(values.values()), default=np.nan)
 
 
@@ -253,7 +253,7 @@ def _draw_ages(rng: np.random.Generator, channel: Labels, employment_type: Label
 
 
 def _draw_homes(rng: np.random.Generator, age: Integers) -> Labels:
-    """The young live with their family, the old have paid for their homes, the others rent or have a mortgage."""
+    """Draw homes: the young live with family, the old own, the others rent or have a mortgage."""
     owner = assumed.PAID_HOME_SHARE * _sigmoid((age - assumed.PAID_HOME_AGE) / assumed.PAID_HOME_SPREAD)
     with_family = assumed.FAMILY_HOME_SHARE * _sigmoid((assumed.FAMILY_HOME_AGE - age) / assumed.FAMILY_HOME_SPREAD)
     rest = 1 - owner - with_family
@@ -395,7 +395,7 @@ def _yearly_payment(amount: Floats, term_years: Floats) -> Floats:
 
 
 def _scorecard(applicants: _Applicants, files: _CreditFiles, debt_to_income: Floats) -> Floats:
-    """The lender's points: linear, with counts and years capped as scorecards do."""
+    """Compute the lender's points: linear, with counts and years capped as scorecards do."""
     return (
         assumed.DELINQUENCY_POINTS * np.minimum(files.delinquencies, 4)
         + assumed.INQUIRY_POINTS * np.minimum(files.inquiries, 6)
@@ -421,7 +421,7 @@ def _default_probability(dates: Dates, applicants: _Applicants, files: _CreditFi
 
 
 def _risk_of_purpose(applicants: _Applicants, files: _CreditFiles, loans: _Loans) -> Floats:
-    """Whether the purpose fits the borrower."""
+    """Return the risk of a purpose that does not fit the borrower."""
     self_employed = applicants.employment_type == "self_employed"
     needed = files.assumed_utilisation > assumed.CONSOLIDATION_NEED
     own_home = np.isin(applicants.home_ownership, ("owner", "mortgage"))
@@ -475,7 +475,7 @@ def _as_columns(dates: Dates, applicants: _Applicants, files: _CreditFiles, loan
 
 
 def _hide_entries(rng: np.random.Generator, applicants: _Applicants, loans: _Loans) -> Columns:
-    """The columns with entries that an application form would not hold; the outcome knows them all."""
+    """Hide entries that an application form would not hold; the outcome knows them all."""
     n = len(applicants.income)
     self_employed = applicants.employment_type == "self_employed"
     retired = applicants.employment_type == "retired"

@@ -79,7 +79,7 @@ def coverage_numbers(
 
 
 def _reached_of_scored(rows: ReportRows, evaluation: SelectiveEvaluation) -> Sequence[float] | FloatArray:
-    """The coverage among rows that have a score: no band can win back the others."""
+    """Return the coverage among rows that have a score: no band can win back the others."""
     if rows.unscored is None:
         return evaluation.estimates["achieved_coverage"]
     return [weighted_mean(mask, rows.weights) for mask in rows.selected]
@@ -130,7 +130,7 @@ def _of_scores(metric: Any, rows: ReportRows, mask: BoolArray) -> float:
 
 
 def base_rate(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
-    """What the selection does to the share of positives, with the limits of the guard and its verdict."""
+    """Return what the selection does to the share of positives, with the limits of the guard and its verdict."""
     check: BaseRateCheck = BaseRateGuard().check(
         rows.positive_of_all, rows.selected_of_all(mask), sample_weight=rows.weight_of_all, warn=False
     )

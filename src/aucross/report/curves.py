@@ -75,7 +75,7 @@ def class_shares(rows: ReportRows, edges: FloatArray, chosen: BoolArray | None =
 
 
 def least_confident_left_out(rows: ReportRows, selected: BoolArray) -> BoolArray:
-    """The selection by maximum probability that leaves out as much weight as the given one.
+    """Return the selection by maximum probability that leaves out as much weight as the given one.
 
     Rows of equal confidence are taken in their order in the data, so that the coverage is the same.
     """

@@ -54,7 +54,7 @@ def charts(summary: Summary) -> dict[str, Chart]:
 
 
 def _axis(**options: Any) -> dict[str, Any]:
-    """An axis without a title: the page writes it beside the chart, where long names of classes can wrap."""
+    """Return an axis without a title: the page writes it beside the chart, where long names of classes can wrap."""
     return {
         "gridcolor": _GRID,
         "linecolor": GREY,
@@ -85,7 +85,7 @@ def _line(x: Any, y: Any, color: str, dash: str = "solid", width: float = 2.5, *
 
 
 def _chart(figure: Figure, summary: Summary, frame: Callable[[Entry], Frame]) -> Chart:
-    """A chart that starts at the coverage in use."""
+    """Return a chart that starts at the coverage in use."""
     frames = [frame(entry) for entry in summary["coverages"]]
     start = frames[index_in_use(summary)]
     traces = [{**trace, **start["traces"].get(str(number), {})} for number, trace in enumerate(figure["data"])]
@@ -171,7 +171,7 @@ def _panel_label(name: str, panel: str) -> dict[str, Any]:
 
 
 def _band_marks(summary: Summary, entry: Entry, shown: list[float]) -> tuple[list[Any], list[Any]]:
-    """The band as a shaded area with dashed ends, and its label; nothing where no single interval is rejected."""
+    """Return the band as a shaded, labelled area with dashed ends; nothing where no single interval is rejected."""
     bands = [band for band in entry["bands"] if not band["empty"]]
     if len(entry["bands"]) != 1 or not bands:
         return [], []

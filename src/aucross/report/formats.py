@@ -13,64 +13,64 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def area(value: float | None) -> str:
-    """An area, loss or rate from 0 to 1 with four decimals."""
+    """Write an area, loss or rate from 0 to 1 with four decimals."""
     return UNKNOWN if value is None else _signed(f"{value:.4f}")
 
 
 def change(value: float | None) -> str:
-    """A difference of areas, with its sign."""
+    """Write a difference of areas, with its sign."""
     return UNKNOWN if value is None else _signed(f"{value:+.4f}")
 
 
 def percent(value: float | None) -> str:
-    """A share as a percentage with one decimal."""
+    """Write a share as a percentage with one decimal."""
     return UNKNOWN if value is None else f"{_signed(f'{100 * value:.1f}')}{_SPACE}%"
 
 
 def percent_change(value: float | None) -> str:
-    """A relative change as a percentage, with its sign."""
+    """Write a relative change as a percentage, with its sign."""
     return UNKNOWN if value is None else f"{_signed(f'{100 * value:+.1f}')}{_SPACE}%"
 
 
 def target(coverage: float) -> str:
-    """A coverage asked for: 90 %, or 97.5 % where a whole number would be another one."""
+    """Write a coverage that was asked for: 90 %, or 97.5 % where rounding would change it."""
     return exact_percent(coverage).replace(" ", _SPACE)
 
 
 def times(value: float | None) -> str:
-    """A factor with two decimals."""
+    """Write a factor with two decimals."""
     return UNKNOWN if value is None else f"{value:.2f}"
 
 
 def difference(value: float) -> str:
-    """A difference in standard deviations, with its sign."""
+    """Write a difference in standard deviations, with its sign."""
     return _signed(f"{value:+.2f}")
 
 
 def count(value: int) -> str:
-    """A number of rows, thousands set apart."""
+    """Write a number of rows, with thousands set apart."""
     return f"{value:,}"
 
 
 def score(value: float | None, *, open_end: str = UNKNOWN) -> str:
-    """A score with four decimals, or the name of an open end."""
+    """Write a score with four decimals, or the name of an open end."""
     return open_end if value is None else _signed(f"{value:.4f}")
 
 
 def points(value: float | None, *, open_end: str = UNKNOWN) -> str:
-    """A score in points, as its column has it: six digits, no zeros after them; or the name of an open end."""
+    """Write a score in points, with six digits and no zeros after them, or the name of an open end."""
     return open_end if value is None else _signed(f"{value:.6g}")
 
 
 def quantity(value: float | str | None) -> str:
-    """A mean in the unit of its column: four digits, or whole thousands."""
+    """Write a mean in the unit of its column: four digits, or whole thousands."""
     if value is None or isinstance(value, str):
         return value or UNKNOWN
     return _signed(f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}")
 
 
 def interval(entry: Any, name: str, form: Any) -> str:
-    """The ends of an interval, ``low to high``; nothing where there is none."""
+    """Write the ends of an interval, ``low to high``; nothing where there is none."""
     low, high = entry.get(f"{name}_low"), entry.get(f"{name}_high")
     return "" if low is None or high is None else f"{form(low)} to {form(high)}"
 

@@ -54,7 +54,7 @@ def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[s
 
 
 def _groups_of_all(rows: ReportRows, by: Any) -> GroupColumn:
-    """The group of each case, those without a score last."""
+    """Return the group of each case, those without a score last."""
     if rows.unscored is None:
         return group_column(by, len(rows.used)).take(rows.used)
     used = np.append(rows.used, np.ones(len(rows.unscored), dtype=bool))
@@ -62,7 +62,7 @@ def _groups_of_all(rows: ReportRows, by: Any) -> GroupColumn:
 
 
 def hidden_groups_sentence(report: GroupEvaluation) -> str | None:
-    """What is not shown of a report per group, if anything."""
+    """Say which groups are not shown, if any."""
     if not report.n_hidden_groups:
         return None
     groups = "1 group" if report.n_hidden_groups == 1 else f"{report.n_hidden_groups} groups"

@@ -65,7 +65,7 @@ def render_html(summary: Mapping[str, Any]) -> str:
 
 
 def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
-    """What the browser may run and load: the scripts and style sheets given, named by their hashes, and nothing else.
+    """Return the policy of the page: the browser may run and load the given scripts and styles, and nothing else.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _json_in_html(data: Any) -> str:
 
 
 def page_data(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """What the script of the page needs: every text, table and chart at every coverage.
+    """Return what the script of the page needs: every text, table and chart at every coverage.
 
     Numbers are text already, rounded by Python: JavaScript rounds halves another way.
     """
@@ -131,7 +131,7 @@ def page_data(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fields(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, str]:
-    """The texts at one coverage by the key under which the page shows them."""
+    """Return the texts at one coverage, by the key under which the page shows them."""
     texts = {}
     for number in tables.numbers(summary, entry):
         texts[number.key] = number.text
@@ -146,7 +146,7 @@ def fields(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, st
 
 
 def moving_tables(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, tables.Table]:
-    """The tables that change with the coverage."""
+    """Return the tables that change with the coverage."""
     return {
         "bands": tables.band_table(summary, entry),
         "deciles": tables.decile_table(summary, entry),
@@ -171,7 +171,7 @@ def _bars(summary: Mapping[str, Any]) -> list[list[tuple[float, float]]]:
 
 
 def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """What the template writes: the page as it stands at the coverage in use, with or without a script."""
+    """Return what the template writes: the page at the coverage in use, with or without a script."""
     entry = tables.entry_in_use(summary)
     coverages = [each["target_coverage"] for each in summary["coverages"]]
     on_grid = len(coverages) == 51

@@ -13,7 +13,7 @@ from aucross.system.text import marked
 
 
 def with_marks(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """The summary with a mark in place of each character that cannot be seen, in whatever text."""
+    """Replace each invisible character of the summary by a mark."""
     return {key: _with_marks(value) for key, value in summary.items()}
 
 

@@ -31,7 +31,7 @@ _ALWAYS = (
 
 
 def method_card(clf: Any) -> dict[str, Any]:
-    """What was fitted, with which parameters and by which versions of which packages."""
+    """Describe what was fitted, with its parameters and the versions of all packages."""
     model = getattr(clf, "estimator_", None)
     return {
         "classifier": type(clf).__name__,
@@ -50,7 +50,7 @@ def _repr(value: Any) -> str:
 
 
 def _held_out_rows(clf: Any) -> int | None:
-    """Number of training rows that placed the bands; a row scored several times is one row."""
+    """Return the number of training rows that placed the bands, each counted once."""
     return getattr(getattr(clf, "held_out_", None), "n_rows", None)
 
 
@@ -67,7 +67,7 @@ def _package(part: Any) -> str:
 
 
 def limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[str]:
-    """What the numbers do not say, in plain words; the first ones always, the others where they apply."""
+    """Say what the numbers do not tell, in plain words."""
     at = rows.coverages.index(coverage)
     selected = rows.selected[at]
     smaller = int(min(rows.positive[selected].sum(), (~rows.positive[selected]).sum()))

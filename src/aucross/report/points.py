@@ -17,7 +17,7 @@ Turn = Callable[[Any], Any]
 def in_points(
     clf: Any, score: dict[str, Any], entries: Sequence[dict[str, Any]]
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The part about the score and the entries of all coverages, in points if the score is a column of points."""
+    """Return the score's part and the entries of all coverages in points, if the score is a column of points."""
     column = getattr(getattr(clf, "fitted_", None), "score_column", None)
     if column is None or column.threshold is None:
         return {**score, "column": None, "higher_is_positive": True}, list(entries)

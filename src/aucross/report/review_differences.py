@@ -30,7 +30,7 @@ class _Means(NamedTuple):
 
 
 def score_summary(rows: ReportRows, chosen: BoolArray) -> dict[str, Any]:
-    """Number, mean and quantiles of the scores of some of the rows, which must be sorted by score."""
+    """Return number, mean and quantiles of the scores of some rows; rows must be sorted by score."""
     score, weight = rows.score[chosen], rows.weights[chosen]
     if not len(score):
         return {"n": 0, "mean": None, "quantiles": None}
@@ -118,7 +118,7 @@ def _shown(trait: Trait, mean: float) -> float | str:
 
 
 def _most_telling(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The largest differences, of each column the largest and, apart from it, that of its missing values."""
+    """Return the largest difference of each column, and that of its missing values."""
     ranked = sorted(entries, key=lambda entry: -abs(entry["standardised_difference"]))
     first: dict[tuple[str, bool], dict[str, Any]] = {}
     for entry in ranked:

@@ -81,12 +81,12 @@ class ReportRows:
 
     @property
     def n_groups(self) -> int | None:
-        """How many units the cases belong to, if any were given."""
+        """Number of units that the cases belong to, if any were given."""
         groups = self.groups_of_all
         return None if groups is None else len(np.unique(groups))
 
     def selected_of_all(self, mask: BoolArray) -> BoolArray:
-        """A selection among all cases; one without a score is in none."""
+        """Return a selection among all cases; cases without a score are in none."""
         return mask if self.unscored is None else self.unscored.unselected_after(mask)
 
     @cached_property
@@ -106,7 +106,7 @@ class ReportRows:
 
     @cached_property
     def by_score(self) -> ReportRows:
-        """The same rows by ascending score: what reads them at 51 coverages need not sort them 51 times."""
+        """These rows by ascending score, sorted once for all coverages."""
         return replace(
             self,
             positive=self.positive[self.order],

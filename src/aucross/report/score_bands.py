@@ -39,6 +39,6 @@ def _on_score(group: str | None, band: Any) -> dict[str, Any]:
 
 
 def _around(group: str | None, band: Any, low: float, high: float) -> dict[str, Any]:
-    """A band of confidences up to some value, as a band of scores around the decision boundary."""
+    """Return a band of confidences up to some value as a band of scores around the decision boundary."""
     empty = band.is_empty or band.upper < low
     return {"group": group, "lower": high - band.upper, "upper": band.upper, "empty": empty}

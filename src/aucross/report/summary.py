@@ -183,7 +183,7 @@ def build_summary(
 
 
 def _on_grid(coverage: float) -> float:
-    """The step of the slider that a coverage equals up to rounding, or the coverage itself."""
+    """Return the step of the slider that a coverage equals up to rounding, or the coverage itself."""
     return next((step for step in GRID if abs(step - coverage) < 1e-9), coverage)
 
 
@@ -198,7 +198,7 @@ def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
 def _entries(
     rows: ReportRows, numbers: Sequence[Any], differences: Sequence[Any], edges: Any, confidence: float
 ) -> list[dict[str, Any]]:
-    """What the page shows at each coverage, groups and bands aside."""
+    """Return what the page shows at each coverage, groups and bands aside."""
     rows = rows.by_score
     return [
         {
@@ -242,7 +242,7 @@ def _score(rows: ReportRows, lies_on: str) -> dict[str, Any]:
 
 
 def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str, Any], confidence: float) -> str:
-    """The result in words, for the coverage in use."""
+    """Say the result in words, for the coverage in use."""
     n_rows = entry["n_automatic"] + entry["n_review"]
     reached, asked = entry["achieved_coverage"], entry["target_coverage"]
     ends = formats.interval(entry, "selective_auc", formats.area)
@@ -278,7 +278,7 @@ def _promise(
 
 
 def _promise_of_all(rows: ReportRows, coverage: float, confidence: float) -> SelectivePromise:
-    """What can be promised of all cases: no selection holds one without a score, whatever score it is given."""
+    """Promise a coverage of all cases: those without a score are never selected."""
     positive = rows.positive_of_all
     return promise_selection(
         positive,

@@ -30,12 +30,12 @@ class Number(NamedTuple):
 
 
 def positive_name(summary: Summary) -> str:
-    """What to call the positive class in a sentence."""
+    """Name the positive class in a sentence."""
     return _class_name(summary["data"]["positive_class"])
 
 
 def negative_name(summary: Summary) -> str:
-    """What to call the negative class in a sentence."""
+    """Name the negative class in a sentence."""
     return _class_name(summary["data"]["negative_class"])
 
 
@@ -48,18 +48,18 @@ def _class_name(label: str) -> str:
 
 
 def entry_in_use(summary: Summary) -> Entry:
-    """The entry of the coverage in use."""
+    """Return the entry of the coverage in use."""
     entry: Entry = summary["coverages"][index_in_use(summary)]
     return entry
 
 
 def index_in_use(summary: Summary) -> int:
-    """The number of the entry of the coverage in use."""
+    """Return the number of the entry of the coverage in use."""
     return [entry["target_coverage"] for entry in summary["coverages"]].index(summary["coverage"])
 
 
 def numbers(summary: Summary, entry: Entry) -> list[Number]:
-    """The numbers at one coverage, in the order of reading."""
+    """Return the numbers at one coverage, in the order of reading."""
     total = entry["n_automatic"] + entry["n_review"]
     percent, area, change = formats.percent, formats.area, formats.change
 
@@ -101,33 +101,33 @@ def numbers(summary: Summary, entry: Entry) -> list[Number]:
 
 
 def by_weight(summary: Summary) -> str:
-    """What to add to the name of a share where it is one of weight and not of rows."""
+    """Return what to add to the name of a share of weight."""
     return ", by weight" if summary["data"]["weighted"] else ""
 
 
 def reached_text(entry: Entry) -> str:
-    """The coverage reached, and whether the one asked for was missed; stored summaries do not say so."""
+    """Say which coverage was reached, and whether the one asked for was missed."""
     return formats.percent(entry["achieved_coverage"]) + (", missed" if entry.get("coverage_missed") else "")
 
 
 def all_rows(summary: Summary) -> Entry:
-    """The entry of coverage 1, where every row is answered."""
+    """Return the entry of coverage 1, where every row is answered."""
     entry: Entry = summary["coverages"][-1]
     return entry
 
 
 def rival(summary: Summary) -> str:
-    """The usual rule, to compare with: reject the rows of least confidence."""
+    """Name the usual rule, to compare with: reject the rows of least confidence."""
     return "maximum probability" if summary["score"]["kind"] == "probability" else "distance from the boundary"
 
 
 def score_form(summary: Summary) -> Callable[..., str]:
-    """How scores are written: points as in their column, other scores with four decimals."""
+    """Return how scores are written: points as in their column, other scores with four decimals."""
     return formats.points if summary["score"]["kind"] == "points" else formats.score
 
 
 def score_words(summary: Summary) -> str:
-    """What the score is, and which of its ends speaks for the positive class."""
+    """Say what the score is, and which of its ends speaks for the positive class."""
     score, positive = summary["score"], positive_name(summary)
     if score["kind"] == "points":
         return f"{score['column']}, {'higher' if score['higher_is_positive'] else 'lower'} for {positive}"
@@ -144,7 +144,7 @@ def direction_words(summary: Summary) -> dict[str, str]:
 
 
 def band_text(summary: Summary, entry: Entry) -> str:
-    """The band in words."""
+    """Say where the band lies."""
     if not entry["n_review"] and all(band["empty"] for band in entry["bands"]):
         return "none"
     if summary["score"]["band_lies_on"] == "other":
@@ -155,14 +155,14 @@ def band_text(summary: Summary, entry: Entry) -> str:
 
 
 def one_band_text(band: Mapping[str, Any], form: Callable[..., str]) -> str:
-    """The two ends of a band."""
+    """Write the two ends of a band."""
     if band["empty"]:
         return "none"
     return f"{form(band['lower'], open_end='lowest')} to {form(band['upper'], open_end='highest')}"
 
 
 def band_table(summary: Summary, entry: Entry) -> Table:
-    """The band of each group, where bands were fitted per group."""
+    """Return the band of each group, where groups have bands of their own."""
     form = score_form(summary)
     rows = [(band["group"], one_band_text(band, form)) for band in entry["bands"] if band["group"] is not None]
     return Table(("Group", "Scores for review"), rows)
@@ -262,7 +262,7 @@ def _estimate(entry: Entry, key: str, form: Any) -> str:
 
 
 def gap_table(summary: Summary, entry: Entry) -> Table:
-    """The largest differences between groups, beside what chance alone would make of equal groups."""
+    """Return the largest differences between groups, beside those that chance makes between equal groups."""
     rows = []
     for gap in entry["group_gaps"]:
         if gap["metric"] not in ("achieved_coverage", "selective_auc", "positives_for_review"):
@@ -278,7 +278,7 @@ def gap_table(summary: Summary, entry: Entry) -> Table:
 
 
 def guard_table(summary: Summary, entry: Entry) -> Table:
-    """The three measures of the base-rate guard with their limits."""
+    """Return the three measures of the base-rate guard with their limits."""
     rate, weighted = entry["base_rate"], by_weight(summary)
     rarer = positive_name(summary) if rate["rarer_class"] == "positive" else negative_name(summary)
     verdict = {
@@ -309,7 +309,7 @@ def guard_table(summary: Summary, entry: Entry) -> Table:
 
 
 def coverage_table(summary: Summary) -> Table:
-    """Steps of five per cent, and the coverage in use: the result without a slider."""
+    """Return the result in steps of five per cent and at the coverage in use, for readers without a slider."""
     positive, weighted = positive_name(summary), by_weight(summary)
     columns = ("Asked", f"Reached{weighted}", "AUC", "Interval", "Oracle", _capital(rival(summary)), "Gini")
     rows = [
@@ -359,7 +359,7 @@ def _scores(summary: Summary) -> str:
 
 
 def method_items(summary: Summary) -> list[tuple[str, str]]:
-    """The method card as pairs of name and text."""
+    """Return the method card as pairs of name and text."""
     data, method = summary["data"], summary["method"]
     features = "" if data["n_features"] is None else f", {data['n_features']} features"
     placed = method["held_out_rows"]

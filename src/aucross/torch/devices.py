@@ -21,7 +21,7 @@ _turn = threading.RLock()
 
 
 def find_device(device: Any) -> torch.device:
-    """The device that is meant, checked to be there."""
+    """Return the device that is meant, and refuse one that is not there."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -30,13 +30,14 @@ def find_device(device: Any) -> torch.device:
         raise ValueError(f'device must be "auto", "cpu" or "cuda", got {device!r}') from error
     if found.type not in ("cpu", "cuda"):  # others lack float64, in which losses are added up
         raise ValueError(f'device must be "auto", "cpu" or "cuda", got {device!r}; pass device="cpu"')
-    if found.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f'device must be one that is there, got {device!r} and no GPU was found; pass device="auto"')
-    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
-        raise ValueError(
-            f"device must be one that is there, got {device!r} and {torch.cuda.device_count()} GPUs, which count from "
-            '0; pass device="cuda"'
+    n_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if found.type == "cuda" and (found.index or 0) >= n_gpus:
+        there = (
+            f"{n_gpus} GPU{'s' * (n_gpus > 1)} found ({', '.join(f'cuda:{i}' for i in range(n_gpus))})"
+            if n_gpus
+            else "no GPU found"
         )
+        raise ValueError(f'device {str(device)!r} is not available: {there}; pass device="auto"')
     return found
 
 
@@ -52,7 +53,7 @@ def autocast(device: torch.device, precision: Precision) -> AbstractContextManag
 
 
 def low_precision(device: torch.device, precision: Precision) -> torch.dtype | None:
-    """The 16-bit type in use, or None."""
+    """Return the 16-bit type in use, or None."""
     if precision != "mixed" and not (precision == "auto" and device.type == "cuda"):
         return None
     # Older GPUs emulate bfloat16, slowly, and have float16 in hardware.

@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RowReader:
-    """How rows become tensors: as a table, or as images of one size."""
+    """A way to turn rows into tensors: as a table, or as images of one size."""
 
     table: TableEncoder | None = None
     images: ImageScale | None = None
@@ -44,14 +44,14 @@ class RowReader:
         return TableRows.of(self.table.encode(X), options.precision)
 
     def front(self) -> tuple[nn.Module, int]:
-        """The first part of a network, and the columns or channels that it hands on."""
+        """Return the first part of a network, and the number of columns or channels that it hands on."""
         if self.table is None:
             return nn.Identity(), 3
         front = TableFront(n_numbers=self.table.n_numbers, n_codes=self.table.n_codes)
         return front, front.n_outputs
 
     def two_rows(self, dtype: torch.dtype) -> tuple[Tensor, ...]:
-        """Inputs of two rows of zeros."""
+        """Return inputs of two rows of zeros."""
         if self.images is not None:
             return (torch.zeros(2, 3, self.images.height, self.images.width, dtype=dtype),)
         assert self.table is not None
@@ -77,7 +77,7 @@ class FittedNetwork:
     def untrained(
         cls, reader: RowReader, body: Body, method: NetworkMethod, options: NetworkOptions, *, n_classes: int
     ) -> FittedNetwork:
-        """A new network for rows as `reader` reads them."""
+        """Build a new network for rows as `reader` reads them."""
         dtype = tensor_type(options.precision)
         front, n_inputs = reader.front()
         network = build_network(
@@ -102,7 +102,7 @@ class FittedNetwork:
         options: NetworkOptions,
         n_classes: int,
     ) -> FittedNetwork:
-        """A network with a body of this package and given weights, from a file that may say anything.
+        """Build a network of this package with given weights, from a file that may say anything.
 
         The network is first laid out without memory, so that none is taken that the weights do not fill.
         """
@@ -145,7 +145,7 @@ class FittedNetwork:
 
 @dataclass(frozen=True)
 class NetworkRecipe:
-    """What is trained and how.
+    """A network to train: method, body, options and a start.
 
     Attributes
     ----------

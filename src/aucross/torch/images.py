@@ -21,7 +21,7 @@ _SHIFT_OF_32 = 4
 
 
 def is_images(X: Any) -> bool:
-    """Whether rows are images: four dimensions."""
+    """Return whether rows are images: four dimensions."""
     return getattr(X, "ndim", 2) == 4
 
 
@@ -109,7 +109,7 @@ class ImageRows:
     def batch(
         self, rows: Tensor, generator: torch.Generator | None = None, *, half_size: bool = False
     ) -> tuple[Tensor, ...]:
-        """Some images, changed at random if there is a generator."""
+        """Return some images, changed at random if there is a generator."""
         if generator is None or self.augment is None:
             pixels = self.pixels[rows]
         else:
@@ -121,11 +121,11 @@ class ImageRows:
         return (functional.avg_pool2d(images, 2) if half_size else images,)
 
     def take(self, rows: Tensor) -> ImageRows:
-        """Some of the images."""
+        """Return some of the images."""
         return ImageRows(self.pixels[rows], self.scale, self.augment, self.precision)
 
     def arrays(self) -> list[NDArray[Any]]:
-        """The content, for fingerprints."""
+        """Return the content, for fingerprints."""
         return [self.pixels.numpy()]
 
 

@@ -37,7 +37,7 @@ Outputs = dict[str, Tensor]
 
 
 class Answers(NamedTuple):
-    """What a network says about rows, in float64."""
+    """Answers of a network about rows, in float64."""
 
     probabilities: Tensor  # (n, n_classes)
     selection: Tensor  # (n,), log-odds of using the answer: low where the row should be rejected
@@ -92,7 +92,7 @@ class NetworkMethod(ABC):
         """Probabilities and selection scores."""
 
     def objective(self, labels: Tensor, n_classes: int) -> Objective:  # noqa: ARG002
-        """What is minimised over rows with these labels."""
+        """Return what to minimise over rows with these labels."""
         return Objective(self)
 
     def training_loss(self, outputs: Outputs, batch: Batch, epoch: int, objective: Objective) -> Tensor:  # noqa: ARG002
@@ -101,7 +101,7 @@ class NetworkMethod(ABC):
 
     @torch.no_grad()
     def coverage(self, outputs: Outputs, weight: Tensor | None) -> Tensor:
-        """The share of a batch that the network would select."""
+        """Return the share of a batch that the network would select."""
         return weighted_mean(torch.sigmoid(self.answers(outputs).selection), weight)
 
 
@@ -125,7 +125,7 @@ class CrossEntropy(NetworkMethod):
         return Answers(functional.softmax(values, dim=1), first - others.logsumexp(1))
 
     def coverage(self, outputs: Outputs, weight: Tensor | None) -> Tensor:  # noqa: ARG002
-        """A plain classifier selects every row."""
+        """Return 1: a plain classifier selects every row."""
         return torch.ones((), dtype=torch.float64, device=outputs["prediction"].device)
 
 
@@ -148,7 +148,7 @@ class SelectiveNetMethod(NetworkMethod):
         }
 
     def loss(self, outputs: Outputs, labels: Tensor, weight: Tensor | None) -> Tensor:
-        """The loss printed in the paper's appendix."""
+        """Return the loss printed in the paper's appendix."""
         return selective_net_loss(
             outputs["prediction"],
             outputs["selection"],
@@ -167,7 +167,7 @@ class SelectiveNetMethod(NetworkMethod):
 
 
 class _WithAbstention(NetworkMethod):
-    """What the methods with one output more than classes share."""
+    """A method whose network has one output more than classes."""
 
     def heads(self, n_features: int, n_classes: int) -> dict[str, nn.Module]:
         """One linear layer, the output to abstain last."""
@@ -214,7 +214,7 @@ class GamblersMethod(_WithAbstention):
     pretrain_epochs: int = 0
 
     def answers(self, outputs: Outputs) -> Answers:
-        """The bets, with the reserve shared by the classes.
+        """Return the bets, with the reserve shared by the classes.
 
         A perfect gambler bets on one class only, so that the bets alone tell sure rows from unsure ones no longer.
         """

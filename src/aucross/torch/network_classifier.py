@@ -35,7 +35,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _recipe(self, X: Any) -> NetworkRecipe:
-        """What to train on these rows, from the parameters."""
+        """Return what to train on these rows."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Train the network.
@@ -163,7 +163,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         return self.answers(X)[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class.
+        """Predict the most probable class.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
 
 @contextmanager
 def _as_before_on_failure(estimator: Any) -> Iterator[None]:
-    """A fit that fails leaves the attributes of the one before."""
+    """Keep the attributes of the earlier fit if this one fails."""
     before = dict(vars(estimator))
     try:
         yield
@@ -270,7 +270,7 @@ class SelectiveNetwork(NetworkClassifier):
 
 
 def body_for(body: Body, X: Any) -> Body:
-    """The body to use: for None the one that suits tables or images; a named one that does not suit is refused."""
+    """Choose the body for None by the kind of rows, and refuse a named one that does not suit them."""
     if body is None:
         return "vgg16" if is_images(X) else "resnet"
     if body == "vgg16" and not is_images(X):

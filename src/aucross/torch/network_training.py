@@ -45,13 +45,13 @@ class RowSource(Protocol):
     def batch(
         self, rows: Tensor, generator: torch.Generator | None = None, *, half_size: bool = False
     ) -> tuple[Tensor, ...]:
-        """Inputs of some rows, changed at random if there is a generator."""
+        """Return inputs of some rows, changed at random if there is a generator."""
 
     def take(self, rows: Tensor) -> RowSource:
-        """Some of the rows."""
+        """Return some of the rows."""
 
     def arrays(self) -> list[NDArray[Any]]:
-        """The content, for fingerprints."""
+        """Return the content, for fingerprints."""
 
 
 @dataclass(frozen=True)
@@ -66,19 +66,19 @@ class NetworkRows:
         return len(self.labels)
 
     def take(self, rows: Tensor) -> NetworkRows:
-        """Some of the rows."""
+        """Return some of the rows."""
         return NetworkRows(
             self.inputs.take(rows), self.labels[rows], None if self.weight is None else self.weight[rows]
         )
 
     def arrays(self) -> list[Any]:
-        """The content, for fingerprints."""
+        """Return the content, for fingerprints."""
         return [*self.inputs.arrays(), self.labels, *([] if self.weight is None else [self.weight])]
 
 
 @dataclass
 class History:
-    """How a training went, one value per epoch.
+    """The course of a training, one value per epoch.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ class Training:
         return self.history
 
     def is_over(self) -> bool:
-        """Whether all epochs are done, or the validation loss has not fallen for long."""
+        """Return whether all epochs are done, or the validation loss has stopped falling."""
         n_epochs = self.history.n_epochs
         if n_epochs >= self.options.max_epochs:
             return True
@@ -258,7 +258,7 @@ class Training:
 
     @torch.no_grad()
     def _refuse_answers_that_are_no_numbers(self) -> None:
-        """The last step comes after the last loss."""
+        """Refuse a network whose last step, after the last loss, left answers that are no numbers."""
         some = torch.arange(min(len(self.rows), self.rows.inputs.rows_at_once))
         outputs = self.network(*(part.to(self.device) for part in self.rows.inputs.batch(some)))
         if not all(bool(values.isfinite().all()) for values in outputs.values()):
@@ -357,7 +357,7 @@ def score(
 
 
 def _device_for_scoring(device: Any) -> torch.device:
-    """The device of the training, or the processor if the model was taken to a machine without it."""
+    """Return the device of the training, or the processor on a machine that lacks it."""
     if torch.device("cpu" if device == "auto" else device).type == "cuda" and not torch.cuda.is_available():
         return torch.device("cpu")
     return find_device(device)
@@ -398,7 +398,7 @@ class Checkpoint:
         return cls(Path(folder) / f"{digest.hexdigest()[:24]}.pt")
 
     def read(self) -> dict[str, Any] | None:
-        """What was written last, or None."""
+        """Return what was written last, or None."""
         if not self.path.exists():
             return None
         # Tensors and plain values only: nothing in the file is run.
@@ -442,7 +442,7 @@ class _Bar:
 
 @contextmanager
 def progress_bar(options: NetworkOptions, n_steps: int, *, done: int) -> Iterator[_Silent | _Bar]:
-    """A bar over all steps of a training, of which `done` epochs are done."""
+    """Show a bar over all steps of a training, the first `done` epochs filled."""
     if not options.verbose:
         yield _Silent()
         return

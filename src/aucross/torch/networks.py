@@ -305,7 +305,7 @@ def prediction_head(n_features: int, hidden: Sequence[int], n_outputs: int) -> n
 
 
 def selection_head(n_features: int, coverage: float) -> nn.Module:
-    """The selection head of the paper's appendix: 128 units, normalisation, ReLU, 64 units, one output.
+    """Build the selection head of the paper's appendix: 128 units, normalisation, ReLU, 64 units, one output.
 
     NOTE[DIFF]: the last bias starts where the sigmoid is the coverage to train for. From 0, which selects half, the
     penalty of the first steps drives every output so high that its sigmoid is 1 and nothing is learnt any more.
@@ -321,7 +321,7 @@ _NAMED: dict[str, Callable[[int], nn.Module]] = {"mlp": MLP, "resnet": ResNet, "
 
 
 def build_body(body: Body, n_inputs: int) -> nn.Module:
-    """The module that a `body` argument means."""
+    """Build the module that a `body` argument means."""
     if isinstance(body, nn.Module):
         return deepcopy(body)
     if isinstance(body, str):

@@ -31,7 +31,7 @@ _WITHOUT_EFFECT = ("n_threads", "checkpoint_folder", "verbose")
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """What every network estimator lets one choose about its training; see there for what each means."""
+    """Options of a training that all network estimators share; their docstrings explain each."""
 
     max_epochs: int = 300
     batch_size: int = 128
@@ -218,7 +218,7 @@ def with_shared_parameters(texts: Mapping[str, str] | None = None) -> Callable[[
 
 
 def options_of(estimator: Any) -> NetworkOptions:
-    """The options that an estimator's parameters mean."""
+    """Return the options that the parameters of an estimator mean."""
     parameters = estimator.get_params(deep=False)
     return NetworkOptions(
         **{part.name: parameters[part.name] for part in fields(NetworkOptions) if part.name in parameters}

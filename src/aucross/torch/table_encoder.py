@@ -51,7 +51,7 @@ class TableColumns:
         return cls(names, numbers, categories)
 
     def numbers_at(self, position: int) -> FloatArray:
-        """A column that held numbers in fit."""
+        """Return a column that held numbers in fit."""
         if position not in self.numbers:
             example = next((value for value in self.categories[position] if value), "")
             raise ValueError(
@@ -63,7 +63,7 @@ class TableColumns:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """What is known of the columns of the training rows.
+    """Columns of the training rows as a network reads them.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class TableEncoder:
 
     @property
     def n_codes(self) -> list[int]:
-        """How many codes each column of categories has, with that of unknown values."""
+        """Number of codes of each column of categories, the code of unknown values included."""
         return [len(codes) + 1 for codes in self.codes.values()]
 
     def encode(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -155,15 +155,15 @@ class TableRows:
         *,
         half_size: bool = False,  # noqa: ARG002
     ) -> tuple[Tensor, ...]:
-        """The inputs of some rows; there is nothing random about them and nothing to halve."""
+        """Return the inputs of some rows; nothing about them is random and nothing can be halved."""
         return self.numbers[rows], self.codes[rows]
 
     def take(self, rows: Tensor) -> TableRows:
-        """Some of the rows."""
+        """Return some of the rows."""
         return TableRows(self.numbers[rows], self.codes[rows])
 
     def arrays(self) -> list[NDArray[Any]]:
-        """The content, for fingerprints."""
+        """Return the content, for fingerprints."""
         return [self.numbers.numpy(), self.codes.numpy()]
 
 
@@ -173,7 +173,7 @@ def _columns(X: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _as_numbers(column: Any, name: Any) -> FloatArray | None:
-    """A column as float64 with NaN for missing values, or None if it holds categories."""
+    """Return a column as float64 with NaN for missing values, or None if it holds categories."""
     kind = kind_of(column.dtype)
     if kind in ("category", "text"):
         return None
@@ -210,12 +210,12 @@ def _as_categories(column: Any) -> list[str]:
 
 
 def _texts(values: Iterable[Any]) -> list[str]:
-    """A text for each value; the empty one for missing values, a leading mark for all others."""
+    """Return a text for each value: empty for missing values, with a leading mark for all others."""
     return ["" if is_missing(value) else f"={_whole(value)}" for value in values]
 
 
 def _whole(value: Any) -> Any:
-    """A whole number or a yes or no as such, also where the column holds floats."""
+    """Write whole numbers and booleans alike, whether the column holds integers or floats."""
     is_whole = isinstance(value, bool | np.bool_) or (isinstance(value, float) and value.is_integer())
     return int(value) if is_whole else value
 
