@@ -11,7 +11,7 @@ from aucross import AUCross, evaluate_selective
 from aucross.core import RankedScores, oracle_band
 from aucross.evaluation import aurc, generalized_risk_curve, risk_coverage_curve, selective_auc
 from aucross.evaluation.plots import CoverageCurveDisplay, RiskCoverageDisplay
-from aucross.evaluation.plots.style import CURVE_STYLES
+from aucross.evaluation.plots.display import CURVE_STYLES
 from tests.evaluation.drawn_rows import FEW, X_test, X_train, labels_of, y_test, y_train
 from tests.reference import select_each
 

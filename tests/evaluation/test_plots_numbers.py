@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import given
 from aucross.core import RankedScores, RejectionBand, oracle_band
 from aucross.evaluation import selective_auc
 from aucross.evaluation.plots import CAPDisplay, auc_surface, cap_curve
-from aucross.evaluation.plots.coverage_curve import MAXIMUM_PROBABILITY, ORACLE, LabelledScores, reference_curves
+from aucross.evaluation.plots.coverage_curve import MAXIMUM_PROBABILITY, ORACLE, reference_curves
 from tests import strategies
 from tests.strategies import property_test
 
@@ -105,11 +107,18 @@ def test_surface_of_few_scores_holds_every_band_that_keeps_the_coverage(rows):
     np.testing.assert_allclose(surface.auc, expected, atol=1e-12)
 
 
+class Many(NamedTuple):
+    """Labels and scores of rows."""
+
+    positive: np.ndarray
+    score: np.ndarray
+
+
 @pytest.fixture(scope="module")
-def many() -> LabelledScores:
+def many() -> Many:
     rng = np.random.default_rng(0)
     positive = rng.random(3000) < 0.3
-    return LabelledScores(positive, 1 / (1 + np.exp(-rng.normal(positive, 1.0))))
+    return Many(positive, 1 / (1 + np.exp(-rng.normal(positive, 1.0))))
 
 
 def test_every_point_of_a_binned_surface_is_the_auc_of_its_band(many):
@@ -183,7 +192,7 @@ def test_maximum_probability_rejects_the_least_confident_rows(many):
 
 def test_reference_curves_know_weights(many):
     weight = np.random.default_rng(1).integers(1, 4, len(many.score))
-    repeated = LabelledScores(many.positive.repeat(weight), many.score.repeat(weight))
+    repeated = Many(many.positive.repeat(weight), many.score.repeat(weight))
     confidence = np.maximum(many.score, 1 - many.score)
     weighted = reference_curves(many, [0.9, 0.7], True, confidence, weight)
     expected = reference_curves(repeated, [0.9, 0.7], True, confidence.repeat(weight), None)

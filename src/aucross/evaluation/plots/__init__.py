@@ -10,13 +10,12 @@ The constructor takes the numbers alone and draws nothing before ``plot()``.
 """
 
 from aucross.evaluation.auc_metrics import CAPCurve, cap_curve
-from aucross.evaluation.plots.auc_surface import AUCSurfaceDisplay
+from aucross.evaluation.plots.auc_surface import AUCSurface, AUCSurfaceDisplay, auc_surface
 from aucross.evaluation.plots.band import BandDisplay
 from aucross.evaluation.plots.cap import CAPDisplay
 from aucross.evaluation.plots.coverage_curve import CoverageCurveDisplay
 from aucross.evaluation.plots.group_gaps import GroupGapDisplay
 from aucross.evaluation.plots.risk_coverage import RiskCoverageDisplay
-from aucross.evaluation.plots.surfaces import AUCSurface, auc_surface
 
 __all__ = [
     "AUCSurface",

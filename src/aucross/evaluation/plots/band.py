@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.inputs import rank, selected_rows
-from aucross.evaluation.plots.style import (
+from aucross.evaluation.plots.display import (
     BLUE,
     DARK_GREY,
-    LEGEND,
     SKY,
     VERMILLION,
+    Display,
     as_floats,
     axes_for,
     draw_grid,
@@ -35,7 +35,7 @@ from aucross.evaluation.plots.style import (
 from aucross.system.text import percent
 
 
-class BandDisplay:
+class BandDisplay(Display):
     """Histogram of the scores by class with the rejected interval.
 
     Parameters
@@ -121,10 +121,8 @@ class BandDisplay:
             Fitted classifier of two classes. The histogram is that of its selection score, on which the band lies: the
             score of the positive class for :class:`aucross.AUCross`, the confidence for :class:`aucross.SCross`, the
             influence for :class:`aucross.AUCGate`.
-        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            Test rows.
-        y : array-like of shape (n_samples,)
-            Their labels, as in training.
+        X, y
+            Test rows and their labels, as in :func:`aucross.evaluate_selective`.
         coverage : float in (0, 1], optional
             Target coverage; the one of the classifier by default.
         bins : int or array-like, default=50
@@ -141,10 +139,6 @@ class BandDisplay:
             Name of the rule in the title; the name of the class by default.
         **kwargs : dict
             Arguments of :meth:`plot`.
-
-        Returns
-        -------
-        BandDisplay
         """
         pyplot()
         rows = rows_to_draw(clf, X, y, sample_weight=sample_weight)
@@ -194,10 +188,6 @@ class BandDisplay:
             As in :meth:`from_estimator`.
         score_name : str, default="score"
             Label of the horizontal axis.
-
-        Returns
-        -------
-        BandDisplay
         """
         pyplot()
         positive, score, weight = selected_rows(y_true, y_score, None, sample_weight)
@@ -241,11 +231,6 @@ class BandDisplay:
             Whether each class has an area of 1. Otherwise the heights are rows, and a rare class is hard to see.
         **kwargs : dict
             Arguments of the shaded interval.
-
-        Returns
-        -------
-        BandDisplay
-            The display itself.
         """
         ax = axes_for(ax)
         heights = self.densities() if density else (self.negatives, self.positives)
@@ -268,9 +253,7 @@ class BandDisplay:
             xlabel=self.score_name, ylabel="density within the class" if density else "rows", title=name or self.name
         )
         draw_grid(ax, "y")
-        ax.legend(**LEGEND)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._on(ax, legend=True)
 
     def _draw_band(self, ax: Any, kwargs: dict[str, Any]) -> None:
         left, right = self.edges[0], self.edges[-1]

@@ -21,13 +21,14 @@ from numpy.typing import ArrayLike, NDArray
 from aucross.core.ranking import FloatArray
 from aucross.evaluation.auc_metrics import CAPCurve, cap_curve, profile_of
 from aucross.evaluation.inputs import check_both_classes, check_selected, rank, row_weights, selected_rows
-from aucross.evaluation.plots.style import (
+from aucross.evaluation.plots.display import (
     BLUE,
     DARK_GREY,
     GREY,
     LEGEND,
     LIGHT_GREY,
     VERMILLION,
+    Display,
     axes_for,
     draw_grid,
     name_of,
@@ -42,7 +43,7 @@ from aucross.system.text import percent
 _ROWS_WITH_CELLS = 40
 
 
-class CAPDisplay:
+class CAPDisplay(Display):
     """Cumulative accuracy profile of all rows and of the selected ones.
 
     Parameters
@@ -115,10 +116,8 @@ class CAPDisplay:
         ----------
         clf : SelectiveClassifier
             Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
-        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            Test rows.
-        y : array-like of shape (n_samples,)
-            Their labels, as in training; both classes must occur.
+        X, y
+            Test rows and their labels; both classes must occur, as in :func:`aucross.evaluate_selective`.
         coverage : float in (0, 1], optional
             Target coverage; the one of the classifier by default.
         band_groups : array-like of shape (n_samples,), optional
@@ -133,10 +132,6 @@ class CAPDisplay:
             Name of the rule in the title; the name of the class by default.
         **kwargs : dict
             Arguments of :meth:`plot`.
-
-        Returns
-        -------
-        CAPDisplay
         """
         pyplot()
         rows = rows_to_draw(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
@@ -176,10 +171,6 @@ class CAPDisplay:
             Mask of the selected rows; without it only the profile of all rows is drawn.
         sample_weight, removal, ax, name, **kwargs
             As in :meth:`from_estimator`.
-
-        Returns
-        -------
-        CAPDisplay
         """
         pyplot()
         positive, score, weight = selected_rows(y_true, y_score, None, sample_weight)
@@ -210,11 +201,6 @@ class CAPDisplay:
             selection.
         **kwargs : dict
             Arguments of the line of the selected rows, or of all rows if there is no selection.
-
-        Returns
-        -------
-        CAPDisplay
-            The display itself.
         """
         ax = axes_for(ax, (5.6, 5.2))
         first = {"color": DARK_GREY, "linestyle": "--"} if self.after is not None else {"color": BLUE}
@@ -230,9 +216,8 @@ class CAPDisplay:
             _draw_areas(ax, self.after or self.before, relative)
         _finish(ax, self.before, relative)
         ax.set_title(self.name if name is None else name)
-        ax.legend(loc="lower right", **LEGEND)
-        self.ax_, self.figure_, self.axes_ = ax, ax.figure, np.array([ax])
-        return self
+        self.axes_ = np.array([ax])
+        return self._on(ax, legend=True, loc="lower right")
 
     def plot_removal(self, ax: Any = None) -> CAPDisplay:
         """Draw what rejection cuts out of the profile, and what is left: the paper's Figures 2 and 3.
@@ -245,11 +230,6 @@ class CAPDisplay:
         ----------
         ax : pair of matplotlib Axes, optional
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        CAPDisplay
-            The display itself.
         """
         if self.after is None or self.removed is None:
             raise ValueError(
@@ -269,8 +249,8 @@ class CAPDisplay:
                 _draw_cells(panel, curve)
         # In the right panel, where it hides nothing.
         panels[1].legend(*panels[0].get_legend_handles_labels(), loc="lower right", **LEGEND)
-        self.ax_, self.figure_, self.axes_ = panels[0], panels[0].figure, np.array(panels)
-        return self
+        self.axes_ = np.array(panels)
+        return self._on(panels[0], legend=False)
 
 
 def _removed_pieces(score: FloatArray, selected: NDArray[np.bool_]) -> NDArray[np.bool_] | None:

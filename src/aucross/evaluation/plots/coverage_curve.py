@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,22 +25,20 @@ from aucross.evaluation.auc_metrics import oracle_curve
 from aucross.evaluation.catalogue import words_for
 from aucross.evaluation.evaluate import evaluate_selections, evaluate_selective
 from aucross.evaluation.inputs import BoolArray, check_coverages, label_rows
-from aucross.evaluation.plots.style import (
+from aucross.evaluation.plots.display import (
     DARK_GREY,
     GREY,
-    LEGEND,
+    CurveDisplay,
     as_floats,
     axes_for,
-    draw_curve,
     draw_grid,
     draw_level,
-    interval_of,
     name_of,
+    points_of,
     pyplot,
     rows_to_draw,
 )
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
-from aucross.system.text import exact_percent
 
 # Dense enough for a line, few enough for a metric of your own with its replicates.
 CURVE_COVERAGES = tuple(round(1.0 - 0.05 * step, 2) for step in range(11))
@@ -48,13 +46,6 @@ CURVE_COVERAGES = tuple(round(1.0 - 0.05 * step, 2) for step in range(11))
 ORACLE, MAXIMUM_PROBABILITY = "Oracle", "maximum probability"
 
 Curve = tuple[FloatArray, FloatArray]
-
-
-class LabelledScores(NamedTuple):
-    """Whether each row is positive, and its score."""
-
-    positive: BoolArray
-    score: FloatArray
 
 
 _REFERENCE_STYLES = {
@@ -69,7 +60,7 @@ _REFERENCE_STYLES = {
 }
 
 
-class CoverageCurveDisplay:
+class CoverageCurveDisplay(CurveDisplay):
     """The AUC of the selected rows against the coverage that is reached.
 
     The horizontal axis is the coverage reached on the rows, not the one asked for, so that a rule gains nothing by
@@ -124,16 +115,13 @@ class CoverageCurveDisplay:
         confidence_level: float = 0.95,
         name: str | None = None,
     ) -> None:
-        self.coverage = as_floats(coverage, "coverage")
+        self._keep(coverage, (low, high), confidence_level, name)
         self.value = as_floats(value, "value", self.coverage.shape)
-        self.low, self.high = interval_of(low, high, self.coverage.shape)
         self.references = {
             label: (as_floats(x, "coverage of a reference"), as_floats(y, "value of a reference", np.shape(x)))
             for label, (x, y) in (references or {}).items()
         }
         self.metric = metric
-        self.confidence_level = confidence_level
-        self.name = name
 
     @classmethod
     def from_estimator(
@@ -180,10 +168,6 @@ class CoverageCurveDisplay:
             Name in the legend; the name of the class by default.
         **kwargs : dict
             Arguments of the line.
-
-        Returns
-        -------
-        CoverageCurveDisplay
         """
         pyplot()
         coverages, references = check_coverages(coverages), {}
@@ -192,18 +176,11 @@ class CoverageCurveDisplay:
         if oracle or maximum_probability:
             confidence = rows.confidence if maximum_probability else None
             references = reference_curves(
-                LabelledScores(rows.positive, rows.score), coverages, oracle, confidence, rows.sample_weight
+                (rows.positive, rows.score), coverages, oracle, confidence, rows.sample_weight
             )
-        evaluation = evaluate_selective(
-            clf,
-            rows,
-            y,
-            coverages,
-            n_bootstrap=n_bootstrap,
-            confidence_level=confidence_level,
-            random_state=random_state,
-        )
-        return _display(cls, evaluation, None, name_of(clf, name), references).plot(ax, **kwargs)
+        options = {"n_bootstrap": n_bootstrap, "confidence_level": confidence_level, "random_state": random_state}
+        evaluation = evaluate_selective(clf, rows, y, coverages, **options)
+        return cls._of(evaluation, None, name_of(clf, name), references).plot(ax, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -241,16 +218,13 @@ class CoverageCurveDisplay:
             As in :func:`aucross.evaluate_selections`.
         ax, name, **kwargs
             As in :meth:`from_estimator`.
-
-        Returns
-        -------
-        CoverageCurveDisplay
         """
         pyplot()
         positive = as_positive(y_true)
-        rows = LabelledScores(positive, check_scores(y_score, len(positive)))
+        score = check_scores(y_score, len(positive))
         evaluation = evaluate_selections(
-            *rows,
+            positive,
+            score,
             positive,  # predicted labels: only the accuracy reads them, which is not drawn
             selections,
             sample_weight=sample_weight,
@@ -258,10 +232,10 @@ class CoverageCurveDisplay:
             confidence_level=confidence_level,
             random_state=random_state,
         )
-        is_probability = bool(((rows.score >= 0) & (rows.score <= 1)).all())
-        confidence = confidence_of(rows.score, is_probability=is_probability) if maximum_probability else None
-        references = reference_curves(rows, list(selections), oracle, confidence, sample_weight)
-        return _display(cls, evaluation, "selective_auc", name, references).plot(ax, **kwargs)
+        is_probability = bool(((score >= 0) & (score <= 1)).all())
+        confidence = confidence_of(score, is_probability=is_probability) if maximum_probability else None
+        references = reference_curves((positive, score), list(selections), oracle, confidence, sample_weight)
+        return cls._of(evaluation, "selective_auc", name, references).plot(ax, **kwargs)
 
     @classmethod
     def from_evaluation(
@@ -283,13 +257,19 @@ class CoverageCurveDisplay:
             One of its metrics; by default the AUC, or Hand and Till's M with more than two classes.
         ax, name, **kwargs
             As in :meth:`from_estimator`.
-
-        Returns
-        -------
-        CoverageCurveDisplay
         """
         pyplot()
-        return _display(cls, evaluation, metric, name, {}).plot(ax, **kwargs)
+        return cls._of(evaluation, metric, name, {}).plot(ax, **kwargs)
+
+    @classmethod
+    def _of(
+        cls, evaluation: SelectiveEvaluation, metric: str | None, name: str | None, references: Mapping[str, Curve]
+    ) -> CoverageCurveDisplay:
+        if metric is None:
+            metric = "selective_auc" if "selective_auc" in evaluation.estimates else "hand_till_m"
+        if metric not in evaluation.estimates:
+            raise ValueError(f"metric must be one of {list(evaluation.estimates)}, got {metric!r}")
+        return cls(**points_of(evaluation, metric), references=references, metric=metric, name=name)
 
     def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> CoverageCurveDisplay:
         """Draw the curve.
@@ -302,33 +282,21 @@ class CoverageCurveDisplay:
             Name in the legend; the one of the display by default.
         **kwargs : dict
             Arguments of the line.
-
-        Returns
-        -------
-        CoverageCurveDisplay
-            The display itself.
         """
         ax = axes_for(ax)
         if not np.isfinite(self.value).any():
             ax.annotate("undefined at every coverage", (0.5, 0.5), xycoords="axes fraction", ha="center")
         if self.baseline is not None:
             draw_level(ax, self.baseline, "all rows")
-        label = self.name if name is None else name
-        self.line_, self.interval_ = draw_curve(
-            ax, self.coverage, self.value, (self.low, self.high), **{"label": label, "zorder": 3, **kwargs}
-        )
+        level = self._draw(ax, self.value, self.name if name is None else name, kwargs)
         self.reference_lines_ = {
             reference: ax.plot(*points, label=reference, **{"zorder": 2, **_REFERENCE_STYLES.get(reference, {})})[0]
             for reference, points in self.references.items()
         }
-        level = "" if self.interval_ is None else f"\n(shaded: {exact_percent(self.confidence_level)} interval)"
         ax.set(xlabel="coverage reached: share of automatic cases", ylabel=words_for(self.metric) + level)
         ax.xaxis.set_inverted(True)
         draw_grid(ax)
-        if ax.get_legend_handles_labels()[1]:
-            ax.legend(**LEGEND)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._on(ax)
 
     @property
     def baseline(self) -> float | None:
@@ -338,48 +306,22 @@ class CoverageCurveDisplay:
 
 
 def reference_curves(
-    rows: LabelledScores,
+    rows: tuple[BoolArray, FloatArray],
     coverages: Iterable[float],
     oracle: bool,
     confidence: FloatArray | None,
     sample_weight: ArrayLike | None,
 ) -> dict[str, Curve]:
-    """The best bands on labelled rows, and the rejection of the least confident ones, as asked for; by name."""
+    """Return the best bands on labelled rows, and the rejection of the least confident ones, as asked for; by name."""
     coverages = sorted(coverages, reverse=True)
     curves: dict[str, Curve] = {}
     if oracle:
         curves[ORACLE] = oracle_curve(*rows, coverages, sample_weight=sample_weight)
     if confidence is not None:
-        rule = ThresholdBands(RankedScores.from_labels(rows.positive, confidence, sample_weight))
+        rule = ThresholdBands(RankedScores.from_labels(rows[0], confidence, sample_weight))
         masks = [rule.band(coverage).selects(confidence) for coverage in coverages]
         evaluation = evaluate_selections(
-            *rows, rows.positive, dict(zip(coverages, masks, strict=True)), sample_weight=sample_weight, n_bootstrap=0
+            *rows, rows[0], dict(zip(coverages, masks, strict=True)), sample_weight=sample_weight, n_bootstrap=0
         )
         curves[MAXIMUM_PROBABILITY] = evaluation.estimates["achieved_coverage"], evaluation.estimates["selective_auc"]
     return curves
-
-
-def _display(
-    cls: type[CoverageCurveDisplay],
-    evaluation: SelectiveEvaluation,
-    metric: str | None,
-    name: str | None,
-    references: Mapping[str, Curve],
-) -> CoverageCurveDisplay:
-    if metric is None:
-        metric = "selective_auc" if "selective_auc" in evaluation.estimates else "hand_till_m"
-    if metric not in evaluation.estimates:
-        raise ValueError(f"metric must be one of {list(evaluation.estimates)}, got {metric!r}")
-    # From full coverage down, so that the line does not jump.
-    order = np.argsort(-evaluation.target_coverage, kind="stable")
-    ends = evaluation.spread(metric)
-    return cls(
-        evaluation.estimates["achieved_coverage"][order],
-        evaluation.estimates[metric][order],
-        low=ends[f"{metric}_low"][order] if evaluation.has_intervals else None,
-        high=ends[f"{metric}_high"][order] if evaluation.has_intervals else None,
-        references=references,
-        metric=metric,
-        confidence_level=evaluation.confidence_level,
-        name=name,
-    )

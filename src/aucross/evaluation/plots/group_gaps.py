@@ -23,10 +23,11 @@ from aucross.evaluation.group_evaluation import GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
 from aucross.evaluation.inputs import check_selective
 from aucross.evaluation.metrics import achieved_coverage
-from aucross.evaluation.plots.style import (
+from aucross.evaluation.plots.display import (
     CURVE_STYLES,
     DARK_GREY,
     LEGEND,
+    Display,
     as_floats,
     draw_grid,
     name_of,
@@ -41,7 +42,7 @@ DEFAULT_METRICS = ("achieved_coverage", "selective_auc")
 _DODGE = 0.22
 
 
-class GroupGapDisplay:
+class GroupGapDisplay(Display):
     """Metrics of each group as dots with intervals, one panel per metric.
 
     Parameters
@@ -132,10 +133,8 @@ class GroupGapDisplay:
         ----------
         clf : SelectiveClassifier
             Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
-        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            Test rows.
-        y : array-like of shape (n_samples,)
-            Their labels, as in training.
+        X, y
+            Test rows and their labels, as in :func:`aucross.evaluate_selective`.
         by : array-like or series of shape (n_samples,)
             The group of each row.
         coverage : float in (0, 1], optional
@@ -150,10 +149,6 @@ class GroupGapDisplay:
             Name in the legend; the name of the class by default.
         **kwargs : dict
             Arguments of the dots.
-
-        Returns
-        -------
-        GroupGapDisplay
         """
         pyplot()
         check_selective(clf)
@@ -199,10 +194,6 @@ class GroupGapDisplay:
             Mask of the selected rows.
         by, metrics, sample_weight, with_intervals, confidence_level, ax, name, **kwargs
             As in :meth:`from_estimator`.
-
-        Returns
-        -------
-        GroupGapDisplay
         """
         pyplot()
         reached = achieved_coverage(selected, sample_weight)
@@ -241,10 +232,6 @@ class GroupGapDisplay:
             Which of its target coverages to draw; may be left out if it has only one.
         metrics, ax, name, **kwargs
             As in :meth:`from_estimator`.
-
-        Returns
-        -------
-        GroupGapDisplay
         """
         pyplot()
         for metric in metrics:
@@ -299,11 +286,6 @@ class GroupGapDisplay:
             Name in the legend; the one of the display by default.
         **kwargs : dict
             Arguments of the dots.
-
-        Returns
-        -------
-        GroupGapDisplay
-            The display itself.
         """
         size = (1.6 + 3.6 * len(self.values), 1.6 + 0.5 * len(self.groups))
         panels = panels_for(ax, len(self.values), size, sharey=True)
@@ -314,8 +296,8 @@ class GroupGapDisplay:
         }
         panels[0].set_yticks(np.arange(len(self.groups)), self.group_labels)
         panels[0].set_ylim(len(self.groups) - 0.4, -0.5)
-        self.axes_, self.ax_, self.figure_ = np.array(panels), panels[0], panels[0].figure
-        return self
+        self.axes_ = np.array(panels)
+        return self._on(panels[0], legend=False)
 
     def _draw_panel(self, ax: Any, metric: str, name: str | None, kwargs: dict[str, Any]) -> Any:
         number = len(ax.containers)  # of displays that are there already

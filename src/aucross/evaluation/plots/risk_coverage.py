@@ -20,20 +20,18 @@ from aucross.core.ranking import FloatArray
 from aucross.evaluation.evaluate import evaluate_selective
 from aucross.evaluation.inputs import loss_rows
 from aucross.evaluation.plots.coverage_curve import CURVE_COVERAGES
-from aucross.evaluation.plots.style import (
-    LEGEND,
+from aucross.evaluation.plots.display import (
     LIGHT_GREY,
+    CurveDisplay,
     as_floats,
     axes_for,
-    draw_curve,
     draw_grid,
-    interval_of,
     name_of,
+    points_of,
     pyplot,
 )
 from aucross.evaluation.risk_curves import RiskCurve, augrc, aurc, generalized_risk_curve, risk_coverage_curve
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
-from aucross.system.text import exact_percent
 
 RiskKind = Literal["selective", "generalized"]
 
@@ -47,7 +45,7 @@ _AREA_NAMES = {"selective": "AURC", "generalized": "AUGRC"}
 _POINTS_WITH_MARKS = 40
 
 
-class RiskCoverageDisplay:
+class RiskCoverageDisplay(CurveDisplay):
     """The risk of the selected rows against the coverage.
 
     Parameters
@@ -102,9 +100,8 @@ class RiskCoverageDisplay:
         confidence_level: float = 0.95,
         name: str | None = None,
     ) -> None:
-        self.coverage = as_floats(coverage, "coverage")
+        self._keep(coverage, (low, high), confidence_level, name)
         self.risk = as_floats(risk, "risk", self.coverage.shape)
-        self.low, self.high = interval_of(low, high, self.coverage.shape)
         self.optimal = (
             None
             if optimal is None
@@ -112,8 +109,6 @@ class RiskCoverageDisplay:
         )
         self.area = area
         self.kind = _checked_kind(kind)
-        self.confidence_level = confidence_level
-        self.name = name
 
     @classmethod
     def from_estimator(
@@ -138,24 +133,14 @@ class RiskCoverageDisplay:
         ----------
         clf : SelectiveClassifier
             Fitted classifier of two or more classes. Its own selections are judged, whatever they are based on.
-        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            Test rows.
-        y : array-like of shape (n_samples,)
-            Their labels, as in training.
+        X, y
+            Test rows and their labels, as in :func:`aucross.evaluate_selective`.
         coverages : iterable of float in (0, 1], default=(1.0, 0.95, ..., 0.5)
             Target coverages.
         sample_weight, band_groups, n_bootstrap, confidence_level, random_state
             As in :func:`aucross.evaluate_selective`.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. A second curve on the same axes gets the next style.
-        name : str, optional
-            Name in the legend; the name of the class by default.
-        **kwargs : dict
-            Arguments of the line.
-
-        Returns
-        -------
-        RiskCoverageDisplay
+        ax, name, **kwargs
+            As in :meth:`CoverageCurveDisplay.from_estimator`.
         """
         pyplot()
         evaluation = evaluate_selective(
@@ -201,10 +186,6 @@ class RiskCoverageDisplay:
             Weights of the rows.
         ax, name, **kwargs
             As in :meth:`from_estimator`.
-
-        Returns
-        -------
-        RiskCoverageDisplay
         """
         pyplot()
         curve = _curve(loss, confidence, kind, sample_weight)
@@ -233,22 +214,16 @@ class RiskCoverageDisplay:
             Result of :func:`aucross.evaluate_selective` or :func:`aucross.evaluate_selections`.
         ax, name, **kwargs
             As in :meth:`from_estimator`.
-
-        Returns
-        -------
-        RiskCoverageDisplay
         """
         pyplot()
-        ends = evaluation.spread("selective_accuracy")
-        order = np.argsort(evaluation.estimates["achieved_coverage"], kind="stable")
-        display = cls(
-            evaluation.estimates["achieved_coverage"][order],
-            1.0 - evaluation.estimates["selective_accuracy"][order],
-            low=1.0 - ends["selective_accuracy_high"][order] if evaluation.has_intervals else None,
-            high=1.0 - ends["selective_accuracy_low"][order] if evaluation.has_intervals else None,
-            confidence_level=evaluation.confidence_level,
-            name=name,
+        points = points_of(evaluation, "selective_accuracy")
+        order = np.argsort(points["coverage"], kind="stable")
+        risk, high, low = (
+            None if points[name] is None else 1.0 - points[name][order] for name in ("value", "low", "high")
         )
+        assert risk is not None
+        level = evaluation.confidence_level
+        display = cls(points["coverage"][order], risk, low=low, high=high, confidence_level=level, name=name)
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> RiskCoverageDisplay:
@@ -262,11 +237,6 @@ class RiskCoverageDisplay:
             Name in the legend; the one of the display by default.
         **kwargs : dict
             Arguments of the line.
-
-        Returns
-        -------
-        RiskCoverageDisplay
-            The display itself.
         """
         ax = axes_for(ax)
         self.optimal_line_ = None
@@ -275,21 +245,11 @@ class RiskCoverageDisplay:
             (self.optimal_line_,) = ax.plot(*self.optimal, zorder=2, **options)
         # A curve of one point is nothing but its mark.
         marks = {} if len(self.coverage) <= _POINTS_WITH_MARKS else {"marker": ""}
-        self.line_, self.interval_ = draw_curve(
-            ax,
-            self.coverage,
-            self.risk,
-            (self.low, self.high),
-            **{"label": self._label(self.name if name is None else name), "zorder": 3, **marks, **kwargs},
-        )
-        level = "" if self.interval_ is None else f"\n(shaded: {exact_percent(self.confidence_level)} interval)"
+        level = self._draw(ax, self.risk, self._label(self.name if name is None else name), {**marks, **kwargs})
         ax.set(xlabel="coverage: share of rows selected", ylabel=_RISK_LABELS[self.kind] + level)
         ax.set_ylim(bottom=0)
         draw_grid(ax)
-        if ax.get_legend_handles_labels()[1]:
-            ax.legend(**LEGEND)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return self._on(ax)
 
     def _label(self, name: str | None) -> str | None:
         if self.area is None:

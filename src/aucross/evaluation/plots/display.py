@@ -7,7 +7,7 @@ and a marker of its own as well.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 from aucross.core.ranking import FloatArray
 from aucross.core.scored_rows import ScoredRows
 from aucross.evaluation.inputs import check_two_classes, label_rows
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
+from aucross.system.text import exact_percent
 
 BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"
 DARK_GREY, GREY, LIGHT_GREY = "#444444", "#6E6E6E", "#CCCCCC"
@@ -40,8 +42,51 @@ CURVE_STYLES = (
 )
 
 
+class Display:
+    """What every display has: a name, and the axes and figure where it was drawn."""
+
+    name: str | None = None
+
+    def _on(self, ax: Any, *, legend: bool | None = None, **options: Any) -> Self:
+        """Keep the axes, with a legend if anything has a label or one is asked for."""
+        if ax.get_legend_handles_labels()[1] if legend is None else legend:
+            ax.legend(**{**LEGEND, **options})
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+class CurveDisplay(Display):
+    """A curve over the coverage with its intervals."""
+
+    def _keep(self, coverage: ArrayLike, ends: tuple[Any, Any], confidence_level: float, name: str | None) -> None:
+        """Check and keep what every curve has."""
+        self.coverage = as_floats(coverage, "coverage")
+        self.low, self.high = interval_of(*ends, self.coverage.shape)
+        self.confidence_level, self.name = confidence_level, name
+
+    def _draw(self, ax: Any, values: FloatArray, label: str | None, line: dict[str, Any]) -> str:
+        """Draw the curve, and return what the axis says of its intervals."""
+        options = {"label": label, "zorder": 3, **line}
+        self.line_, self.interval_ = draw_curve(ax, self.coverage, values, (self.low, self.high), **options)
+        return "" if self.interval_ is None else f"\n(shaded: {exact_percent(self.confidence_level)} interval)"
+
+
+def points_of(evaluation: SelectiveEvaluation, metric: str) -> dict[str, Any]:
+    """Return the coverage reached, a metric and its interval at each coverage, from full coverage down."""
+    # So that the line does not jump.
+    order = np.argsort(-evaluation.target_coverage, kind="stable")
+    ends = evaluation.spread(metric)
+    return {
+        "coverage": evaluation.estimates["achieved_coverage"][order],
+        "value": evaluation.estimates[metric][order],
+        "low": ends[f"{metric}_low"][order] if evaluation.has_intervals else None,
+        "high": ends[f"{metric}_high"][order] if evaluation.has_intervals else None,
+        "confidence_level": evaluation.confidence_level,
+    }
+
+
 def pyplot() -> Any:
-    """The module matplotlib.pyplot, or the command that installs it."""
+    """Return the module matplotlib.pyplot, or say which command installs it."""
     try:
         import matplotlib.pyplot as plt  # noqa: PLC0415  (an extra: only drawing needs it)
     except ImportError:
@@ -56,12 +101,12 @@ def rows_to_draw(clf: Any, X: Any, y: ArrayLike, **options: Any) -> ScoredRows:
 
 
 def axes_for(ax: Any, figsize: tuple[float, float] = (6.4, 4.4), layout: str = "constrained") -> Any:
-    """The axes given, or those of a new figure."""
+    """Return the axes given, or those of a new figure."""
     return pyplot().subplots(figsize=figsize, layout=layout)[1] if ax is None else ax
 
 
 def panels_for(ax: Any, n_panels: int, figsize: tuple[float, float], **options: Any) -> list[Any]:
-    """As many axes as there are panels: those given, checked, or those of a new figure."""
+    """Return as many axes as there are panels: those given, checked, or those of a new figure."""
     if ax is None:
         new = pyplot().subplots(1, n_panels, figsize=figsize, layout="constrained", squeeze=False, **options)[1]
         return list(new[0])
@@ -72,7 +117,7 @@ def panels_for(ax: Any, n_panels: int, figsize: tuple[float, float], **options: 
 
 
 def next_style(ax: Any) -> CurveStyle:
-    """The first style whose colour no line of the axes has yet, so that a second display looks different."""
+    """Return the first style whose colour no line of the axes has yet, so that a second display looks different."""
     from matplotlib.colors import to_hex  # noqa: PLC0415
 
     used = {to_hex(line.get_color()).lower() for line in ax.get_lines()}
@@ -81,7 +126,7 @@ def next_style(ax: Any) -> CurveStyle:
 
 
 def with_defaults(kwargs: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
-    """Keyword arguments of a line over our defaults; short forms such as ``lw`` replace the long ones."""
+    """Put keyword arguments of a line over our defaults; short forms such as ``lw`` replace the long ones."""
     from matplotlib.cbook import normalize_kwargs  # noqa: PLC0415
     from matplotlib.lines import Line2D  # noqa: PLC0415
 
@@ -89,7 +134,7 @@ def with_defaults(kwargs: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
 
 
 def draw_curve(ax: Any, x: FloatArray, y: FloatArray, interval: tuple[Any, Any], **line: Any) -> tuple[Any, Any]:
-    """A line in the next free style, and the area of its interval if there is one."""
+    """Draw a line in the next free style, and the area of its interval if there is one."""
     style = next_style(ax)
     options = with_defaults(line, **style._asdict(), linewidth=2, markersize=5)
     (drawn,) = ax.plot(x, y, **options)
@@ -101,7 +146,7 @@ def draw_curve(ax: Any, x: FloatArray, y: FloatArray, interval: tuple[Any, Any],
 
 
 def draw_level(ax: Any, value: float, text: str) -> Any:
-    """A dotted horizontal line with its meaning written on it; None where the same line is there already."""
+    """Draw a dotted horizontal line with its meaning written on it; None where the same line is there already."""
     mark = f"_{text}"  # the underscore keeps it out of the legend
     if any(line.get_label() == mark and np.allclose(line.get_ydata(), value) for line in ax.get_lines()):
         return None
@@ -120,18 +165,18 @@ def draw_level(ax: Any, value: float, text: str) -> Any:
 
 
 def name_of(clf: Any, name: str | None) -> str:
-    """The name given, or the class of the classifier."""
+    """Return the name given, or the class of the classifier."""
     return type(clf).__name__ if name is None else name
 
 
 def draw_grid(ax: Any, axis: str = "both") -> None:
-    """A light grid behind everything."""
+    """Draw a light grid behind everything."""
     ax.grid(axis=axis, alpha=0.3)
     ax.set_axisbelow(True)
 
 
 def as_floats(values: ArrayLike, name: str, shape: tuple[int, ...] | None = None) -> FloatArray:
-    """A float64 array of the shape that goes with the others; 1-d without one."""
+    """Return a float64 array of the shape that goes with the others; 1-d without one."""
     array = np.asarray(values, dtype=np.float64)
     if shape is None and array.ndim != 1:
         raise ValueError(f"{name} must be 1-d, got shape {array.shape}")
@@ -141,7 +186,7 @@ def as_floats(values: ArrayLike, name: str, shape: tuple[int, ...] | None = None
 
 
 def interval_of(low: ArrayLike | None, high: ArrayLike | None, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Both ends of the intervals, or None twice."""
+    """Return both ends of the intervals, or None twice."""
     if (low is None) != (high is None):
         raise ValueError("low and high must both be given or both be None, got one of them")
     return (
