@@ -8,7 +8,6 @@ cells       intervals of `evaluate_selections`: AUC, gain, accuracy, positive ra
 large       the same on 100,000 rows, where positives may still be few
 few         the interval of the AUC with 1 to 20 positives among 300 negatives
 coverage_for the interval of `coverage_for`, and whether the band at its lower end really reaches the AUC
-added       what another added row would do to the interval of the AUC, on four times as many samples
 compare     the paired difference of two classifiers
 customers   the same for ten rows a customer, and the joint promise, with and without `groups`
 gaps        how often equal groups are further apart than `gap_by_chance`
@@ -40,10 +39,9 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 from aucross import AUCross, evaluate_selections
 from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
-from aucross.core.bounds import EXTRA_LOSS, auc_ends, auc_losses, interval, loss_of_few
+from aucross.core.bounds import auc_ends, auc_losses, interval
 from aucross.estimators.coverage_for import largest_coverage
 from aucross.evaluation import (
-    auc_interval,
     evaluate_folds,
     evaluate_group_selections,
     promise_selection,
@@ -77,7 +75,6 @@ CUSTOMERS = {
     "20 % positives": (Population(0.2, {1.0: 1.0}), 3000, (1.0, 0.8)),
     "5 % positives": (Population(0.05, {2.0: 1.0}), 3000, (1.0, 0.8)),
 }
-EXTRA_LOSSES = (0.08, 0.1, 0.125)
 METRICS = ("selective_auc", "auc_gain", "selective_accuracy", "positive_rate")
 
 Bands = dict[float, RejectionBand]
@@ -216,8 +213,8 @@ def held_in_cells(part: str, populations: dict[str, Any], n_samples: int) -> Non
 
 
 def few(n_samples: int) -> None:
-    print(f"\nfew: {n_samples} samples a line of 300 negatives; before: no wider with few rows")
-    print(f"{'':27}  before: holds, width  now: holds, width   (mean width, in units of the AUC)")
+    print(f"\nfew: {n_samples} samples a line of 300 negatives; width is the mean width, in units of the AUC")
+    print(f"{'':27}  holds   width")
     table = Table("few", n_samples)
     for auc in (0.76, 0.9):
         for n_positive in (1, 2, 3, 5, 10, 15, 20):
@@ -231,12 +228,9 @@ def line_of_few(auc: float, n_positive: int, n_samples: int) -> list[str]:
     found = []
     for _ in range(n_samples):
         score = rng.normal(size=len(positive)) + center * positive
-        sums = auc_losses(RankedScores.from_labels(positive, score))
-        extras = EXTRA_LOSS - loss_of_few(n_positive), EXTRA_LOSS
-        found.append([interval(sums, (1 - LEVEL) / 2, extra) for extra in extras])
-    return [
-        f"{held(low, high, auc)} {np.mean(high - low):6.2f}      " for low, high in np.array(found).transpose(1, 2, 0)
-    ]
+        found.append(interval(auc_losses(RankedScores.from_labels(positive, score)), (1 - LEVEL) / 2))
+    low, high = np.array(found).T
+    return [f"{held(low, high, auc)} {np.mean(high - low):6.2f}"]
 
 
 def coverage_for(n_samples: int) -> None:
@@ -289,37 +283,6 @@ def line_of_coverage_for(n_positive: int, n_negative: int, auc: float, n_samples
         shown = np.median(low[low > 0]) if (low > 0).any() else np.nan
         lines.append(f"{held(low, high, truth)} {share} {(low == 0).mean():6.2f} {shown:6.2f}     ")
     return lines
-
-
-def added(n_samples: int) -> None:
-    print(f"\nadded: {4 * n_samples} samples a line; interval of the AUC if the added row loses this much more")
-    print(f"{'':27} cov.   none: holds, width " + " ".join(f"{extra:8g}: holds, width" for extra in EXTRA_LOSSES))
-    table = Table("added", n_samples)
-    for cell, (population, n_rows, coverages) in CELLS.items():
-
-        def compute(population=population, n_rows=n_rows, coverages=coverages):
-            bands = placed_bands(population, coverages)
-            return [added_line(population, n_rows, (coverage, bands[coverage]), 4 * n_samples) for coverage in bands]
-
-        table.lines(f"{cell}, n {n_rows:,}"[:27], compute)
-
-
-def added_line(population: Population, n_rows: int, asked: tuple[float, RejectionBand], n_samples: int) -> list[str]:
-    """Intervals at one coverage without a bootstrap, for several rows that might be added; DeLong's for none."""
-    coverage, band = asked
-    truth, rng = population.exact(band).auc(band), np.random.default_rng(11)
-    found = []
-    for _ in range(n_samples):
-        rows = population.draw(rng, n_rows)
-        selected = band.selects(rows.score)
-        positive, score = rows.positive[selected], rows.score[selected]
-        if min(positive.sum(), (~positive).sum()) < 2:
-            continue
-        sums = auc_losses(RankedScores.from_labels(positive, score))
-        ends = [auc_interval(positive, score), *(interval(sums, (1 - LEVEL) / 2, extra) for extra in EXTRA_LOSSES)]
-        found.append([(sums.mean(), *pair) for pair in ends])
-    numbers = np.array(found).transpose(1, 2, 0)
-    return [f"{coverage:4g}", *(f"{held(low, high, truth)} {against_law(low, high, e):>9}" for e, low, high in numbers)]
 
 
 def compare(n_samples: int) -> None:
@@ -526,7 +489,6 @@ PARTS = {
     "large": large,
     "few": few,
     "coverage_for": coverage_for,
-    "added": added,
     "compare": compare,
     "customers": customers,
     "gaps": gaps,

@@ -205,11 +205,9 @@ def obvious_auc_interval(y, score, failure):
     """The interval of the AUC with the added row written out, one end after the other; positives are fewer."""
     placed = np.array([np.mean((s > score[~y]) + (s == score[~y]) / 2) for s in score[y]])
     of_others = np.array([np.mean((score[y] > s) + (score[y] == s) / 2) for s in score[~y]])
-    extra = 0.1 + 3 * max(1 / y.sum() - 1 / 12, 0.0)  # a handful of rows says little about the spread of all
     found = []
     for loss, other_loss in ((1 - placed, 1 - of_others), (placed, of_others)):
-        added = min(1.0, extra + ((loss**3).sum() / (loss**2).sum() if loss.any() else 0.0))
-        with_added = np.append(loss, added)
+        with_added = np.append(loss, 1.0)
         mean = with_added.mean()
         if mean == 1.0:
             found.append(1.0)

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, compare_selective, evaluate_selections, evaluate_selective
 from aucross.core import RankedScores
-from aucross.core.bounds import EXTRA_LOSS, auc_ends_of_units, auc_losses, interval, lower_bound
+from aucross.core.bounds import auc_ends_of_units, auc_losses, ends_by_moments, interval, lower_bound
 from aucross.evaluation import evaluate_group_selections
 from aucross.evaluation.catalogue import GROUP_METRICS, STANDARD_METRICS
 from aucross.evaluation.promise import coverage_losses
@@ -53,7 +53,7 @@ def test_the_interval_of_the_auc_equals_the_obvious_one(seed, share):
     y, score = make_rows(90, share, shift=seed, seed=seed)
     score = np.round(score, 1)
     expected = obvious_auc_interval(y, score, 0.025)
-    assert interval(sums_of(y, score), 0.025, EXTRA_LOSS) == pytest.approx(expected, abs=1e-9)
+    assert interval(sums_of(y, score), 0.025) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("n_positive", [1, 2, 3, 5, 10])
@@ -61,10 +61,36 @@ def test_the_interval_of_the_auc_equals_the_obvious_one(seed, share):
 def test_the_interval_holds_with_a_handful_of_positives(n_positive, auc):
     rng, shift = np.random.default_rng(5), norm.ppf(auc) * np.sqrt(2)
     y = np.arange(200) < n_positive
-    found = np.array([interval(sums_of(y, rng.normal(size=200) + shift * y), 0.025, EXTRA_LOSS) for _ in range(200)])
+    found = np.array([interval(sums_of(y, rng.normal(size=200) + shift * y), 0.025) for _ in range(200)])
     held = (found[:, 0] <= auc) & (auc <= found[:, 1])
     assert held.mean() >= 0.93
     assert (found[:, 1] - found[:, 0]).min() > 0.05
+
+
+@pytest.mark.parametrize(("n_positive", "hidden"), [(39, 0.05), (146, 0.013), (30, 0.12)])
+@pytest.mark.parametrize("center", [0.0, -9.0])
+def test_the_interval_holds_where_a_few_positives_hide_among_the_negatives(n_positive, hidden, center):
+    """One sample in seven, or in fifty, shows no hidden positive at all."""
+    rng = np.random.default_rng(6)
+    y = np.arange(10 * n_positive) < n_positive
+    truth = (1 - hidden) * norm.cdf(6 / np.sqrt(2)) + hidden * norm.cdf(center / np.sqrt(2))
+    found = []
+    for _ in range(300):
+        at = np.where(rng.random(len(y)) < hidden, center, 6.0) * y
+        found.append(interval(sums_of(y, rng.normal(size=len(y)) + at), 0.025))
+    low, high = np.array(found).T
+    assert ((low <= truth) & (truth <= high)).mean() >= 0.93
+
+
+def test_the_interval_holds_where_weights_fall_with_the_score():
+    rng, slope, shift = np.random.default_rng(7), -0.5, 1.5
+    y, found = np.arange(500) < 60, []
+    for _ in range(300):
+        score = rng.normal(size=500) + shift * y
+        found.append(interval(sums_of(y, score, np.exp(slope * score + 0.7 * rng.normal(size=500))), 0.025))
+    low, high = np.array(found).T
+    truth = norm.cdf(shift / np.sqrt(2))  # both classes are shifted alike
+    assert ((low <= truth) & (truth <= high)).mean() >= 0.93
 
 
 def test_a_handful_of_customers_counts_as_a_handful_of_rows():
@@ -72,7 +98,7 @@ def test_a_handful_of_customers_counts_as_a_handful_of_rows():
     y, score = make_rows(60, 0.08, seed=3)
     rows = np.repeat(np.arange(60), 10)
     found = auc_ends_of_units(y[rows], score[rows], None, rows, 0.025)
-    assert found == pytest.approx(interval(sums_of(y, score), 0.025, EXTRA_LOSS), abs=1e-9)
+    assert found == pytest.approx(interval(sums_of(y, score), 0.025), abs=1e-9)
 
 
 def test_shares_have_clopper_and_pearsons_interval():
@@ -95,7 +121,8 @@ def test_perfect_ranks_do_not_make_an_interval_of_one_point():
     low, high = ends(evaluation, "selective_auc")
     assert evaluation.deviations["selective_auc"][0] == 0.0
     assert high == 1.0
-    assert lower_bound(sums_of(y, np.arange(100.0)), 0.025) < low < 0.98
+    # Ten of ten positives won: Clopper and Pearson's bound, which is that of a promise too.
+    assert low == pytest.approx(lower_bound(sums_of(y, np.arange(100.0)), 0.025)) == pytest.approx(0.025 ** (1 / 10))
 
 
 def test_where_a_sample_says_much_the_interval_is_that_of_the_normal_distribution():
@@ -156,11 +183,11 @@ def test_what_a_rejected_row_would_lose_is_counted_against_the_larger_class(rows
     mask = np.random.default_rng(seed).random(len(y)) < 0.6
     order = np.argsort(score)
     y, score, mask = y[order], score[order], mask[order]
-    loss = RankedRows(y, score, y, {0.5: mask}).selection(0.5).loss_of_rejected()
+    least, most = RankedRows(y, score, y, {0.5: mask}).selection(0.5).losses_of_rejected()
     positives_are_fewer = 2 * y.sum() <= len(y)
     others, way = (score[~y], 1) if positives_are_fewer else (score[y], -1)
     expected = [np.mean((way * others > way * at) + (others == at) / 2) for at in score[~mask]]
-    assert loss == pytest.approx(np.mean(expected) if expected else 0.0)
+    assert (least, most) == pytest.approx((min(expected), max(expected)) if expected else (0.0, 0.0))
 
 
 def test_a_rejected_positive_may_raise_a_gain_that_no_sample_shows():
@@ -177,6 +204,39 @@ def test_two_perfect_rankings_may_still_differ_and_one_ranking_does_not_differ_f
     low, high = (first.minus(second).difference("selective_auc").ends[end][0] for end in (0, 1))
     assert low < 0 < high
     assert first.minus(first).difference("selective_auc").ends.high[0] == 0.0
+
+
+@pytest.mark.parametrize("coverage", [0.8, 0.5])
+def test_the_interval_of_the_gain_holds_where_positives_hide(coverage):
+    rng, n, hidden = np.random.default_rng(8), 600, 0.05
+    low_end, high_end = norm.ppf([0.5 - (1 - coverage) / 2, 0.5 + (1 - coverage) / 2])
+
+    def draw(n):
+        y = rng.random(n) < 0.06
+        return y, rng.normal(size=n) + np.where(rng.random(n) < hidden, 0.0, 5.0) * y
+
+    def selects(score):
+        return (score < low_end) | (score > high_end)
+
+    y, score = draw(1_000_000)
+    kept = selects(score)
+    truth = RankedScores.from_labels(y[kept], score[kept]).auc() - RankedScores.from_labels(y, score).auc()
+    found = []
+    for _ in range(200):
+        y, score = draw(n)
+        found.append(ends(evaluate(y, score, {coverage: selects(score)}), "auc_gain"))
+    low, high = np.array(found).T
+    assert ((low <= truth) & (truth <= high)).mean() >= 0.93
+
+
+def test_a_gain_that_no_row_makes_has_the_bound_of_rare_losses():
+    down, up = ends_by_moments(0.0, 0.0, 0.0, (0.01, 0.02), 0.025)
+    assert (down, up) == pytest.approx((np.log(0.025) * 0.01, -np.log(0.025) * 0.02))
+
+
+def test_moments_of_many_rows_give_the_interval_of_the_normal_distribution():
+    low, high = ends_by_moments(0.3, 1e-4, 0.0, (1e-9, 1e-9), 0.025)
+    assert (low, high) == pytest.approx((0.3 - 0.01 * norm.ppf(0.975), 0.3 + 0.01 * norm.ppf(0.975)), abs=1e-5)
 
 
 # ---- rows that belong together ----
@@ -260,7 +320,7 @@ def obvious_ends(positive, score, correct, mask, weight, units, failure=0.025):
     else:
         own = None if weight is None else weight[mask]
         found.append(
-            interval(sums_of(positive[mask], score[mask], own), failure, EXTRA_LOSS)
+            interval(sums_of(positive[mask], score[mask], own), failure)
             if units is None
             else auc_ends_of_units(positive[mask], score[mask], own, units[mask], failure)
         )

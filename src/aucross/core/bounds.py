@@ -1,16 +1,16 @@
-"""Bounds and intervals of a share, of an AUC and of differences, that hold where a class has few rows.
+"""Bounds and intervals of a share, of an AUC and of differences, that hold whatever rows the sample lacks.
 
 All rest on one idea. Add **one row that counts against the bound**: a rejected row for the coverage; for the AUC a row
-of the smaller class on the wrong side of rows of the other. Then take the lower quantile of what the mean over all rows
-may be::
+of the smaller class on the wrong side of every row of the other. Then take the lower quantile of what the mean over all
+rows may be::
 
     coverage    1 1 0 1 1 1 ... 1 | 0      share of ones
     AUC         V V V V V V ... V | 0      mean of V, a row's share of the other class that it is ranked rightly against
 
 The quantile comes from the Beta distribution with that mean and its variance, or from a bootstrap. For the coverage
-this *is* the exact bound of Clopper and Pearson, and so it is for the AUC where every V is 0 or 1. The added row of a
-promise loses against everybody (V = 0); that of an interval only a little more than the rows that were seen to lose: a
-percentile of resamples cannot show what the sample does not hold.
+this *is* the exact bound of Clopper and Pearson, and so it is for the AUC where every V is 0 or 1. Both ends of every
+interval are such bounds: k rows, none of which lost, cannot exclude that a share of 3.7 / k loses everything, and the
+lower end of their 95 % interval allows for it.
 
 Rows that belong together (those of one customer) are one *unit*: the variance is that of sums over units, and a whole
 unit is added. Whatever is bounded comes in as sums of losses, :class:`LossSums`.
@@ -19,29 +19,15 @@ unit is added. Whatever is bounded comes in as sums of losses, :class:`LossSums`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
-from math import comb, floor, nan, sqrt
+from math import floor, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, gammaincinv, ndtri
 
 from aucross.core.bands import RejectionBand
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
-
-# How much more than the losing rows of the sample the added row of an interval loses, of all that it could lose. Chosen
-# by benchmarks/intervals.py: with .08 one cell comes down to .932, with .125 one is more than twice as wide as its law.
-EXTRA_LOSS = 0.1
-
-# Rows of the smaller class below which the added row loses more still, and by how much, times what 1 / rows is above
-# that of so many rows. The spread of a handful of rows says little about the spread of all. Chosen by
-# `python -m benchmarks.intervals few`.
-ENOUGH_ROWS = 12
-_LOSS_OF_FEW = 3.0
-
-# Powers of weight and of loss whose sums are kept: up to the third, which the added unit is read from.
-_POWERS_KEPT = tuple((p, total - p) for total in (1, 2, 3) for p in range(total + 1))
 
 # From a generator and a number of replicates: weights of positives and of negatives at ascending scores.
 Draw = Callable[[np.random.Generator, int], tuple[FloatArray, FloatArray]]
@@ -57,8 +43,10 @@ class LossSums(NamedTuple):
 
     Attributes
     ----------
-    powers : ndarray of shape (4, 4)
-        Sum over the units of w ** p times l ** q, in row p and column q, where p + q is 1, 2 or 3.
+    weight, squares, cubes : float
+        Sums over the units of w, w * w and w ** 3.
+    loss, mixed, squared_loss : float
+        Sums of l, w * l and l * l.
     beside, weight_beside, loss_beside : float
         What the rows of the other class of an AUC add to the deviation of the mean value, b for a unit: the sums over
         the units of b * b, w * b and l * b. All are 0 for a share, and the last two unless rows belong together.
@@ -66,26 +54,21 @@ class LossSums(NamedTuple):
         Effective number of units of that other class.
     """
 
-    powers: FloatArray
+    weight: float
+    squares: float
+    cubes: float
+    loss: float
+    mixed: float
+    squared_loss: float
     beside: float = 0.0
     weight_beside: float = 0.0
     loss_beside: float = 0.0
     n_beside: float = np.inf
 
     @property
-    def weight(self) -> float:
-        """Weight of all units."""
-        return float(self.powers[1, 0])
-
-    @property
-    def loss(self) -> float:
-        """Sum of what the units lose."""
-        return float(self.powers[0, 1])
-
-    @property
     def size(self) -> float:
         """Kish's effective number of units."""
-        return _size_of(self.powers)
+        return self.weight**2 / self.squares
 
     @property
     def added(self) -> float:
@@ -94,15 +77,17 @@ class LossSums(NamedTuple):
         Heavier than most, if weights differ: what a heavy unit of the wrong kind would do, a sample may not show. This
         ratio sets the skewness of a weighted sum, which the added unit is there to make up for.
         """
-        return float(self.powers[3, 0] / self.powers[2, 0])
+        return self.cubes / self.squares
 
     def mirrored(self) -> LossSums:
         """The same mean, gains for losses."""
-        mirrored = np.zeros((4, 4))
-        for p, q in _POWERS_KEPT:
-            mirrored[p, q] = sum(comb(q, r) * (-1) ** r * self.powers[p + q - r, r] for r in range(q + 1))
-        loss_beside = self.loss_beside - self.weight_beside
-        return LossSums(mirrored, self.beside, -self.weight_beside, loss_beside, self.n_beside)
+        return self._replace(
+            loss=self.weight - self.loss,
+            mixed=self.squares - self.mixed,
+            squared_loss=max(self.squares - 2.0 * self.mixed + self.squared_loss, 0.0),
+            weight_beside=-self.weight_beside,
+            loss_beside=self.loss_beside - self.weight_beside,
+        )
 
     def mean(self) -> float:
         """One minus the mean loss."""
@@ -114,8 +99,7 @@ class LossSums(NamedTuple):
 
     def squares_around(self, mean_loss: float) -> float:
         """Sum over the units of the squared deviation of what they lose from a mean loss."""
-        of_weight, mixed, of_loss = self.powers[2, 0], self.powers[1, 1], self.powers[0, 2]
-        return max(float(of_loss - 2.0 * mean_loss * mixed + mean_loss**2 * of_weight), 0.0)
+        return max(self.squared_loss - 2.0 * mean_loss * self.mixed + mean_loss**2 * self.squares, 0.0)
 
 
 # ---- sums of losses ----
@@ -126,17 +110,16 @@ def share_losses(of_all: FloatArray, of_lost: FloatArray) -> LossSums | None:
     if of_all[0] == 0:
         return None
     unit = of_all[1] / of_all[0]  # neither the cube of a large weight nor the square of a small one is a number
-    of_all, of_lost = (powers / unit ** np.arange(4.0) for powers in (of_all, of_lost))
-    powers = np.zeros((4, 4))
-    for p, q in _POWERS_KEPT:
-        powers[p, q] = of_lost[p + q] if q else of_all[p]
-    return LossSums(powers)
+    (_, weight, squares, cubes), (_, lost, lost_squares, _) = (
+        (powers / unit ** np.arange(4.0)).tolist() for powers in (of_all, of_lost)
+    )
+    return LossSums(weight, squares, cubes, lost, lost_squares, lost_squares)
 
 
 def share_losses_of_units(weight: FloatArray, lost: FloatArray) -> LossSums | None:
     """Sums of a share from the weight of each unit and what it loses."""
     largest = weight.max(initial=0.0)
-    return LossSums(_power_sums(weight / largest, lost / largest)) if largest > 0 else None
+    return _sums_of(weight / largest, lost / largest) if largest > 0 else None
 
 
 def auc_losses(ranked: RankedScores) -> LossSums | None:
@@ -145,41 +128,36 @@ def auc_losses(ranked: RankedScores) -> LossSums | None:
         return None
     sides = []
     for weights, total, loss in zip(ranked.class_powers, ranked.totals, ranked.losses, strict=True):
-        squared = loss * loss
-        of_loss = None, loss, squared, squared * loss
-        unit, powers = total[1] / total[0], np.zeros((4, 4))
-        for k in (1, 2, 3):
-            for q in range(k + 1):
-                # Weights of 1 have one power for all: then only the exponent of the loss tells sums apart.
-                if ranked.powers is None and k > max(q, 1):
-                    powers[k - q, q] = powers[max(1 - q, 0), q]
-                    continue
-                times = of_loss[q]
-                powers[k - q, q] = (total[k] if times is None else weights[k] @ times) / unit**k
-        sides.append(powers)
-    own, other = sorted(sides, key=_size_of)
-    others = LossSums(other)
-    beside = others.squares_around(float(own[0, 1] / own[1, 0])) / others.weight**2
-    return LossSums(own, beside, n_beside=_size_of(other))
+        unit = total[1] / total[0]
+        lost = float(weights[1] @ loss) / unit
+        mixed = lost if ranked.powers is None else float(weights[2] @ loss) / unit**2
+        weight, squares, cubes = (float(total[k] / unit**k) for k in (1, 2, 3))
+        squared_loss = float(weights[2] @ (loss * loss)) / unit**2
+        sides.append(LossSums(weight, squares, cubes, lost, mixed, squared_loss))
+    own, other = sorted(sides, key=lambda side: side.size)
+    return own._replace(beside=other.squares_around(1.0 - own.mean()) / other.weight**2, n_beside=other.size)
 
 
 def auc_losses_of_units(
     positive: NDArray[np.bool_], weight: FloatArray, loss: FloatArray, units: IndexArray, n_units: int
 ) -> LossSums | None:
-    """The same for rows that belong to units: from the loss of each row among the rows of the other class."""
+    """Sums of the AUC of rows that belong to units, from the loss of each row among the rows of the other class."""
     n_positive = int(np.count_nonzero(positive))
     if not has_pairs(n_positive, len(positive) - n_positive):
         return None
-    sides = []
+    sides: list[tuple[LossSums, FloatArray, FloatArray]] = []
     for rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):
         own_weight = weight[rows] / weight[rows].max()  # neither the cube of a large nor of a small weight is a number
-        sides.append([sums_by_unit(units[rows], part, n_units) for part in (own_weight, own_weight * loss[rows])])
-    powers = [_power_sums(*side) for side in sides]
-    first, second = sorted(range(2), key=lambda side: _size_of(powers[side]))
-    own, other = powers[first], powers[second]
-    (weight, lost), (weight_of_others, lost_by_others) = sides[first], sides[second]
-    beside = (weight_of_others * (own[0, 1] / own[1, 0]) - lost_by_others) / other[1, 0]
-    return LossSums(own, float(beside @ beside), float(weight @ beside), float(lost @ beside), _size_of(other))
+        of_unit, lost = (sums_by_unit(units[rows], part, n_units) for part in (own_weight, own_weight * loss[rows]))
+        sides.append((_sums_of(of_unit, lost), of_unit, lost))
+    (own, weight, lost), (other, weight_of_others, lost_by_others) = sorted(sides, key=lambda part: part[0].size)
+    beside = (weight_of_others * (1.0 - own.mean()) - lost_by_others) / other.weight
+    return own._replace(
+        beside=float(beside @ beside),
+        weight_beside=float(weight @ beside),
+        loss_beside=float(lost @ beside),
+        n_beside=other.size,
+    )
 
 
 def sums_by_unit(units: IndexArray, values: FloatArray, n_units: int = 0) -> FloatArray:
@@ -192,62 +170,36 @@ def has_pairs(n_positive: float, n_negative: float) -> bool:
     return bool(min(n_positive, n_negative) >= 1 and max(n_positive, n_negative) >= 2)
 
 
-def _power_sums(weight: FloatArray, lost: FloatArray) -> FloatArray:
-    """The `powers` of :class:`LossSums` from the weight of each unit and what it loses."""
-    sums = np.zeros((4, 4))
-    for p, q in _POWERS_KEPT:
-        factors = [weight] * p + [lost] * q
-        sums[p, q] = factors[0].sum() if len(factors) == 1 else reduce(np.multiply, factors[:-1]) @ factors[-1]
-    return sums
-
-
-def _size_of(powers: FloatArray) -> float:
-    """Kish's effective number of units."""
-    return float(powers[1, 0] ** 2 / powers[2, 0])
+def _sums_of(weight: FloatArray, lost: FloatArray) -> LossSums:
+    """The sums from the weight of each unit and what it loses."""
+    squared = weight * weight
+    sums = weight.sum(), squared.sum(), squared @ weight, lost.sum(), weight @ lost, lost @ lost
+    return LossSums(*map(float, sums))
 
 
 # ---- bounds ----
 
 
-def lower_bound(sums: LossSums, failure: float, added_loss: float = 1.0) -> float:
-    """The mean is above this with probability ``1 - failure``, judged with one more unit that loses `added_loss`."""
+def lower_bound(sums: LossSums, failure: float) -> float:
+    """The mean is above this with probability ``1 - failure``, judged with one more unit that loses everything."""
     if sums.n_beside <= 1.0:
         return 0.0  # one row that outweighs all others says nothing about their spread
     added, before = sums.added, sums.weight
     total = before + added
-    mean_loss = (sums.loss + added * added_loss) / total
-    size = total**2 / (float(sums.powers[2, 0]) + added**2)
+    mean_loss = (sums.loss + added) / total
+    size = total**2 / (sums.squares + added**2)
     # Each class has its own number of rows to estimate a spread from; of independent rows this is DeLong's variance.
     own, other = size / (size - 1.0), _degrees(sums.n_beside)
-    of_added = added * (added_loss - mean_loss)
     together = sqrt(own * other) * 2.0 * before * (mean_loss * sums.weight_beside - sums.loss_beside)
     of_others = other * before**2 * sums.beside
-    variance = own * (sums.squares_around(mean_loss) + of_added**2) + of_others + together
+    variance = own * (sums.squares_around(mean_loss) + (added * (1.0 - mean_loss)) ** 2) + of_others + together
     return beta_quantile(1.0 - mean_loss, variance / total**2, failure)
 
 
-def interval(sums: LossSums, failure: float, extra_loss: float | None = None) -> tuple[float, float]:
-    """Ends that each fail with probability `failure`; without `extra_loss` the added unit loses all that it can."""
-    ends = [
-        lower_bound(side, failure, 1.0 if extra_loss is None else _added_loss(side, extra_loss))
-        for side in (sums, sums.mirrored())
-    ]
+def interval(sums: LossSums, failure: float) -> tuple[float, float]:
+    """Ends that each fail with probability `failure`: the lower bound of the mean, and that of what it lacks to 1."""
     mean = sums.mean()
-    return min(ends[0], mean), max(1.0 - ends[1], mean)
-
-
-def loss_of_few(n_rows: float) -> float:
-    """What the added row loses on top if the smaller class has so few rows; 0 from `ENOUGH_ROWS` on."""
-    return _LOSS_OF_FEW * max(1.0 / n_rows - 1.0 / ENOUGH_ROWS, 0.0)
-
-
-def _added_loss(sums: LossSums, extra_loss: float) -> float:
-    """Loss of the added row: a little more than that of the rows that make the sum of the losses skewed."""
-    extra_loss += loss_of_few(sums.size)
-    if (squares := float(sums.powers[0, 2])) <= 0.0:
-        return min(1.0, extra_loss)
-    seen = float(sums.powers[0, 3]) / squares / sums.added
-    return min(1.0, extra_loss + max(seen, 1.0 - sums.mean()))
+    return min(lower_bound(sums, failure), mean), max(1.0 - lower_bound(sums.mirrored(), failure), mean)
 
 
 def _degrees(size: float) -> float:
@@ -307,8 +259,7 @@ def auc_ends(ranked: RankedScores, failure: float, band: RejectionBand | None = 
     Returns
     -------
     tuple of float
-        NaN if a class has too few rows. The added row is that of an interval, as in an evaluation: it loses more than
-        the rows that were seen to lose, and less than that of :func:`auc_lower_bound`, which loses everything.
+        NaN if a class has too few rows. The lower end is :func:`auc_lower_bound`.
 
     Examples
     --------
@@ -321,7 +272,7 @@ def auc_ends(ranked: RankedScores, failure: float, band: RejectionBand | None = 
     [0.988, 1.0]
     """
     losses = auc_losses(ranked if band is None else ranked.where(band.selects(ranked.scores)))
-    return (nan, nan) if losses is None else interval(losses, failure, EXTRA_LOSS)
+    return (nan, nan) if losses is None else interval(losses, failure)
 
 
 def auc_ends_of_units(
@@ -373,7 +324,7 @@ def auc_ends_of_units(
     places = np.searchsorted(ranked.scores, score)
     loss = np.where(positive, *(losses[places] for losses in ranked.losses))
     sums = auc_losses_of_units(positive, weight, loss, numbers, int(numbers.max()) + 1)
-    return (nan, nan) if sums is None else interval(sums, failure, EXTRA_LOSS)
+    return (nan, nan) if sums is None else interval(sums, failure)
 
 
 # ---- intervals of several numbers ----
@@ -392,27 +343,40 @@ class Ends(NamedTuple):
 
 
 def difference_ends(
-    difference: FloatArray,
-    spread: FloatArray,
-    skewness: FloatArray,
-    steps: tuple[FloatArray, FloatArray],
-    confidence_level: float,
-    *,
-    combine: np.ufunc = np.add,
+    difference: FloatArray, spread: FloatArray, skewness: FloatArray, step: FloatArray, confidence_level: float
 ) -> Ends:
     """Interval of a paired difference, from its standard deviation and skewness and one more row against each end.
 
-    The added row moves the difference down, or up, by one of the `steps`, and by what the rows do that make the
-    difference skewed towards that end: by both together, or with ``combine=np.maximum`` by the larger of the two, where
-    both come from rows of one kind. It shifts the end and adds to the variance, as for a single number.
+    The added row moves the difference by `step`, and by what the rows do that make the difference skewed towards that
+    end. It shifts the end and adds to the variance, as for a single number.
     """
     quantile = ndtri((1.0 + confidence_level) / 2.0)
     ends = []
-    for side, step in zip((-1.0, 1.0), steps, strict=True):
-        added = combine(step, np.maximum(side * skewness, 0.0) * spread)
+    for side in (-1.0, 1.0):
+        added = step + np.maximum(side * skewness, 0.0) * spread
         ends.append(difference + side * (added + quantile * np.sqrt(spread**2 + added**2)))
-    low, high = ends
-    return Ends(low, high, np.maximum(*steps))
+    return Ends(ends[0], ends[1], step)
+
+
+def ends_by_moments(
+    mean: float, squares: float, cubes: float, steps: tuple[float, float], failure: float
+) -> tuple[float, float]:
+    """Interval of a number that is no mean between 0 and 1, from what its rows add to it and one more row.
+
+    The added row moves it down, or up, by one of the `steps`. As if every row were weighted by an exponential number,
+    the number has the variance ``squares + step ** 2`` and twice the third moment ``cubes + step ** 3``. Each end is
+    the quantile of the Gamma distribution with these. Where no row adds anything, this is the bound of Clopper and
+    Pearson for rare losses.
+    """
+    ends = []
+    for side, step in zip((-1.0, 1.0), steps, strict=True):
+        deviation = sqrt(max(squares, 0.0) + step**2)
+        third = 2.0 * (max(side * cubes, 0.0) + step**3)
+        skewness = third / deviation**3 if deviation > 1e-100 else 0.0
+        shape = 4.0 / min(max(skewness, 1e-4), 2.0) ** 2
+        quantile = (float(gammaincinv(shape, 1.0 - failure)) - shape) / sqrt(shape)
+        ends.append(mean + side * (step + quantile * deviation))
+    return ends[0], ends[1]
 
 
 # ---- bounds by a bootstrap ----
@@ -449,7 +413,7 @@ def _with_worst_unit(
     is_positive = effective_size(positives) <= effective_size(negatives)
     fewer = positives if is_positive else negatives
     largest = float(fewer.max())
-    added = largest * LossSums(_power_sums(fewer / largest, np.zeros(len(fewer)))).added
+    added = largest * _sums_of(fewer / largest, np.zeros(len(fewer))).added
     return (
         np.append(positive, is_positive),
         np.append(rank, 0.0 if is_positive else rank.max() + 1.0),

@@ -27,7 +27,10 @@ _LARGE_STEPS = np.round(np.append(np.arange(0.95, 0.01, -0.05), 0.01), 2).tolist
 _SMALL_STEP = 0.01
 # Near is within this share of the confidence interval: between neighbouring coverages the curve moves by less.
 _NEAR = 0.1
-_TOLERANCES = (1e-4, 1e-3, 1e-3)  # of the coverage, and of the ends of its interval, which is far wider
+_TOLERANCES = {0: 1e-4, 2: 1e-3}  # of the coverage, and of the upper end of its interval, which is far wider
+
+# Coverages at which the walks begin that look for the lower end. Each walk has its part of the probability of failing.
+STARTS = (1.0, 0.75, 0.5, 0.25)
 
 # A target that was read off as the AUC of some rows, by another order of summing, is reached by them.
 _ROUNDING = 1e-12
@@ -43,9 +46,12 @@ class CoverageForAUC:
         The target.
     coverage : float
         Largest coverage at which the held-out AUC of the selected rows is at least `auc`.
-    low, high : float
-        The same for the lower and the upper confidence limit of the AUC. A `low` of 0 means that these rows show the
-        target at no coverage: with few rows of a class they often cannot, even if the target is reached.
+    low : float
+        Coverage at which the AUC is shown to reach the target, although it was chosen among many on these rows. A
+        `low` of 0 means that these rows show the target at no coverage: with few rows of a class they often cannot,
+        even if the target is reached.
+    high : float
+        Largest coverage whose upper confidence limit of the AUC reaches the target.
     confidence : float
         Confidence of the two-sided interval from `low` to `high`.
     """
@@ -73,17 +79,38 @@ def tail_probability(confidence: float) -> float:
     return (1 - confidence) / 2
 
 
-def largest_coverage(curve: HeldOutCurve, *, auc: float, confidence: float = 0.95) -> CoverageForAUC:
-    """Find the largest coverages at which a curve and its bounds reach an AUC."""
+def largest_coverage(
+    curve: HeldOutCurve, joint: HeldOutCurve, *, auc: float, confidence: float = 0.95
+) -> CoverageForAUC:
+    """Find the largest coverages at which a curve and its bounds reach an AUC.
+
+    The lower bounds of `joint` fail with one part of the tail probability for each of `STARTS`.
+    """
     check_auc(auc)
-    known = cache(curve)  # the three limits are looked for on the same steps
-    coverage, low, high = (_largest(known, limit, auc - _ROUNDING) for limit in range(len(_TOLERANCES)))
+    known = cache(curve)  # both limits are looked for on the same steps
+    coverage, high = (_largest(known, limit, auc - _ROUNDING) for limit in _TOLERANCES)
+    low = min(_largest_shown(joint, auc - _ROUNDING), coverage)
     # Where the upper bound is NaN the estimate itself may still reach the target.
     return CoverageForAUC(auc, coverage, low, max(coverage, high), confidence)
 
 
+def _largest_shown(joint: HeldOutCurve, goal: float) -> float:
+    """The largest coverage that a walk in steps of .01 reaches without a lower bound below the goal; 0 if none does.
+
+    To pass a coverage whose AUC is too low, a walk must pass the first such coverage in its order, and that one test
+    fails with the probability of one test: only the walks are counted, not their steps. The order is the same for every
+    goal, so that the answer falls as the goal rises.
+    """
+    for start in STARTS:
+        if joint(start)[1] >= goal:
+            steps = np.round(np.arange(start + _SMALL_STEP, 1.0 + _SMALL_STEP / 2, _SMALL_STEP), 2).tolist()
+            failed = next((place for place, at in enumerate(steps) if not joint(at)[1] >= goal), len(steps))
+            return [start, *steps][failed]
+    return 0.0
+
+
 def _largest(curve: HeldOutCurve, limit: int, goal: float) -> float:
-    """The largest coverage at which one of the three limits reaches the goal; 0 if none does."""
+    """The largest coverage at which the estimate, or the upper limit, reaches the goal; 0 if none does."""
 
     def is_near(coverage: float) -> bool:
         values = curve(coverage)

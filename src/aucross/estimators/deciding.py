@@ -26,6 +26,7 @@ from aucross.core.capacity import check_capacity
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.coverage_for import (
+    STARTS,
     CoverageForAUC,
     HeldOutCurve,
     largest_coverage,
@@ -416,18 +417,22 @@ class Deciding(Scoring):
 
         Notes
         -----
-        The interval turns that of the AUC around: `low` is the largest coverage whose lower limit reaches the target,
-        `high` the largest whose upper limit does. The limits are those of an evaluation, judged with one more row that
-        counts against them. The scores are held out, but the bands were placed on the same rows. This makes
-        `coverage` optimistic where a class has few rows: read `low` there, which simulations found kept (the evidence
-        page on intervals). It is 0 where these rows show the target at no coverage, which is the usual answer with
-        fewer than 30 rows of a class. Weights count with Kish's effective number of rows, so that their unit does
-        not matter. Rows of one customer count together where `fit` was given the customers as `groups`, and as
-        independent ones otherwise. Coverages are tried from 1 down to 0.01 in steps of 0.05, and of 0.01 where the AUC
-        comes near to the target; the first that reaches it is refined to 0.0001, the ends of the interval to 0.001.
+        `high` is the largest coverage whose upper limit of the AUC reaches the target. `low` is found by walks, as in
+        :func:`~aucross.evaluation.promise_coverage`: from coverages of 1, .75, .5 and .25, in this order, in steps of
+        .01 upwards, until a lower limit falls below the target. The limits of all coverages so passed hold jointly:
+        each walk has a quarter of the probability of failing, and the steps of a walk cost nothing. The limits are
+        those of an evaluation and of a promise, judged with one more row that loses everything. The scores are held
+        out, but the bands were placed on the same rows. This makes `coverage` optimistic where a class has few rows:
+        read `low` there, which simulations found kept (the evidence page on intervals). It is 0 where these rows show
+        the target at no coverage, which is the usual answer with fewer than 100 rows of a class. Both ends, like
+        `coverage`, never rise with the target. Weights count with Kish's effective number of rows, so that their unit
+        does not matter. Rows of one customer count together where `fit` was given the customers as `groups`, and as
+        independent ones otherwise. For `coverage` and `high`, coverages are tried from 1 down to 0.01 in steps of 0.05,
+        and of 0.01 where the AUC comes near to the target; the first that reaches it is refined.
         """
-        curve = self._held_out_curve(self._state(), tail_probability(confidence))
-        return largest_coverage(curve, auc=auc, confidence=confidence)
+        state, tail = self._state(), tail_probability(confidence)
+        curve, joint = (self._held_out_curve(state, failure) for failure in (tail, tail / len(STARTS)))
+        return largest_coverage(curve, joint, auc=auc, confidence=confidence)
 
     def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> tuple[float, float, float]:
         """AUC of the held-out rows that are selected at a coverage, with its confidence limits.

@@ -300,9 +300,8 @@ class GroupEvaluation(ResultTable):
         the difference between the two groups named, which were chosen for being far apart. Compare the gap with
         ``gap_by_chance``, which repeats that choice. For shares of rows it deals the rows to groups of these sizes
         anew, which is exact for groups of any size. For the AUC, and where rows have weights or belong together, it is
-        the range of normal deviations of the groups, spread as widely as the interval of the group says (and, for
-        shares, as those of all rows would be in so small a group). Where nothing should be chosen by looking, use
-        :meth:`differences`.
+        the range of normal deviations of the groups, spread as that of all rows would be with so few rows. Where
+        nothing should be chosen by looking, use :meth:`differences`.
         """
         small = self.small_groups_sentence(ENOUGH_ROWS if min_n is None else min_n)
         can_conclude = min_n is not None or len(self.large_groups()) > 0 or small is None
@@ -357,16 +356,16 @@ class GroupEvaluation(ResultTable):
             return _range_of_dealt_shares(
                 counts.n_rows[taking_part, index], counts.n_counted[taking_part, index], level
             )
+        # Equal groups vary as all rows do, the more the fewer of the rows in question they have. By itself a small
+        # group seems to vary too little, since it knows no other rows than its own.
         chosen = [self.evaluations[group] for group in taking_part]
-        # A small group seems to vary too little, since it knows no other rows than its own: its interval knows more,
-        # and so does the spread that the share of all rows would have in a group of this size.
-        ends = [evaluation.intervals[name] for evaluation in chosen]
-        widths = np.array([own.high[index] - own.low[index] for own in ends])
-        errors = widths / (2.0 * ndtri((1.0 + level) / 2.0))
         if counts is not None:
-            n_rows = counts.n_rows[:, index]
-            of_all_rows = self.overall.deviations[name][index]
-            errors = np.fmax(errors, of_all_rows * np.sqrt(n_rows.sum() / np.maximum(n_rows[taking_part], 1)))
+            n_rows, n_of_all = counts.n_rows[taking_part, index], counts.n_rows[:, index].sum()
+        else:
+            n_of_all, *n_rows = (evaluation.n_rarer[index] for evaluation in (self.overall, *chosen))
+        scale = np.sqrt(n_of_all / np.maximum(n_rows, 1))
+        errors = np.where([np.isnan(part.estimates[name][index]) for part in chosen], nan, scale)
+        errors = errors * self.overall.deviations[name][index]
         return _range_by_chance(errors, self._correlation(name, index, chosen), level)
 
     def _correlation(self, name: str, index: int, chosen: Sequence[SelectiveEvaluation]) -> FloatArray:

@@ -30,12 +30,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.bounds import (
-    EXTRA_LOSS,
     Ends,
     LossSums,
     auc_losses,
     auc_losses_of_units,
-    difference_ends,
+    ends_by_moments,
     interval,
     share_losses,
     share_losses_of_units,
@@ -59,6 +58,11 @@ RELATED: Mapping[str, tuple[str, float, float | None]] = {
     "selective_gini": ("selective_auc", 2.0, -1.0),
     "selective_risk": ("selective_accuracy", -1.0, 1.0),
 }
+
+
+# Of what one more row may do to an AUC, the share that it does to one of two classifiers and not to the other: chosen
+# by `python -m benchmarks.intervals compare`.
+SHARE_THAT_DIFFERS = 0.1
 
 
 class Moments(NamedTuple):
@@ -190,36 +194,29 @@ class RankedSelection:
             cubes += float(selected[3] @ (squared * more + squared_in_all * among_all))
         return Moments(squares, cubes)
 
-    def loss_of_rejected(self) -> float:
-        """Return what a rejected row loses on average among all rows, if it is of the smaller class; 0 without any."""
-        of_all = self.everything.selected
-        loss = of_all.losses[0 if of_all.totals[0, 1] <= of_all.totals[1, 1] else 1]
-        weight = of_all.positives + of_all.negatives - self.selected.positives - self.selected.negatives
-        total = float(weight.sum())
-        return float(weight @ loss) / total if total > 0 and not self.is_everything else 0.0
+    def losses_of_rejected(self) -> tuple[float, float]:
+        """Return the least and the most that a row of the smaller class loses among all rows at a rejected score."""
+        everything, selected = self.everything.selected, self.selected
+        positives_are_fewer = everything.totals[0, 1] <= everything.totals[1, 1]
+        loss = everything.losses[0 if positives_are_fewer else 1]
+        weight = everything.positives + everything.negatives
+        rejected = loss[weight - selected.positives - selected.negatives > 1e-9 * weight]
+        return (float(rejected.min()), float(rejected.max())) if len(rejected) else (0.0, 0.0)
 
-    def gain_ends(
-        self, moments: Moments, steps: tuple[float, float], confidence_level: float
-    ) -> tuple[float, float, float]:
-        """Return the interval of the gain, given what an added row does to the AUC of the selected and of all rows.
+    def gain_ends(self, moments: Moments, shares: tuple[float, float], failure: float) -> tuple[float, float, float]:
+        """Return the interval of the gain and its step, given the share that an added row has of these and of all rows.
 
-        One more row that loses counts in both AUCs, and in that of the fewer rows for more; if it is rejected, it
-        counts in that of all rows alone and raises the gain by what rejected rows lose.
+        One more row that is selected and loses counts in both AUCs, and in that of the fewer rows for more; if it is
+        rejected, it counts in that of all rows alone, and loses there what rows at rejected scores may lose.
         """
-        down, up = 0.0, 0.0
-        if not self.is_everything:
-            down, up = abs(steps[0] - steps[1]), steps[1] * self.loss_of_rejected() / EXTRA_LOSS
-        deviation = moments.deviation
-        # Rejected rows make a gain skewed too: the larger of the two stands for them.
-        ends = difference_ends(
-            np.array(self.auc - self.everything.auc),
-            np.array(deviation),
-            np.array(moments.cubes / deviation**3 if deviation > 1e-100 else 0.0),
-            (np.array(down), np.array(up)),
-            confidence_level,
-            combine=np.maximum,
-        )
-        return float(ends.low), float(ends.high), float(ends.step)
+        share, share_of_all = shares
+        if self.is_everything or np.isnan(share):
+            return 0.0 * share, 0.0 * share, 0.0 * share
+        (least, most), lost_of_all = self.losses_of_rejected(), share_of_all * (1.0 - self.everything.auc)
+        down = max(share * self.auc - share_of_all * self.everything.auc, lost_of_all - share_of_all * least, 0.0)
+        up = max(share * (1.0 - self.auc) - lost_of_all, share_of_all * most - lost_of_all, 0.0)
+        ends = ends_by_moments(self.auc - self.everything.auc, *moments, (down, up), failure)
+        return *ends, max(SHARE_THAT_DIFFERS * down, up)
 
 
 def _share(of_all: FloatArray, of_lost: FloatArray) -> float:
@@ -245,6 +242,11 @@ def _squares_left_out(powers: FloatArray, weight: float) -> FloatArray:
     1 + 2 w / W times. It matters where a class has few rows, or one of them weighs much.
     """
     return np.asarray(powers[2] + 2.0 * powers[3] / (weight or 1.0))
+
+
+def added_share(losses: LossSums | None) -> float:
+    """Return the share of the weight that one more row, or unit, would have; NaN where there are too few."""
+    return nan if losses is None else losses.share_of_added_unit()
 
 
 def evaluation_of(
@@ -279,12 +281,10 @@ def evaluation_of(
     names, failure = list(names), (1.0 - confidence_level) / 2.0
 
     def ends_of(name: str, losses: LossSums | None) -> tuple[float, float, float]:
-        if losses is None:
-            return nan, nan, nan
-        extra = EXTRA_LOSS if name == "selective_auc" else None
-        return *interval(losses, failure, extra), losses.share_of_added_unit() * (extra or 1.0)
+        differs = SHARE_THAT_DIFFERS if name == "selective_auc" else 1.0
+        return (nan, nan, nan) if losses is None else (*interval(losses, failure), differs * added_share(losses))
 
-    step_of_all = nan if spread is None else ends_of("selective_auc", spread(1.0, everything)[0]["selective_auc"])[2]
+    share_of_all = nan if spread is None else added_share(spread(1.0, everything)[0]["selective_auc"])
     targets, estimates, deviations, ends, counts = [], [], [], [], []
     for target, part in selections:
         targets.append(target)
@@ -297,8 +297,8 @@ def evaluation_of(
         if part.is_everything and target == 1.0:
             # Asked for everything, a classifier selects everything: nothing is left to chance.
             own["achieved_coverage"] = (1.0, 1.0, 0.0)
-        steps = (own["selective_auc"][2], step_of_all)
-        own["auc_gain"] = part.gain_ends(moments["auc_gain"], steps, confidence_level)
+        shares = added_share(losses["selective_auc"]), share_of_all
+        own["auc_gain"] = part.gain_ends(moments["auc_gain"], shares, failure)
         deviation = {name: of_metric.deviation for name, of_metric in moments.items()}
         for name, (other, factor, plus) in RELATED.items():
             low, high, step = own[other]

@@ -89,6 +89,13 @@ class SelectiveEvaluation(ResultTable):
     at_least: bool = False
 
     @property
+    def n_rarer(self) -> NDArray[np.intp]:
+        """Selected rows of the class that has fewer, at each coverage, for evaluations of two classes."""
+        assert self.n_positive is not None
+        assert self.n_negative is not None
+        return np.minimum(self.n_positive, self.n_negative)
+
+    @property
     def missed(self) -> NDArray[np.bool_]:
         """Whether each coverage asked for is outside the interval of the coverage reached; False without intervals."""
         if "achieved_coverage" not in self.estimates:  # made of metrics of the user alone
@@ -241,7 +248,7 @@ class SelectiveEvaluation(ResultTable):
         skewness = np.divide(cubes, deviation**3, out=np.zeros(len(cubes)), where=deviation > 1e-100)
         # Half of what an added row does to either: it is added to both, and one of them gets it wrong.
         step = np.where(is_same, 0.0, np.fmax(self.intervals[name].step, other.intervals[name].step) / 2.0)
-        ends = difference_ends(difference, deviation, skewness, (step, step), self.confidence_level)
+        ends = difference_ends(difference, deviation, skewness, step, self.confidence_level)
         distance = np.divide(difference, deviation, out=np.copysign(np.inf, difference), where=deviation > 1e-100)
         return PairedDifference(deviation, ends, ndtr(np.where(np.abs(difference) <= _SUMS, 0.0, distance)))
 
