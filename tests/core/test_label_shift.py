@@ -252,3 +252,19 @@ def test_few_rows_of_the_fit_widen_the_interval():
         shift = estimate_label_shift(fitted, rng.normal(size=4000) + 1.5 * (rng.random(4000) < 0.3))
         widths.append(shift.high - shift.low)
     assert widths[0] > 1.8 * widths[1]
+
+
+@pytest.mark.parametrize(("shift", "spread"), [(1.5, 1.0), (0.5, 0.0)])
+def test_the_interval_holds_with_weights_that_differ_and_with_a_weak_model(shift, spread):
+    """Weights add no rows, and the curve of a weak model follows the chance of its own rows."""
+    rng, held = np.random.default_rng(4), []
+    for _ in range(60):
+        samples = []
+        for n_rows, share in ((1000, 0.2), (1000, 0.4)):
+            positive = rng.random(n_rows) < share
+            weight = rng.lognormal(0.0, spread, n_rows) if spread else None
+            samples.append((positive, rng.normal(shift * positive), weight))
+        (positive, score, weight), (_, new, new_weight) = samples
+        found = estimate_label_shift(RankedScores.from_labels(positive, score, weight), new, new_weight)
+        held.append(found.low <= 0.4 <= found.high)
+    assert np.mean(held) >= 0.9

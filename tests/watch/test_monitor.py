@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -164,6 +165,37 @@ def test_few_reference_rows_give_the_band_a_row_less():
     assert low == pytest.approx(beta(40, 11).ppf(0.0125))
     assert high == pytest.approx(beta(42, 9).ppf(1 - 0.0125))
     assert share_limits(0.98, 0.98, 50, "auto", 0.05)[1] == 1
+
+
+def test_limits_hold_what_the_model_of_all_rows_does_differently_from_those_of_the_folds():
+    """The few scores of small trees lie on different sides of the band, and those of the final tree may, too."""
+    alarms, rng = [], np.random.default_rng(0)
+    for seed in range(8):
+        X = rng.normal(size=(21_000, 4))
+        y = rng.random(21_000) < 1 / (1 + np.exp(1 - X @ [1.0, 0.8, 0.6, 0.4]))
+        tree = DecisionTreeClassifier(max_depth=4, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            fitted = AUCross(tree, coverage=0.8, random_state=seed).fit(X[:1000], y[:1000])
+            monitor = CoverageMonitor(fitted)
+            selected = fitted.select(X[1000:])
+        for batch in selected.reshape(100, 200):
+            monitor.update_selected(batch)
+        alarms.append(monitor.coverage_alarm)
+    assert sum(alarms) <= 1
+
+
+def test_limits_of_folds_that_judge_new_rows_know_no_variance_between_models():
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0)
+    judged = AUCross(tree, coverage=0.8, ensemble="judge", random_state=0).fit(X_train, y_train)
+    found = CoverageMonitor(judged).reference
+    assert (found.low, found.high) == pytest.approx(share_limits(0.8, found.share, found.n_rows, "auto", 0.05)[:2])
+
+
+def test_the_variance_between_models_counts_like_fewer_rows():
+    by_chance = 0.8 * 0.2 / 1000
+    widened = share_limits(0.8, 0.8, 1000, "auto", 0.05, between=3 * by_chance)
+    assert widened == pytest.approx(share_limits(0.8, 0.8, 250, "auto", 0.05))
 
 
 # ---- what a capacity hides ----

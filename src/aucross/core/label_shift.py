@@ -201,13 +201,13 @@ def estimate_label_shift(
     share = float(share_ratio(both, old, sample_weight)[1] * old[1])
     weight = np.ones(len(scores)) if sample_weight is None else sample_weight / sample_weight.mean()
     slope = _slope_of_mixture(both, old, share)
-    n_rows = weight.sum() if n_counted is None else n_counted
-    information = float(weight @ slope**2) * n_rows / len(scores)
-    margin = 1.0
-    if information > 0:
-        # The new rows are a sample, and so are the rows that tell how each class scores.
-        of_classes = _variance_of_classes(fitted, smooth, share) * (n_rows / information) ** 2
-        margin = 1.96 * sqrt(1.0 / information + of_classes)
+    # Scores that stand for all rows that have them have numbers of rows for weights; others count by their squares.
+    squares = weight * len(scores) / n_counted if n_counted is not None else weight**2
+    rise = float(weight @ slope**2) / len(scores) * _share_of_rise(fitted, share)
+    # The new rows are a sample, and so are the rows that tell how each class scores, and with them the rise (Fieller).
+    of_classes, of_rise = (_variance_of_classes(fitted, smooth, share, parts) for parts in ((share, 1 - share), (1, 1)))
+    variance, steep = float(squares @ slope**2) / len(scores) ** 2 + of_classes, rise**2 - 1.96**2 * of_rise
+    margin = 1.96 * sqrt(variance / steep) if steep > 0 else 1.0
     misfit, chance = _misfit(fitted, scores, weight, share, n_counted or effective_size(weight))
     return LabelShift(float(old[1]), share, max(share - margin, 0.0), min(share + margin, 1.0), misfit, chance)
 
@@ -220,14 +220,37 @@ def _slope_of_mixture(both: FloatArray, old: FloatArray, share: float) -> FloatA
     return slope
 
 
-def _variance_of_classes(fitted: RankedScores, smooth: RankedScores, share: float) -> float:
-    """Variance of the mean slope of a mixture whose classes are known from the rows of the fit alone."""
+def _variance_of_classes(fitted: RankedScores, smooth: RankedScores, share: float, parts: tuple[float, float]) -> float:
+    """Variance of the mean slope of such parts of positives and negatives, known from the rows of the fit alone."""
     slope = _slope_of_mixture(_of_both_classes(smooth, RuleInput.of_score(fitted.scores)), _shares(fitted), share)
     variance = 0.0
-    for of_mixture, weight in ((share, fitted.positives), (1.0 - share, fitted.negatives)):
-        mean = np.average(slope, weights=weight)
-        variance += of_mixture**2 * float(np.average((slope - mean) ** 2, weights=weight)) / float(weight.sum())
+    for of_mixture, powers in zip(parts, fitted.class_powers, strict=True):
+        mean = np.average(slope, weights=powers[1])
+        variance += of_mixture**2 * float(powers[2] @ (slope - mean) ** 2) / float(powers[1].sum()) ** 2
     return variance
+
+
+def _share_of_rise(fitted: RankedScores, share: float) -> float:
+    """How much less the mean slope rises with the share than the rows say that the curve was fitted to.
+
+    The curve follows the chance of its own rows, the more the weaker the model or the more weights differ. So curves
+    are fitted to either half of the rows and judged by the other half.
+    """
+    n_rows = np.floor(fitted.class_powers[:, 0])
+    drawn = np.random.default_rng(0).binomial(n_rows.astype(np.int64), 0.5) / np.maximum(n_rows, 1.0)
+    halves = [fitted.class_powers * part[:, None] for part in (drawn, 1.0 - drawn)]
+    if min(half[:, 1].sum(axis=-1).min() for half in halves) <= 0.0:
+        return 0.0
+    rises = []
+    for own, other in (halves, halves[::-1]):
+        ranked = RankedScores.of_powers(fitted.scores, own)
+        both = _of_both_classes(ranked.isotonic(), RuleInput.of_score(fitted.scores))
+        slope = _slope_of_mixture(both, _shares(ranked), share)
+        rises.append(
+            [np.average(slope, weights=half[0, 1]) - np.average(slope, weights=half[1, 1]) for half in (own, other)]
+        )
+    of_own, of_other = np.sum(rises, axis=0)
+    return min(max(float(of_other / of_own), 0.0), 1.0) if of_own > 0.0 else 0.0
 
 
 def _misfit(

@@ -13,11 +13,14 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.scored_rows import RuleInput
 from aucross.estimators.warn import warn_user
+
+BoolArray = NDArray[np.bool_]
 
 # A coverage that is missed by less is not worth a sentence.
 _LEAST_GAP = 0.02
@@ -81,19 +84,22 @@ def _variance_between_models(
     if group is not None and held_out.groups is not None:
         of_group = np.flatnonzero(held_out.groups == group)
         held_out, folds = held_out.take(of_group), folds[of_group]
-    share, count = _share_of_each_fold(rule, coverage, held_out, folds)
+    return variance_between_folds(rule.bands_of(held_out, coverage).selected, folds)
+
+
+def variance_between_folds(counted: BoolArray, folds: IndexArray) -> float:
+    """How much a share of rows varies from one fold's model to another's, sampling taken out."""
+    share, count = _share_of_each_fold(counted, folds)
     if len(share) < 2:
         return 0.0
     by_chance = float(np.mean(share * (1.0 - share) / count))
     return max(float(np.var(share, ddof=1)) - by_chance, 0.0)
 
 
-def _share_of_each_fold(
-    rule: BandRule, coverage: float, held_out: RuleInput, folds: IndexArray
-) -> tuple[FloatArray, IndexArray]:
-    """Share of the rows of each fold that are selected, and their number."""
+def _share_of_each_fold(counted: BoolArray, folds: IndexArray) -> tuple[FloatArray, IndexArray]:
+    """Share of the rows of each fold that count, and their number."""
     _, fold, count = np.unique(folds, return_inverse=True, return_counts=True)
-    return np.bincount(fold, weights=rule.bands_of(held_out, coverage).selected) / count, count
+    return np.bincount(fold, weights=counted) / count, count
 
 
 def warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, folds: IndexArray | None) -> None:
@@ -103,7 +109,7 @@ def warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, 
     """
     if folds is None or coverage == 1.0 or len(np.unique(held_out.score)) > _FEW_SCORES * len(held_out):
         return
-    share, count = _share_of_each_fold(rule, coverage, held_out, folds)
+    share, count = _share_of_each_fold(rule.bands_of(held_out, coverage).selected, folds)
     by_chance = coverage * (1.0 - coverage) / count.min()
     if len(share) > 1 and np.var(share, ddof=1) > max(_FAR_FROM_CHANCE * by_chance, _LARGEST_DEVIATION**2):
         warn_user(

@@ -19,6 +19,7 @@ from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import Decisions
 from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.reach import variance_between_folds
 from aucross.watch.stability import ScoreBins
 
 Tolerance = float | Literal["auto"]
@@ -117,7 +118,11 @@ def reference_from(
     # A classifier fitted with weights keeps a share of weight; the stream is counted in rows, and so is the reference.
     is_weighted = rows is None and clf.held_out_.has_weights
     share = float(np.average(decisions.selected, weights=weight))
-    low, high, level = share_limits(share if is_weighted else coverage, share, n_rows, tolerance, false_alarm)
+    # Bands that were placed on the scores of fold models and now meet those of another one.
+    folds = None if rows is not None or clf.band_rule_.judged_apart else clf.held_out_.folds
+    between = 0.0 if folds is None else variance_between_folds(decisions.selected, folds)
+    target = share if is_weighted else coverage
+    low, high, level = share_limits(target, share, n_rows, tolerance, false_alarm, between=between)
     bins = {
         name: ScoreBins.from_scores(values, weight, n_effective=n_rows)
         for name, values in watched_scores(scored, decisions, clf.band_rule_).items()
@@ -149,15 +154,27 @@ def _selected_held_out(clf: SelectiveClassifier, coverage: float) -> RankedScore
 
 
 def share_limits(
-    coverage: float, share: float, n_rows: float, tolerance: Tolerance, false_alarm: float
+    coverage: float,
+    share: float,
+    n_rows: float,
+    tolerance: Tolerance,
+    false_alarm: float,
+    *,
+    between: float = 0.0,
 ) -> tuple[float, float, float]:
-    """Limits of the selected share without drift, and what is left of the false-alarm probability."""
+    """Limits of the selected share without drift, and what is left of the false-alarm probability.
+
+    `between` is the variance of the share between models, where another one judges new rows than placed the band.
+    """
     if tolerance != "auto":
         return max(coverage - tolerance, 0.0), min(coverage + tolerance, 1.0), false_alarm
     tail = PLACEMENT_SHARE * false_alarm / 2
     # The reference share differs from the target on purpose where ties, costs or a margin of safety keep rows: neither
     # it nor the target nor anything between them is drift.
-    intervals = [_interval(selected * n_rows, n_rows, tail) for selected in (coverage, share)]
+    # So many rows have a share that varies by chance as this one does by chance and between models.
+    by_chance = max(share * (1.0 - share), 1.0 / (n_rows + 2.0))
+    n_alike = by_chance / (by_chance / n_rows + between)
+    intervals = [_interval(selected * n_alike, n_alike, tail) for selected in (coverage, share)]
     low, high = min(low for low, _ in intervals), max(high for _, high in intervals)
     return low, high, (1 - PLACEMENT_SHARE) * false_alarm
 
