@@ -13,7 +13,6 @@ import logging
 import tempfile
 import time
 import warnings
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +23,15 @@ from dask.delayed import delayed
 from distributed import Client, LocalCluster
 from lightgbm import DaskLGBMClassifier
 
-from aucross.core import ScoreRounding
-from aucross.dask import DaskAUCross, base
-from aucross.dask.training import ClusterTraining
-from benchmarks.stages import Added, Stages, replaced
+from aucross.cluster.dask import DaskAUCross
+from aucross.cluster.dask.dask_rows import DaskRows
+from benchmarks.stages import COUNT, OTHER, READ, TRAIN, Added, Stages, timed_verbs
 
 ROWS_OF_PART = 250_000
 N_FEATURES = 20
 COVERAGE = 0.8
 # Partitions on which deciding is compared with predict_proba.
 MOST_PARTS_DECIDED = 20
-
-READ, TRAIN, COUNT, OTHER = "reading, folds", "training", "scores and counts", "the other statistic"
 
 
 def write_part(folder: str, number: int, n_rows: int) -> int:
@@ -56,24 +52,12 @@ def write_rows(client: Client, folder: str, n_rows: int) -> None:
 
 def fit(client: Client, folder: str) -> tuple[DaskAUCross, Stages, dict[int, Added]]:
     """Fit with every stage timed; the counts by both statistics are made from the same models."""
-    stages, sizes = Stages(), {}
-    count = base.counted
-
-    def counted_twice(*arguments: Any) -> Any:
-        *given, counting = arguments
-        with stages.stage(COUNT):
-            sizes[20] = Added(lambda: count(*given, counting))
-        with stages.stage(OTHER):
-            sizes[32] = Added(lambda: count(*given, counting._replace(rounding=ScoreRounding(32))))
-        return sizes[20].made
-
+    stages: Stages = Stages()
+    sizes: dict[int, Added] = {}
     frame = dd.read_parquet(folder)
     model = DaskLGBMClassifier(n_estimators=50, verbosity=-1)
     clf = DaskAUCross(model, coverage=COVERAGE, statistic="binned", client=client)
-    with ExitStack() as stack:
-        stack.enter_context(replaced(base, "surveyed", stages.timed(READ, base.surveyed)))
-        stack.enter_context(replaced(ClusterTraining, "model", stages.timed(TRAIN, ClusterTraining.model)))
-        stack.enter_context(replaced(base, "counted", counted_twice))
+    with timed_verbs(DaskRows, stages, sizes):
         stages.timed("all", clf.fit)(frame.drop(columns="bad"), frame["bad"])
     stages.seconds["all"] -= stages.seconds[OTHER]
     return clf, stages, sizes

@@ -27,13 +27,12 @@ import pyarrow.parquet
 from pyspark.sql import SparkSession
 from xgboost.spark import SparkXGBClassifier
 
-from aucross.core import ScoreRounding
-from aucross.spark import SparkAUCross, estimators, spark_decide
-from benchmarks.stages import Added, Stages, replaced
+from aucross.cluster.spark import SparkAUCross, spark_decide
+from aucross.cluster.spark.spark_rows import SparkRows
+from benchmarks.stages import COUNT, OTHER, READ, TRAIN, Added, Stages, timed_verbs
 
 N_FEATURES = 20
 ROWS_A_FILE = 250_000
-READ, TRAIN, COUNT, OTHER = "reading, folds", "training", "scores and counts", "the other statistic"
 FEATURES = [f"x{number}" for number in range(N_FEATURES)]
 
 
@@ -66,28 +65,12 @@ def started() -> Any:
 
 def fit(df: Any, n_folds: int) -> tuple[Any, Stages, dict[int, Added]]:
     """Fit with every stage timed; the counts by both statistics are made from the same models."""
-    stages, sizes = Stages(), {}
-
-    class Timed(SparkAUCross):
-        """The same with a clock."""
-
-        def _check_rows(self, *arguments: Any) -> int:
-            with stages.stage(READ):
-                return super()._check_rows(*arguments)
-
-        def _counts(self, *arguments: Any) -> Any:
-            *given, rounding = arguments
-            count = super()._counts
-            with stages.stage(COUNT):
-                sizes[20] = Added(lambda: count(*given, rounding))
-            with stages.stage(OTHER):
-                sizes[32] = Added(lambda: count(*given, ScoreRounding(32)))
-            return sizes[20].made
-
-    trained = stages.timed(TRAIN, estimators.fit_again_if_lost)
+    stages: Stages = Stages()
+    sizes: dict[int, Added] = {}
     base = SparkXGBClassifier(n_estimators=100, max_depth=6, num_workers=2, verbosity=0, verbose=False)
-    with replaced(estimators, "fit_again_if_lost", trained):
-        model = stages.timed("all", Timed(base, featuresCol=FEATURES, numFolds=n_folds, statistic="binned").fit)(df)
+    estimator = SparkAUCross(base, featuresCol=FEATURES, numFolds=n_folds, statistic="binned")
+    with timed_verbs(SparkRows, stages, sizes):
+        model = stages.timed("all", estimator.fit)(df)
     stages.seconds["all"] -= stages.seconds[OTHER]
     return model, stages, sizes
 

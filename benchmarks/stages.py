@@ -10,6 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from aucross.cluster.engine import Part
+from aucross.core import ScoreRounding
+
+READ, TRAIN, COUNT, OTHER = "reading, folds", "training", "scores and counts", "the other statistic"
+
 
 class Stages:
     """Seconds by the name of what took them."""
@@ -45,6 +50,27 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
         yield
     finally:
         setattr(owner, name, before)
+
+
+@contextmanager
+def timed_verbs(rows: type, stages: Stages, sizes: dict[int, Added]) -> Iterator[None]:
+    """Time what a fit asks of an engine's rows; held-out scores of the same models are counted by both statistics."""
+    count: Any = rows.counted  # type: ignore[attr-defined]
+
+    def counted(self: Any, part: Any, sent: Any, merge: Any, reads: Any = Part._fields) -> Any:
+        if "X" not in reads:
+            with stages.stage(READ):
+                return count(self, part, sent, merge, reads)
+        with stages.stage(COUNT):
+            sizes[20] = Added(lambda: count(self, part, sent, merge, reads))
+        with stages.stage(OTHER):
+            other = sent._replace(rounding=ScoreRounding(32))
+            sizes[32] = Added(lambda: count(self, part, other, merge, reads))
+        return sizes[20].made
+
+    trained = stages.timed(TRAIN, rows.train)  # type: ignore[attr-defined]
+    with replaced(rows, "counted", counted), replaced(rows, "train", trained):
+        yield
 
 
 class Added:

@@ -34,8 +34,7 @@ ALLOWED = {
     "watch": {"frames", "estimators", "core", "system"},
     "record": {"frames", "files", "watch", "estimators", "core", "system"},
     "torch": {"frames", "estimators", "core", "system"},
-    "dask": {"frames", "estimators", "core", "files", "record", "evaluation", "system"},
-    "spark": {"frames", "estimators", "core", "files", "record", "evaluation", "system"},
+    "cluster": {"frames", "estimators", "core", "files", "record", "evaluation", "system"},
     "report": {"frames", "evaluation", "system"},
     "mlflow": {"frames", "files", "estimators", "core", "system"},
     "serve": {"frames", "files", "record", "watch", "estimators", "core", "system"},
@@ -124,6 +123,23 @@ def test_core_needs_numpy_and_scipy_only():
         return names - sys.stdlib_module_names - {"aucross", "numpy", "scipy"}
 
     assert found_in([source for source in SOURCES if part_of(source) == "core"], outside) == {}
+
+
+# An engine is imported by its own files alone, so that the rest of the package needs none.
+ENGINES = {"dask": {"dask", "distributed"}, "spark": {"pyspark", "py4j"}}
+
+
+def test_engines_are_imported_in_their_own_files_only():
+    def engines_of_others(source):
+        within = source.relative_to(PACKAGE).parts
+        others = {name for name in ENGINES if within[:2] != ("cluster", name)}
+        libraries = set().union(*(ENGINES[name] for name in others))
+        for name in imported_names(source):
+            top, *below = name.split(".")
+            if top in libraries or (top == "aucross" and below[:1] == ["cluster"] and set(below[1:2]) & others):
+                yield name
+
+    assert found_in(SOURCES, engines_of_others) == {}
 
 
 def private_names_of_sklearn(source: Path) -> list[str]:
@@ -288,6 +304,11 @@ def test_importing_the_package_alone_loads_no_library():
         ).split()
     )
     assert names - sys.stdlib_module_names == {"aucross"}
+
+
+def test_importing_the_cluster_part_loads_no_engine():
+    code = "import sys, aucross.cluster.classifier; print(*{name.partition('.')[0] for name in sys.modules})"
+    assert set(printed_by(code).split()).isdisjoint({"dask", "distributed", "pyspark"})
 
 
 def test_every_public_name_is_that_of_its_part():

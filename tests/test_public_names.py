@@ -18,17 +18,18 @@ PACKAGE = Path(aucross.__file__).parent
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 
 # Parts of the package that are not for import: the command line is public by its options, `system` is for the parts.
-INTERNAL = {"cli", "system"}
+INTERNAL = {"cli", "cluster", "system"}
 PARTS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py") if path.parent.name not in INTERNAL)
-PARTS.append("export.onnx")  # needs libraries that the rest of its part does not
-LIBRARY_OF = {"torch": "torch", "dask": "distributed", "spark": "pyspark", "mlflow": "mlflow"}
+BELOW = ["cluster.dask", "cluster.spark", "export.onnx"]  # need libraries that the rest of their part does not
+PARTS += BELOW
+LIBRARY_OF = {"torch": "torch", "cluster.dask": "distributed", "cluster.spark": "pyspark", "mlflow": "mlflow"}
 LIBRARY_OF |= {"export.onnx": "skl2onnx", "serve": "fastapi", "report": "jinja2"}
 
 
 def part(name: str) -> ModuleType:
     library = LIBRARY_OF.get(name)
     if library and not find_spec(library):
-        extra = name.removeprefix("export.")
+        extra = name.rpartition(".")[2]
         pytest.skip(f'needs {library}: pip install "aucross[{extra}]"')
     return importlib.import_module(f"aucross.{name}")
 
@@ -38,8 +39,14 @@ def of_its_part(name: str) -> str:
     part_and_below, _, last = name.rpartition(".")
     if part_and_below == "aucross":
         return f"aucross.{aucross._PART_OF[last]}.{last}"
-    depth = 3 if part_and_below == "aucross.export.onnx" else 2
+    depth = 3 if part_and_below.removeprefix("aucross.") in BELOW else 2
     return ".".join([*part_and_below.split(".")[:depth], last])
+
+
+def page_of(name: str) -> str:
+    """The page of the reference that tells of a part; each engine has its own."""
+    first, _, last = name.partition(".")
+    return last if first == "cluster" else first
 
 
 def documented_names() -> Iterator[str]:
@@ -83,7 +90,7 @@ def test_every_public_name_is_in_the_reference():
     in_prose = {
         f"aucross.{name}.{found}"
         for name in PARTS
-        for found in re.findall(r"`(\w+)`", (REFERENCE / f"{name.partition('.')[0]}.md").read_text(encoding="utf-8"))
+        for found in re.findall(r"`(\w+)`", (REFERENCE / f"{page_of(name)}.md").read_text(encoding="utf-8"))
     }
     missing = {f"aucross.{name}.{found}" for name, found in PUBLIC} - set(DOCUMENTED)
     assert missing <= in_prose

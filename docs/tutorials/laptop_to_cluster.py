@@ -103,14 +103,14 @@ print(rule_to_sql(on_counts, "score"))
 # %%
 # On many machines
 # ----------------
-# ``aucross.dask`` trains, scores and counts where the partitions lie. Here the cluster is
-# two threads of this process; in practice ``Client`` gets the address of yours.
+# ``aucross.cluster.dask`` trains, scores and counts where the partitions lie. Here the
+# cluster is two threads of this process; in practice ``Client`` gets the address of yours.
 
 import dask.dataframe as dd
 from distributed import Client
 
-from aucross.dask import DaskAUCross
-from aucross.dask import evaluate_selective as evaluate_on_dask
+from aucross.cluster.dask import DaskAUCross
+from aucross.cluster.dask import evaluate_selective as evaluate_on_dask
 
 client = Client(
     processes=False,
@@ -186,16 +186,16 @@ plt.show()
 #
 # On Spark
 # --------
-# The estimators of ``aucross.spark`` belong to ``pyspark.ml``. This block is not run here,
-# since it needs Java; a test of the library runs it and compares bands, scores and
-# decisions with those in memory.
+# The estimators of ``aucross.cluster.spark`` belong to ``pyspark.ml``. This block is not
+# run here, since it needs Java; a test of the library runs it and compares bands, scores
+# and decisions with those in memory.
 #
 # .. code-block:: python
 #
 #    from pyspark.sql import SparkSession
 #    from xgboost.spark import SparkXGBClassifier
 #
-#    from aucross.spark import SparkAUCross
+#    from aucross.cluster.spark import SparkAUCross
 #
 #    spark = SparkSession.builder.master("local[2,4]").getOrCreate()  # or your cluster
 #    base = SparkXGBClassifier(n_estimators=50, max_depth=4, num_workers=2)

@@ -51,7 +51,7 @@ def test_dask_says_what_memory_said():
     reason = 'Dask is not installed: pip install "aucross[dask]"'
     distributed = pytest.importorskip("distributed", reason=reason)
     dd = pytest.importorskip("dask.dataframe", reason=reason)
-    of_dask = pytest.importorskip("aucross.dask", reason=reason)
+    of_dask = pytest.importorskip("aucross.cluster.dask", reason=reason)
     frozen = FROZEN["decide/engine"]["exact"]
     in_process = {"processes": False, "n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
     with distributed.Client(**in_process):

@@ -1,79 +1,51 @@
-"""Engines: fit, predict and evaluate on folders of Parquet where a cluster has the rows.
-
-An engine is a module ``aucross.cli.engine_NAME`` with a function ``open_engine(scheduler, note)``, a context manager
-that yields an :class:`Engine`. Nothing else of the command line knows which engines there are.
-"""
+"""Fit, predict and evaluate on folders of Parquet where a cluster has the rows: ``aucross.cluster`` does the work."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from aucross.cli.errors import CommandError, UsageError, listed
+from aucross.cli.models import Features, check_installed, make_model
 from aucross.cli.names import Base, EngineName, Method
 from aucross.cli.results import CONFIDENCE, by_weight, conclusion, coverages_with, show_evaluation
 from aucross.cli.schema import Roles, Schema
 from aucross.cli.screen import Screen
 from aucross.cli.storage import load_model, save_model, signing_key
 from aucross.cli.training import check_coverage_option
+from aucross.cluster.classifier import fit_on_cluster, rank_on_cluster
+from aucross.cluster.engine import ClusterRows, Engine
+from aucross.estimators.auc import AUCross, PlugInAUC
+from aucross.estimators.confidence import SCross
 from aucross.estimators.hashed_folds import HashedFolds
-from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.evaluation import SelectiveEvaluation, evaluate_ranking
+from aucross.record import write_decisions
 from aucross.system.text import exact_percent
 
-# The booster that each engine trains on all workers.
-_BASES = {EngineName.DASK: Base.LIGHTGBM, EngineName.SPARK: Base.XGBOOST}
-_METHODS = (Method.AUCROSS, Method.PLUGIN_AUC, Method.SCROSS)
+_METHODS: dict[Method, Any] = {Method.AUCROSS: AUCross, Method.PLUGIN_AUC: PlugInAUC, Method.SCROSS: SCross}
 
 
-@dataclass(frozen=True)
-class EngineRows:
-    """Labelled rows of a folder: all, or those inside or outside of the part that is kept apart to test on."""
-
-    folder: Path
-    features: tuple[str, ...]
-    roles: Roles
-    test_folds: HashedFolds | None = None  # the first of them is the test part
-    is_test: bool = False
-
-
-class Engine(Protocol):
-    """What a cluster does for the command line; everything else is done here."""
-
-    def fit(self, rows: EngineRows, *, method: Method, base: Base, coverage: float, seed: int) -> Any:
-        """Fit where the rows lie, and return the classifier in memory."""
-
-    def rankings(self, clf: Any, rows: EngineRows, coverages: Sequence[float]) -> RankingsByCoverage:
-        """Rank rows by the score of a classifier: all of them, and those that each coverage selects."""
-
-    def write(
-        self,
-        clf: Any,
-        source: Path,
-        out: Path,
-        *,
-        coverage: float | None,
-        columns: Sequence[str],
-        told: Callable[[int, int], None],
-    ) -> list[Any]:
-        """Write decisions file by file, see :func:`aucross.record.write_decisions`; tell how many are done."""
-
-
-def open_engine(name: EngineName, scheduler: str | None, screen: Screen) -> AbstractContextManager[Engine]:
-    """Connect to a cluster, or start one on this machine."""
+@contextmanager
+def open_engine(name: EngineName, scheduler: str | None, screen: Screen) -> Iterator[Engine]:
+    """Connect to a cluster, or start one on this machine: by ``open_engine`` of its rows in ``aucross.cluster``."""
     try:
-        module = import_module(f"aucross.cli.engine_{name}")
+        module = import_module(f"aucross.cluster.{name}.{name}_rows")
     except ModuleNotFoundError as error:
         raise CommandError(str(error)) from error
-    return module.open_engine(scheduler, screen.note)
+    try:
+        with module.open_engine(scheduler) as engine:
+            screen.note(engine.about)
+            yield engine
+    except ConnectionError as error:
+        raise CommandError(f"--scheduler: {error}") from error
 
 
 # ---- fit ----
@@ -101,7 +73,9 @@ class EngineFitOptions:
         """Refuse, before anything is read, options that cannot work."""
         check_coverage_option(self.coverage)
         if self.method not in _METHODS:
-            raise UsageError(f"--engine knows the methods {listed(list(map(str, _METHODS)))}, got {self.method}")
+            raise UsageError(
+                f"--engine knows the methods {listed([str(method) for method in _METHODS])}, got {self.method}"
+            )
         if self.roles.time is not None:
             raise UsageError("--time-column is not for --engine; put the latest rows into a folder and pass --test")
         if not 0 < self.test_size < 1:
@@ -114,17 +88,19 @@ def run_engine_fit(options: EngineFitOptions, screen: Screen) -> dict[str, Any]:
     started = time.perf_counter()
     options.check()
     schema = _schema_of(options.data, options.roles, options.drop)
-    base = options.base or _BASES[options.engine]
     folds = None if options.test else HashedFolds(max(2, round(1 / options.test_size)), seed=options.seed + 1)
-    features = tuple(schema.columns)
-    fitted_on = EngineRows(options.data, features, options.roles, folds)
-    test = EngineRows(options.test or options.data, features, options.roles, folds, is_test=options.test is None)
     with open_engine(options.engine, options.scheduler, screen) as engine:
-        what = f"fitting {options.method} with {base} on {options.data.name}"
-        with screen.progress.wait(what):
-            clf = engine.fit(fitted_on, method=options.method, base=base, coverage=options.coverage, seed=options.seed)
+        base = options.base or Base(engine.boosters[0])
+        rows = test = _rows(engine, options.data, schema, options.roles.group)
+        if folds is not None:
+            rows, test = rows.taken(folds, first=False), rows.taken(folds, first=True)
+        with screen.progress.wait(f"fitting {options.method} with {base} on {options.data.name}"):
+            clf = _fitted(engine, rows, schema, options, base)
         seconds = time.perf_counter() - started
-        evaluation, n_test = _evaluated(engine, clf, test, options.coverage, screen=screen)
+        if options.test is not None:
+            test = _rows(engine, options.test, schema)
+        tested = options.test or options.data
+        evaluation, n_test = _evaluated(clf, test, tested, schema.roles, options.coverage, screen=screen)
     split = options.test.name if options.test else f"{exact_percent(1 / folds.n_splits)} by a hash of the row"  # type: ignore[union-attr]
     sentence = conclusion(evaluation, options.coverage, is_weighted=options.roles.weight is not None)
     facts: dict[str, Any] = {
@@ -155,6 +131,27 @@ def run_engine_fit(options: EngineFitOptions, screen: Screen) -> dict[str, Any]:
         **facts,
         "seconds": time.perf_counter() - started,
     }
+
+
+def _rows(engine: Engine, folder: Path, schema: Schema, groups: str | None = None) -> ClusterRows:
+    return engine.read(str(folder), list(schema.columns), schema.roles.target, schema.roles.weight, groups)
+
+
+def _fitted(engine: Engine, rows: ClusterRows, schema: Schema, options: EngineFitOptions, base: Base) -> Any:
+    """Fit where the rows lie: boosters of the engine on all workers, other models in the memory of one process."""
+    check_installed(base)
+    if base in engine.boosters:
+        estimator, local = engine.booster(base, options.seed)
+    elif options.roles.weight is not None:
+        boosters = " or ".join(engine.boosters)
+        raise CommandError(f"--weight with --engine {options.engine} needs --base {boosters}, got --base {base}")
+    else:
+        estimator = local = make_model(base, Features(list(schema.columns), {}), seed=options.seed)
+    refits = options.method.cross_fits
+    folds = HashedFolds(5 if refits else 10, seed=options.seed)
+    method = _METHODS[options.method](local, coverage=options.coverage, cv=folds)
+    label = f"the column {options.roles.target!r}"
+    return fit_on_cluster(method, estimator, rows, refits=refits, label=label, classes=(0, 1)).local
 
 
 def _schema_of(folder: Path, roles: Roles, drop: Sequence[str]) -> Schema:
@@ -218,9 +215,9 @@ def run_engine_evaluate(
     clf, schema = load_model(model)
     asked = clf.coverage if coverage is None else coverage
     _check_columns(data, [*schema.columns, schema.roles.target])
-    rows = EngineRows(data, tuple(schema.columns), schema.roles)
     with open_engine(engine, scheduler, screen) as opened:
-        evaluation, n_rows = _evaluated(opened, clf, rows, asked, screen=screen)
+        rows = _rows(opened, data, schema)
+        evaluation, n_rows = _evaluated(clf, rows, data, schema.roles, asked, screen=screen)
     sentence = conclusion(evaluation, asked, is_weighted=schema.roles.weight is not None)
     weighted = by_weight(schema.roles.weight is not None)
     show_evaluation(screen, evaluation, f"{n_rows:,} rows of {data.name}{weighted}", asked)
@@ -261,7 +258,7 @@ def run_engine_predict(
         open_engine(engine, scheduler, screen) as opened,
         screen.progress.parts(f"deciding on {data.name}") as told,
     ):
-        counts = opened.write(clf, data, out, coverage=coverage, columns=columns, told=told)
+        counts = write_decisions(clf, data, out, coverage=coverage, columns=columns, run=opened.run_parts(told))
     n_rows, n_automatic = sum(part.rows for part in counts), sum(part.automatic for part in counts)
     reached = n_automatic / n_rows if n_rows else None
     share = "" if reached is None else f" (coverage {reached:.3f})"
@@ -282,21 +279,21 @@ def run_engine_predict(
 
 
 def _evaluated(
-    engine: Engine, clf: Any, rows: EngineRows, coverage: float, *, screen: Screen
+    clf: Any, rows: ClusterRows, folder: Path, roles: Roles, coverage: float, *, screen: Screen
 ) -> tuple[SelectiveEvaluation, int]:
     coverages = coverages_with([coverage])
-    with screen.progress.wait(f"ranking the rows of {rows.folder.name}"):
-        ranked = engine.rankings(clf, rows, coverages)
-    if rows.roles.group is not None:
+    with screen.progress.wait(f"ranking the rows of {folder.name}"):
+        ranked = rank_on_cluster(clf, rows, coverages, label=roles.target)
+    if roles.group is not None:
         screen.note(
-            f"--engine: the intervals count each row by itself, though rows of one {rows.roles.group!r} belong "
-            "together, and are too narrow"
+            f"--engine: the intervals count each row by itself, though rows of one {roles.group!r} belong together, "
+            "and are too narrow"
         )
     everything = ranked.everything
     n_positive, n_negative = everything.totals[:, 0].tolist()
     if min(n_positive, n_negative) == 0:
         raise CommandError(
-            f"the test rows of {rows.folder.name} must hold both classes, got {n_positive:g} positives of "
+            f"the test rows of {folder.name} must hold both classes, got {n_positive:g} positives of "
             f"{n_positive + n_negative:g}; pass other rows"
         )
     evaluation = evaluate_ranking(everything, ranked.selected, coverages, confidence_level=CONFIDENCE)

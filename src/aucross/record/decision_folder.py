@@ -348,7 +348,7 @@ def write_decisions(
     band_groups : str, optional
         Column with the group of each row, if the bands were fitted per group.
     run : callable, optional
-        Runs a function on each number of a list: an engine, such as the one that ``aucross.spark`` brings. A loop in
+        Runs a function on each number of a list: an engine, as ``aucross.cluster.spark`` brings it. A loop in
         this process by default.
 
     Returns

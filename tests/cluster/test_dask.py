@@ -40,21 +40,22 @@ from aucross import (
     save,
 )
 from aucross.cli.app import run
+from aucross.cluster.dask import DaskAUCross, DaskPlugInAUC, DaskSCross, write_decisions
+from aucross.cluster.dask import evaluate_selective as dask_evaluate
+from aucross.cluster.dask import promise_selective as dask_promise
+from aucross.cluster.dask.dask_rows import DaskRows
+from aucross.cluster.engine import LostWorkerError
 from aucross.core import RankedScores, ScoreRounding
-from aucross.dask import DaskAUCross, DaskPlugInAUC, DaskSCross, write_decisions
-from aucross.dask import evaluate_selective as dask_evaluate
-from aucross.dask import promise_selective as dask_promise
-from aucross.dask.base import DaskSelectiveClassifier
-from aucross.dask.partitions import merged_in_a_tree
-from aucross.dask.training import LostWorkerError
+from aucross.evaluation import TrainingRowsWarning
 from aucross.record import write_decisions as write_parts
-from tests.dask.cluster_models import (
+from tests.cluster.cluster_models import (
     CountingClassifier,
     KillsInTraining,
     KillsItsWorker,
     KillsWhileMerging,
     calls_folder,
     killing_objective,
+    rank_part,
 )
 
 pytestmark = [
@@ -265,7 +266,10 @@ def test_evaluation_and_promise_are_those_in_memory(client, fitted, weight):
 def test_a_positive_class_that_is_not_the_second_is_evaluated_as_such(client):
     local = AUCross(LogisticRegression(), pos_label=0, random_state=0).fit(ROWS, LABELS)
     X, y = collection(ROWS, 3), collection(LABELS, 3)
-    found = dask_evaluate(DaskSelectiveClassifier.of_local(local), X, y, [1.0, 0.8])
+    with pytest.warns(TrainingRowsWarning, match="took part in the fit"):
+        found = dask_evaluate(local, X, y, [1.0, 0.8])
+    with pytest.raises(ValueError, match="took part in the fit"):
+        dask_promise(local, X, y)
     expected = evaluate_selective(local, local.scored(ROWS), LABELS, [1.0, 0.8])
     for name in ("selective_auc", "selective_accuracy", "positive_rate"):
         np.testing.assert_allclose(found.estimates[name], expected.estimates[name], rtol=1e-6, err_msg=name)
@@ -343,9 +347,9 @@ def test_a_worker_lost_while_training_in_memory_or_scoring_changes_no_bit(
 
 def test_a_worker_lost_while_rankings_are_merged_changes_no_bit(whole_cluster, tmp_path):
     score, positive = ROWS["a"].to_numpy() / 30, LABELS.to_numpy() == 1
-    rank = dask.delayed(RankedScores.from_labels)
-    parts = [rank(positive[start : start + 250], score[start : start + 250]) for start in range(0, 4000, 250)]
-    merged = whole_cluster.compute(merged_in_a_tree(KillsWhileMerging(2, str(tmp_path)), parts)).result()
+    frame = pd.DataFrame({"score": score, "positive": positive})
+    rows = DaskRows.of(whole_cluster, collection(frame, 16))
+    merged = rows.counted(rank_part, None, KillsWhileMerging(2, str(tmp_path)))
     assert (tmp_path / "2").exists()
     together = RankedScores.from_labels(positive, score)
     assert merged.positives.tobytes() == together.positives.tobytes()
@@ -355,7 +359,7 @@ def test_a_worker_lost_while_rankings_are_merged_changes_no_bit(whole_cluster, t
 @pytest.fixture
 def little_patience(monkeypatch):
     """A fit that hangs is given up sooner."""
-    monkeypatch.setattr("aucross.dask.training._GRACE", 1.5)
+    monkeypatch.setattr("aucross.cluster.dask.dask_boosters._GRACE", 1.5)
 
 
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
@@ -369,13 +373,13 @@ def test_a_worker_lost_in_a_distributed_fit_makes_it_begin_again(whole_cluster, 
     )
     clf = DaskPlugInAUC(model, cv=4)
     Path(calls_folder(os.getpid())).mkdir(exist_ok=True)
-    with caplog.at_level(logging.WARNING, logger="aucross.dask.training"):
+    with caplog.at_level(logging.WARNING, logger="aucross.cluster.classifier"):
         # With an objective of one's own LightGBM has no probabilities, which is noticed once it has trained.
         refused = pytest.raises(ValueError, match="must return probabilities between 0 and 1")
         with refused if library == "lightgbm" else nullcontext():
             clf.fit(collection(ROWS[["a", "b"]], 4), collection(LABELS, 4))
     shutil.rmtree(calls_folder(os.getpid()))
-    assert "a worker was lost during a distributed fit" in caplog.text
+    assert "a worker was lost in attempt 1 of 3" in caplog.text
     if library == "xgboost":
         assert clf.expected_coverage(0.8).expected == pytest.approx(0.8, abs=0.05)
 
@@ -544,7 +548,7 @@ def test_what_cannot_work_is_refused_with_a_remedy(client):
         DaskAUCross(CountingClassifier(), statistic="fast").fit(X, y)
     with pytest.raises(ValueError, match="y must hold two classes on a cluster, got 3"):
         DaskAUCross(CountingClassifier()).fit(X, collection(LABELS + (ROWS["a"] > 20), 2))
-    with pytest.raises(ValueError, match="y must hold 0 and 1 for DaskLGBMClassifier"):
+    with pytest.raises(ValueError, match="y must hold 0 and 1 only, got"):
         DaskAUCross(DaskLGBMClassifier()).fit(X, collection(LABELS + 1, 2))
     with pytest.raises(ValueError, match="coverage_confidence must be None with sample_weight"):
         DaskPlugInAUC(CountingClassifier(), coverage_confidence=0.9).fit(X, y, collection(WEIGHT, 2))

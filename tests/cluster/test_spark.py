@@ -32,7 +32,8 @@ from pyspark.ml.tuning import CrossValidator, ParamGridBuilder
 from pyspark.sql import functions as F
 from xgboost.spark import SparkXGBClassifier
 
-from aucross.spark import (
+from aucross.cluster.engine import LostWorkerError
+from aucross.cluster.spark import (
     SparkAUCross,
     SparkPlugInAUC,
     SparkSCross,
@@ -43,9 +44,8 @@ from aucross.spark import (
     spark_recalibrate,
     spark_write_decisions,
 )
-from aucross.spark.bases import fit_again_if_lost
-from aucross.spark.counting import merged_counts
-from tests.spark.killers import KilledWhileScoring, KilledWhileTraining, kill_once
+from aucross.cluster.spark.spark_rows import FeatureColumns, SparkRows
+from tests.cluster.killers import KilledWhileScoring, KilledWhileTraining, kill_once
 
 NAMES = ["age", "income", "debt", "years"]
 N_ROWS = 3000
@@ -365,29 +365,32 @@ def test_a_fit_that_loses_a_worker_starts_anew(frame, rows, tmp_path):
 def test_a_worker_killed_while_rankings_are_merged_changes_no_bit(frame, rows, tmp_path):
     mark, driver = str(tmp_path / "mark"), os.getpid()
 
-    def rank(batch):
-        return RankedScores.from_labels(np.asarray(batch.column("label")) == 1, np.asarray(batch.column("vendor")))
+    def rank(part, _):
+        return RankedScores.from_labels(part.y == 1, part.X["vendor"])
 
     def merge(parts):
         kill_once(mark, driver)
         return RankedScores.merge(parts)
 
-    merged = merged_counts(frame.repartition(3).select("label", "vendor"), rank, merge)
+    merged = SparkRows(frame.repartition(3), FeatureColumns(("vendor",)), {"y": "label"}).counted(rank, None, merge)
     together = RankedScores.from_labels(rows["label"] == 1, rows["vendor"])
     assert (tmp_path / "mark").exists()
     assert merged.scores.tobytes() == together.scores.tobytes()
     assert merged.positives.tobytes() == together.positives.tobytes()
 
 
-def test_a_fit_that_loses_a_worker_each_time_is_given_up_with_a_sentence():
-    def lost(df):
-        attempts.append(df)
+def test_a_fit_that_loses_a_worker_each_time_is_given_up_with_a_sentence(frame, monkeypatch):
+    def lost(self, df):
+        attempts.append(df.count())
         raise PySparkException("Python worker exited unexpectedly (crashed)")
 
     attempts = []
-    with pytest.raises(RuntimeError, match="the fit of fold 1 of 3 failed 3 times because a worker was lost"):
-        fit_again_if_lost(lost, "rows", attempts=3, what="the fit of fold 1 of 3")
-    assert attempts == ["rows"] * 3
+    monkeypatch.setattr(SparkXGBClassifier, "fit", lost)
+    estimator = SparkPlugInAUC(SparkXGBClassifier(**BOOSTER), featuresCol=NAMES, numFolds=3)
+    with pytest.raises(LostWorkerError, match="the fit of fold 1 of 3 lost workers in each of 3 attempts"):
+        estimator.fit(frame)
+    assert len(attempts) == 3
+    assert len(set(attempts)) == 1
 
 
 def test_a_worker_killed_while_writing_leaves_each_decision_once(spark, rows, clf, tmp_path):

@@ -11,7 +11,7 @@ from tests.golden.frozen_cases import FILE, NEW, OLD, ScoreColumn, bits
 
 pytest.importorskip("pyspark", reason='Spark is not installed: pip install "aucross[spark]"')
 
-from aucross.spark import SparkAUCross, spark_decide
+from aucross.cluster.spark import SparkAUCross, spark_decide
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")

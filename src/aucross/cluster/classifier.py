@@ -1,0 +1,318 @@
+"""The selective classifier of a cluster: one in memory, whose rows are trained on, scored and counted where they lie.
+
+::
+
+    rows ──► fold of each row by a hash ──► a model for each fold ──► held-out scores, counted where the rows lie
+                                                                       └─► merged ──► bands, placed as in memory
+
+Nothing but models and counts travels, so every verb takes the classifier in memory and :class:`ClusterRows`.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from aucross.cluster.engine import ClusterRows, LostWorkerError, Part, TrainedModel
+from aucross.core.bands import check_coverage
+from aucross.core.ranking import check_scores
+from aucross.core.rounding import ScoreRounding, Statistic
+from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.band_groups import check_band_groups
+from aucross.estimators.hashed_folds import HashedFolds
+from aucross.estimators.held_out import HeldOutScores, is_never_trained
+from aucross.estimators.labels import check_classes
+from aucross.estimators.light_copy import light_copy
+from aucross.estimators.models import answers_by_score, class_scores
+from aucross.estimators.rankings_by_coverage import RankingsByCoverage
+from aucross.estimators.score_counts import ScoreCounts, count_rows, merge_counted, weighed
+from aucross.estimators.training import resolve_response_method
+from aucross.estimators.types import Labels
+from aucross.evaluation.evaluate import DEFAULT_COVERAGES, asks_for_at_least, evaluate_ranking
+from aucross.evaluation.inputs import TrainingRowsWarning, rows_of_fit
+from aucross.evaluation.promise import SelectivePromise, promise_ranking
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
+from aucross.frames import take_rows
+
+logger = logging.getLogger(__name__)
+
+# Rows that are fetched to see whether the classifier was fitted on them.
+_ROWS_TO_LOOK_AT = 10_000
+
+
+class ClusterFit(NamedTuple):
+    """What a fit on a cluster leaves.
+
+    Attributes
+    ----------
+    local : SelectiveClassifier
+        The fitted classifier in memory.
+    answering : TrainedModel
+        The model that answers.
+    rounding : ScoreRounding
+        How held-out scores were rounded when they were counted.
+    """
+
+    local: Any
+    answering: TrainedModel
+    rounding: ScoreRounding
+
+
+def fit_on_cluster(
+    method: Any,
+    estimator: Any,
+    rows: ClusterRows,
+    *,
+    refits: bool,
+    statistic: Statistic = "auto",
+    attempts: int = 3,
+    label: str = "y",
+    classes: Sequence[Any] | None = None,
+) -> ClusterFit:
+    """Train on the cluster, count held-out scores where the rows lie, and place the bands in memory.
+
+    Parameters
+    ----------
+    method : SelectiveClassifier
+        The classifier in memory, not fitted, around the counterpart in memory of `estimator`; its `cv` is HashedFolds.
+    estimator : classifier
+        What the engine trains.
+    rows : ClusterRows
+        Training rows.
+    refits : bool
+        Whether a model trained on all rows answers; otherwise that of the first split does.
+    statistic, attempts
+        How held-out scores are counted, and how often a fit is tried that loses a worker.
+    label, classes
+        What messages call the labels, and the only ones that `estimator` knows; any two by default.
+
+    Returns
+    -------
+    ClusterFit
+    """
+    folds: HashedFolds = method.cv
+    with rows.folded(folds, halves=method.blends_halves) as folded:
+        survey = folded.counted(_survey, folds.n_splits, _merge_surveys, reads=("y", "fold"))
+        labels, n_rows = _check_survey(survey, folds, label, classes), int(survey.counts.sum())
+
+        def trained(without_fold: int | None = None) -> TrainedModel:
+            for attempt in range(1, attempts + 1):
+                try:
+                    return folded.train(estimator, n_rows=n_rows, without_fold=without_fold)
+                except LostWorkerError as error:
+                    logger.warning(
+                        "a worker was lost in attempt %d of %d to train a model (%s)", attempt, attempts, error
+                    )
+                    lost = error
+            what = "all rows" if without_fold is None else f"fold {without_fold + 1} of {folds.n_splits}"
+            raise LostWorkerError(
+                f"the fit of {what} lost workers in each of {attempts} attempts, the last time with: {lost}; look at "
+                "the logs of the workers, which most often ran out of memory, or allow more attempts"
+            ) from lost
+
+        n_models = folds.n_splits if refits else 1
+        if is_never_trained(estimator):  # the same in every fold
+            answering = trained()
+            models = [answering] * n_models
+        else:
+            models = [trained(fold) for fold in range(n_models)]
+            answering = trained() if refits else models[0]
+        rounding = ScoreRounding.of_statistic(statistic, n_rows)
+        response_method = resolve_response_method(method.estimator, method.response_method)
+        held_out, scoring = folded.held_out(models)
+        counting = _Counting(method, scoring, response_method, labels, rounding)
+        counts, ranges = held_out.counted(_count_held_out, counting, _merge_held_out)
+    if len(ranges) > 1 and len(set(ranges)) > 1 and all(low == high for low, high in ranges):
+        # Each fold has its own constant, which tells rows of different folds apart and nothing else.
+        raise ValueError(
+            "the base model must tell rows apart, got one score for all rows of each fold; check the model and its "
+            "features"
+        )
+    return ClusterFit(method.fit_on_counts(answering.local, counts, classes=labels), answering, rounding)
+
+
+def fold_and_half(part: Part, how: tuple[HashedFolds, bool]) -> list[Any]:
+    """Return the fold of each row and, if asked for, its half: by its group, or else by its features."""
+    folds, halves = how
+    placed = [folds.fold_of(part.X, groups=part.groups).astype(np.min_scalar_type(folds.n_splits))]
+    return [*placed, folds.half_of(part.X, groups=part.groups).astype(np.uint8)] if halves else placed
+
+
+# ---- before training: rows of each label in each fold ----
+
+
+class _Survey(NamedTuple):
+    labels: Any
+    counts: Any  # of shape (n_labels, n_folds)
+
+
+def _survey(part: Part, n_folds: int) -> _Survey:
+    labels, place = np.unique(np.asarray(part.y), return_inverse=True)
+    cells = np.bincount(place * n_folds + part.fold, minlength=len(labels) * n_folds)
+    return _Survey(labels, cells.reshape(len(labels), n_folds))
+
+
+def _merge_surveys(surveys: Sequence[_Survey]) -> _Survey:
+    labels, place = np.unique(np.concatenate([survey.labels for survey in surveys]), return_inverse=True)
+    counts = np.zeros((len(labels), surveys[0].counts.shape[1]), dtype=np.int64)
+    np.add.at(counts, place, np.concatenate([survey.counts for survey in surveys]))
+    return _Survey(labels, counts)
+
+
+def _check_survey(survey: _Survey, folds: HashedFolds, label: str, classes: Sequence[Any] | None) -> Labels:
+    """Refuse rows that no model could be trained on; return the two labels."""
+    folds.check_sizes(survey.counts.sum(axis=0))
+    if classes is not None and (others := int(survey.counts[~np.isin(survey.labels, classes)].sum())):
+        raise ValueError(
+            f"{label} must hold {classes[0]} and {classes[1]} only, got {others:,} rows with other or missing labels; "
+            f"map them to {classes[0]} and {classes[1]}, or drop those rows"
+        )
+    found = check_classes(survey.labels)
+    if len(found) != 2:
+        raise ValueError(
+            f"{label} must hold two classes on a cluster, got {len(found)}: {found.tolist()[:5]}; fit more classes in "
+            "memory"
+        )
+    if not (survey.counts.sum(axis=1, keepdims=True) - survey.counts).all():
+        raise ValueError(
+            f"every training part must hold both classes, got folds with {survey.counts.tolist()} rows of "
+            f"{found.tolist()}; pass fewer folds or more rows"
+        )
+    return found
+
+
+# ---- after training: counts of held-out scores ----
+
+
+class _Counting(NamedTuple):
+    method: Any
+    models: Sequence[Any]
+    response_method: str
+    classes: Labels
+    rounding: ScoreRounding
+
+
+# The lowest and the highest score by each model.
+_Ranges = list[tuple[float, float]]
+
+
+def _count_held_out(part: Part, counting: _Counting) -> tuple[ScoreCounts, _Ranges] | None:
+    """Score each row by the model that has not seen it, and count the scores."""
+    held = np.flatnonzero(part.fold < len(counting.models))
+    if not len(held):
+        return None
+    scores, by_score, ranges = np.empty(len(part.fold)), True, []
+    for fold, model in enumerate(counting.models):
+        own = np.flatnonzero(part.fold == fold)
+        if not len(own):
+            ranges.append((np.inf, -np.inf))
+            continue
+        X = take_rows(part.X, own)
+        of_fold = class_scores(model, X, counting.response_method, counting.classes)
+        scores[own] = check_scores(of_fold, len(own), name="the scores of the base model")
+        by_score = by_score and answers_by_score(model, X, of_fold, counting.response_method, counting.classes)
+        ranges.append((float(of_fold.min()), float(of_fold.max())))
+    weight = None if part.sample_weight is None else np.asarray(part.sample_weight, dtype=np.float64)[held]
+    groups = None if part.band_groups is None else check_band_groups(take_rows(part.band_groups, held), len(held))
+    labels = np.searchsorted(counting.classes, np.asarray(part.y)[held])
+    held_out = HeldOutScores(held, labels, scores[held], weight, None, groups, by_score)
+    half = None if part.half is None else part.half[held]
+    counts = counting.method.counts_of(held_out, counting.rounding, response_method=counting.response_method, half=half)
+    return counts, ranges
+
+
+def _merge_held_out(parts: Sequence[tuple[ScoreCounts, _Ranges]]) -> tuple[ScoreCounts, _Ranges]:
+    lows, highs = (np.array([[model[end] for model in ranges] for _, ranges in parts]) for end in (0, 1))
+    ranges = list(zip(lows.min(axis=0).tolist(), highs.max(axis=0).tolist(), strict=True))
+    return ScoreCounts.merge([counts for counts, _ in parts]), ranges
+
+
+# ---- a fitted classifier on further rows ----
+
+
+def scored_part(clf: Any, part: Part) -> ScoredRows:
+    """Score some rows, with their weights and groups if they have any."""
+    return weighed(clf.scored(part.X, band_groups=part.band_groups), part.sample_weight)
+
+
+def recalibrate_on_cluster(
+    clf: Any, rows: ClusterRows, *, label_shift: bool = False, rounding: ScoreRounding | None = None
+) -> Any:
+    """Place the bands of a fitted classifier on rows without labels, from counts of their rounded scores."""
+    check_is_fitted(clf, "band_rule_")
+    if clf.band_rule_.axis == "other" or len(clf.classes_) > 2:
+        raise ValueError(
+            "the bands must lie on the score or the confidence of two classes, because only counts of scores are "
+            f"collected, got a {type(clf).__name__} that reads more; collect the rows and call clf.recalibrate(rows)"
+        )
+    sent = light_copy(clf), rounding or ScoreRounding()
+    return clf.recalibrate(rows.counted(_count_unlabelled, sent, merge_counted), label_shift=label_shift)
+
+
+def _count_unlabelled(part: Part, sent: tuple[Any, ScoreRounding]) -> ScoredRows:
+    clf, rounding = sent
+    return count_rows(scored_part(clf, part), clf.fitted_.reader, rounding)
+
+
+def rank_on_cluster(
+    clf: Any,
+    rows: ClusterRows,
+    coverages: Iterable[float],
+    *,
+    label: str = "y",
+    rounding: ScoreRounding | None = None,
+    promises: bool = False,
+) -> RankingsByCoverage:
+    """Rank labelled rows by rounded scores where they lie: all of them, and those that each coverage selects.
+
+    Rows of the fit are warned of, or refused where the ranking is to promise something. `label` is what messages call
+    the labels.
+    """
+    check_is_fitted(clf, "band_rule_")
+    if len(clf.classes_) != 2:
+        raise ValueError(
+            f"a ranking is one of two classes, got a classifier of {len(clf.classes_)}; collect the rows and call "
+            "evaluate_selective"
+        )
+    if clf.fitted_.marks is not None:
+        _, doubt = rows_of_fit(clf, rows.first(_ROWS_TO_LOOK_AT))
+        if doubt is not None and promises:
+            raise ValueError(doubt)
+        if doubt is not None:
+            warnings.warn(doubt, TrainingRowsWarning, stacklevel=4)
+    # One pickle: the copies share the model.
+    deciding = {check_coverage(coverage): light_copy(clf, coverage) for coverage in coverages}
+    ranked = rows.counted(_rank, (deciding, rounding or ScoreRounding()), RankingsByCoverage.merge)
+    ranked.check_labels(label, clf.classes_)
+    return ranked
+
+
+def _rank(part: Part, sent: tuple[Mapping[float, Any], ScoreRounding]) -> RankingsByCoverage:
+    deciding, rounding = sent
+    return RankingsByCoverage.of(scored_part(next(iter(deciding.values())), part), part.y, deciding, rounding)
+
+
+def evaluate_on_cluster(
+    clf: Any, rows: ClusterRows, coverages: Iterable[float] | None = None, *, options: Mapping[str, Any], **ranking: Any
+) -> SelectiveEvaluation:
+    """Evaluate a classifier on labelled rows, with options of :func:`evaluate_ranking` and :func:`rank_on_cluster`."""
+    asked = list(DEFAULT_COVERAGES if coverages is None else coverages)
+    ranked = rank_on_cluster(clf, rows, asked, **ranking)
+    threshold = 0.5 if clf.response_method_ == "predict_proba" else 0.0
+    evaluation = evaluate_ranking(ranked.everything, ranked.selected, asked, **{"threshold": threshold, **options})
+    return replace(evaluation, at_least=asks_for_at_least(clf))
+
+
+def promise_on_cluster(
+    clf: Any, rows: ClusterRows, coverage: float | None = None, *, options: Mapping[str, Any], **ranking: Any
+) -> SelectivePromise:
+    """Say what can be promised from labelled rows, with options of :func:`promise_ranking`."""
+    asked = check_coverage(clf.coverage if coverage is None else coverage)
+    ranked = rank_on_cluster(clf, rows, [asked], promises=True, **ranking)
+    return promise_ranking(ranked.everything, ranked.selected[asked], asked, **options)

@@ -1,0 +1,628 @@
+"""Selective classifiers over Dask collections, with the conventions of scikit-learn and lazy answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from copy import copy
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from distributed import Client
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from aucross.cluster.classifier import (
+    evaluate_on_cluster,
+    fit_on_cluster,
+    promise_on_cluster,
+    recalibrate_on_cluster,
+    scored_part,
+)
+from aucross.cluster.dask.dask_boosters import is_distributed, local_model, without_client
+from aucross.cluster.dask.dask_rows import DaskEngine, DaskRows, connected
+from aucross.cluster.engine import Part
+from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.rounding import ScoreRounding, Statistic, check_statistic
+from aucross.estimators.auc import AUCross, PlugInAUC
+from aucross.estimators.confidence import SCross
+from aucross.estimators.coverage_for import CoverageForAUC
+from aucross.estimators.decisions import AUTOMATIC, REVIEW
+from aucross.estimators.hashed_folds import HashedFolds
+from aucross.estimators.labels import check_reject_label
+from aucross.estimators.light_copy import light_copy
+from aucross.estimators.reach import ExpectedCoverage
+from aucross.estimators.types import Classifier, Folds, Labels
+from aucross.evaluation.promise import SelectivePromise
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
+from aucross.record.decision_folder import PartCounts
+from aucross.record.decision_folder import write_decisions as _write_parts
+
+# Taken from by number: texts that pandas would make of an array take longer than a small model to score.
+_DECISIONS = pd.Series([REVIEW, AUTOMATIC]).array
+
+
+class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """What the methods share on a cluster."""
+
+    estimator: Classifier
+    coverage: float
+    cv: Folds
+    random_state: int | None
+    response_method: str
+    statistic: Statistic
+    max_retries: int
+    client: Client | None
+
+    # The classifier in memory, its parameters that have the same name here, and whether a model of all rows answers.
+    local_class: ClassVar[type[Any]]
+    local_parameters: ClassVar[tuple[str, ...]]
+    refits: ClassVar[bool] = True
+
+    local_: Any  # the fitted classifier in memory
+    rounding_: ScoreRounding  # of the scores that placed its bands
+
+    # ---- fit ----
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, band_groups: Any = None) -> Self:
+        """Train on the cluster and place the bands.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or Array of shape (n_samples, n_features)
+            Training rows.
+        y : Dask Series or Array of shape (n_samples,)
+            Labels of two classes. It may be cut into other partitions than `X`, if it holds the same rows in the same
+            order.
+        sample_weight : Dask Series or Array of shape (n_samples,), optional
+            Weights for training, for the ranking and for the coverage.
+        groups : Dask Series or Array of shape (n_samples,), optional
+            The key of each row: rows with the same key share a fold. Held-out intervals count each row by itself.
+        band_groups : Dask Series or Array of shape (n_samples,), optional
+            Group of each row; each gets a band of its own.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        client, method = self._client(), self._method()
+        if getattr(self, "coverage_confidence", None) is not None and sample_weight is not None:
+            raise ValueError(
+                "coverage_confidence must be None with sample_weight: the confidence is about a share of rows and does "
+                f"not hold for a share of weight, got {method.coverage_confidence!r}; leave out one of the two"
+            )
+        rows = DaskRows.of(client, X, y=y, sample_weight=sample_weight, groups=groups, band_groups=band_groups)
+        self.local_, _, self.rounding_ = fit_on_cluster(
+            method,
+            self.estimator,
+            rows,
+            refits=self.refits,
+            statistic=self.statistic,
+            attempts=self.max_retries + 1,
+            classes=(0, 1) if is_distributed(self.estimator) else None,
+        )
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        # A clone shares the connection, which cannot be copied.
+        plain = copy(self)
+        plain.client, plain.estimator = None, without_client(self.estimator)
+        twin: Self = BaseEstimator.__sklearn_clone__(plain)
+        twin.client = self.client
+        if plain.estimator is not self.estimator:
+            twin.estimator.set_params(client=self.estimator.client)
+        return twin
+
+    def _client(self) -> Client:
+        return connected(self.client or (self.estimator.client if is_distributed(self.estimator) else None))
+
+    def _method(self) -> Any:
+        """Return the classifier in memory, not fitted."""
+        check_coverage(self.coverage)
+        check_statistic(self.statistic)
+        if not isinstance(self.max_retries, Integral) or self.max_retries < 0:
+            raise ValueError(f"max_retries must be a whole number of at least 0, got {self.max_retries!r}")
+        folds = self.cv
+        if isinstance(folds, Integral) and not isinstance(folds, bool):
+            folds = HashedFolds(int(folds), seed=0 if self.random_state is None else self.random_state)
+        if not isinstance(folds, HashedFolds):
+            raise TypeError(
+                f"cv must be a number of folds or HashedFolds, got {folds!r}: on a cluster a fold must follow from the "
+                "row alone"
+            )
+        given = {name: getattr(self, name) for name in self.local_parameters}
+        return self.local_class(local_model(self.estimator), cv=folds, **given)
+
+    # ---- the classifier in memory ----
+
+    def to_local(self) -> Any:
+        """Return the classifier in memory, fitted: it decides on tables, and ``save`` stores it.
+
+        Returns
+        -------
+        SelectiveClassifier
+        """
+        check_is_fitted(self, "local_")
+        return self.local_
+
+    @property
+    def classes_(self) -> Labels:
+        """Class labels; the positive class is the second."""
+        return self._fitted("classes_")
+
+    @property
+    def band_rule_(self) -> Any:
+        """Answers which band to reject for a coverage."""
+        return self._fitted("band_rule_")
+
+    @property
+    def estimator_(self) -> Any:
+        """The base classifier in memory, fitted."""
+        return self._fitted("estimator_")
+
+    def _fitted(self, name: str) -> Any:
+        if "local_" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r} before fit")
+        return getattr(self.local_, name)
+
+    def band(self, coverage: float | None = None, band_group: Any = None) -> RejectionBand:
+        """Return the band of scores that is rejected, as in memory."""
+        return self.to_local().band(coverage, band_group)
+
+    def expected_coverage(self, coverage: float | None = None, band_group: Any = None) -> ExpectedCoverage:
+        """Return the coverage that new rows should have, with its error, as in memory."""
+        return self.to_local().expected_coverage(coverage, band_group)
+
+    def coverage_for(self, *, auc: float, confidence: float = 0.95) -> CoverageForAUC:
+        """Find the largest coverage at which the held-out AUC of the selected rows reaches a target, as in memory."""
+        return self.to_local().coverage_for(auc=auc, confidence=confidence)
+
+    def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> tuple[float, float, float]:
+        """Return the AUC of the held-out rows selected at a coverage, with confidence limits, as in memory."""
+        return self.to_local().held_out_auc(coverage, confidence=confidence)
+
+    # ---- collections in, collections out ----
+
+    def decide(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> Any:
+        """Decide for each row whether its prediction is used.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or Array of shape (n_samples, n_features)
+            Rows to decide on.
+        coverage : float in (0, 1], optional
+            Target share of rows to select; the constructor's `coverage` by default.
+        band_groups : Dask Series or Array of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        Dask DataFrame
+            ``score`` of the positive class, ``prediction``, ``decision`` (``"automatic"`` or ``"review"``), and the
+            ends ``lower`` and ``upper`` of the row's band; lazy, with the index of a DataFrame.
+        """
+        rows, local = self._rows(X, band_groups), self.to_local()
+        return rows.mapped(_decided, light_copy(local, coverage), _no_decisions(local.classes_))
+
+    def select(self, X: Any, coverage: float | None = None, band_groups: Any = None) -> Any:
+        """Say for each row whether its prediction should be used.
+
+        Parameters
+        ----------
+        X, coverage, band_groups
+            As for :meth:`decide`.
+
+        Returns
+        -------
+        Dask Series or Array of bool
+            Of the kind of `X`; lazy.
+        """
+        like = pd.Series([], dtype=bool, name="selected")
+        return self._rows(X, band_groups).mapped(
+            _answered, (light_copy(self.to_local(), coverage), "select", {}, like), like
+        )
+
+    def predict_selective(
+        self, X: Any, coverage: float | None = None, reject_label: Any = None, band_groups: Any = None
+    ) -> Any:
+        """Predict labels in one column, with a mark on the rejected rows.
+
+        Parameters
+        ----------
+        X, coverage, band_groups
+            As for :meth:`decide`.
+        reject_label : label, optional
+            Mark of rejected rows, as in memory.
+
+        Returns
+        -------
+        Dask Series or Array
+            Of the kind of `X`; lazy.
+        """
+        local = self.to_local()
+        options, like = {"reject_label": check_reject_label(reject_label, local.classes_)}, _no_labels(local.classes_)
+        sent = light_copy(local, coverage), "predict_selective", options, like
+        return self._rows(X, band_groups).mapped(_answered, sent, like)
+
+    def predict(self, X: Any) -> Any:
+        """Predict a class label for every row, whether it is selected or not; a lazy collection of the kind of `X`."""
+        local = self.to_local()
+        like = _no_labels(local.classes_)
+        return DaskRows.of(self.client, X).mapped(_answered, (light_copy(local), "predict", {}, like), like)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return probabilities of the base classifier for every row: a lazy Array with a column for each class."""
+        return DaskRows.of(self.client, X).mapped(_probabilities, self.to_local().estimator_, np.empty((0, 2)))
+
+    def recalibrate(
+        self, X: Any, *, label_shift: bool = False, sample_weight: Any = None, band_groups: Any = None
+    ) -> Self:
+        """Place the bands on rows without labels.
+
+        Parameters
+        ----------
+        X : Dask DataFrame or Array of shape (n_samples, n_features)
+            Unlabelled rows.
+        label_shift : bool, default=False
+            Whether the share of positives may have changed since the fit, as in memory.
+        sample_weight : Dask Series or Array of shape (n_samples,), optional
+            Weights of the rows in the coverage.
+        band_groups : Dask Series or Array of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+
+        Returns
+        -------
+        DaskSelectiveClassifier
+            A copy with other bands and the same model; the original is unchanged.
+        """
+        local = self.to_local()
+        rows = DaskRows.of(self.client, X, sample_weight=sample_weight, band_groups=band_groups)
+        again = copy(self)
+        again.local_ = recalibrate_on_cluster(local, rows, label_shift=label_shift, rounding=self.rounding_)
+        return again
+
+    def _rows(self, X: Any, band_groups: Any) -> DaskRows:
+        needs_groups = self.to_local().band_rule_.group_labels is not None
+        if needs_groups != (band_groups is not None):
+            remedy = "pass the group of each row" if needs_groups else "leave it out"
+            raise ValueError(f"band_groups must be given if and only if the bands were fitted per group; {remedy}")
+        return DaskRows.of(self.client, X, band_groups=band_groups)
+
+
+class DaskAUCross(DaskSelectiveClassifier):
+    """Reject the band of scores whose rejection leaves the highest AUC, with cross-fitted scores, on a Dask cluster.
+
+    :class:`~aucross.AUCross` with ``cv=HashedFolds(5)``, for data that lie on many machines.
+
+    Parameters
+    ----------
+    estimator : classifier
+        ``lightgbm.DaskLGBMClassifier`` or ``xgboost.dask.DaskXGBClassifier``, trained on all workers, or any
+        scikit-learn classifier, which is trained on one worker, on rows that fit into its memory.
+    coverage : float in (0, 1], default=0.9
+        Share of rows to select by default; `select` and `band` take any other.
+    placement, target, nested
+        As for :class:`~aucross.AUCross`.
+    cv : int or HashedFolds, default=5
+        Folds by a hash of each row: they do not depend on how the data are cut.
+    random_state : int, optional
+        Seed of the folds, if `cv` is a number.
+    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
+        Where scores come from.
+    statistic : {"auto", "exact", "binned"}, default="auto"
+        How held-out scores are counted: ``"exact"`` counts distinct float32 scores, ``"binned"`` their top 20 bits, of
+        which there are few however many rows are counted. ``"auto"`` is exact up to 5 million rows.
+    max_retries : int, default=2
+        How often a distributed fit is repeated as a whole if a worker is lost.
+    client : distributed.Client, optional
+        The cluster; that of the base classifier, if it has one, or the current client by default.
+
+    Attributes
+    ----------
+    local_ : AUCross
+        The classifier in memory, see :meth:`to_local`.
+    rounding_ : ScoreRounding
+        How scores were rounded when they were counted.
+
+    See Also
+    --------
+    aucross.AUCross : The classifier in memory.
+
+    Notes
+    -----
+    A band needs only the ranking of held-out scores, and rankings add up: each partition is counted where it lies, and
+    counts are merged in a tree. So `correct_coverage`, `ensemble`, `ties` and `coverage_confidence` of the cross-fitted
+    methods stay in memory: they need other models or the rows themselves. Two classes only.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from aucross.cluster.dask import DaskAUCross
+    >>> from distributed import Client
+    >>> from lightgbm import DaskLGBMClassifier
+    >>> client = Client(n_workers=2)  # doctest: +SKIP
+    >>> clf = DaskAUCross(DaskLGBMClassifier(), coverage=0.8).fit(X, y)  # doctest: +SKIP
+    >>> clf.decide(new).to_parquet("decisions")  # doctest: +SKIP
+    """
+
+    local_class = AUCross
+    local_parameters = ("coverage", "placement", "target", "nested", "response_method")
+
+    def __init__(
+        self,
+        estimator: Classifier,
+        *,
+        coverage: float = 0.9,
+        placement: Any = "optimal",
+        target: Any = "auc",
+        nested: bool = False,
+        cv: Folds = 5,
+        random_state: int | None = None,
+        response_method: str = "auto",
+        statistic: Statistic = "auto",
+        max_retries: int = 2,
+        client: Client | None = None,
+    ) -> None:
+        self.estimator, self.coverage, self.client = estimator, coverage, client
+        self.placement, self.target, self.nested = placement, target, nested
+        self.cv, self.random_state, self.response_method = cv, random_state, response_method
+        self.statistic, self.max_retries = statistic, max_retries
+
+
+class DaskSCross(DaskSelectiveClassifier):
+    """Reject the least confident rows, with cross-fitted confidences, on a Dask cluster.
+
+    :class:`~aucross.SCross` with ``cv=HashedFolds(5)``, for data that lie on many machines.
+
+    Parameters
+    ----------
+    estimator, coverage, cv, random_state, response_method, statistic, max_retries, client
+        As for :class:`DaskAUCross`. Confidences lie between 1/2 and 1, where 20 bits tell 2,048 of them apart: with
+        ``statistic="binned"`` the coverage is met to about 0.001.
+
+    Attributes
+    ----------
+    local_ : SCross
+        The classifier in memory, see :meth:`to_local`.
+    rounding_ : ScoreRounding
+        How confidences were rounded when they were counted.
+    """
+
+    local_class = SCross
+    local_parameters = ("coverage", "response_method")
+
+    def __init__(
+        self,
+        estimator: Classifier,
+        *,
+        coverage: float = 0.9,
+        cv: Folds = 5,
+        random_state: int | None = None,
+        response_method: str = "auto",
+        statistic: Statistic = "auto",
+        max_retries: int = 2,
+        client: Client | None = None,
+    ) -> None:
+        self.estimator, self.coverage, self.client = estimator, coverage, client
+        self.cv, self.random_state, self.response_method = cv, random_state, response_method
+        self.statistic, self.max_retries = statistic, max_retries
+
+
+class DaskPlugInAUC(DaskSelectiveClassifier):
+    """Reject the band of scores whose rejection leaves the highest AUC, with hold-out scores, on a Dask cluster.
+
+    One training instead of six: on many rows a tenth of them places the band as well as all.
+    :class:`~aucross.PlugInAUC` with ``cv=HashedFolds(10)``, for data that lie on many machines.
+
+    Parameters
+    ----------
+    estimator, coverage, placement, target, nested, random_state, response_method, statistic, max_retries, client
+        As for :class:`DaskAUCross`.
+    coverage_confidence : float in (0, 1), optional
+        Reject less, so that new rows keep the coverage with this probability. Excludes `sample_weight`.
+    cv : int or HashedFolds, default=10
+        The first of so many folds is held out.
+
+    Attributes
+    ----------
+    local_ : PlugInAUC
+        The classifier in memory, see :meth:`to_local`.
+    rounding_ : ScoreRounding
+        How scores were rounded when they were counted.
+    """
+
+    local_class = PlugInAUC
+    local_parameters = ("coverage", "placement", "target", "nested", "coverage_confidence", "response_method")
+    refits = False
+
+    def __init__(
+        self,
+        estimator: Classifier,
+        *,
+        coverage: float = 0.9,
+        placement: Any = "optimal",
+        target: Any = "auc",
+        nested: bool = False,
+        coverage_confidence: float | None = None,
+        cv: Folds = 10,
+        random_state: int | None = None,
+        response_method: str = "auto",
+        statistic: Statistic = "auto",
+        max_retries: int = 2,
+        client: Client | None = None,
+    ) -> None:
+        self.estimator, self.coverage, self.client = estimator, coverage, client
+        self.placement, self.target, self.nested = placement, target, nested
+        self.coverage_confidence, self.cv, self.random_state = coverage_confidence, cv, random_state
+        self.response_method, self.statistic, self.max_retries = response_method, statistic, max_retries
+
+
+# ---- evaluation, promise, files of decisions ----
+
+
+def evaluate_selective(
+    clf: Any,
+    X: Any,
+    y: Any,
+    coverages: Iterable[float] | None = None,
+    *,
+    sample_weight: Any = None,
+    band_groups: Any = None,
+    **options: Any,
+) -> SelectiveEvaluation:
+    """Compute metrics at several coverages for labelled rows of a cluster, as :func:`aucross.evaluate_selective` does.
+
+    Parameters
+    ----------
+    clf : DaskAUCross, DaskPlugInAUC, DaskSCross or SelectiveClassifier
+        A fitted classifier, of the cluster or in memory.
+    X : Dask DataFrame or Array of shape (n_samples, n_features)
+        Test rows.
+    y : Dask Series or Array of shape (n_samples,)
+        Their labels.
+    coverages : iterable of float in (0, 1], optional
+        Target coverages; (1, .99, .95, .90, .85, .80, .75) by default.
+    sample_weight : Dask Series or Array of shape (n_samples,), optional
+        Weights of the rows.
+    band_groups : Dask Series or Array of shape (n_samples,), optional
+        Group of each row, if the bands were fitted per group.
+    **options : dict
+        ``threshold`` and ``confidence_level`` of :func:`aucross.evaluation.evaluate_ranking`.
+
+    Returns
+    -------
+    SelectiveEvaluation
+        One row for each coverage. Rows are ranked where they lie, and only rankings travel.
+    """
+    local, client, rounding = _local_of(clf)
+    rows = DaskRows.of(client, X, y=y, sample_weight=sample_weight, band_groups=band_groups)
+    return evaluate_on_cluster(local, rows, coverages, options=options, rounding=rounding)
+
+
+def promise_selective(
+    clf: Any,
+    X: Any,
+    y: Any,
+    coverage: float | None = None,
+    *,
+    sample_weight: Any = None,
+    band_groups: Any = None,
+    **options: Any,
+) -> SelectivePromise:
+    """Promise a coverage and an AUC, as :func:`~aucross.evaluation.promise_selective` does in memory.
+
+    Parameters
+    ----------
+    clf : DaskAUCross, DaskPlugInAUC, DaskSCross or SelectiveClassifier
+        A fitted classifier, of the cluster or in memory.
+    X : Dask DataFrame or Array of shape (n_samples, n_features)
+        Test rows, unseen by the fit.
+    y : Dask Series or Array of shape (n_samples,)
+        Their labels.
+    coverage : float in (0, 1], optional
+        Target coverage; that of the classifier by default.
+    sample_weight, band_groups
+        As for :func:`evaluate_selective`.
+    **options : dict
+        ``promised_coverage`` and ``confidence`` of :func:`aucross.evaluation.promise_ranking`.
+
+    Returns
+    -------
+    SelectivePromise
+    """
+    local, client, rounding = _local_of(clf)
+    rows = DaskRows.of(client, X, y=y, sample_weight=sample_weight, band_groups=band_groups)
+    return promise_on_cluster(local, rows, coverage, options=options, rounding=rounding)
+
+
+def write_decisions(
+    clf: Any,
+    source: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    coverage: float | None = None,
+    columns: Sequence[str] = (),
+    band_groups: str | None = None,
+    client: Client | None = None,
+) -> list[PartCounts]:
+    """Decide on every row of a folder of Parquet files with the workers of a cluster.
+
+    Parameters
+    ----------
+    clf : DaskAUCross, DaskPlugInAUC, DaskSCross or SelectiveClassifier
+        A fitted classifier, of the cluster or in memory.
+    source, folder : path-like
+        Folder of the rows and folder of the decisions, which all workers see under these paths.
+    coverage, columns, band_groups
+        As for :func:`aucross.record.write_decisions`, whose files and manifest these are.
+    client : distributed.Client, optional
+        The cluster; the current client by default.
+
+    Returns
+    -------
+    list of PartCounts
+        Rows and automatic decisions of each file. A second call finishes what a first one left, and refuses to mix the
+        decisions of two models, or decisions on rows that have changed.
+    """
+    local, own, _ = _local_of(clf)
+    run = DaskEngine(connected(client or own)).run_parts()
+    return _write_parts(local, source, folder, coverage=coverage, columns=columns, band_groups=band_groups, run=run)
+
+
+def _local_of(clf: Any) -> tuple[Any, Client | None, ScoreRounding | None]:
+    """Return the classifier in memory, the client of its own, and how its scores are rounded."""
+    return (
+        (clf.to_local(), clf.client, clf.rounding_) if isinstance(clf, DaskSelectiveClassifier) else (clf, None, None)
+    )
+
+
+# ---- what the workers answer ----
+
+
+def _decided(part: Part, clf: Any) -> pd.DataFrame:
+    """Score, label, decision and the ends of the band of each row."""
+    if not len(part.X):
+        return _no_decisions(clf.classes_).set_index(_index_of(part))
+    scored = scored_part(clf, part)
+    decisions = clf.decide(scored)
+    columns = {
+        "score": scored.score,
+        "prediction": scored.predicted,
+        "decision": _DECISIONS.take(decisions.selected.view(np.int8)),
+        "lower": decisions.lower,
+        "upper": decisions.upper,
+    }
+    return pd.DataFrame(columns, index=_index_of(part))
+
+
+def _answered(part: Part, sent: tuple[Any, str, dict[str, Any], pd.Series]) -> Any:
+    """One value for each row, by a method of the classifier."""
+    clf, method, options, like = sent
+    if part.band_groups is not None:
+        options = {**options, "band_groups": part.band_groups}
+    values = getattr(clf, method)(part.X, **options) if len(part.X) else like.to_numpy()
+    return pd.Series(values, index=_index_of(part), name=like.name)
+
+
+def _probabilities(part: Part, model: Any) -> Any:
+    return np.asarray(model.predict_proba(part.X), dtype=np.float64) if len(part.X) else np.empty((0, 2))
+
+
+def _no_labels(classes: Any) -> pd.Series:
+    label = np.empty(0, dtype=classes.dtype)
+    return pd.Series(label.astype(object) if label.dtype.kind == "U" else label, name="prediction")
+
+
+def _no_decisions(classes: Any) -> pd.DataFrame:
+    """Return the table of decisions without rows: what a lazy collection says of itself."""
+    nothing, labels = np.empty(0), _no_labels(classes)
+    return pd.DataFrame(
+        {"score": nothing, "prediction": labels, "decision": _DECISIONS[:0], "lower": nothing, "upper": nothing}
+    )
+
+
+def _index_of(part: Part) -> Any:
+    return part.X.index if isinstance(part.X, pd.DataFrame) else None

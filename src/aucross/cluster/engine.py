@@ -1,0 +1,131 @@
+"""What an engine does for a selective classifier: the protocol that ``cluster/dask.py`` and ``cluster/spark.py`` meet.
+
+::
+
+    engine.read(folder), or collections ──► ClusterRows ──► train(without_fold=k)    a model
+                                                 ├────────► counted(count, merge)    counts, merged in a tree
+                                                 └────────► mapped(answer)           a lazy collection
+    engine.run_parts(...)                                                            files, written by the workers
+
+What is counted, how bands are placed and what decisions say is the same for all engines, in ``cluster/classifier.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from aucross.estimators.hashed_folds import HashedFolds
+from aucross.record.decision_folder import RunParts
+
+Sent = TypeVar("Sent")
+Counts = TypeVar("Counts")
+
+
+class LostWorkerError(RuntimeError):
+    """A worker was lost while a model was trained, so that the fit has to begin again."""
+
+
+class Part(NamedTuple):
+    """Some rows of a cluster in the memory of one worker; what was not given or is not read is None.
+
+    Attributes
+    ----------
+    X : frame or ndarray of shape (n, n_features)
+        Features, as a model in memory reads them.
+    y, sample_weight, groups, band_groups : array-like of shape (n,)
+        Columns of the rows, as for ``fit`` in memory.
+    fold, half : ndarray of shape (n,)
+        Fold of each row, and its half for methods that blend two halves.
+    """
+
+    X: Any
+    y: Any = None
+    sample_weight: Any = None
+    groups: Any = None
+    band_groups: Any = None
+    fold: Any = None
+    half: Any = None
+
+
+class TrainedModel(NamedTuple):
+    """A trained model.
+
+    Attributes
+    ----------
+    local : classifier
+        The model in memory, or a column of scores where the engine itself gives them.
+    on_engine : object or None
+        The engine's own model, if that gives the scores.
+    """
+
+    local: Any
+    on_engine: Any = None
+
+
+class ClusterRows(Protocol):
+    """Rows that stay where they lie."""
+
+    def folded(self, folds: HashedFolds, *, halves: bool) -> AbstractContextManager[ClusterRows]:
+        """Give each row its fold, and its half if asked for, and keep both until the context ends."""
+
+    def taken(self, folds: HashedFolds, *, first: bool) -> ClusterRows:
+        """Return the rows of the first fold, or those of all others."""
+
+    def train(self, estimator: Any, *, n_rows: int, without_fold: int | None = None) -> TrainedModel:
+        """Train a copy of a classifier on the rows, or on those outside of one fold.
+
+        Some models choose by the number of all rows how to train. A :class:`LostWorkerError` says that a worker was
+        lost, and that the engine is ready to begin again.
+        """
+
+    def held_out(self, models: Sequence[TrainedModel]) -> tuple[ClusterRows, list[Any]]:
+        """Return the rows of the folds that `models` left out, and for each fold a model in memory that scores them."""
+
+    def counted(
+        self,
+        count: Callable[[Part, Sent], Counts | None],
+        sent: Sent,
+        merge: Callable[[Sequence[Counts]], Counts],
+        reads: Collection[str] = Part._fields,
+    ) -> Counts:
+        """Count parts of the rows where they lie, and merge the counts in a tree, in the order of the rows.
+
+        Both functions run on the workers. `count` gets the fields of a part that are named in `reads`, and `sent`,
+        which travels once to each worker; it returns None if there is nothing to count. It never sees an empty part.
+        """
+
+    def mapped(
+        self, answer: Callable[[Part, Sent], Any], sent: Sent, like: Any, reads: Collection[str] = Part._fields
+    ) -> Any:
+        """Map each part to values for its rows, as a lazy collection of the engine; `like` says of which kind."""
+
+    def first(self, n_rows: int) -> Any:
+        """Fetch the features of up to so many rows."""
+
+
+class Engine(Protocol):
+    """A cluster that the command line is connected to."""
+
+    @property
+    def about(self) -> str:
+        """What it is, and where it can be watched."""
+
+    @property
+    def boosters(self) -> tuple[str, ...]:
+        """Names of the libraries whose boosters it trains on all workers; the first is the default."""
+
+    def booster(self, library: str, seed: int) -> tuple[Any, Any]:
+        """Make the classifier of a library that trains on all workers, and its counterpart in memory."""
+
+    def read(
+        self, folder: str, features: Sequence[str], label: str, sample_weight: str | None, groups: str | None
+    ) -> ClusterRows:
+        """Read a folder of Parquet files, given the names of its columns."""
+
+    def run_parts(self, told: Callable[[int, int], None] | None = None) -> RunParts:
+        """Return what runs a function on each of some numbers, for :func:`aucross.record.write_decisions`.
+
+        A part whose worker is lost runs again. `told` is called with the number of parts that are done, and of all.
+        """

@@ -1,0 +1,426 @@
+"""Selective classifiers as estimators and models of ``pyspark.ml``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, Self
+
+from pyspark.ml import Estimator, Model
+from pyspark.ml.param import Param, Params, TypeConverters
+from pyspark.ml.param.shared import HasLabelCol, HasPredictionCol, HasSeed, HasWeightCol
+from pyspark.ml.util import MLReadable, MLWritable
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from aucross.cluster.classifier import fit_on_cluster, scored_part
+from aucross.cluster.engine import Part
+from aucross.cluster.spark.spark_files import (
+    FolderReader,
+    FolderWriter,
+    load_estimator,
+    load_model,
+    save_estimator,
+    save_model,
+)
+from aucross.cluster.spark.spark_functions import (
+    refuse_taken_columns,
+    spark_decide,
+    spark_evaluate,
+    spark_promise,
+    spark_recalibrate,
+)
+from aucross.cluster.spark.spark_rows import SCORE, SparkRows, check_columns, local_model, with_score
+from aucross.core.bands import RejectionBand, check_coverage
+from aucross.core.rounding import check_statistic
+from aucross.estimators.auc import AUCross, PlugInAUC
+from aucross.estimators.confidence import SCross
+from aucross.estimators.decisions import AUTOMATIC, REVIEW
+from aucross.estimators.hashed_folds import HashedFolds
+from aucross.estimators.light_copy import light_copy
+from aucross.evaluation.promise import SelectivePromise
+from aucross.evaluation.selective_evaluation import SelectiveEvaluation
+
+# ---- parameters, in the manner of pyspark.ml ----
+
+
+class _Owner(Params):
+    """Stands for the owner of parameters that belong to a class; each object gets copies of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.uid = "undefined"
+
+
+_OF_A_CLASS = _Owner()
+
+
+def _param(name: str, about: str, convert: Any = TypeConverters.toString) -> Any:
+    return Param(_OF_A_CLASS, name, about, convert)
+
+
+class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed):
+    """What estimators and models share."""
+
+    featuresCol = _param(
+        "featuresCol",
+        "column of vectors, or list",
+        lambda v: v if isinstance(v, str) else TypeConverters.toListString(v),
+    )
+    coverage = _param("coverage", "share of rows to decide automatically", TypeConverters.toFloat)
+    scoreCol = _param("scoreCol", "column for the probability of the positive class")
+    decisionCol = _param("decisionCol", "column for automatic or review")
+    bandGroupCol = _param("bandGroupCol", "column of groups with bands of their own")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._setDefault(featuresCol="features", labelCol="label", predictionCol="prediction", scoreCol="score")
+        self._setDefault(decisionCol="decision", coverage=0.9, seed=0)
+
+    def setParams(self, **given: Any) -> Self:
+        """Set parameters by name."""
+        for name, value in given.items():
+            if not self.hasParam(name):
+                known = ", ".join(sorted(param.name for param in self.params))
+                raise TypeError(f"{type(self).__name__} has no parameter {name!r}; it has {known}")
+            if value is not None:
+                self._set(**{name: value})
+        return self
+
+    def setCoverage(self, value: float) -> Self:
+        """Set the share of rows to decide automatically; a fitted model answers for any."""
+        return self.setParams(coverage=value)
+
+    def with_uid(self, uid: str) -> Self:
+        """Take the name that was stored."""
+        self._resetUid(uid)
+        return self
+
+    def value_of(self, name: str) -> Any:
+        """Return the value of a parameter; None if it is not set and has no default."""
+        param = self.getParam(name)
+        return self.getOrDefault(param) if self.isDefined(param) else None
+
+
+# ---- estimators ----
+
+
+class _SparkSelective(Estimator[Any], _SelectiveParams, MLReadable[Any], MLWritable):
+    """What the estimators share."""
+
+    estimator = _param("estimator", "base classifier", TypeConverters.identity)
+    numFolds = _param("numFolds", "number of folds", TypeConverters.toInt)
+    keyCol = _param("keyCol", "column that decides the fold; all features by default")
+    statistic = _param("statistic", "how scores are counted: auto, exact or binned")
+    maxFitAttempts = _param("maxFitAttempts", "how often a fit that loses a worker is tried", TypeConverters.toInt)
+
+    # The classifier in memory, its parameters that have the same name here, defaults, and whether a model of all rows
+    # answers; otherwise that of the first split does.
+    local_class: ClassVar[type[Any]]
+    local_parameters: ClassVar[tuple[str, ...]] = ("coverage",)
+    defaults: ClassVar[dict[str, Any]] = {}
+    refits: ClassVar[bool] = True
+
+    def __init__(self, estimator: Any = None, **params: Any) -> None:
+        super().__init__()
+        self._setDefault(**{"numFolds": 5, "statistic": "auto", "maxFitAttempts": 3, **self.defaults})
+        self.setParams(estimator=estimator, **params)
+
+    def copy(self, extra: Any = None) -> Self:
+        """Copy with other parameters, also those of the base classifier."""
+        copied = super().copy(extra)
+        base = self.value_of("estimator")
+        if isinstance(base, Params):
+            copied.setParams(estimator=base.copy(extra))
+        return copied
+
+    def write(self) -> FolderWriter:
+        """Return a writer, as of every estimator of ``pyspark.ml``."""
+        return FolderWriter(self, save_estimator)
+
+    @classmethod
+    def read(cls) -> FolderReader:
+        """Return a reader, as of every estimator of ``pyspark.ml``."""
+        return FolderReader(cls, load_estimator)
+
+    def _fit(self, dataset: DataFrame) -> SparkSelectiveModel:
+        check_coverage(self.value_of("coverage"))
+        check_statistic(self.value_of("statistic"))
+        if (attempts := self.value_of("maxFitAttempts")) < 1:
+            raise ValueError(f"maxFitAttempts must be at least 1, got {attempts}")
+        if (estimator := self.value_of("estimator")) is None:
+            raise ValueError("estimator must be given: the base classifier, such as SparkXGBClassifier()")
+        label = self.value_of("labelCol")
+        check_columns(dataset, [label], "labelCol")
+        value = F.col(f"`{label}`").cast("double")
+        dataset = dataset.withColumn(label, F.when(value.isin(0.0, 1.0), value.cast("long")))  # others are missing
+        names = {name: self.value_of(name) for name in ("labelCol", "weightCol", "keyCol", "bandGroupCol")}
+        rows = SparkRows.of(
+            dataset, self.value_of("featuresCol"), names, argument="featuresCol", score_col=self.value_of("scoreCol")
+        )
+        base = local_model(estimator, rows.score_col)
+        if isinstance(estimator, Estimator):
+            rows.reading(estimator)  # what cannot be trained is refused before anything is read
+        folds = HashedFolds(self.value_of("numFolds"), seed=self.value_of("seed"))
+        given = {name: self.value_of(name) for name in self.local_parameters}
+        fitted = fit_on_cluster(
+            self.local_class(base, cv=folds, **given),
+            estimator,
+            rows,
+            refits=self.refits,
+            statistic=self.value_of("statistic"),
+            attempts=attempts,
+            label=repr(label),
+            classes=(0, 1),
+        )
+        return self._copyValues(SparkSelectiveModel(fitted.local, fitted.answering.on_engine))
+
+
+class SparkAUCross(_SparkSelective):
+    """Wrap a classifier on Spark so that it abstains where ranking errors are made, with cross-fitted scores.
+
+    :class:`~aucross.AUCross` as an estimator of ``pyspark.ml``: for pipelines and cross-validators, with ``write`` and
+    ``load``.
+
+    Parameters
+    ----------
+    estimator : classifier
+        ``xgboost.spark.SparkXGBClassifier``, another classifier of ``pyspark.ml`` with a ``probabilityCol``, or a
+        classifier in memory with ``predict_proba``. The last is trained on the driver, so its rows must fit there.
+    featuresCol : str or list of str, default="features"
+        One column of vectors, or columns of numbers, which XGBoost and classifiers in memory take.
+    labelCol : str, default="label"
+        Column of labels, 0 and 1.
+    weightCol : str, optional
+        Column of weights for training, for the ranking and for the coverage.
+    bandGroupCol : str, optional
+        Column of groups; each gets a band of its own.
+    coverage : float in (0, 1], default=0.9
+        Share of rows to decide automatically. A fitted model answers for any: ``model.setCoverage(0.8)``.
+    numFolds : int, default=5
+        Number of folds.
+    keyCol : str, optional
+        Column that names a row, such as the number of a loan. Its hash decides the fold, so that the same rows have the
+        same folds however the frame is cut, and as :class:`~aucross.HashedFolds` in memory. By default the hash of
+        all features.
+    seed : int, default=0
+        Another number gives other folds.
+    placement : {"optimal", "centered"}, default="optimal"
+        How the band is placed, as for :class:`~aucross.AUCross`.
+    nested : bool, default=False
+        Whether bands of lower coverages contain those of higher ones.
+    statistic : {"auto", "exact", "binned"}, default="auto"
+        ``"exact"`` counts distinct float32 scores, ``"binned"`` the top 20 bits of each, which takes about a megabyte
+        whatever the number of rows. ``"auto"`` is exact up to 5 million rows.
+    maxFitAttempts : int, default=3
+        How often a fit is tried that loses a worker. XGBoost aborts when it does, so the fit begins again.
+    predictionCol, scoreCol, decisionCol : str
+        Names of the columns that ``transform`` adds.
+
+    Notes
+    -----
+    Models are trained one after the other. Trees depend in their last digits on the order in which a booster adds up
+    its rows; on the same models the bands are the same for any number of partitions.
+    """
+
+    placement = _param("placement", "optimal or centered")
+    nested = _param("nested", "whether bands are nested", TypeConverters.toBoolean)
+
+    local_class: ClassVar[type[Any]] = AUCross
+    local_parameters = ("coverage", "placement", "nested")
+    defaults: ClassVar[dict[str, Any]] = {"placement": "optimal", "nested": False}
+
+
+class SparkPlugInAUC(SparkAUCross):
+    """Wrap a classifier on Spark so that it abstains where ranking errors are made, with hold-out scores.
+
+    :class:`~aucross.PlugInAUC` as an estimator of ``pyspark.ml``: one model is trained, on all folds but the first,
+    which places the band. Parameters are those of :class:`SparkAUCross`, with ``numFolds=10`` by default.
+    """
+
+    local_class = PlugInAUC
+    defaults: ClassVar[dict[str, Any]] = {**SparkAUCross.defaults, "numFolds": 10}
+    refits = False
+
+
+class SparkSCross(_SparkSelective):
+    """Wrap a classifier on Spark so that it abstains where it is least confident, with cross-fitted confidences.
+
+    :class:`~aucross.SCross` as an estimator of ``pyspark.ml``. Parameters are those of :class:`SparkAUCross`, without
+    ``placement`` and ``nested``.
+    """
+
+    local_class = SCross
+
+
+# ---- fitted models ----
+
+
+class SparkSelectiveModel(Model, _SelectiveParams, MLReadable[Any], MLWritable):
+    """A fitted selective classifier on Spark; made by ``fit`` of :class:`SparkAUCross` and its like.
+
+    ``transform`` adds the columns ``score``, ``prediction`` and ``decision``, which is ``"automatic"`` or ``"review"``.
+
+    Parameters
+    ----------
+    classifier : SelectiveClassifier
+        The classifier in memory whose bands decide.
+    base : Model of pyspark.ml, optional
+        Gives the scores; by default the classifier does, in the Python workers.
+    """
+
+    def __init__(self, classifier: Any = None, base: Any = None) -> None:
+        super().__init__()
+        self._classifier, self._base = classifier, base
+
+    @property
+    def baseModel(self) -> Any:
+        """The model of ``pyspark.ml`` whose ``transform`` gives the scores; None if it runs in the Python workers."""
+        return self._base
+
+    def toLocal(self) -> Any:
+        """Return the classifier in memory.
+
+        Returns
+        -------
+        SelectiveClassifier
+            With a booster of XGBoost or a classifier in memory it reads features, and decides as this model does;
+            ``aucross.save`` stores it. With another base model it reads the column of scores that ``transform`` adds.
+        """
+        return self._classifier
+
+    def band(self, coverage: float | None = None, bandGroup: Any = None) -> RejectionBand:
+        """Return the band of scores that goes to review.
+
+        Parameters
+        ----------
+        coverage : float in (0, 1], optional
+            That of the model by default.
+        bandGroup : label, optional
+            The group whose band to return, if there are groups.
+
+        Returns
+        -------
+        RejectionBand
+        """
+        return self._classifier.band(self.value_of("coverage") if coverage is None else coverage, bandGroup)
+
+    def recalibrate(self, dataset: DataFrame, *, label_shift: bool = False) -> SparkSelectiveModel:
+        """Place the bands on rows without labels, from counts of their scores.
+
+        Parameters
+        ----------
+        dataset : DataFrame
+            Unlabelled rows, such as the cases of last month, with ``weightCol`` and ``bandGroupCol`` if they are set.
+        label_shift : bool, default=False
+            Whether the share of positives may have changed since the fit.
+
+        Returns
+        -------
+        SparkSelectiveModel
+            A copy with other bands and the same model.
+        """
+        classifier = spark_recalibrate(self._classifier, **self._read(dataset), label_shift=label_shift)
+        return self._copyValues(SparkSelectiveModel(classifier, self._base))
+
+    def evaluate(
+        self, dataset: DataFrame, coverages: Iterable[float] | None = None, **options: Any
+    ) -> SelectiveEvaluation:
+        """Evaluate the model on labelled rows that it was not fitted on, from rankings of the partitions.
+
+        Parameters
+        ----------
+        dataset : DataFrame
+            Rows with labels.
+        coverages : iterable of float in (0, 1], optional
+            Target coverages.
+        **options
+            ``bits`` and ``confidence_level`` of :func:`spark_evaluate`.
+
+        Returns
+        -------
+        SelectiveEvaluation
+        """
+        label = self.value_of("labelCol")
+        return spark_evaluate(self._classifier, **self._read(dataset), label=label, coverages=coverages, **options)
+
+    def promise(self, dataset: DataFrame, **options: Any) -> SelectivePromise:
+        """Say how much of the coverage and of the AUC can be promised, from labelled rows that are new to the model.
+
+        Parameters
+        ----------
+        dataset : DataFrame
+            Rows with labels.
+        **options
+            ``promised_coverage`` and ``confidence`` of :func:`spark_promise`.
+
+        Returns
+        -------
+        SelectivePromise
+        """
+        label, coverage = self.value_of("labelCol"), self.value_of("coverage")
+        return spark_promise(self._classifier, **self._read(dataset), label=label, coverage=coverage, **options)
+
+    def copy(self, extra: Any = None) -> Self:
+        """Copy with other parameters."""
+        copied = super().copy(extra)
+        copied._classifier, copied._base = self._classifier, self._base
+        return copied
+
+    def write(self) -> FolderWriter:
+        """Return a writer, as of every model of ``pyspark.ml``."""
+        return FolderWriter(self, save_model)
+
+    @classmethod
+    def read(cls) -> FolderReader:
+        """Return a reader, as of every model of ``pyspark.ml``."""
+        return FolderReader(cls, load_model)
+
+    def _scored(self, dataset: DataFrame) -> tuple[DataFrame, Any]:
+        """Return rows as the classifier in memory reads them, and the names of the columns that it reads."""
+        if self._base is None:
+            return dataset, self.value_of("featuresCol")
+        score = self.value_of("scoreCol")
+        return with_score(self._base, dataset, score), [score]
+
+    def _read(self, dataset: DataFrame) -> dict[str, Any]:
+        df, features = self._scored(dataset)
+        groups = self.value_of("bandGroupCol")
+        return {"df": df, "features": features, "weight": self.value_of("weightCol"), "band_groups": groups}
+
+    def _transform(self, dataset: DataFrame) -> DataFrame:
+        score, prediction, decision = names = [
+            self.value_of(f"{name}Col") for name in ("score", "prediction", "decision")
+        ]
+        clf = self._classifier
+        refuse_taken_columns(dataset, names)
+        rows, features = self._scored(dataset)
+        if clf.band_rule_.group_labels is None and (self._base is not None or clf.held_out_.answers_by_score):
+            # A label that follows from the score, and a band, are told by Spark itself: one column comes back from
+            # Python.
+            if self._base is None:
+                rows = SparkRows.of(dataset, features, {}).mapped(_score, light_copy(clf), {score: "double"})
+            rows = rows.withColumn(prediction, (F.col(score) > 0.5).cast("double"))
+            return rows.withColumn(decision, self._decision(F.col(score)))
+        decided = spark_decide(
+            clf,
+            rows,
+            features=features,
+            coverage=self.value_of("coverage"),
+            band_groups=self.value_of("bandGroupCol"),
+            score_col=score if self._base is None else SCORE,  # a model of Spark has added its own
+            prediction_col=prediction,
+            decision_col=decision,
+        )
+        return decided.withColumn(prediction, F.col(prediction).cast("double")).drop(SCORE)
+
+    def _decision(self, score: Column) -> Column:
+        """Return the band as an expression of Spark; what is no score goes to review."""
+        band = self.band()
+        if self._classifier.band_rule_.axis == "confidence":
+            score = F.greatest(score, 1 - score)
+        is_automatic = ~F.isnan(score) & ((score < F.lit(band.lower)) | (score > F.lit(band.upper)))
+        return F.when(is_automatic, AUTOMATIC).otherwise(REVIEW)
+
+
+def _score(part: Part, clf: Any) -> list[Any]:
+    return [scored_part(clf, part).score]
