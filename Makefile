@@ -16,13 +16,23 @@ demo: .venv/installed-demo
 test: lint .venv/installed-test
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile
 
-# For every save: of each test one case with few examples, without the files that train most or start processes.
-SLOW := torch experiments cli/test_compare.py cli/test_fit.py cli/test_howto.py cli/test_processes.py \
-  datasets/test_credit.py datasets/test_download.py datasets/test_real_data.py record/test_log.py files/test_model_file.py \
-  estimators/test_coverage_promise.py estimators/test_gate.py estimators/test_heavy_ties.py \
-  estimators/test_multiclass.py estimators/test_threads.py evaluation/test_plots_bands.py report/test_browser.py \
-  report/test_html.py report/test_summary.py report/test_variants.py
-check: lint
+# For every save, a minute: of each test one case with few examples, without the parts and files that start processes,
+# browsers, servers or clusters or train most. mypy stays in memory for an hour, so that it looks at changed files only.
+SLOW := cluster dask spark torch experiments mlflow report serve docs datasets golden/test_frozen.py test_same_row.py \
+  cli/test_attacks.py cli/test_choosing.py cli/test_compare.py cli/test_demo.py cli/test_fit.py cli/test_howto.py \
+  cli/test_one_pass.py cli/test_predict.py cli/test_privacy.py cli/test_processes.py cli/test_score.py \
+  cli/test_unscored.py cli/test_vocabulary.py cli/test_weights_groups_dates.py export/test_onnx.py \
+  files/test_changed_fields.py files/test_crafted_files.py files/test_model_file.py files/test_models_of_others.py \
+  files/test_random_files.py record/test_decision_folder.py record/test_log.py watch/test_monitor.py \
+  estimators/test_correct_coverage.py estimators/test_coverage_promise.py estimators/test_ensemble.py \
+  estimators/test_gate.py estimators/test_heavy_ties.py estimators/test_multiclass.py \
+  estimators/test_published_methods.py estimators/test_ties.py evaluation/test_bootstrap.py evaluation/test_groups.py \
+  evaluation/test_plots.py evaluation/test_plots_bands.py evaluation/test_plots_curves.py \
+  evaluation/test_promise_coverage.py
+check: .venv/installed-lint .venv/installed-test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/dmypy run --timeout 3600 --
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q --one-case --hypothesis-profile=quick \
 	  $(SLOW:%=--ignore=tests/%) tests
 

@@ -15,7 +15,7 @@ from aucross.estimators import default_gate
 
 # The same examples in every run, however busy the machine is: a red test is a change of the code, never luck.
 same_examples = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("whole", same_examples, max_examples=60)
+settings.register_profile("whole", same_examples, max_examples=30)
 settings.register_profile("quick", same_examples, max_examples=10)
 settings.load_profile("whole")
 

@@ -14,6 +14,7 @@ import sklearn
 from PIL import Image
 
 from aucross.cli.demo import N_LOANS, compare_on_loans, print_comparison
+from tests.cli.commands import aucross
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
@@ -47,8 +48,10 @@ def run_demo(folder, *arguments, missing=()):
 def whole(tmp_path_factory):
     """What the command prints with every extra, and the folder that it worked in."""
     folder = tmp_path_factory.mktemp("demo")
-    run = run_demo(folder, "--rows", "600")
-    assert run.returncode == 0, run.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        run = aucross("demo", "--rows", 600)
+    assert run.exit_code == 0, run.stderr
     return run.stdout, folder
 
 
@@ -121,8 +124,7 @@ def test_without_the_libraries_of_the_report_it_says_what_brings_them(whole, tmp
 
 
 def test_the_document_has_the_numbers_of_the_table(whole, tmp_path):
-    run = run_demo(tmp_path, "--rows", "600", "--json")
-    document = json.loads(run.stdout)
+    document = json.loads(aucross("demo", "--rows", 600, "--json", "--folder", tmp_path).stdout)
     assert document["test_loans"] == 150
     for rule in ("aucross", "max_probability"):
         assert f"{document[rule][5]['auc']:.4f} [{document[rule][5]['auc_low']:.4f}" in whole[0]

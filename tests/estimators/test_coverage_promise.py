@@ -201,7 +201,7 @@ def three_classes(n_rows, rng):
     return 1.3 * np.eye(3)[label] + rng.normal(size=(n_rows, 3)), label
 
 
-def how_often_short(method, draw, confidence, *, coverage=0.8, n_rows=200, n_draws=300) -> float:
+def how_often_short(method, draw, confidence, *, coverage=0.8, n_rows=200, n_draws=150) -> float:
     """Share of draws of held-out rows after which fewer new rows are selected than the coverage says."""
     rng = np.random.default_rng(0)
     model = FrozenEstimator(LogisticRegression().fit(*draw(1000, rng)))
@@ -219,9 +219,9 @@ def how_often_short(method, draw, confidence, *, coverage=0.8, n_rows=200, n_dra
 
 @pytest.mark.parametrize("method", [PlugInAUC, PlugIn])
 def test_new_rows_have_the_coverage_as_often_as_promised(method):
-    # Three standard errors of 300 draws are 0.052.
-    assert how_often_short(method, two_classes, 0.9) <= 0.1 + 0.052
-    assert how_often_short(method, two_classes, None) > 0.3
+    # Three standard errors of 150 draws are 0.073.
+    assert how_often_short(method, two_classes, 0.9) <= 0.1 + 0.073
+    assert how_often_short(method, two_classes, None, n_draws=50) > 0.3
 
 
 def test_the_promise_of_a_hold_out_band_is_exact_and_not_just_safe():
@@ -229,7 +229,7 @@ def test_the_promise_of_a_hold_out_band_is_exact_and_not_just_safe():
     model = FrozenEstimator(LogisticRegression().fit(*two_classes(1000, rng)))
     others, _ = two_classes(20_000, rng)
     clf = PlugInAUC(model, coverage=0.8, coverage_confidence=0.7, holdout_size=0.5, random_state=0)
-    short = [clf.fit(*two_classes(400, rng)).select(others).mean() < 0.8 for _ in range(200)]
+    short = [clf.fit(*two_classes(400, rng)).select(others).mean() < 0.8 for _ in range(120)]
     assert np.mean(short) == pytest.approx(0.3, abs=0.1)
 
 
@@ -265,7 +265,7 @@ def test_the_promise_of_a_threshold_is_exact_and_not_just_safe():
 
 
 def test_with_three_classes_new_rows_have_the_coverage_as_often_as_promised():
-    assert how_often_short(PlugInAUC, three_classes, 0.9, n_rows=160, n_draws=40) <= 0.1 + 0.12
+    assert how_often_short(PlugInAUC, three_classes, 0.9, n_rows=160, n_draws=25) <= 0.1 + 0.12
 
 
 def test_with_three_classes_as_much_is_rejected_as_a_threshold_on_half_of_the_rows_allows():

@@ -142,7 +142,7 @@ def test_a_row_has_one_judge_in_any_table_and_batch():
     frame = pd.DataFrame(X_new, columns=list("abcde"))
     clf = AUCross(TREE, ensemble=True, random_state=0).fit(pd.DataFrame(X, columns=list("abcde")), y)
     together = clf.select(frame, 0.7)
-    assert together.tolist() == [clf.select(frame.iloc[[row]], 0.7).item() for row in range(400)]
+    assert together[:100].tolist() == [clf.select(frame.iloc[[row]], 0.7).item() for row in range(100)]
     order = np.random.default_rng(0).permutation(400)
     assert np.array_equal(clf.select(frame.iloc[order], 0.7), together[order])
 
