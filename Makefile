@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # where the shell forbids it, because some fifty tests start Python.
 TEST_ENVIRONMENT := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: demo test check attacks test-oldest test-all lint docs release-check benchmarks paper suite networks clean
+.PHONY: demo test check attacks mutants test-oldest test-all lint docs release-check benchmarks paper suite networks clean
 
 demo: .venv/installed-demo
 	$(BIN)/python -m aucross demo
@@ -39,6 +39,10 @@ check: .venv/installed-lint .venv/installed-test
 # Every attack at full size, and the table of what was tried and what went wrong; about twenty minutes.
 attacks: .venv/installed-test
 	$(TEST_ENVIRONMENT) $(BIN)/python -m pytest -n auto --dist loadfile -q -m attack --attack-table --every-pair tests
+
+# Small mistakes in every part of the package, each of which some test must notice; about ten minutes.
+mutants: .venv/installed-test
+	$(TEST_ENVIRONMENT) $(BIN)/python tests/mutants.py
 
 # The oldest versions that pyproject.toml declares, on the oldest Python: the tests of the package itself.
 OLDEST := core datasets files export watch record estimators evaluation report system cli \

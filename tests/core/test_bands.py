@@ -158,6 +158,7 @@ def test_numbers_above_0_up_to_1_are_coverages_and_come_back_as_floats(coverage)
         (99.5, "coverage must be in (0, 1], got 99.5; for 99.5 % pass 0.995"),
         (np.float64(90), "coverage must be in (0, 1], got 90.0; for 90.0 % pass 0.9"),
         (101, "coverage must be in (0, 1], got 101; 1 stands for all"),
+        (1.5, "coverage must be in (0, 1], got 1.5; 1 stands for all"),
         (0, "coverage must be in (0, 1], got 0; 1 stands for all"),
         (0.0, "coverage must be in (0, 1], got 0.0; 1 stands for all"),
         (-1, "coverage must be in (0, 1], got -1; 1 stands for all"),

@@ -92,6 +92,14 @@ def test_standard_error_equals_delong_on_repeated_selected_rows(given_rows, ends
     assert rank(given_rows).auc_standard_error(RejectionBand(*ends)) == pytest.approx(expected, **TO_ROUNDING)
 
 
+def test_standard_error_with_many_ties():
+    rng = np.random.default_rng(0)
+    score = rng.integers(0, 5, 40) / 8
+    labels = rng.random(40) < 0.2 + score
+    expected = delong_standard_error(labels, score)
+    assert RankedScores.from_labels(labels, score).auc_standard_error() == pytest.approx(expected, **TO_ROUNDING)
+
+
 def test_standard_error_of_a_known_example():
     # Shares of negatives beaten: 0, 1, 1 (variance 1/3); shares of positives above: 2/3, 2/3 (variance 0).
     ranked = RankedScores.from_labels([1, 0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5])

@@ -17,6 +17,12 @@ from experiments import plan, protocol, store  # noqa: E402 - after the checks t
 from experiments.datasets import Dataset  # noqa: E402
 
 
+@pytest.fixture(autouse=True)
+def coarse_pictures(monkeypatch):
+    """Pictures of few pixels: finding their palette and packing them is most of the time of a figure."""
+    monkeypatch.setattr("experiments.drawing.DPI", 40)
+
+
 def synthetic(name, n_rows=1200):
     X, y = make_classification(n_rows, n_features=6, flip_y=0.2, weights=[0.7], random_state=len(name))
     return Dataset(name, pd.DataFrame(X).add_prefix("x"), y.astype(np.int64), None, "made here", ())

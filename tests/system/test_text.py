@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aucross.system.text import exact_percent, json_ready, percent
+from aucross.system.text import down, exact_percent, json_ready, percent, percent_down
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,13 @@ def test_a_measured_share_has_one_decimal_at_most(share, text):
 @pytest.mark.parametrize(("share", "text"), [(0.95, "95 %"), (0.9995, "99.95 %"), (0.29, "29 %"), (0.975, "97.5 %")])
 def test_a_chosen_share_keeps_its_digits(share, text):
     assert exact_percent(share) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text", "digits"), [(0.8129, "81.2 %", ".812"), (0.9996, "99.9 %", ".999"), (0.29, "29 %", ".290")]
+)
+def test_a_promised_number_is_rounded_down(number, text, digits):
+    assert (percent_down(number), down(number)) == (text, digits)
 
 
 def test_values_become_what_json_knows():

@@ -1,0 +1,548 @@
+"""Small mistakes that the tests must notice: `make mutants`, or `python tests/mutants.py core cli` for some parts.
+
+A mutant is one line of the package with a mistake in it. Each is made in a copy of `src`, and the tests that should
+notice it run there; one that none of them notices is a missing test. Text that does not stand in its part exactly once
+is stale: the line was rewritten, and this list must follow it. No part may be missing here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import multiprocessing
+import os
+import shutil
+import sys
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+# Loaded once, for all processes; not the package itself.
+SHARED = ("pytest", "numpy", "pandas", "scipy.stats", "sklearn.ensemble", "sklearn.pipeline")
+
+# By part: the line, the mistake, and the tests that should notice it.
+MUTANTS: dict[str, list[tuple[str, str, str]]] = {
+    "core": [
+        (
+            "np.multiply(losers, 0.5, out=won)",
+            "np.multiply(losers, 0.0, out=won)",
+            "core/test_ranking.py",
+        ),
+        (
+            "beaten_by = 1 - (np.cumsum(positives) - positives / 2)",
+            "beaten_by = 1 - np.cumsum(positives)",
+            "core/test_ranking.py",
+        ),
+        (
+            'start = int(np.searchsorted(self.scores, band.lower, side="left"))',
+            'start = int(np.searchsorted(self.scores, band.lower, side="right"))',
+            "core/test_ranking.py",
+        ),
+        (
+            "return np.stack((powers * positive, powers * ~positive))",
+            "return np.stack((powers * ~positive, powers * positive))",
+            "core/test_ranking.py",
+        ),
+        (
+            "return float(share.sum() ** 2 / (share @ share))",
+            "return float(share.sum() / (share @ share))",
+            "core/test_ranking.py",
+        ),
+        (
+            "(values >= self.lower) & (values <= self.upper)",
+            "(values > self.lower) & (values <= self.upper)",
+            "core/test_bands.py",
+        ),
+        (
+            "is_percentage = 2.0 <= value <= 100.0",
+            "is_percentage = 1.0 <= value <= 100.0",
+            "core/test_bands.py",
+        ),
+        (
+            "boxes = boxes[:, bounds > best.auc + _ROUNDING]",
+            "boxes = boxes[:, bounds > best.auc + 0.01]",
+            "core/test_search.py",
+        ),
+        (
+            "best = int(equals[len(equals) // 2])",
+            "best = int(equals[0])",
+            "core/test_search.py",
+        ),
+        (
+            "return ranked.total * (1.0 - coverage) + 1e-12 * ranked.total",
+            "return ranked.total * (1.0 - coverage)",
+            "core/test_search.py",
+        ),
+        (
+            "WHOLE_SAMPLE_SHARE = 1 / sqrt(2)",
+            "WHOLE_SAMPLE_SHARE = 1 / 2",
+            "core/test_rules.py",
+        ),
+        (
+            "return RejectionBand(-inf, min(_blend(whole, halves), whole))",
+            "return RejectionBand(-inf, _blend(whole, halves))",
+            "core/test_rules.py",
+        ),
+        (
+            "_lower_position(ranked, auc_times_positives + 1)",
+            "_lower_position(ranked, auc_times_positives - 1)",
+            "core/test_rules.py golden",
+        ),
+        (
+            "places = np.concatenate([(np.arange(size) + 0.5) / size",
+            "places = np.concatenate([(np.arange(size) + 1.0) / size",
+            "core/test_capacity.py",
+        ),
+        (
+            'return np.argsort(score, kind="stable") if order is None else np.lexsort((order, score))',
+            'return np.argsort(score, kind="stable")',
+            "core/test_capacity.py",
+        ),
+        (
+            "return float(self.powers[3, 0] / self.powers[2, 0])",
+            "return float(self.powers[2, 0] / self.powers[1, 0])",
+            "core/test_bounds.py evaluation/test_promise.py",
+        ),
+    ],
+    "frames": [
+        (
+            "return datetime(1970, 1, 1) + timedelta(days=float(days))",
+            "return datetime(1970, 1, 1) + timedelta(hours=float(days))",
+            "test_frames.py estimators/test_text_and_dates.py",
+        ),
+        (
+            'if kind not in ("text", "other")',
+            'if kind != "text"',
+            "test_frames.py estimators/test_familiar.py",
+        ),
+    ],
+    "datasets": [
+        (
+            "assumed.INQUIRY_POINTS * np.minimum(files.inquiries, 6)",
+            "assumed.INQUIRY_POINTS * np.minimum(files.inquiries, 1)",
+            "datasets",
+        ),
+        (
+            "np.where(unstated, np.nan, loans.debt_to_income)",
+            "loans.debt_to_income",
+            "datasets",
+        ),
+        (
+            "return _sigmoid(risk + _at(dates, assumed.STRESS))",
+            "return _sigmoid(risk)",
+            "datasets",
+        ),
+    ],
+    "estimators": [
+        (
+            "return None if (times == 1).all() else 1.0 / times",
+            "return None",
+            "estimators/test_held_out.py estimators/test_coverage_for.py",
+        ),
+        (
+            "return len(np.unique(self.rows))",
+            "return len(self.rows)",
+            "estimators/test_held_out.py estimators/test_coverage_promise.py",
+        ),
+        (
+            "missing = OWN_BAND_ROWS - n_own",
+            "missing = 0",
+            "estimators/test_band_groups.py",
+        ),
+        (
+            "if nested or _largest_tie(placing, smooth) > LARGEST_TIE:",
+            "if nested:",
+            "estimators/test_ties.py",
+        ),
+        (
+            "return np.flatnonzero(half == 0), np.flatnonzero(half == 1)",
+            "return np.flatnonzero(half == 0), np.flatnonzero(half == 0)",
+            "estimators/test_hashed_folds.py",
+        ),
+        (
+            "Caution(n_rows, confidence, tied=placing.rows.may_be_tied)",
+            "Caution(n_rows, confidence, tied=False)",
+            "estimators/test_coverage_promise.py",
+        ),
+        (
+            "return values if self.higher_is_positive else 1.0 - values",
+            "return values",
+            "estimators/test_score_column.py",
+        ),
+        (
+            "if abs(by_gate - by_score) >= _AGREEMENT",
+            "if abs(by_gate - by_score) <= _AGREEMENT",
+            "estimators/test_review.py",
+        ),
+        (
+            "return bits ^ (bits >> np.uint64(31))",
+            "return bits",
+            "estimators/test_row_hash.py",
+        ),
+        (
+            'return f"{100 * share:.0f} %" if share < 0.995 else "over 99 %"',
+            'return f"{100 * share:.0f} %"',
+            "estimators/test_review.py",
+        ),
+    ],
+    "evaluation": [
+        (
+            "ranked.negatives_below / ranked.total_negatives - ranked.positives_below / ranked.total_positives",
+            "ranked.positives_below / ranked.total_positives - ranked.negatives_below / ranked.total_negatives",
+            "evaluation/test_metrics.py",
+        ),
+        (
+            "is_rare = overall <= 0.5",
+            "is_rare = overall >= 0.5",
+            "evaluation/test_guard.py",
+        ),
+        (
+            "if self.chance > self.guard.significance:",
+            "if self.chance < self.guard.significance:",
+            "evaluation/test_guard.py",
+        ),
+        (
+            "return self.share_of_fit == 0 and all(",
+            "return all(",
+            "evaluation/test_promise.py",
+        ),
+        (
+            "return share_losses(powers.sum(axis=1), powers[:, ~selected].sum(axis=1))",
+            "return share_losses(powers.sum(axis=1), powers[:, selected].sum(axis=1))",
+            "evaluation/test_promise.py",
+        ),
+        (
+            "choice = (drawn[:, None] >= np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)",
+            "choice = (drawn[:, None] < np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)",
+            "evaluation/test_team.py",
+        ),
+        (
+            "if level < 0.5:",
+            "if level < 0.4:",
+            "evaluation/test_promise.py",
+        ),
+    ],
+    "export": [
+        (
+            'f"{name} < {sql_number(band.lower)}"',
+            'f"{name} <= {sql_number(band.lower)}"',
+            "export/test_band_text.py export/test_sql_dialects.py",
+        ),
+        (
+            'is_number = f"+{name} BETWEEN -1e308 AND 1e308"',
+            'is_number = f"{name} IS NOT NULL"',
+            "export/test_band_text.py export/test_sql_dialects.py",
+        ),
+        (
+            'value.replace("\'", "\'\'")',
+            "value",
+            "export/test_band_text.py export/test_rule_text.py",
+        ),
+        (
+            "return RejectionBand(-inf if lower is None else lower, inf if upper is None else upper)",
+            "return RejectionBand(0.0 if lower is None else lower, inf if upper is None else upper)",
+            "export/test_band_text.py",
+        ),
+        (
+            'f"x - {origin}" if score.higher_is_positive else f"{origin} - x"',
+            'f"x - {origin}"',
+            "export/test_rule_text.py",
+        ),
+        (
+            "return Trees(roots, divisor=float(len(roots)), in_float32=True)",
+            "return Trees(roots, divisor=float(len(roots)))",
+            "export/test_onnx.py",
+        ),
+    ],
+    "files": [
+        (
+            "if member.file_size > _LARGEST_RATIO * (member.compress_size + 1):",
+            "if member.file_size > 100 * _LARGEST_RATIO * (member.compress_size + 1):",
+            "files/test_crafted_files.py",
+        ),
+        (
+            "if version > FORMAT_VERSION:",
+            "if version > FORMAT_VERSION + 1:",
+            "files/test_model_file.py",
+        ),
+        (
+            "if len(key) < 16:",
+            "if len(key) < 8:",
+            "files/test_model_file.py",
+        ),
+        (
+            "if depth > MOST_DEPTH:",
+            "if depth > 100 * MOST_DEPTH:",
+            "files/test_crafted_files.py",
+        ),
+        (
+            '_must(labels.min() >= 0 and labels.max() < len(state["classes_"]), "labels must be among the classes")',
+            '_must(labels.min() >= 0, "labels must be among the classes")',
+            "files/test_crafted_files.py",
+        ),
+        (
+            "np.frombuffer(content, dtype=np.uint8, offset=len(prefix)).max(initial=0) > 1",
+            "np.frombuffer(content, dtype=np.uint8, offset=len(prefix)).max(initial=0) > 255",
+            "files/test_crafted_files.py",
+        ),
+    ],
+    "record": [
+        (
+            "if decisions.decided_by is not self._clf.band_rule_:",
+            "if decisions.decided_by is None:",
+            "record/test_log.py",
+        ),
+        (
+            "if now != (self.rule_fingerprint, self.model_fingerprint):",
+            "if now[0] != self.rule_fingerprint and now[1] != self.model_fingerprint:",
+            "record/test_log.py",
+        ),
+        (
+            "elif after > before + 2:",
+            "elif after > before + 3:",
+            "record/test_log_damage.py record/test_log.py",
+        ),
+        (
+            'return b"%08x" % crc32(line)',
+            'return b"%08x" % crc32(b"")',
+            "record/test_log_damage.py",
+        ),
+    ],
+    "watch": [
+        (
+            "is_new = before <= 0",
+            "is_new = before <= -9",
+            "watch/test_sequential.py",
+        ),
+        (
+            "if after.log_evidence >= -log(self.false_alarm) else after",
+            "if after.log_evidence >= -log(self.false_alarm) / 2 else after",
+            "watch/test_sequential.py",
+        ),
+        (
+            "by_chance = spread * (1 / n + 1 / self.n_reference)",
+            "by_chance = spread * (1 / n)",
+            "watch/test_stability.py",
+        ),
+        (
+            "freedom = int((expected > 0).sum()) - 1",
+            "freedom = int((expected > 0).sum())",
+            "watch/test_stability.py",
+        ),
+        (
+            "return 1 / (1 + log(batch))",
+            "return 1 / batch",
+            "watch/test_sequential.py",
+        ),
+    ],
+    "serve": [
+        (
+            'return token is None or hmac.compare_digest(authorization, b"Bearer " + token)',
+            'return token is None or authorization.startswith(b"Bearer ")',
+            "serve/test_hostile_requests.py serve/test_serve.py",
+        ),
+        (
+            "int(declared) > self._most_bytes:",
+            "int(declared) > 9 * self._most_bytes:",
+            "serve/test_hostile_requests.py",
+        ),
+        (
+            'place = "below" if score < lower else',
+            'place = "below" if score > upper else',
+            "serve/test_serve.py",
+        ),
+        (
+            "if not is_missing(converted) and converted not in known:",
+            "if not is_missing(converted) and not known:",
+            "serve/test_serve.py",
+        ),
+    ],
+    "report": [
+        (
+            '"n_review": len(mask) - selected}',
+            '"n_review": len(mask)}',
+            "report/test_summary.py",
+        ),
+        (
+            '"yes" if gap["gap"] > gap["gap_by_chance"] else "no"',
+            '"no" if gap["gap"] > gap["gap_by_chance"] else "yes"',
+            "report/test_html.py report/test_variants.py",
+        ),
+        (
+            "return trait.level is not None and int(np.count_nonzero(trait.values)) < LEAST_ROWS_SHOWN",
+            "return False",
+            "report/test_review_differences.py",
+        ),
+        (
+            "smaller = int(min(rows.positive[selected].sum(), (~rows.positive[selected]).sum()))",
+            "smaller = int(max(rows.positive[selected].sum(), (~rows.positive[selected]).sum()))",
+            "report/test_summary.py report/test_variants.py",
+        ),
+        (
+            "(50 * value / largest for value in row)",
+            "(100 * value / largest for value in row)",
+            "report/test_html.py report/test_review_differences.py",
+        ),
+    ],
+    "cli": [
+        (
+            "if len(labels) > 2:",
+            "if len(labels) > 3:",
+            "cli/test_labels.py",
+        ),
+        (
+            "start = np.sort(times)[len(times) - max(1, round(test_size * len(times)))]",
+            "start = np.sort(times)[max(1, round(test_size * len(times)))]",
+            "cli/test_splitting.py",
+        ),
+        (
+            'return f"{fewest} {kind} test rows" if fewest < FEWEST_ROWS_TO_CONCLUDE else None',
+            'return f"{fewest} {kind} test rows" if fewest <= FEWEST_ROWS_TO_CONCLUDE else None',
+            "cli/test_conclusion.py",
+        ),
+        (
+            "if n_distinct > max(_FEW_CATEGORIES, _NEARLY_UNIQUE * n_rows):",
+            "if n_distinct > n_rows:",
+            "cli/test_columns.py cli/test_privacy.py",
+        ),
+        (
+            'return f"got {floats[row]:g} in row {first_row + row}"',
+            'return f"got {floats[row]:g} in row {row}"',
+            "cli/test_columns.py cli/test_weights_groups_dates.py cli/test_errors.py",
+        ),
+        (
+            "if options.capacity is not None and options.capacity < n_without_score:",
+            "if options.capacity is not None and options.capacity <= 0:",
+            "cli/test_unscored.py",
+        ),
+        (
+            "delimiter = separator or max(DELIMITERS, key=",
+            "delimiter = separator or min(DELIMITERS, key=",
+            "cli/test_tables.py",
+        ),
+        (
+            "capacity = max(self.capacity - int((~rows.has_score).sum()), 0)",
+            "capacity = self.capacity",
+            "cli/test_unscored.py cli/test_predict.py",
+        ),
+    ],
+    "mlflow": [
+        (
+            "if FLAVOR_NAME not in flavors:",
+            "if not flavors:",
+            "mlflow",
+        ),
+        (
+            "for value in column.dropna().unique() if value not in categories})",
+            "for value in column.unique() if value in categories})",
+            "mlflow",
+        ),
+    ],
+    "torch": [
+        (
+            "shortfall = penalty * torch.relu(coverage - mean_selected) ** 2",
+            "shortfall = penalty * torch.relu(mean_selected - coverage) ** 2",
+            "torch/test_losses.py",
+        ),
+        (
+            "return momentum * targets + (1 - momentum) * probabilities",
+            "return (1 - momentum) * targets + momentum * probabilities",
+            "torch/test_losses.py",
+        ),
+        (
+            "return weighted_mean(-torch.logaddexp(of_label, reserve), weight)",
+            "return weighted_mean(-torch.logaddexp(of_label, reserve), None)",
+            "torch/test_losses.py",
+        ),
+        (
+            "return torch.tensor_split(order, ceil(len(order) / batch_size))",
+            "return torch.split(order, batch_size)",
+            "torch/test_training.py",
+        ),
+        (
+            "self.generator = torch.Generator().manual_seed(seed)",
+            "self.generator = torch.Generator().manual_seed(0)",
+            "torch/test_training.py",
+        ),
+    ],
+    "system": [
+        (
+            "return MARK + text if _is_formula(text) else text",
+            "return text",
+            "system/test_spreadsheets.py",
+        ),
+        (
+            "return percent(floor(1000 * share + 1e-9) / 1000)",
+            "return percent(round(1000 * share) / 1000)",
+            "system/test_text.py",
+        ),
+        (
+            'return f"{round(100 * share, 1):g} %"',
+            'return f"{round(100 * share):g} %"',
+            "system/test_text.py",
+        ),
+    ],
+}
+
+
+class Mutant(NamedTuple):
+    """A mistake in one line of a part of the package."""
+
+    part: str
+    old: str
+    new: str
+    tests: str
+
+    def fate(self) -> str:
+        """Make the mistake in a copy of the package and say what the tests made of it."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder) / "src"
+            shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+            files = sorted((source / "aucross").glob(f"{self.part}/**/*.py")) or [source / f"aucross/{self.part}.py"]
+            found = [path for path in files for _ in range(path.read_text(encoding="utf-8").count(self.old))]
+            if len(found) != 1:
+                return f"STALE: {len(found)} times in {self.part}"
+            text = found[0].read_text(encoding="utf-8")
+            found[0].write_text(text.replace(self.old, self.new), encoding="utf-8")
+            return self._judged(source)
+
+    def _judged(self, source: Path) -> str:
+        """Run the tests in this process, which has not loaded the package yet."""
+        import pytest  # noqa: PLC0415 - loaded by then, and this file needs it nowhere else
+
+        os.environ["PYTHONPATH"] = str(source)  # for processes that tests start
+        sys.path.insert(0, str(source))
+        sys.dont_write_bytecode = False  # else every mutant would translate the tests anew
+        os.chdir(ROOT)
+        paths = [f"tests/{name}" for name in self.tests.split()]
+        with redirect_stdout(io.StringIO()) as said, redirect_stderr(said):
+            code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *paths])
+        # Tests that could not run are no answer.
+        return {0: "NOT NOTICED", 1: "noticed"}.get(int(code), f"BROKEN: {said.getvalue()[-300:]}")
+
+
+def main() -> int:
+    """Try the mutants of all parts, or of those that are named, and print what became of each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", help="parts of the package, such as core; all by default")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="mutants at a time")
+    options = parser.parse_args()
+    mutants = [Mutant(part, *rest) for part in options.parts or MUTANTS for rest in MUTANTS[part]]
+    for name in SHARED:
+        import_module(name)
+    fates = []
+    with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
+        for mutant, fate in zip(mutants, pool.imap(Mutant.fate, mutants), strict=True):
+            sys.stdout.write(f"{mutant.part:<11}{fate:<12}{mutant.old}\n")
+            sys.stdout.flush()
+            fates.append(fate)
+    sys.stdout.write(f"{fates.count('noticed')} of {len(fates)} mutants were noticed\n")
+    return int(set(fates) != {"noticed"})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
