@@ -29,7 +29,7 @@ class _Command(TyperCommand):
     """A command that can be listed at once; typer reads its options only when it is run."""
 
     def __init__(self, function: Callable[..., dict[str, Any]], example: str) -> None:
-        super().__init__(function.__name__, help=getdoc(function))
+        super().__init__(function.__name__.replace("_", "-"), help=getdoc(function))
         self._function = function
         self._epilog = f"\b\nExample:\n  {example}"
 
@@ -66,11 +66,12 @@ def _describe(_version: Version = False) -> None:
     """Classifiers that know when not to answer, judged by the AUC of the answers they give."""
 
 
-def _command(example: str) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
+def command(example: str) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
     """Make a command of a function of a screen and options, with an example below the options."""
 
     def register(function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-        _COMMANDS[function.__name__] = _Command(function, example)
+        made = _Command(function, example)
+        _COMMANDS[str(made.name)] = made
         return function
 
     return register
@@ -178,7 +179,7 @@ def _with_a_screen(function: Callable[..., dict[str, Any]]) -> Callable[..., Non
     """The command with the options that all have, which say what the screen shows; it returns its JSON document."""
 
     @wraps(function)
-    def command(*, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
+    def with_a_screen(*, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
         screen = Screen(as_json, quiet)
         try:
             with reported(screen.note, debug=debug):
@@ -192,8 +193,8 @@ def _with_a_screen(function: Callable[..., dict[str, Any]]) -> Callable[..., Non
     switches = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in of_all.items()
     ]
-    vars(command)["__signature__"] = Signature([*own, *switches])  # what typer reads
-    return command
+    vars(with_a_screen)["__signature__"] = Signature([*own, *switches])  # what typer reads
+    return with_a_screen
 
 
 def _reading(separator: str | None, decimal: str | None, thousands: str | None) -> dict[str, Any]:
@@ -233,7 +234,7 @@ def _spelled(context: typer.Context) -> str | None:
 # ---- the commands ----
 
 
-@_command("aucross fit loans.csv --target default --coverage 0.9 --out model.aucross")
+@command("aucross fit loans.csv --target default --coverage 0.9 --out model.aucross")
 def fit(
     screen: Screen,
     *,
@@ -321,7 +322,7 @@ def fit(
     return run_fit(options, screen)
 
 
-@_command("aucross evaluate model.aucross test.csv --by region")
+@command("aucross evaluate model.aucross test.csv --by region")
 def evaluate(
     screen: Screen,
     *,
@@ -349,13 +350,37 @@ def evaluate(
     return run_evaluate(options, screen)
 
 
-@_command("aucross predict model.aucross new.csv --out decisions.csv")
+@command("aucross predict model.aucross new.csv --out decisions.csv")
 def predict(
     screen: Screen,
     *,
     model: Model,
     data: Data,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Decisions, CSV or Parquet by the ending.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Decisions, CSV or Parquet by the ending.")
+    ] = None,
+    record: Annotated[
+        str | None,
+        typer.Option(
+            "--record",
+            metavar="RECORD",
+            help="Record the decisions, in a file such as cases.db, or in PostgreSQL: env:NAME or file:PATH hold its "
+            "address.",
+        ),
+    ] = None,
+    batch: Annotated[
+        str | None, typer.Option("--batch", metavar="NAME", help="Name of the batch, which is decided once.")
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep", metavar="COLUMN", help="Keep a column in the record, erasable; can be given repeatedly."
+        ),
+    ] = None,
+    shadow: Annotated[
+        Path | None,
+        typer.Option("--shadow", metavar="MODEL", help="A second model that decides in the record only."),
+    ] = None,
     coverage: CoverageOfModel = None,
     capacity: Annotated[
         int | None,
@@ -382,6 +407,20 @@ def predict(
     The order is that of the input, which may be larger than memory. The output appears when it is complete.
     """
     _check_scheduler(engine, scheduler)
+    if (record is None) != (batch is None) or (record is None and (keep or shadow)):
+        raise UsageError("--record and --batch belong together, and --keep and --shadow to them; give both, or none")
+    if record is not None and batch is not None:
+        from aucross.cli.recording import RecordedPredict, run_recorded_predict  # noqa: PLC0415
+
+        if engine is not None or recalibrate:
+            raise UsageError(
+                "--record: a batch is decided here and as the model says; leave out --engine, --recalibrate"
+            )
+        asked = out, coverage, capacity, id_column, tuple(keep or ()), shadow
+        reading = _reading(separator, decimal, thousands)
+        return run_recorded_predict(RecordedPredict(model, data, record, batch, *asked, **reading), screen)
+    if out is None:
+        raise UsageError("--out must name the file for the decisions, or --record and --batch where they are recorded")
     if engine is not None:
         from aucross.cli.engines import run_engine_predict  # noqa: PLC0415
 
@@ -396,7 +435,7 @@ def predict(
     return run_predict(options, screen)
 
 
-@_command("aucross compare loans.csv --target default --base hgb --base logistic")
+@command("aucross compare loans.csv --target default --base hgb --base logistic")
 def compare(
     screen: Screen,
     *,
@@ -448,7 +487,7 @@ def compare(
     return run_compare(options, screen)
 
 
-@_command("aucross report model.aucross test.csv --out report.html")
+@command("aucross report model.aucross test.csv --out report.html")
 def report(
     screen: Screen,
     *,
@@ -474,7 +513,7 @@ def report(
     return run_report(options, screen)
 
 
-@_command("aucross serve model.aucross --log decisions.csv")
+@command("aucross serve model.aucross --log decisions.csv")
 def serve(
     screen: Screen,
     *,
@@ -515,7 +554,7 @@ def serve(
     return run_serve(options, screen)
 
 
-@_command("aucross demo")
+@command("aucross demo")
 def demo(
     screen: Screen,
     *,
@@ -528,7 +567,7 @@ def demo(
     return run_demo(folder, rows, screen)
 
 
-@_command("aucross walkthrough --folder aucross-walkthrough")
+@command("aucross walkthrough --folder aucross-walkthrough")
 def walkthrough(
     screen: Screen,
     *,
@@ -540,3 +579,6 @@ def walkthrough(
     from aucross.cli.walkthrough import run_walkthrough  # noqa: PLC0415
 
     return run_walkthrough(folder, rows, seed, screen)
+
+
+from aucross.cli import record_app  # noqa: E402, F401  (adds the commands of a record to those above)

@@ -21,6 +21,9 @@ from aucross.cli.storage import load_model
 from aucross.cli.tables import check_table, format_of, open_table
 from aucross.cli.training import check_coverage_option
 from aucross.estimators.decisions import AUTOMATIC
+from aucross.files.facts_beside import write_facts
+from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.system.text import json_ready
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         strange.add,
     )
     n_rows, n_automatic, n_without_score, n_formulas, weights = _write(decisions, options.out, screen)
+    _write_facts(options, clf)
     for note in strange.notes():
         screen.note(note)
     if options.out.suffix.lower() == ".txt":
@@ -105,6 +109,25 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         "recalibrated": options.recalibrate,
         "seconds": time.perf_counter() - started,
     }
+
+
+def _write_facts(options: PredictOptions, clf: Any) -> None:
+    """Say beside the decisions what decided; a capacity has no band, and bands placed on these rows are in no model."""
+    coverage = clf.coverage if options.coverage is None else options.coverage
+    groups = clf.band_rule_.group_labels or (None,)
+    bands = [clf.band(coverage, group) for group in groups]
+    is_of_model = options.capacity is None and not options.recalibrate
+    facts = {
+        "batch": None,
+        "model_fingerprint": model_fingerprint(clf),
+        "rule_fingerprint": rule_fingerprint(clf),
+        "coverage": None if options.capacity is not None else coverage,
+        "capacity": options.capacity,
+        "recalibrated": options.recalibrate,
+        "groups": None if groups == (None,) else list(groups),
+        "bands": [None if band.is_empty else [band.lower, band.upper] for band in bands] if is_of_model else None,
+    }
+    write_facts(options.out, json_ready(facts))
 
 
 def _check(options: PredictOptions) -> None:

@@ -23,7 +23,7 @@ from uuid import uuid4
 from weakref import ref
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, select, text
 
 from aucross.estimators.base import SelectiveClassifier
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
@@ -379,6 +379,27 @@ class Record:
         with self.reading() as connection:
             query = select(*columns).where(batches.c.shadow_of.is_(None)).order_by(batches.c.number)
             return [dict(row) for row in connection.execute(query).mappings()]
+
+    def compare_shadow(self) -> list[dict[str, Any]]:
+        """Compare what shadow models decided with what was handed out, batch by batch.
+
+        Returns
+        -------
+        list of dict
+            ``batch``, ``model_fingerprint`` of the shadow, ``rows``, ``automatic`` and ``shadow_automatic``, and how
+            many rows have the ``same_decision`` and the ``same_prediction``.
+        """
+        query = """
+            SELECT b.name AS batch, s.model_fingerprint, count(*) AS rows,
+              sum(CASE WHEN d.would_be = 'automatic' THEN 1 ELSE 0 END) AS automatic,
+              sum(CASE WHEN e.would_be = 'automatic' THEN 1 ELSE 0 END) AS shadow_automatic,
+              sum(CASE WHEN d.would_be = e.would_be THEN 1 ELSE 0 END) AS same_decision,
+              sum(CASE WHEN d.prediction = e.prediction THEN 1 ELSE 0 END) AS same_prediction
+            FROM decisions e JOIN decisions d ON d.number = e.shadow_of JOIN batches b ON b.number = d.batch
+            JOIN batches s ON s.number = e.batch GROUP BY b.number, b.name, s.model_fingerprint ORDER BY b.number
+        """
+        with self.reading() as connection:
+            return [dict(row) for row in connection.execute(text(query)).mappings()]
 
     def head(self) -> ChainHead:
         """Return where the chain ends; kept elsewhere, it shows later whether the end was cut."""

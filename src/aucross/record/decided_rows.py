@@ -99,7 +99,7 @@ class DecidedRows:
             for selected, has_score in zip(decided.selected.tolist(), self.has_score.tolist(), strict=True)
         ]
         rank = None if decided.rank is None else [None if place < 0 else place for place in decided.rank.tolist()]
-        reason = None if decided.reason is None else [why or None for why in decided.reason]
+        reason = _band_reasons(decided, whys) if decided.reason is None else [why or None for why in decided.reason]
         nothing = [None] * n_rows
         return {
             "prediction": prediction,
@@ -108,7 +108,7 @@ class DecidedRows:
             "lower": nothing if decided.lower is None else decided.lower,
             "upper": nothing if decided.upper is None else decided.upper,
             "rank": nothing if rank is None else rank,
-            "reason": nothing if reason is None else reason,
+            "reason": reason,
             "would_be": words,
             "decision": words,
             "why": whys,
@@ -136,6 +136,17 @@ class DecidedRows:
             "n_would_be_automatic": int(self.decisions.selected.sum()),
         }
         return PreparedBatch(event, columns, self.ids, kept_rows(self.kept, len(self)), names, rows)
+
+
+def _band_reasons(decided: Decisions, whys: Sequence[str | None]) -> list[str | None]:
+    """Why each row goes to review, where a band decides."""
+    reasons: list[str | None] = [None if why is None or why == BAND else f"the case has {why}" for why in whys]
+    assert decided.lower is not None
+    assert decided.upper is not None
+    for at in np.flatnonzero([why == BAND for why in whys]).tolist():
+        ends = f"{decided.lower[at]:.4g} to {decided.upper[at]:.4g}"
+        reasons[at] = f"{decided.selection_score[at]:.4g} lies in the review range {ends}"
+    return reasons
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection, inspect, select
 
 from aucross.estimators.decisions import AUTOMATIC
-from aucross.files.signing import signing_key
-from aucross.record.canonical import as_text, canonical_rows, now
+from aucross.files.facts_beside import write_facts
+from aucross.record.canonical import as_text, canonical_rows
 from aucross.record.chain import ROWS_AT_A_TIME, head_of, insert
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import PreparedBatch, checked_batch_name, checked_ids
 from aucross.record.decision_folder import FORMAT, MANIFEST
 from aucross.record.event_tables import APPENDED, BAND, SIDE_TABLES, create
-from aucross.system.files import whole_file, write_whole
+from aucross.system.files import whole_file
 from aucross.system.libraries import import_library
 from aucross.system.spreadsheets import without_formula
 
@@ -60,17 +59,6 @@ def export_cases(record: Record, path: Path, batch: str | None) -> Path:
 def _facts_of(batch: Mapping[str, Any]) -> dict[str, Any]:
     named = ("name", "time", "method", "model_fingerprint", "rule_fingerprint", "coverage", "capacity", "n_rows")
     return {name: batch[name] for name in named}
-
-
-def write_facts(path: Path, facts: Mapping[str, Any]) -> Path:
-    """Write what is known of a file beside it, signed where there is a key; return where."""
-    content = {"format": "aucross decisions file", "version": 1, "file": path.name, "written": now(), **facts}
-    if (key := signing_key()) is not None:
-        text = json.dumps(content, sort_keys=True)
-        content["signature"] = hmac.new(key, text.encode(), "sha256").hexdigest()
-    beside = path.with_name(f"{path.name}.json")
-    write_whole(beside, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
-    return beside
 
 
 def _without_formulas(table: Any) -> Any:

@@ -1,0 +1,170 @@
+"""The commands of a record and their options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from aucross.cli.app import Data, Model, Separator, command
+from aucross.cli.screen import Screen
+
+RecordSource = Annotated[
+    str, typer.Argument(metavar="RECORD", help="A file such as cases.db; env:NAME or file:PATH for PostgreSQL.")
+]
+BatchName = Annotated[str | None, typer.Option("--batch", metavar="NAME", help="Cases of this batch only.")]
+SkipFaulty = Annotated[
+    bool, typer.Option("--skip-faulty", help="Take the other rows if some are refused; by default nothing is taken.")
+]
+
+
+@command("aucross queue cases.db --batch 2026-10 --out queue.csv")
+def queue(
+    screen: Screen,
+    *,
+    record: RecordSource,
+    batch: BatchName = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write all of them, with kept columns.")
+    ] = None,
+) -> dict[str, Any]:
+    """List the cases that wait for a person."""
+    from aucross.cli.recording import run_queue  # noqa: PLC0415
+
+    return run_queue(record, batch, out, screen)
+
+
+@command("aucross add-reviews cases.db reviews.csv")
+def add_reviews(
+    screen: Screen, *, record: RecordSource, data: Data, batch: BatchName = None, skip_faulty: SkipFaulty = False
+) -> dict[str, Any]:
+    """Add what people answered: a table with id, reviewer and answer, where known batch, reason_code, note, time."""
+    from aucross.cli.recording import run_add  # noqa: PLC0415
+
+    return run_add("reviews", record, data, screen, batch=batch, skip_faulty=skip_faulty)
+
+
+@command("aucross add-outcomes cases.db outcomes.csv")
+def add_outcomes(
+    screen: Screen, *, record: RecordSource, data: Data, batch: BatchName = None, skip_faulty: SkipFaulty = False
+) -> dict[str, Any]:
+    """Add what came true: a table with id and outcome, and where known batch and known_at."""
+    from aucross.cli.recording import run_add  # noqa: PLC0415
+
+    return run_add("outcomes", record, data, screen, batch=batch, skip_faulty=skip_faulty)
+
+
+@command("aucross monitor cases.db model.aucross")
+def monitor(screen: Screen, *, record: RecordSource, model: Model) -> dict[str, Any]:
+    """Say whether the automatic share, and with outcomes the AUC, are as they should be."""
+    from aucross.cli.recording import run_monitor  # noqa: PLC0415
+
+    return run_monitor(record, model, screen)
+
+
+@command("aucross recalibrate model.aucross october.csv --out october.aucross")
+def recalibrate(
+    screen: Screen,
+    *,
+    model: Model,
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The model with its new bands.")],
+    separator: Separator = None,
+) -> dict[str, Any]:
+    """Place the bands of a model on the scores of new rows, without labels, and write the model that comes of it."""
+    from aucross.cli.recording import run_recalibrate  # noqa: PLC0415
+
+    return run_recalibrate(model, data, out, separator, screen)
+
+
+@command("aucross compare-shadow cases.db")
+def compare_shadow(screen: Screen, *, record: RecordSource) -> dict[str, Any]:
+    """Compare what a shadow model decided with what was handed out."""
+    from aucross.cli.recording import run_shadow  # noqa: PLC0415
+
+    return run_shadow(record, screen)
+
+
+@command("aucross show cases.db")
+def show(
+    screen: Screen,
+    *,
+    path: Annotated[str, typer.Argument(metavar="FILE", help="A model file (.aucross) or a record.")],
+) -> dict[str, Any]:
+    """Say what a model file or a record holds."""
+    from aucross.cli.recording import run_show  # noqa: PLC0415
+
+    return run_show(path, screen)
+
+
+@command("aucross verify cases.db --expect 3:5f0c...")
+def verify(
+    screen: Screen,
+    *,
+    record: RecordSource,
+    expect: Annotated[
+        str | None, typer.Option("--expect", metavar="HASH", help="A last hash that was kept elsewhere.")
+    ] = None,
+) -> dict[str, Any]:
+    """Read a whole record and name the first event that was edited, removed or inserted."""
+    from aucross.cli.recording import run_verify  # noqa: PLC0415
+
+    return run_verify(record, expect, screen)
+
+
+@command("aucross export cases.db --out cases.parquet")
+def export(
+    screen: Screen,
+    *,
+    record: RecordSource,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="CSV, Parquet or Arrow by the ending.")],
+    batch: BatchName = None,
+) -> dict[str, Any]:
+    """Write the cases to a file, one row each, with batches, fingerprints and the last hash beside it."""
+    from aucross.cli.recording import run_export  # noqa: PLC0415
+
+    return run_export(record, out, batch, screen)
+
+
+@command("aucross erase cases.db A-17")
+def erase(
+    screen: Screen,
+    *,
+    record: RecordSource,
+    name: Annotated[str | None, typer.Argument(metavar="ID", help="The person, in all batches.")] = None,
+    batch: BatchName = None,
+    older_than: Annotated[
+        float | None, typer.Option("--older-than", metavar="DAYS", help="All cases decided longer ago instead.")
+    ] = None,
+) -> dict[str, Any]:
+    """Erase ids, kept columns and notes of a person, or of all cases of an age; decisions stay, without a name."""
+    from aucross.cli.recording import run_erase  # noqa: PLC0415
+
+    return run_erase(record, name, batch, older_than, screen)
+
+
+@command("aucross backup cases.db cases-2026-10.db")
+def backup(
+    screen: Screen,
+    *,
+    record: RecordSource,
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")],
+) -> dict[str, Any]:
+    """Copy a record into a new SQLite file, whatever database it is in, and verify the copy."""
+    from aucross.cli.recording import run_backup  # noqa: PLC0415
+
+    return run_backup(record, out, screen)
+
+
+@command("aucross restore cases-2026-10.db cases.db")
+def restore(
+    screen: Screen,
+    *,
+    backup_file: Annotated[Path, typer.Argument(metavar="BACKUP", help="What `aucross backup` wrote.")],
+    record: RecordSource,
+) -> dict[str, Any]:
+    """Make a record of a backup, in a new file or an empty database."""
+    from aucross.cli.recording import run_restore  # noqa: PLC0415
+
+    return run_restore(backup_file, record, screen)

@@ -1,0 +1,178 @@
+"""The month from the shell: decide into a record, work through it, look at it, keep it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+
+import pandas as pd
+import pytest
+
+from aucross import load
+from aucross.datasets import make_credit
+from aucross.record import Record
+from tests.cli.commands import QUICK, aucross
+
+pytest.importorskip("sqlalchemy", reason='needs SQLAlchemy: pip install "aucross[record]"')
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A model, and the tables of a month: cases, reviews and outcomes."""
+    folder = tmp_path_factory.mktemp("recording")
+    loans = make_credit(1600, random_state=0).frame
+    loans.insert(0, "loan", [f"{number:06d}" for number in range(len(loans))])
+    loans[:1200].to_csv(folder / "loans.csv", index=False)
+    october = loans[1200:].reset_index(drop=True)
+    october.drop(columns="default").to_csv(folder / "october.csv", index=False)
+    reviews = pd.DataFrame({"id": october["loan"][:40], "reviewer": "ann", "answer": october["default"][:40]})
+    reviews.assign(colour="red").to_csv(folder / "reviews.csv", index=False)
+    outcomes = pd.DataFrame({"id": october["loan"], "outcome": october["default"], "known_at": "2027-10-01"})
+    outcomes.to_csv(folder / "outcomes.csv", index=False)
+    options = ("--target", "default", "--id", "loan", "--coverage", "0.8", "--out", folder / "model.aucross")
+    assert aucross("fit", folder / "loans.csv", *options, *QUICK).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def folder(fitted, tmp_path, monkeypatch):
+    for path in fitted.iterdir():
+        shutil.copy(path, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(*arguments, code=0):
+    """The JSON document of a command."""
+    result = aucross(*arguments, "--json")
+    assert result.exit_code == code, result.stderr
+    return json.loads(result.stdout)
+
+
+def decided(*more):
+    return told("predict", "model.aucross", "october.csv", "--record", "cases.db", "--batch", "2026-10", *more)
+
+
+def test_a_month_from_the_shell(folder):
+    first = decided()
+    assert (first["rows"], first["is_new"]) == (400, True)
+    again = decided("--out", "decisions.csv")
+    assert (again["is_new"], again["last_hash"]) == (False, first["last_hash"])
+    queue = told("queue", "cases.db", "--out", "queue.csv")
+    assert queue["cases"] == first["review"] == len(pd.read_csv("queue.csv"))
+    reviews = told("add-reviews", "cases.db", "reviews.csv")
+    assert (reviews["added"], reviews["notes"]) == (40, ["columns that are not read: colour"])
+    assert told("add-reviews", "cases.db", "reviews.csv")["known"] == 40
+    assert told("add-outcomes", "cases.db", "outcomes.csv")["added"] == 400
+    watched = told("monitor", "cases.db", "model.aucross")
+    assert watched["tests"]["coverage"]["n_values"] == 400
+    assert watched["tests"]["auc"]["n_values"] > 20
+    shown = told("show", "cases.db")
+    assert [batch["name"] for batch in shown["batches"]] == ["2026-10"]
+    verified = told("verify", "cases.db", "--expect", first["last_hash"])
+    assert verified["last_hash"] == shown["last_hash"]
+    told("export", "cases.db", "--out", "cases.parquet")
+    assert len(pd.read_parquet("cases.parquet")) == 400
+    assert told("backup", "cases.db", "copy.db")["last_hash"] == verified["last_hash"]
+    assert told("restore", "copy.db", "other.db")["last_hash"] == verified["last_hash"]
+    assert told("erase", "cases.db", "001203")["erased"] == 1
+    assert told("erase", "cases.db", "--older-than", "0")["erased"] == 399
+    told("verify", "cases.db", "--expect", first["last_hash"])
+
+
+def test_decisions_of_the_record_are_those_of_the_model(folder):
+    decided("--out", "recorded.csv")
+    plain = told("predict", "model.aucross", "october.csv", "--out", "plain.csv")
+    recorded = pd.read_csv("recorded.csv")
+    expected = pd.read_csv("plain.csv")
+    assert recorded["decision"].tolist() == expected["decision"].tolist()
+    assert recorded["prediction"].tolist() == expected["prediction"].tolist()
+    assert recorded["score"].tolist() == pytest.approx(expected["score"].tolist(), rel=1e-12)
+    facts, plain_facts = (json.loads((folder / f"{name}.csv.json").read_text()) for name in ("recorded", "plain"))
+    assert facts["batch"] == "2026-10"
+    assert facts["bands"] == plain_facts["bands"]
+    for name in ("model_fingerprint", "rule_fingerprint", "coverage"):
+        assert facts[name] == plain_facts[name]
+    assert plain["rows"] == 400
+
+
+def test_a_recalibrated_model_is_a_model_file_without_the_figures_of_the_fit(folder):
+    told("recalibrate", "model.aucross", "october.csv", "--out", "october.aucross")
+    before, after = load("model.aucross"), load("october.aucross")
+    assert after.band() != before.band()
+    shown = told("show", "october.aucross")
+    assert shown["placed_on"] == {"table": "october.csv", "rows": 400}
+    assert "evaluation" not in shown
+    assert told("predict", "october.aucross", "october.csv", "--out", "d.csv")["coverage"] == pytest.approx(
+        0.8, abs=0.01
+    )
+    refused = aucross("predict", "october.aucross", "october.csv", "--record", "cases.db", "--batch", "x")
+    assert refused.exit_code == 0
+    result = aucross("predict", "model.aucross", "october.csv", "--record", "cases.db", "--batch", "x")
+    assert result.exit_code == 1
+    assert "batch 'x' was decided with rule" in result.stderr
+
+
+def test_a_shadow_model_is_compared_by_one_command(folder):
+    told("recalibrate", "model.aucross", "october.csv", "--out", "october.aucross")
+    decided("--shadow", "october.aucross", "--keep", "region")
+    (compared,) = told("compare-shadow", "cases.db")["batches"]
+    assert compared["rows"] == compared["same_prediction"] == 400
+    assert compared["shadow_automatic"] == pytest.approx(320, abs=4)
+    with Record.open("cases.db") as record:
+        assert set(json.loads(record.cases().to_pydict()["kept"][0])) == {"region"}
+
+
+FAULTS = [
+    (("predict", "model.aucross", "october.csv"), "--out must name the file"),
+    (("predict", "model.aucross", "october.csv", "--batch", "a"), "--record and --batch belong together"),
+    (("predict", "model.aucross", "october.csv", "--out", "x.csv", "--keep", "age"), "belong together"),
+    (
+        ("predict", "model.aucross", "october.csv", "--record", "r.db", "--batch", "a", "--id", "row"),
+        "--id: a record needs",
+    ),
+    (("queue", "no.db"), "there is no record at no.db"),
+    (("verify", "october.csv"), "it is no SQLite database"),
+    (("queue", "postgresql://a:secret@b/c"), "must not be an argument"),
+    (("show", "env:NOT_SET"), "there is no environment variable NOT_SET"),
+    (("erase", "cases.db"), "name the id of a person"),
+    (("erase", "cases.db", "nobody"), "has no case 'nobody'"),
+    (("queue", "cases.db", "--batch", "1999"), "there is no batch '1999'; the first ones are '2026-10'"),
+    (("compare-shadow", "cases.db"), "has no decisions of a shadow model"),
+    (("add-outcomes", "cases.db", "october.csv"), "must have the columns id, outcome, and has no id, outcome"),
+    (("recalibrate", "model.aucross", "october.csv", "--out", "x.csv"), "name a model file"),
+]
+
+
+def test_what_cannot_be_done_is_said_in_one_line(folder):
+    decided()
+    for arguments, said in FAULTS:
+        result = aucross(*arguments)
+        assert result.exit_code in (1, 2), arguments
+        assert said in result.stderr, f"{arguments}: {result.stderr}"
+        assert "secret" not in result.stderr
+        assert "Traceback" not in result.stderr
+    assert not (folder / "no.db").exists()
+
+
+def test_faulty_rows_stop_the_file_or_are_left_out_as_the_user_chose(folder):
+    decided()
+    pd.DataFrame({"id": ["001201", "gone"], "outcome": [1, 1]}).to_csv("some.csv", index=False)
+    result = aucross("add-outcomes", "cases.db", "some.csv")
+    assert result.exit_code == 1
+    assert "nothing was added: row 2 ('gone'): no decision on this id is recorded" in result.stderr
+    added = told("add-outcomes", "cases.db", "some.csv", "--skip-faulty")
+    assert (added["added"], len(added["refused"])) == (1, 1)
+
+
+def test_a_changed_record_ends_verify_with_an_error(folder):
+    decided()
+    connection = sqlite3.connect("cases.db")
+    connection.execute("DROP TRIGGER decisions_update")
+    connection.execute("UPDATE decisions SET decision = 'automatic' WHERE decision = 'review'")
+    connection.commit()
+    connection.close()
+    result = aucross("verify", "cases.db")
+    assert result.exit_code == 1
+    assert "(decisions) was edited" in result.stderr
