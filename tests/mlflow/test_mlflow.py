@@ -29,7 +29,7 @@ import aucross.mlflow
 from aucross import AUCross, PlugInAUC
 from aucross.datasets import make_credit
 from aucross.files import model_fingerprint, rule_fingerprint
-from aucross.mlflow.served_columns import ServedColumns
+from aucross.mlflow.selective_model import ServedColumns
 
 # MLflow speaks of its own plans in warnings.
 pytestmark = [

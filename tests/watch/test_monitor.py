@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugInAUC, SCross
 from aucross.core.bounds import auc_lower_bound
-from aucross.watch.drift_reference import share_limits
+from aucross.watch.drift_reference import Limits, share_limits
 from aucross.watch.drift_run import _checksum
 from aucross.watch.monitor import MAX_UNPAIRED, CoverageMonitor
 
@@ -389,7 +389,7 @@ def test_labels_without_drift_give_no_alarm(clf):
     assert not monitor.alarm
     selected = clf.select(X_new)
     assert reports[-1].run_outcomes == min(y_new[selected].sum(), (1 - y_new[selected]).sum())
-    assert reports[-1].run_auc == pytest.approx(monitor.reference.auc, abs=0.03)
+    assert reports[-1].run_auc == pytest.approx(monitor.reference.auc.expected, abs=0.03)
     assert "expected" in reports[-1].message
     assert "No alarm" in str(reports[-1])
 
@@ -416,14 +416,14 @@ def test_the_reference_auc_is_the_held_out_one_or_the_given(clf):
     band = clf.band()
     held_out = CoverageMonitor(clf).reference
     ranked = clf.held_out_.ranked()
-    assert held_out.auc == ranked.auc(band)
+    assert held_out.auc.expected == ranked.auc(band)
     selected = clf.held_out_.ranked(clf.select(clf.fitted_.scored_held_out()))
-    assert held_out.auc_low == auc_lower_bound(selected, 0.025) < ranked.auc_bounds(0.025, band)[0]
+    assert held_out.auc.low == auc_lower_bound(selected, 0.025) < ranked.auc_bounds(0.025, band)[0]
     given = CoverageMonitor(clf, auc=0.7).reference
-    assert (given.auc, given.auc_low, given.auc_level) == (0.7, 0.7, 0.05)
+    assert given.auc == Limits(0.7, 0.7, 1.0, 0.05)
     tolerant = CoverageMonitor(clf, auc_tolerance=0.1).reference
-    assert tolerant.auc_low == pytest.approx(held_out.auc - 0.1)
-    assert tolerant.auc_level == 0.05
+    assert tolerant.auc.low == pytest.approx(held_out.auc.expected - 0.1)
+    assert tolerant.auc.level == 0.05
 
 
 def test_labels_of_one_class_wait_for_the_other(clf):

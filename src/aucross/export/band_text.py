@@ -45,7 +45,7 @@ def band_to_json(band: RejectionBand) -> str:
 
 
 def band_entries(band: RejectionBand) -> dict[str, float | str | None]:
-    """The keys and values of :func:`band_to_json`."""
+    """Return the keys and values of :func:`band_to_json`."""
     _check_a_score_can_lie_inside(band)
     lower, upper = (end if isfinite(end) else None for end in (band.lower, band.upper))
     return {"lower": lower, "upper": upper, "review": "nothing" if band.is_empty else "interval"}
@@ -141,7 +141,7 @@ def sql_case(automatic_when: list[str], automatic: str | int, review: str | int)
 
 
 def is_automatic_in_sql(band: RejectionBand, name: str) -> str:
-    """SQL condition for a score outside the band, given the quoted name of its column; see :func:`band_to_sql`."""
+    """Return the SQL condition for a score outside the band, given the quoted name of its column."""
     _check_a_score_can_lie_inside(band)
     # Of texts and blobs SQLite holds that they are above all numbers, unless the column has the type of text.
     is_number = f"+{name} BETWEEN -1e308 AND 1e308"
@@ -155,7 +155,7 @@ def is_automatic_in_sql(band: RejectionBand, name: str) -> str:
 
 
 def sql_identifier(name: str, quote: str = '"') -> str:
-    """A name as a quoted SQL identifier; the closing quote inside it is doubled."""
+    """Quote a name as an SQL identifier; the closing quote inside it is doubled."""
     closing = {'"': '"', "`": "`", "[": "]"}
     if quote not in closing:
         raise ValueError(f"""quote must be one of \", ` and [, got {quote!r}""")
@@ -165,7 +165,7 @@ def sql_identifier(name: str, quote: str = '"') -> str:
 
 
 def sql_number(value: float) -> str:
-    """A float64 as SQL that every reader takes for the same one.
+    """Write a float64 as SQL that every reader takes for the same one.
 
     The fewest digits that lie clearly on this side of the middle to the next float64: SQLite reads about one shortest
     literal in ten thousand as a neighbour. Beyond 1e-30 and 1e30, where its readings are worse, a power of two is taken
@@ -191,7 +191,7 @@ def _digits(value: float) -> str:
 
 
 def sql_literal(value: str | int) -> str:
-    """A text or an integer as an SQL literal."""
+    """Write a text or an integer as an SQL literal."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     # A backslash escapes the quote after it in some dialects and is plain text in others.

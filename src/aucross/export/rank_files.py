@@ -98,7 +98,7 @@ def rank_parquet(
 
 
 def _batches(path: Any, columns: list[str]) -> Iterator[Any]:
-    """Some columns of the rows, in batches."""
+    """Read some columns of the rows, in batches."""
     parquet = import_library("pyarrow.parquet", purpose="reading Parquet files", extra="arrow")
     for part in _files(path):
         # Without buffers ahead of the reader the columns of a file are not in memory as a whole.
@@ -122,7 +122,7 @@ def _files(path: Any) -> list[Path]:
 
 
 def _numbers(column: Any, name: str) -> tuple[Any, Any]:
-    """A column as floats, and which of them are finite."""
+    """Return a column as floats, and which of them are finite."""
     values = column.to_numpy(zero_copy_only=False)
     if values.dtype.kind not in "fiu":
         raise ValueError(f"the column {name!r} must hold numbers, got {column.type}; cast it in the files")

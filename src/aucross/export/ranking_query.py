@@ -130,8 +130,10 @@ def ranking_query(
         )
     given = _given(rules, table, score, (label, positive, negative), weight)
     others = "is_positive, is_negative" + ("" if weight is None else ", weight")
-    steps, last = _rounding_steps(rules, bits, others)
-    parts = [f"given AS (\n{given}\n)", *steps]
+    parts, last = [f"given AS (\n{given}\n)"], "given"
+    for name, columns in _rounding_steps(rules, bits).items():
+        parts.append(f"{name} AS (\n  SELECT {columns}, {others}\n  FROM {last}\n)")
+        last = name
     sums = _sums(is_weighted=weight is not None)
     return "\n".join(
         ["WITH " + ",\n".join(parts), "SELECT", ",\n".join(["  score", *sums]), f"FROM {last}", "GROUP BY score"]
@@ -198,7 +200,7 @@ def _checked_dialect(dialect: str) -> _Dialect:
 
 
 def _name(rules: _Dialect, name: str) -> str:
-    """A quoted name. Dialects differ in how they escape their quotes and backslashes, so such names are refused."""
+    """Quote a name. Dialects differ in how they escape quotes and backslashes, so names with them are refused."""
     closing = {"[": "]"}.get(rules.quote, rules.quote)
     if isinstance(name, str) and (closing in name or rules.quote in name or "\\" in name):
         raise ValueError(f"names must hold no {closing} and no backslash, got {name!r}; name it otherwise in a view")
@@ -223,7 +225,7 @@ def _label(rules: _Dialect, value: str | int | bool) -> str:
 def _given(
     rules: _Dialect, table: str | Sequence[str], score: str, labels: tuple[str | None, Any, Any], weight: str | None
 ) -> str:
-    """The columns that are read, under plain names; a row that cannot be used is neither positive nor negative."""
+    """Select the columns under plain names; a row that cannot be used is neither positive nor negative."""
     label, positive, negative = labels
     value = _name(rules, score)
     columns = [f"CASE WHEN {value} BETWEEN -1e308 AND 1e308 THEN CAST({value} AS {rules.double}) END AS score"]
@@ -252,10 +254,10 @@ def _given(
     return "\n".join([*lines, *([f"  WHERE {' AND '.join(conditions)}"] if conditions else [])])
 
 
-def _rounding_steps(rules: _Dialect, bits: int, others: str) -> tuple[list[str], str]:
-    """Further parts of the WITH clause, and the name of the last of them; `others` are the columns to hand on."""
+def _rounding_steps(rules: _Dialect, bits: int) -> dict[str, str]:
+    """Return further parts of the WITH clause, in order, with the columns that each makes of the one before it."""
     if bits == 64:
-        return [], "given"
+        return {}
     if bits == 32:
         # A number that rounds to 0, or to none, is an error in some databases when it is cast.
         single = (
@@ -264,49 +266,25 @@ def _rounding_steps(rules: _Dialect, bits: int, others: str) -> tuple[list[str],
             f"WHEN score < {_plain(-_LARGEST)} THEN {_plain(-_LARGEST)} "
             f"ELSE CAST(CAST(score AS {rules.single}) AS {rules.double}) END"
         )
-        return [_step("rounded", f"{single} AS score", others, "given")], "rounded"
+        return {"rounded": f"{single} AS score"}
     largest, smallest = _plain(float(ScoreRounding(20).round(_LARGEST))), _plain(2.0**-126)
     guess = f"POWER(2e0, FLOOR({rules.natural_logarithm}(size) / {rules.natural_logarithm}(2e0)))"
     # The logarithm may be off by a rounding error next to a power of two, so the guess is set right. Adding half of
     # the last digit of float32 is rounding to float32 first, adding half of the last of 11 digits is rounding to these,
     # and all is exact in doubles.
-    return [
-        _step(
-            "sizes",
-            f"score, CASE WHEN ABS(score) > {largest} THEN {largest} ELSE ABS(score) END AS size",
-            others,
-            "given",
-        ),
-        _step(
-            "guesses",
-            f"score, size, CASE WHEN size >= {smallest} THEN {guess} ELSE {smallest} END AS unit",
-            others,
-            "sizes",
-        ),
-        _step(
-            "units",
-            f"score, size, CASE WHEN unit > size AND unit > {smallest} THEN unit / 2e0 WHEN unit * 2e0 <= size "
-            "THEN unit * 2e0 ELSE unit END AS unit",
-            others,
-            "guesses",
-        ),
-        _step(
-            "rounded",
-            "CASE WHEN score < 0 THEN -1e0 ELSE 1e0 END "
-            f"* (FLOOR((size / unit + {_plain(2.0**-12 + 2.0**-24)}) * 2048e0) / 2048e0 * unit) + 0e0 AS score",
-            others,
-            "units",
-        ),
-    ], "rounded"
+    return {
+        "sizes": f"score, CASE WHEN ABS(score) > {largest} THEN {largest} ELSE ABS(score) END AS size",
+        "guesses": f"score, size, CASE WHEN size >= {smallest} THEN {guess} ELSE {smallest} END AS unit",
+        "units": f"score, size, CASE WHEN unit > size AND unit > {smallest} THEN unit / 2e0 WHEN unit * 2e0 <= size "
+        "THEN unit * 2e0 ELSE unit END AS unit",
+        "rounded": "CASE WHEN score < 0 THEN -1e0 ELSE 1e0 END "
+        f"* (FLOOR((size / unit + {_plain(2.0**-12 + 2.0**-24)}) * 2048e0) / 2048e0 * unit) + 0e0 AS score",
+    }
 
 
 def _plain(value: float) -> str:
-    """A float64 as a literal with an exponent, which is double precision in every dialect."""
+    """Write a float64 as a literal with an exponent, which is double precision in every dialect."""
     return f"{value:.16e}"
-
-
-def _step(name: str, columns: str, others: str, source: str) -> str:
-    return f"{name} AS (\n  SELECT {columns}, {others}\n  FROM {source}\n)"
 
 
 def _sums(*, is_weighted: bool) -> list[str]:
@@ -325,7 +303,7 @@ def _sums(*, is_weighted: bool) -> list[str]:
 
 
 def _columns_of(result: Any) -> dict[str, FloatArray]:
-    """The columns of a result as numbers, by names in lower case."""
+    """Return the columns of a result as numbers, by names in lower case."""
     names, column = _named_columns(result)
     lower = [str(name).lower() for name in names]
     wanted = ["score", *_COUNTS]

@@ -43,7 +43,7 @@ _SCORES = {
 def rule_to_json(
     clf: SelectiveClassifier, coverages: Iterable[float] | None = None, *, indent: int | None = None
 ) -> str:
-    """The bands at given coverages as JSON that another system can apply.
+    """Write the bands at given coverages as JSON that another system can apply.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def rule_to_sql(
     review: str | int = "review",
     quote: str = '"',
 ) -> str:
-    """The bands at a coverage as an SQL ``CASE`` expression.
+    """Write the bands at a coverage as an SQL ``CASE`` expression.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def _band_in_sql(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand
 
 
 def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand | None:
-    """The values of a column of scores that go to review; None if another model gives the score."""
+    """Return the values of a column of scores that go to review; None if another model gives the score."""
     if (score := clf.fitted_.score_column) is None:
         return None
     if clf.band_rule_.axis == "confidence":
@@ -234,7 +234,7 @@ def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionB
 
 
 def _band_around_boundary(band: RejectionBand, *, is_probability: bool) -> RejectionBand:
-    """The scores whose confidence lies in a band from the lowest confidence on: an interval around the boundary."""
+    """Return the interval of scores around the boundary whose confidence lies in a band."""
     if band.is_empty or band.upper < (0.5 if is_probability else 0.0):
         return RejectionBand()
     if band.lower > (0.5 if is_probability else 0.0):

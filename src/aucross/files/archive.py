@@ -3,7 +3,7 @@
 ::
 
     header.json         what the file says about itself; stored as it is, so that reading it unpacks nothing else
-    description.json    what is to be built, stored as it is (see describe)
+    description.json    what is to be built, stored as it is (see `description`)
     arrays/0.npy ...    the arrays that the description refers to, each a plain .npy file, lightly compressed
 
 Nothing is read before the sizes that the archive declares are known to be within the limits, and nothing is used before
@@ -106,7 +106,7 @@ def archive_bytes(
     *,
     bytes_taken: int = 0,
 ) -> bytes:
-    """The bytes of an archive; `header` gets its checksums and, with a key, its signature.
+    """Write the bytes of an archive; `header` gets its checksums and, with a key, its signature.
 
     An archive that takes more memory than its packed size allows, which are `bytes_taken`, is not packed.
     """
@@ -150,7 +150,7 @@ def _array_name(number: int) -> str:
 
 
 def read_header(path: str | os.PathLike[str], key: bytes | None) -> dict[str, Any]:
-    """The header of an archive, checked against its checksum and the key; nothing else is read."""
+    """Read the header of an archive and check it against its checksum and the key; read nothing else."""
     with open(path, "rb") as file:
         return _in_archive(file, lambda archive: _header(archive, key))
 
@@ -183,7 +183,7 @@ def _in_archive(file: BinaryIO, read: Any) -> Any:
 
 
 def _kind_of_other_file(start: bytes) -> str | None:
-    """What a file is that begins with some bytes, if that can be told and is no archive; None for an empty file."""
+    """Say what a file is that begins with some bytes, if that can be told and is no archive."""
     if start[:1] == b"\x80" and start[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return f"a pickle, {_PICKLES}"
     if start.startswith(_COMPRESSED):
@@ -309,7 +309,7 @@ def _check_signature(header: Mapping[str, Any], key: bytes) -> None:
 
 
 def checked_key(key: Any) -> bytes | None:
-    """A key as bytes, or None."""
+    """Return a key as bytes, or None."""
     if key is None:
         return None
     if not isinstance(key, bytes):

@@ -84,7 +84,7 @@ _SINGLE = ("num_leaves", "num_cat", "is_linear", "shrinkage")
 
 
 def _take_lightgbm(booster: Any) -> State:
-    """A booster as the text of its trees, without the parameters of its training."""
+    """Write a booster as the text of its trees, without the parameters of its training."""
     text = booster.model_to_string(num_iteration=-1).encode()
     head, end, _ = text.partition(_END_OF_TREES)
     if b"\nis_linear=1" in head:
@@ -301,7 +301,7 @@ def _put_xgboost(cls: Any, text: Any, n_threads: Any) -> Any:
 
 
 def _checked_xgboost(model: Any) -> State:
-    """The model of JSON that may say anything, written again.
+    """Write the model of JSON that may say anything again.
 
     XGBoost takes every index and every size on trust. So it reads nothing but what is put together here: names that are
     known, and whole numbers in their range.
@@ -388,7 +388,7 @@ def _checked_gradient_booster(booster: Any, n_features: int, n_classes: int) -> 
 
 
 def _whole(value: Any, low: int, high: int = 2**31 - 1) -> int:
-    """A whole number, or one that is written as text."""
+    """Return a whole number, or one that is written as text."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 12:
         value = int(value)
     _must(type(value) is int and low <= value <= high, f"a whole number from {low} to {high} is expected")
@@ -401,7 +401,7 @@ def _texts(values: Any) -> list[str]:
 
 
 def _integers_in(values: Any, low: int, high: int) -> NDArray[np.int64]:
-    """A list of whole numbers in a range."""
+    """Return a list of whole numbers in a range."""
     _must(isinstance(values, list) and all(type(value) is int for value in values), "whole numbers are expected")
     _must(low <= min(values, default=low) and max(values, default=low) <= high, f"numbers from {low} to {high}")
     return np.array(values, dtype=np.int64)
@@ -413,7 +413,7 @@ def _floats(values: Any) -> NDArray[np.float64]:
 
 
 def _checked_xgboost_tree(tree: Mapping[str, Any], number: int, n_features: int) -> tuple[State, int]:
-    """A tree, and how many bits its sets of categories take."""
+    """Return a checked tree, and how many bits its sets of categories take."""
     sizes = tree["tree_param"]
     size = _whole(sizes["num_nodes"], 1)
     nodes = {name: _integers_in(tree[name], *limits) for name, limits in _INTEGERS_OF_NODES.items()}
@@ -438,7 +438,7 @@ def _checked_xgboost_tree(tree: Mapping[str, Any], number: int, n_features: int)
 
 
 def _checked_sets(tree: Mapping[str, Any], asking: NDArray[np.int64]) -> tuple[dict[str, NDArray[np.int64]], int]:
-    """The sets of categories of the nodes that ask for one, and how many bits they take."""
+    """Return the sets of categories of the nodes that ask for one, and how many bits they take."""
     lists = {name: _integers_in(tree[name], 0, 2**31 - 1) for name in (*_CATEGORY_LISTS, "categories")}
     nodes, starts, sizes, categories = lists.values()
     _must(np.array_equal(nodes, asking), "sets must be asked for")
@@ -449,7 +449,7 @@ def _checked_sets(tree: Mapping[str, Any], asking: NDArray[np.int64]) -> tuple[d
 
 
 def _checked_categories(names: Mapping[str, Any], n_features: int) -> State:
-    """The names of categories, by which new rows are coded."""
+    """Return the names of categories, by which new rows are coded."""
     _must(set(names) == {"enc", "feature_segments", "sorted_idx"}, "names of categories must be whole")
     bounds, order = (_integers_in(names[name], 0, 2**31 - 1) for name in ("feature_segments", "sorted_idx"))
     columns = names["enc"]
@@ -482,7 +482,7 @@ def _checked_names(column: Mapping[str, Any], count: int) -> State:
 
 
 def _take_catboost(model: Any) -> State:
-    """The parameters, and the model as CatBoost writes it."""
+    """Return the parameters, and the model as CatBoost writes it."""
     # A model that was read is written differently from the same model before. So write what was read: then both have
     # one fingerprint.
     read = type(model)().load_model(blob=_catboost_bytes(model)) if model.is_fitted() else None

@@ -41,13 +41,13 @@ class Builder:
         self._built: list[Any] = []
 
     def build(self) -> Any:
-        """The object of the last entry."""
+        """Build all entries, and return the object of the last one."""
         for entry in self._entries:
             self._built.append(_ENTRIES[kind_of(entry)](self, entry))
         return self._built[-1]
 
     def value(self, node: Any) -> Any:
-        """The value of a node."""
+        """Build the value of a node."""
         if isinstance(node, list):
             return [self.value(item) for item in node]
         return _VALUES[kind_of(node)](self, node) if isinstance(node, dict) else node

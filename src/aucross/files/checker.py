@@ -8,7 +8,8 @@ objects of its role may stand; and that nothing is larger or deeper than its lim
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any, NoReturn
 
@@ -20,12 +21,12 @@ from aucross.files.roles import (
     check_plain_value,
     check_words_of_methods,
     is_without_arrays,
-    references_in,
+    nodes_in,
     roles_in,
 )
 
 MOST_NODES = 5_000_000
-# Keys whose hash the author of a file can choose: many of an equal hash would take for ever.
+# Keys whose hash the author of a file can choose: many of an equal hash would never come to an end.
 MOST_COMPOUND_KEYS = 1000
 _LARGEST_KEY = 2**60
 # What it takes to build with an array, as a multiple of its size: it may be copied, compared and sorted. The text of a
@@ -49,7 +50,7 @@ class RefusedError(ValueError):
 
 
 def kind_of(node: Any) -> str:
-    """The kind of a node with parts: the first of its names."""
+    """Return the kind of a node with parts: the first of its names."""
     return next(iter(node), "") if isinstance(node, dict) else ""
 
 
@@ -106,7 +107,8 @@ class Checker:
         if not isinstance(self._entries, list) or not self._entries:
             self._refuse("it must be a list of entries")
         for entry in self._entries:
-            self._check_entry(entry)
+            with self._refusing():
+                self._check_entry(entry)
         if self._n_arrays != len(self._arrays):
             self._refuse("it must refer to every array of the file")
         last = self._entries[-1]
@@ -128,10 +130,21 @@ class Checker:
                 self._refuse("it is used for something else than it is")
         for entry in self._entries:
             if kind_of(entry) == "@object":
-                self._check_names_of(entry["@object"], entry["state"], trusted)
+                with self._refusing():
+                    self._check_names_of(entry["@object"], entry["state"], trusted)
 
     def _refuse(self, reason: str) -> NoReturn:
         raise RefusedError(f"{self._place}: {reason}")
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Say of what a rule refuses where it stands."""
+        try:
+            yield
+        except RefusedError:
+            raise
+        except ValueError as error:
+            self._refuse(str(error))
 
     # ---- entries ----
 
@@ -148,10 +161,7 @@ class Checker:
     def _check_array(self, entry: Any) -> int:
         if self._n_arrays >= len(self._arrays):
             self._refuse("it refers to an array that is not in the file")
-        try:
-            check_array_bytes(entry, self._arrays[self._n_arrays])
-        except ValueError as error:
-            self._refuse(str(error))
+        check_array_bytes(entry, self._arrays[self._n_arrays])
         self._n_arrays += 1
         return array_size(entry)
 
@@ -191,7 +201,7 @@ class Checker:
         return self._sizes[entry["@masked"]["@ref"]] + self._sizes[entry["mask"]["@ref"]]
 
     def _kind_referred_to(self, node: Any) -> str:
-        """The kind of the entry to which a checked node refers; empty for other nodes."""
+        """Return the kind of the entry to which a checked node refers; empty for other nodes."""
         return kind_of(self._entries[node["@ref"]]) if kind_of(node) == "@ref" else ""
 
     def _check_object(self, entry: Any) -> int:
@@ -205,26 +215,17 @@ class Checker:
                 self._refuse("it is no name of an attribute")
             self._check_value(node, 1)
             self._check_roles(name, attribute)
-            self._check_plain(name, attribute, node)
+            check_plain_value(attribute, node)
+            if name not in self.further_classes:  # those have words of their own, and are looked at when they are known
+                self._check_words(attribute, node)
             if attribute in _COPIES_IN and kind_of(node) == "@ref":
                 self._spend(_COPIES_IN[attribute] * self._sizes[node["@ref"]])
         return 0
 
-    def _check_plain(self, name: str, attribute: str, node: Any) -> None:
-        try:
-            check_plain_value(attribute, node)
-        except ValueError as error:
-            self._refuse(str(error))
-        if name not in self.further_classes:  # those have words of their own, and are looked at when they are known
-            self._check_words(attribute, node)
-
     def _check_words(self, attribute: str, node: Any) -> None:
-        try:
-            check_words_of_methods(attribute, node)
-        except ValueError as error:
-            self._refuse(str(error))
+        check_words_of_methods(attribute, node)
         if is_without_arrays(attribute) and any(
-            kind_of(self._entries[number]) != "@object" for number in references_in(node)
+            kind_of(part) == "@ref" and self._kind_referred_to(part) != "@object" for part in nodes_in(node)
         ):
             self._refuse("it must be plain, and not refer to an array")
 
@@ -244,15 +245,12 @@ class Checker:
     def _check_names_of(self, name: str, state: Mapping[str, Any], trusted: Mapping[str, Any]) -> None:
         self._place = name
         listed = listed_classes().get(name)
-        try:
-            if listed is None:
-                TRUSTED_FORM.check_names(trusted[name], state)
-                for attribute in state.keys() & inherited_attributes(trusted[name]):
-                    self._check_words(attribute, state[attribute])
-            else:
-                listed.form.check_names(listed.cls, state)
-        except ValueError as error:
-            self._refuse(str(error))
+        if listed is not None:
+            listed.form.check_names(listed.cls, state)
+            return
+        TRUSTED_FORM.check_names(trusted[name], state)
+        for attribute in state.keys() & inherited_attributes(trusted[name]):
+            self._check_words(attribute, state[attribute])
 
     # ---- values ----
 
@@ -271,7 +269,7 @@ class Checker:
         self._check_of(node, _VALUES, "values")(self, node, depth)
 
     def _check_of(self, node: Any, kinds: Mapping[str, tuple[Any, ...]], name: str) -> Callable[..., Any]:
-        """The check of a node that has exactly the parts of its kind."""
+        """Return the check of a node that has exactly the parts of its kind."""
         if kind_of(node) not in kinds:
             self._refuse(f"there are no {name} of the kind {kind_of(node)!r}")
         check, *further = kinds[kind_of(node)]

@@ -88,7 +88,7 @@ class Description:
     _place: str = "the value"
 
     def node(self, value: Any) -> Any:
-        """The node of a value; what it holds becomes entries."""
+        """Return the node of a value; what it holds becomes entries."""
         writer = _WRITERS.get(type(value)) or next(
             (write for kind, write in _FAMILIES if isinstance(value, kind)), None
         )
@@ -161,13 +161,13 @@ class Description:
     # ---- names ----
 
     def type_node(self, value: type) -> dict[str, str]:
-        """A type of the list, by its name."""
+        """Return a type of the list, by its name."""
         if full_name(value) not in TYPES:
             self.refuse(value, f"{full_name(value)} is no type of the list")
         return {"@type": full_name(value)}
 
     def function_node(self, value: Any) -> dict[str, Any]:
-        """A function by its name, or a body of networks with its options."""
+        """Return a function by its name, or a body of networks with its options."""
         if isinstance(value, partial) and (name := body_name(value)) is not None:
             self.libraries.add("torch")
             options = {key: self.node(part) for key, part in value.keywords.items()}

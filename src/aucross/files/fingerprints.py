@@ -1,13 +1,13 @@
 """Short names of content: a fingerprint is the same for equal models and rules, and another for all others.
 
-It is taken of the description of an object (see describe), entry by entry, so that it does not matter in which order
-entries were written, nor which equal parts are one object.
+It is taken of the description of an object, entry by entry, so that it does not matter in which order entries were
+written, nor which equal parts are one object.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 from weakref import ref
@@ -20,6 +20,9 @@ from aucross.files.description import Description
 # What scores a row: a recalibrated classifier has the same model and another rule.
 MODEL_PARTS = ("estimator", "gate", "judges", "reader", "classes", "response_method")
 RULE = "rule"
+
+# A longer list holds the members of an ensemble; a fit replaces the whole list.
+_LONGEST_LIST = 20
 
 # Of loaded models whose description libraries of another version write differently: what they have now, and what their
 # file has. It counts only as long as nothing about the model changes. Models are known by their identity, because some
@@ -93,7 +96,7 @@ def _of_parts(nodes: Mapping[str, Any], names: Sequence[str], digests: Sequence[
 
 
 def _entry_digests(entries: Sequence[Any], array_digests: Sequence[bytes]) -> list[str]:
-    """A digest for each entry; references to others count as their digests."""
+    """Return a digest for each entry; references to others count as their digests."""
     digests: list[str] = []
     contents = iter(array_digests)
     for entry in entries:
@@ -115,3 +118,36 @@ def _resolved(node: Any, digests: Sequence[str]) -> Any:
             return {"@ref": digests[node["@ref"]]}
         return {key: _resolved(value, digests) for key, value in node.items()}
     return node
+
+
+# ---- whether a classifier still consists of the objects that it consisted of before ----
+
+
+def fitted_parts(clf: Any) -> list[Any]:
+    """List what a fit replaces: the fitted value, and what its models hold, down through models within models.
+
+    A fit of the classifier puts another fitted value in its place. A model that was kept as it is and is trained again
+    elsewhere gets other attributes. Numbers changed inside an array are not noticed.
+    """
+    fitted, seen = clf.fitted_, set[int]()
+    models = [fitted.estimator, fitted.gate, *fitted.judges]
+    return [fitted, *(part for model in models for part in _parts(model, seen))]
+
+
+def same_parts(ours: Sequence[Any], theirs: Sequence[Any]) -> bool:
+    """Whether both are the same objects, not merely equal ones."""
+    return len(ours) == len(theirs) and all(one is other for one, other in zip(ours, theirs, strict=True))
+
+
+def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
+    yield value
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    inside: Any = ()
+    if hasattr(value, "get_params"):
+        inside = vars(value).values()
+    elif isinstance(value, list | tuple) and len(value) <= _LONGEST_LIST:
+        inside = value
+    for part in inside:
+        yield from _parts(part, seen)

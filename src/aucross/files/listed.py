@@ -83,7 +83,7 @@ def listed_classes() -> Mapping[str, Listed]:
 
 
 def name_in_files(cls: type) -> tuple[str, Listed | None]:
-    """The name of a class in files, and its place in the list if it has one."""
+    """Return the name of a class in files, and its place in the list if it has one."""
     public = []
     for part in cls.__module__.split("."):
         if part.startswith("_"):
@@ -137,7 +137,7 @@ FUNCTION_TYPES = (FunctionType, np.ufunc, type(np.nan_to_num), partial)
 
 
 def function_name(function: Any) -> str | None:
-    """The name of a function, listed or not; None for what has none."""
+    """Return the name of a function, listed or not; None for what has none."""
     if isinstance(function, partial):
         is_check = function.func is check_array and not function.args and function.keywords == _CHECK_OPTIONS
         return _CHECKED_NUMBERS if is_check else None
@@ -149,7 +149,7 @@ def function_name(function: Any) -> str | None:
 
 
 def function_of(name: str) -> Any:
-    """The listed function of a name."""
+    """Return the listed function of a name."""
     if name == _CHECKED_NUMBERS:
         return partial(check_array, **_CHECK_OPTIONS)
     module, attribute = FUNCTIONS[name]
@@ -167,13 +167,13 @@ BODIES = ("MLP", "ResNet", "VGG16")
 
 
 def body_name(body: partial[Any]) -> str | None:
-    """The name of a network that a body builds with some options; None for what has no stored form."""
+    """Return the name of a network that a body builds with some options; None for what has no stored form."""
     is_listed = getattr(body.func, "__module__", None) == "aucross.torch.networks" and body.func.__name__ in BODIES
     return body.func.__name__ if is_listed and not body.args else None
 
 
 def body_of(name: str, options: Mapping[str, Any]) -> partial[Any]:
-    """The body of a checked name with plain options."""
+    """Return the body of a checked name with plain options."""
     network = getattr(imported("aucross.torch.networks"), name)
     known = set(signature(network).parameters) - {"n_inputs"}
     for option, value in options.items():

@@ -1,7 +1,8 @@
 """Fitted classifiers in files that cannot run anything: a description that is checked whole, then built step by step.
 
-The parts: `archive` is the file, `describe` takes a classifier apart, `listed`, `forms` and `roles` say what may be in
-a file, `checking` holds a description against them, and `building` puts the classifier together.
+`archive` is the file and `description` takes a classifier apart. `listed` says what may be in a file, with a file for
+the classes of each library, and `roles` where it may stand. `checker` holds a description against them, and `builder`
+puts the classifier together.
 """
 
 from __future__ import annotations
@@ -360,7 +361,7 @@ def _naming(name: str) -> Iterator[None]:
 
 
 def _short(error: Exception) -> str:
-    """The first line of a message, in which a file may have put anything."""
+    """Return the first line of a message, in which a file may have put anything."""
     lines = str(error).strip().splitlines() or [""]
     text = f"{type(error).__name__}: {lines[0]}" if isinstance(error, LookupError) or not lines[0] else lines[0]
     return "".join(letter if letter.isprintable() else "?" for letter in text[:_LONGEST_REASON])
@@ -384,7 +385,7 @@ def _is_name(value: Any) -> bool:
 
 
 def _check_fingerprints(header: FileHeader, entries: Sequence[Any], content: Content) -> None:
-    """The fingerprints that a file names must be those of what it holds: the log of decisions relies on them."""
+    """Refuse fingerprints that are not those of what the file holds: the record of decisions relies on them."""
     if (header.model_fingerprint, header.rule_fingerprint) != fingerprints_in(entries, content.digests):
         raise RefusedError("its header names the fingerprints of another classifier")
 
@@ -404,7 +405,7 @@ def _warn_of_other_version(name: str, header: FileHeader) -> None:
 
 
 def _trusted(trusted: Any) -> dict[str, Any]:
-    """What a caller trusts, by name: the types themselves, or None where only the name is given."""
+    """Return what a caller trusts, by name: the types themselves, or None where only the name is given."""
     if isinstance(trusted, str | bool) or not isinstance(trusted, Iterable):
         raise TypeError(
             f"trusted must be a list of types or of their dotted names, got {trusted!r}; pass for example "
@@ -417,7 +418,7 @@ def _trusted(trusted: Any) -> dict[str, Any]:
 
 
 def _found(name: str, given: Any) -> Any:
-    """A trusted class or function; only what a file uses is imported."""
+    """Find a trusted class or function; only what a file uses is imported."""
     if given is not None:
         return given
     module, _, attribute = name.rpartition(".")

@@ -25,14 +25,14 @@ def is_stored_dtype(name: Any) -> bool:
 
 
 def array_entry(values: NDArray[Any]) -> dict[str, Any]:
-    """What a description says about an array."""
+    """Describe an array."""
     little_endian = values.dtype.newbyteorder("<")
     is_by_column = values.flags.f_contiguous and not values.flags.c_contiguous
     return {"@array": little_endian.str, "shape": list(values.shape), "order": "F" if is_by_column else "C"}
 
 
 def array_bytes(values: NDArray[Any], entry: dict[str, Any]) -> bytes:
-    """The .npy file of an array."""
+    """Write the .npy file of an array."""
     little_endian = values.astype(entry["@array"], copy=False)
     return _prefix(entry) + little_endian.tobytes(order=entry["order"])
 
@@ -71,13 +71,13 @@ def check_array_bytes(entry: dict[str, Any], content: bytes | bytearray) -> None
 
 
 def array_of(entry: dict[str, Any], content: bytearray) -> NDArray[Any]:
-    """The array of a checked .npy file, which shares its memory."""
+    """Return the array of a checked .npy file, which shares its memory."""
     values = np.frombuffer(content, dtype=entry["@array"], offset=len(_prefix(entry)))
     return values.reshape(entry["shape"], order=entry["order"])
 
 
 def _prefix(entry: dict[str, Any]) -> bytes:
-    """The beginning of a .npy file of version 1.0."""
+    """Return the beginning of a .npy file of version 1.0."""
     is_by_column, shape = entry["order"] == "F", tuple(entry["shape"])
     text = f"{{'descr': '{entry['@array']}', 'fortran_order': {is_by_column}, 'shape': {shape}, }}"
     padding = -(10 + len(text) + 1) % 64

@@ -29,7 +29,7 @@ def _pandas() -> Any:
 
 
 def _values(column: Any) -> Any:
-    """The values of a column or an index: an array of numpy where there is one, or an array of pandas."""
+    """Return the values of a column or an index: an array of numpy where there is one, or an array of pandas."""
     return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
 
 

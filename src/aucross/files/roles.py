@@ -122,9 +122,9 @@ def _check_output(node: Any) -> None:
 def check_words_of_methods(attribute: str, node: Any) -> None:
     """Refuse words that could name a method where only some have a meaning."""
     if "method" in attribute:
-        wrong = [word for word in words_of(node) if word not in _WORDS_OF_METHODS]
-        if wrong:
-            raise ValueError(f"{attribute} must be the name of a known method, got {wrong[0]!r}")
+        for word in nodes_in(node):
+            if isinstance(word, str) and word not in _WORDS_OF_METHODS:
+                raise ValueError(f"{attribute} must be the name of a known method, got {word!r}")
 
 
 def is_without_arrays(attribute: str) -> bool:
@@ -133,7 +133,7 @@ def is_without_arrays(attribute: str) -> bool:
 
 
 def _check_grid(node: Any) -> None:
-    """What may not be set must not be set by a search either."""
+    """Refuse in a search what may not be set in a model."""
     if isinstance(node, list):
         for item in node:
             _check_grid(item)
@@ -145,25 +145,8 @@ def _check_grid(node: Any) -> None:
                 check_words_of_methods(attribute, value)
 
 
-def references_in(node: Any) -> Iterator[int]:
-    """All entries to which a checked node refers."""
-    if isinstance(node, list):
-        for item in node:
-            yield from references_in(item)
-    elif isinstance(node, dict):
-        if "@ref" in node:
-            yield node["@ref"]
-        for item in node.values():
-            yield from references_in(item)
-
-
-def words_of(node: Any) -> Iterator[str]:
-    """All text in a node."""
-    if isinstance(node, str):
-        yield node
-    elif isinstance(node, list):
-        for item in node:
-            yield from words_of(item)
-    elif isinstance(node, dict):
-        for item in node.values():
-            yield from words_of(item)
+def nodes_in(node: Any) -> Iterator[Any]:
+    """Yield a node and all nodes in it."""
+    yield node
+    for item in node if isinstance(node, list) else node.values() if isinstance(node, dict) else ():
+        yield from nodes_in(item)

@@ -52,7 +52,7 @@ class RowsDigest:
         self._n_rows += batch.num_rows
 
     def hexdigest(self) -> str:
-        """The digest of all rows so far, 64 hexadecimal digits."""
+        """Return the digest of all rows so far, 64 hexadecimal digits."""
         whole = sha256(str(self._n_rows).encode())
         for name, parts in self._digests.items():
             whole.update(repr((name, *(part.hexdigest() for part in parts))).encode())
@@ -60,7 +60,7 @@ class RowsDigest:
 
 
 def _plain(column: Any) -> Any:
-    """A column as numbers, or as the bytes of texts; no encoding is left."""
+    """Return a column as numbers, or as the bytes of texts; no encoding is left."""
     arrow = _arrow()
     if arrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -76,7 +76,7 @@ def _plain(column: Any) -> Any:
 
 
 def _joined(column: Any) -> tuple[bytes | memoryview, NDArray[np.int64]]:
-    """The texts of a column one after the other, and their lengths."""
+    """Return the texts of a column one after the other, and their lengths."""
     _, offsets, content = column.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[column.offset : column.offset + len(column) + 1]
     return b"" if content is None else memoryview(content)[ends[0] : ends[-1]], np.diff(ends)

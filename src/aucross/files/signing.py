@@ -12,7 +12,7 @@ TRUSTED_TYPES = "AUCROSS_TRUSTED_TYPES"
 
 
 def signing_key() -> bytes | None:
-    """The key in use, if there is one.
+    """Return the key in use, if there is one.
 
     Returns
     -------

@@ -116,7 +116,7 @@ def _is_matrix(value: Any) -> bool:
 
 
 def _check_metric_options(options: Any, n_features: int) -> None:
-    """A distance reads as many weights, or as large a matrix, as the rows have features."""
+    """Refuse options of other sizes than the features have: a distance reads as many weights, or as large a matrix."""
     must(isinstance(options, dict) and all(isinstance(name, str) for name in options), "options must have names")
     for name, value in options.items():
         if value is None:
@@ -269,7 +269,7 @@ def _put_repeated_splits(cls: Any, n_splits: Any, n_repeats: Any, random_state: 
 
 
 def _take_requests(request: Any) -> State:
-    """Requests as plain data; the owner, which is there for messages alone, by the name of its class."""
+    """Write requests as plain data; the owner, which is there for messages alone, by the name of its class."""
     owner = request.owner if isinstance(request.owner, str) else type(request.owner).__name__
     of_method = {name: dict(part.requests) for name, part in vars(request).items() if hasattr(part, "requests")}
     return {"owner": owner, "requests": {name: part for name, part in of_method.items() if part}}
@@ -298,7 +298,7 @@ def _take_sparse(matrix: Any) -> State:
 
 
 def _put_sparse(cls: Any, shape: Any, data: Any, indices: Any, indptr: Any) -> Any:
-    """A sparse matrix of arrays, fully checked: compiled code does not ask where an index leads."""
+    """Make a sparse matrix and check it fully: compiled code does not ask where an index leads."""
     must(isinstance(shape, list) and len(shape) == 2, "shape must be two numbers")
     sides = tuple(whole_number(side, "shape", 0, 2**48) for side in shape)
     parts: tuple[NDArray[Any], ...] = (

@@ -59,7 +59,7 @@ def _columns(nodes: NDArray[Any]) -> State:
 
 
 def _nodes(fields: Any, integers: Any, numbers: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The nodes of such arrays, as this version of scikit-learn lays them out."""
+    """Make nodes of such arrays, as this version of scikit-learn lays them out."""
     assert dtype.names is not None
     plain_array(integers, "integers", "i", 2)
     plain_array(numbers, "numbers", "f", 2)
@@ -156,7 +156,7 @@ PARTS = (
 
 
 def _check_tree_model(model: Any) -> None:
-    """A tree must read as many features as the rows that its model lets in have."""
+    """Refuse a tree that reads other features than the rows that its model lets in have."""
     state = vars(model)
     if "tree_" in state:
         n_features = whole_number(state["n_features_in_"], "n_features_in_", 1)
@@ -226,7 +226,7 @@ def _check_histogram_boosting(model: Any) -> None:
 
 
 def _check_preprocessor(columns: Any, n_features: int) -> None:
-    """The encoder before histogram boosting must hand over every feature, since the trees read without asking."""
+    """Refuse an encoder before histogram boosting that does not hand over every feature: trees read without asking."""
     must(type(columns) is ColumnTransformer, "features must be encoded column by column")
     state = vars(columns)
     parts = [part for part in state["transformers_"] if not is_word(part[1], "drop")]

@@ -17,8 +17,7 @@ from mlflow.types import ColSpec, DataType, Schema
 from aucross.estimators.base import SelectiveClassifier, check_classifier
 from aucross.files import FileHeader, load, model_fingerprint, read_header, rule_fingerprint, save
 from aucross.files.signing import signing_key, trusted_types_in_use
-from aucross.mlflow.selective_model import OWN_COVERAGE, SelectiveModel
-from aucross.mlflow.served_columns import ServedColumns, values_of_fit
+from aucross.mlflow.selective_model import OWN_COVERAGE, SelectiveModel, ServedColumns, values_of_fit
 from aucross.system.libraries import import_library
 
 FLAVOR_NAME = "aucross"
@@ -237,7 +236,7 @@ def _facts(header: FileHeader) -> dict[str, Any]:
 
 
 def _requirements(header: FileHeader) -> list[str]:
-    """The versions that wrote the file; MLflow would start another process and try for minutes to find them."""
+    """Return the versions that wrote the file; MLflow would start another process and try for minutes to find them."""
     distributions = packages_distributions()
     others = {name for name in header.versions if name not in ("python", "aucross")} | {"pandas"}
     found = sorted({distributions[name][0] for name in others if name in distributions})

@@ -1,15 +1,23 @@
-"""What MLflow loads to serve a selective classifier: rows in, score, prediction and decision out."""
+"""What MLflow loads to serve a selective classifier: rows in, score, prediction and decision out.
+
+Rows travel through MLflow without their categories, and get the types of the fit here.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.familiar import encoded_columns
 from aucross.files.model_file import load_with_header
 from aucross.files.signing import signing_key, trusted_types_in_use
-from aucross.mlflow.served_columns import ServedColumns, values_of_fit
+from aucross.files.sklearn_trees import histogram_trees
 
 # MLflow wants a number as the default of a parameter that takes numbers.
 OWN_COVERAGE = 0.0
@@ -56,6 +64,113 @@ class SelectiveModel:
 
 
 def _load_pyfunc(path: str) -> SelectiveModel:
-    """What MLflow calls to load a model; the key and the trusted types come from the environment."""
+    """Load a model for MLflow; the key and the trusted types come from the environment."""
     clf, header = load_with_header(path, trusted=trusted_types_in_use(), key=signing_key())
     return SelectiveModel(clf, ServedColumns.from_metadata(header.metadata))
+
+
+@dataclass(frozen=True)
+class ServedColumns:
+    """Gives the columns of arriving rows the types of the fit.
+
+    Attributes
+    ----------
+    categories : mapping of column to categories and whether they are ordered
+        Columns of categories; they travel as what their categories are.
+    band_group_column : str or None
+        Column with the group of each row, if the bands were fitted per group.
+    feature_names : list of str or None
+        Columns that the classifier reads; the column of groups may stand beside them.
+    """
+
+    categories: Mapping[str, tuple[list[Any], bool]] = field(default_factory=dict)
+    band_group_column: str | None = None
+    feature_names: list[str] | None = None
+
+    @classmethod
+    def of_example(cls, example: Any, feature_names: list[str] | None, band_group_column: str | None) -> ServedColumns:
+        """Return the reader of rows that look like an example."""
+        if not isinstance(example, pd.DataFrame):
+            return cls({}, band_group_column, feature_names)
+        categories = {
+            str(name): (column.cat.categories.tolist(), bool(column.cat.ordered))
+            for name, column in example.items()
+            if isinstance(column.dtype, pd.CategoricalDtype)
+        }
+        return cls(categories, band_group_column, feature_names)
+
+    @classmethod
+    def from_metadata(cls, metadata: Mapping[str, Any]) -> ServedColumns:
+        """Return the reader that a file describes."""
+        categories = {name: (list(values), bool(ordered)) for name, (values, ordered) in metadata["categories"].items()}
+        return cls(categories, metadata["band_group_column"], metadata["feature_names"])
+
+    def to_metadata(self) -> dict[str, Any]:
+        """Return what a file keeps of the reader."""
+        return {
+            "categories": {name: list(pair) for name, pair in self.categories.items()},
+            "band_group_column": self.band_group_column,
+            "feature_names": self.feature_names,
+        }
+
+    def as_sent(self, rows: Any) -> Any:
+        """Rows as they travel: categories as text or numbers, and numbers as double, which can be missing."""
+        if isinstance(rows, np.ndarray) and rows.dtype.kind in "iuf":
+            return rows.astype(np.float64)
+        if not isinstance(rows, pd.DataFrame):
+            return rows
+        numbers = [name for name in rows.select_dtypes("number") if name != self.band_group_column]
+        categories = {name: _sent_type(values) for name, (values, _) in self.categories.items()}
+        return rows.astype({**dict.fromkeys(numbers, "float64"), **categories})
+
+    def read(self, rows: Any, values_of_fit: Mapping[str, list[str]] | None = None) -> tuple[Any, Any]:
+        """Rows as the classifier takes them, and the group of each; values that the fit has not seen are refused."""
+        if not isinstance(rows, pd.DataFrame):
+            return rows, None
+        needed = [*(self.feature_names or ()), *([self.band_group_column] if self.band_group_column else ())]
+        if lacking := [name for name in needed if name not in rows]:
+            raise ValueError(
+                f"rows must have the columns of the fit, and lack {lacking}; send them, with null for a missing value"
+            )
+        features = rows if self.feature_names is None else rows[self.feature_names]
+        known = {name: pair for name, pair in self.categories.items() if name in features}
+        for name, values in {**(values_of_fit or {}), **{name: pair[0] for name, pair in known.items()}}.items():
+            if name in features:
+                _refuse_unknown(name, features[name], values)
+        groups = None if self.band_group_column is None else rows[self.band_group_column]
+        return features.astype({name: pd.CategoricalDtype(*pair) for name, pair in known.items()}), groups
+
+
+def _sent_type(categories: list[Any]) -> Any:
+    dtype = pd.Index(categories).dtype
+    return "float64" if dtype.kind in "iu" else dtype
+
+
+def values_of_fit(clf: Any) -> dict[str, list[str]]:
+    """Return the texts that encoders learned in the fit, by column; others would be taken for missing ones.
+
+    Encoders that were told their categories may have seen others, and say nothing here.
+    """
+    found: dict[str, list[str]] = {}
+    for model in (clf.estimator_, getattr(clf, "gate_", None)):
+        for column in encoded_columns(model, keeps=_kept_by_trees):
+            if column.is_complete and column.categories and all(isinstance(text, str) for text in column.categories):
+                found[column.name] = sorted({*found.get(column.name, ()), *column.categories})
+    return found
+
+
+def _kept_by_trees(model: Any) -> list[list[Any]] | None:
+    if not isinstance(model, HistGradientBoostingClassifier):
+        return None
+    known = {column.position: column.categories for column in histogram_trees(model)[2]}
+    return [known.get(position, []) for position in range(model.n_features_in_)]
+
+
+def _refuse_unknown(name: str, column: Any, categories: list[Any]) -> None:
+    """Refuse values that are no category: they would become missing ones in silence."""
+    unknown = sorted({str(value) for value in column.dropna().unique() if value not in categories})
+    if unknown:
+        raise ValueError(
+            f"column {name!r} must hold the categories of the fit, got also {unknown[:5]}; send such rows to review, "
+            "or leave the value out if the model knows missing ones"
+        )

@@ -26,8 +26,7 @@ import numpy as np
 from sqlalchemy import Connection, bindparam, delete, select, text
 
 from aucross.estimators.base import SelectiveClassifier
-from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
-from aucross.files.fitted_parts import fitted_parts, same_parts
+from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
 from aucross.record.adding import Added, add_outcomes, add_reviews, cases_named
 from aucross.record.canonical import as_text, moment, now
 from aucross.record.chain import ROWS_AT_A_TIME, Appending, ChainHead, Verification, head_of, insert, verify

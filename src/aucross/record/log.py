@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucross.core.missing import is_missing
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import Decisions
-from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
-from aucross.files.fitted_parts import fitted_parts, same_parts
+from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
 from aucross.record.log_csv import CsvStore, read_csv_log
 from aucross.record.log_parquet import ParquetStore, read_parquet_log
 from aucross.record.log_rows import TEXT_COLUMNS, LogDamageWarning, RowStore, damage_message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan
 from numbers import Real
 from typing import Any, Literal
@@ -30,7 +30,7 @@ PLACEMENT_SHARE = 0.5
 
 
 def watched_scores(rows: ScoredRows, decisions: Decisions, rule: BandRule) -> dict[str, FloatArray]:
-    """The scores whose distribution is watched, by name: that of the positive class, and that on which the band lies.
+    """Return the scores that are watched, by name: that of the positive class, and that on which the band lies.
 
     With more than two classes there is no first one; a band on the score itself leaves no second one. Where another
     model judges than answers, the held-out rows know the judge's score alone.
@@ -41,6 +41,32 @@ def watched_scores(rows: ScoredRows, decisions: Decisions, rule: BandRule) -> di
     elif rule.axis == "score":
         del scores["selection_score"]
     return scores
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the mean of a tested stream is without drift.
+
+    Attributes
+    ----------
+    expected : float
+        The value to compare with.
+    low, high : float
+        Limits of the mean.
+    level : float
+        False-alarm probability of the sequential test.
+    """
+
+    expected: float
+    low: float
+    high: float
+    level: float
+
+    @classmethod
+    def within(cls, expected: float, tolerance: Tolerance, level: float) -> Limits:
+        """Allow a tolerance on both sides; none by default, since a value that somebody states has no error."""
+        margin = 0.0 if tolerance == "auto" else tolerance
+        return cls(expected, max(expected - margin, 0.0), min(expected + margin, 1.0), level)
 
 
 @dataclass(frozen=True)
@@ -57,12 +83,9 @@ class Reference:
         Limits of the selected share without drift.
     level : float
         False-alarm probability of the sequential test of the share.
-    auc, auc_low, auc_level : float or None
-        AUC of the selected held-out rows, its lower limit without drift and the false-alarm probability of its
-        sequential test; None where there is no such AUC.
-    base_rate, base_rate_low, base_rate_high, base_rate_level : float or None
-        Share of positives among the selected held-out rows, its limits without drift and the false-alarm probability of
-        its sequential test; None where it is not known.
+    auc, base_rate : Limits or None
+        Of the AUC and of the share of positives of the selected held-out rows; None where there is none. The AUC has no
+        upper limit but 1, since only a lower one is an alarm.
     is_calibrated : bool
         Whether labels are compared with the probabilities that the held-out rows give to their scores.
     is_weighted : bool
@@ -78,13 +101,8 @@ class Reference:
     low: float
     high: float
     level: float
-    auc: float | None
-    auc_low: float | None
-    auc_level: float | None
-    base_rate: float | None
-    base_rate_low: float | None
-    base_rate_high: float | None
-    base_rate_level: float | None
+    auc: Limits | None
+    base_rate: Limits | None
     is_calibrated: bool
     is_weighted: bool
     bins: dict[str, ScoreBins]
@@ -135,8 +153,8 @@ def reference_from(
         low,
         high,
         level,
-        *_auc_limits(clf, coverage, auc, auc_tolerance, false_alarm),
-        *_base_rate_limits(labelled, base_rate, base_rate_tolerance, false_alarm),
+        _auc_limits(clf, coverage, auc, auc_tolerance, false_alarm),
+        _base_rate_limits(labelled, base_rate, base_rate_tolerance, false_alarm),
         is_calibrated=labelled is not None,
         is_weighted=is_weighted,
         bins=bins,
@@ -193,39 +211,33 @@ def _interval(selected: float, n_rows: float, tail: float) -> tuple[float, float
 
 def _auc_limits(
     clf: SelectiveClassifier, coverage: float, auc: float | None, tolerance: Tolerance, false_alarm: float
-) -> tuple[float | None, float | None, float | None]:
-    """AUC to compare with, its lower limit without drift, and what is left of the false-alarm probability."""
+) -> Limits | None:
     if len(clf.classes_) > 2:
-        return None, None, None
-    if auc is not None:
-        # An AUC that somebody states is no estimate, and has no error.
-        return auc, max(auc - (0.0 if tolerance == "auto" else tolerance), 0.0), false_alarm
-    ranked = _selected_held_out(clf, coverage)
-    low = auc_lower_bound(ranked, PLACEMENT_SHARE * false_alarm)
-    if isnan(low):
-        return None, None, None
-    if tolerance == "auto":
-        return ranked.auc(), low, (1 - PLACEMENT_SHARE) * false_alarm
-    return ranked.auc(), max(ranked.auc() - tolerance, 0.0), false_alarm
+        return None
+    if auc is None:
+        ranked = _selected_held_out(clf, coverage)
+        auc, low = ranked.auc(), auc_lower_bound(ranked, PLACEMENT_SHARE * false_alarm)
+        if isnan(low):
+            return None
+        if tolerance == "auto":
+            return Limits(auc, low, 1.0, (1 - PLACEMENT_SHARE) * false_alarm)
+    return replace(Limits.within(auc, tolerance, false_alarm), high=1.0)
 
 
 def _base_rate_limits(
     labelled: RankedScores | None, base_rate: float | None, tolerance: Tolerance, false_alarm: float
-) -> tuple[float | None, float | None, float | None, float | None]:
-    """Share of positives to compare with, its limits without drift, and what is left of the false-alarm probability."""
-    if base_rate is not None:
-        margin = 0.0 if tolerance == "auto" else tolerance
-        return base_rate, max(base_rate - margin, 0.0), min(base_rate + margin, 1.0), false_alarm
-    if labelled is None or labelled.total < 1:
-        return None, None, None, None
-    positives, total = labelled.total_positives, labelled.total
-    rate = positives / total
-    if tolerance != "auto":
-        return rate, max(rate - tolerance, 0.0), min(rate + tolerance, 1.0), false_alarm
-    tail = PLACEMENT_SHARE * false_alarm / 2
-    low = float(betaincinv(positives, total - positives + 1, tail)) if positives > 0 else 0.0
-    high = float(betaincinv(positives + 1, total - positives, 1 - tail)) if positives < total else 1.0
-    return rate, low, high, (1 - PLACEMENT_SHARE) * false_alarm
+) -> Limits | None:
+    if base_rate is None:
+        if labelled is None or labelled.total < 1:
+            return None
+        positives, total = labelled.total_positives, labelled.total
+        base_rate = positives / total
+        if tolerance == "auto":
+            tail = PLACEMENT_SHARE * false_alarm / 2
+            low = float(betaincinv(positives, total - positives + 1, tail)) if positives > 0 else 0.0
+            high = float(betaincinv(positives + 1, total - positives, 1 - tail)) if positives < total else 1.0
+            return Limits(base_rate, low, high, (1 - PLACEMENT_SHARE) * false_alarm)
+    return Limits.within(base_rate, tolerance, false_alarm)
 
 
 def check_tolerance(tolerance: Any, name: str) -> Tolerance:
@@ -240,7 +252,7 @@ def check_tolerance(tolerance: Any, name: str) -> Tolerance:
 
 
 def check_false_alarm(false_alarm: Any) -> float:
-    """A probability in (0, 1)."""
+    """Return a probability in (0, 1), and refuse others."""
     if check_coverage(false_alarm, name="false_alarm") == 1:
         raise ValueError("false_alarm must be below 1, got 1; 0.05 lets one run in twenty alarm without drift")
     return float(false_alarm)

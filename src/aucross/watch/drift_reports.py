@@ -48,16 +48,16 @@ class _Verdict(ABC):
         return result_html(self._verdict_sentence(), self._shown(), self._details())
 
     def _details(self) -> str:
-        """What the table does not show."""
+        """Say what the table does not show."""
         return ""
 
     def _verdict_sentence(self) -> str:
-        """The verdict alone."""
+        """Say the verdict alone."""
         return self._judged(self._what())
 
     @abstractmethod
     def _what(self) -> str:
-        """What an alarm says is wrong."""
+        """Say what is wrong by the alarm."""
 
     def _side(self, value: float) -> str:
         """On which side of its limits a value is by the alarm, or was where this batch lies on the other one."""
@@ -66,7 +66,7 @@ class _Verdict(ABC):
 
     @abstractmethod
     def _shown(self) -> list[dict[str, Any]]:
-        """The numbers of batch and run as a small table."""
+        """Show the numbers of batch and run as a small table."""
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers and the message as a JSON-ready dictionary; undefined numbers are None."""
@@ -83,16 +83,8 @@ class _Verdict(ABC):
 
 
 def _verdict(test: SequentialMeanTest) -> dict[str, Any]:
-    return {
-        "batch": test.n_batches,
-        "low": test.low,
-        "high": test.high,
-        "evidence": test.evidence,
-        "alarm_at": test.alarm_at,
-        "alarm_batch": test.alarm_batch,
-        "direction": test.direction,
-        "drift_since": test.drift_since,
-    }
+    names = ("low", "high", "evidence", "alarm_at", "alarm_batch", "direction", "drift_since")
+    return {"batch": test.n_batches, **{name: getattr(test, name) for name in names}}
 
 
 @dataclass(frozen=True)
@@ -106,7 +98,7 @@ class CoverageReport(_Verdict):
     n, selected, share : int, int, float
         Rows of the batch, how many of them are selected, and their share.
     run_n, run_selected, run_share : int, int, float
-        The same for the whole run.
+        Rows of the whole run, how many of them are selected, and their share.
     target : float
         Target coverage.
     low, high : float
@@ -138,7 +130,7 @@ class CoverageReport(_Verdict):
 
     @classmethod
     def of(cls, test: SequentialMeanTest, **others: Any) -> CoverageReport:
-        """The report on a test of zeros and ones."""
+        """Report on a test of zeros and ones."""
         return cls(**_verdict(test), run_n=test.n_values, run_selected=round(test.total), **others)
 
     @property
@@ -221,14 +213,14 @@ class RateReport(_Verdict):
 
     @classmethod
     def of_share(cls, test: SequentialMeanTest, positive: Any, expected: float) -> RateReport:
-        """The report on the share of positives."""
+        """Report on the share of positives."""
         value = float(positive.mean()) if len(positive) else nan
         what = "the share of positives among the selected rows"
         return cls(**_verdict(test), n=len(positive), what=what, value=value, run_value=test.mean, expected=expected)
 
     @classmethod
     def of_difference(cls, test: SequentialMeanTest, differences: Any) -> RateReport:
-        """The report on labels less probabilities, tested as half of it and a half."""
+        """Report on labels less probabilities, tested as half of it and a half."""
         value = float(differences.mean()) if len(differences) else nan
         what = "the share of positives less the mean of their probabilities"
         verdict = {**_verdict(test), "low": 2 * test.low - 1, "high": 2 * test.high - 1}
@@ -320,7 +312,7 @@ class AUCReport(_Verdict):
 
     @classmethod
     def of(cls, test: SequentialMeanTest, **others: Any) -> AUCReport:
-        """The report on a test of outcomes of pairs."""
+        """Report on a test of outcomes of pairs."""
         return cls(**_verdict(test), run_outcomes=test.n_values, run_auc=test.mean, **others)
 
     @property

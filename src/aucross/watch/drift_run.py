@@ -10,7 +10,7 @@ from math import inf
 from typing import Any
 
 from aucross.estimators.base import SelectiveClassifier
-from aucross.watch.drift_reference import Reference
+from aucross.watch.drift_reference import Limits, Reference
 from aucross.watch.sequential import SequentialMeanTest
 from aucross.watch.stability import ScoreBins
 
@@ -47,36 +47,30 @@ class DriftRun:
 
     @classmethod
     def new(cls, reference: Reference) -> DriftRun:
-        """A run that has seen nothing."""
-        auc_test = None
-        if reference.auc_low is not None and reference.auc_level is not None:
-            # Only a lower AUC is an alarm.
-            auc_test = SequentialMeanTest(reference.auc_low, 1.0, reference.auc_level)
+        """Start a run that has seen nothing."""
+        share, auc, rate = reference, reference.auc, reference.base_rate
         counts = {name: (0,) * len(bins.expected) for name, bins in reference.bins.items()}
-        share_test = SequentialMeanTest(reference.low, reference.high, reference.level)
-        return cls(share_test, auc_test, *_label_tests(reference), counts)
+        return cls(
+            SequentialMeanTest(share.low, share.high, share.level),
+            None if auc is None else SequentialMeanTest(auc.low, auc.high, auc.level),
+            None if rate is None else SequentialMeanTest(rate.low, rate.high, rate.level),
+            _calibration_test(rate) if rate is not None and reference.is_calibrated else None,
+            counts,
+        )
 
 
-def _label_tests(reference: Reference) -> tuple[SequentialMeanTest | None, SequentialMeanTest | None]:
-    """Tests of the share of positives and of its difference to the probabilities, where there is a reference."""
-    rate, low, high, level = (
-        reference.base_rate,
-        reference.base_rate_low,
-        reference.base_rate_high,
-        reference.base_rate_level,
-    )
-    if rate is None or low is None or high is None or level is None:
-        return None, None
-    base_rate = SequentialMeanTest(low, high, level)
-    if not reference.is_calibrated:
-        return base_rate, None
-    # The difference lies between -1 and 1 and is 0 without drift; half of it and a half lies between 0 and 1. What the
-    # held-out rows leave open of the share of positives they leave open of the difference at most.
-    return base_rate, SequentialMeanTest((1 + low - rate) / 2, (1 + high - rate) / 2, level)
+def _calibration_test(rate: Limits) -> SequentialMeanTest:
+    """Start the test of labels less probabilities.
+
+    The difference lies between -1 and 1 and is 0 without drift; half of it and a half lies between 0 and 1. What the
+    held-out rows leave open of the share of positives they leave open of the difference at most.
+    """
+    low, high = ((1 + limit - rate.expected) / 2 for limit in (rate.low, rate.high))
+    return SequentialMeanTest(low, high, rate.level)
 
 
 def run_to_json(clf: SelectiveClassifier, reference: Reference, run: DriftRun) -> str:
-    """Reference and run as JSON text, with a description of the classifier and a checksum."""
+    """Write reference and run as JSON text, with a description of the classifier and a checksum."""
     content = {
         "format": FORMAT,
         "version": VERSION,
@@ -88,7 +82,7 @@ def run_to_json(clf: SelectiveClassifier, reference: Reference, run: DriftRun) -
 
 
 def run_from_json(text: str, clf: SelectiveClassifier) -> tuple[Reference, DriftRun]:
-    """Reference and run from JSON text, refused if it was changed or belongs to another classifier."""
+    """Read reference and run from JSON text; refuse it if it was changed or belongs to another classifier."""
     content = _read(text)
     reference = _reference_of(content["reference"])
     _check_same_classifier(content["classifier"], _describe(clf, reference.coverage))
@@ -100,7 +94,7 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 
 def _read(text: str) -> dict[str, Any]:
-    """The content of a stored run, refused if it is anything else or was changed."""
+    """Read the content of a stored run; refuse anything else, and what was changed."""
     try:
         content = json.loads(text)
     except (TypeError, ValueError) as error:
@@ -123,7 +117,8 @@ def _read(text: str) -> dict[str, Any]:
 
 def _reference_of(content: dict[str, Any]) -> Reference:
     bins = {name: _rebuilt(ScoreBins, bin_) for name, bin_ in content["bins"].items()}
-    return Reference(**{**content, "bins": bins})
+    limits = {name: content[name] and Limits(**content[name]) for name in ("auc", "base_rate")}
+    return Reference(**{**content, **limits, "bins": bins})
 
 
 def _run_of(content: dict[str, Any]) -> DriftRun:
@@ -136,7 +131,7 @@ def _run_of(content: dict[str, Any]) -> DriftRun:
 
 
 def _rebuilt(kind: Any, content: Mapping[str, Any]) -> Any:
-    """An object from its fields as JSON gives them back: lists were tuples."""
+    """Make an object of its fields as JSON gives them back: lists were tuples."""
     values = {part.name: content[part.name] for part in fields(kind)}
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
@@ -151,7 +146,7 @@ def _check_same_classifier(stored: Mapping[str, Any], given: Mapping[str, Any]) 
 
 
 def _describe(clf: SelectiveClassifier, coverage: float) -> dict[str, Any]:
-    """What tells whether a stored run belongs to this classifier: classes, held-out rows and bands."""
+    """Return what tells whether a stored run belongs to this classifier: classes, held-out rows and bands."""
     bands = {repr(group): clf.band(coverage, group) for group in clf.band_rule_.group_labels or (None,)}
     return {
         "classes": [str(label) for label in clf.classes_.tolist()],

@@ -1,4 +1,4 @@
-"""An alarm for drift that needs no labels: is the selected share the target? Tested batch after batch, for ever.
+"""An alarm for drift that needs no labels: is the selected share the target? Tested after every batch, without end.
 
 ::
 
@@ -270,7 +270,7 @@ class CoverageMonitor:
         )
 
     def _with_rejected(self, selected: NDArray[np.bool_]) -> DriftRun:
-        """The run with the number of rejected rows; says so if it is the same so often that a capacity is behind it."""
+        """Note the number of rejected rows, and warn if it is the same so often that a capacity must be behind it."""
         if not len(selected):
             return self._run
         rejected, low = int((~selected).sum()), self.reference.low
@@ -354,7 +354,7 @@ class CoverageMonitor:
             n_positive=len(positives),
             n_negative=len(negatives),
             auc=RankedScores.from_labels(positive[selected], scores[selected]).auc() if selected.any() else nan,
-            expected=reference.auc,
+            expected=reference.auc.expected,
             n_outcomes=len(outcomes),
             **further,
         )
@@ -366,7 +366,7 @@ class CoverageMonitor:
         if run.base_rate_test is not None and expected is not None:
             share = run.base_rate_test.after_counts(int(positive.sum()), len(positive))
             self._run = run = replace(run, base_rate_test=share)
-            reports["base_rate"] = RateReport.of_share(share, positive, expected)
+            reports["base_rate"] = RateReport.of_share(share, positive, expected.expected)
         if run.calibration_test is not None:
             difference = positive - self._probabilities.probability_at(scores) if len(scores) else np.empty(0)
             test = run.calibration_test.after((1 + difference) / 2)
@@ -437,7 +437,7 @@ class CoverageMonitor:
         }
 
     def to_json(self) -> str:
-        """The run as JSON text, without the classifier.
+        """Write the run as JSON text, without the classifier.
 
         Returns
         -------
@@ -471,23 +471,12 @@ class CoverageMonitor:
 
 
 def _test_to_dict(test: SequentialMeanTest) -> dict[str, Any]:
-    names = (
-        "n_batches",
-        "n_values",
-        "mean",
-        "low",
-        "high",
-        "evidence",
-        "alarm_at",
-        "alarm",
-        "alarm_batch",
-        "direction",
-    )
-    return {name: json_ready(getattr(test, name)) for name in (*names, "drift_since")}
+    names = "n_batches n_values mean low high evidence alarm_at alarm alarm_batch direction drift_since"
+    return {name: json_ready(getattr(test, name)) for name in names.split()}
 
 
 def _selected_of(decided: Any) -> Any:
-    """The mask of decisions; those by a capacity are refused."""
+    """Return the mask of decisions; refuse those by a capacity."""
     if not isinstance(decided, Decisions):
         return decided
     if decided.capacity is not None:

@@ -1,4 +1,4 @@
-"""A test that may be looked at after every batch, for ever, of whether a stream's mean is where it should be.
+"""A test of whether a stream's mean is where it should be, which may be looked at after every batch of an endless run.
 
 The stream holds values in [0, 1]: selected or not, positive above negative or not. As long as their mean stays between
 two limits, a gambler who bets that it left them cannot be expected to win. The evidence is the gambler's capital, 1 at
@@ -74,7 +74,7 @@ class Bets:
         )
 
     def log_growth_of_counts(self, ones: ArrayLike, total: ArrayLike) -> FloatArray:
-        """The same for batches of zeros and ones, from their numbers; the last axis of the result are the bets."""
+        """Return the growth of batches of zeros and ones from their numbers; the last axis holds the bets."""
         ones, total = np.asarray(ones)[..., None], np.asarray(total)[..., None]
         won, lost = np.log1p(self.sizes * (1 - self.limits)), np.log1p(-self.sizes * self.limits)
         return np.asarray(ones * won + (total - ones) * lost)
@@ -106,7 +106,7 @@ def log_evidence(log_wealth: FloatArray, batch: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class SequentialMeanTest:
-    r"""Test for ever whether the mean of values in [0, 1] lies between two limits.
+    r"""Test without end whether the mean of values in [0, 1] lies between two limits.
 
     Immutable: :meth:`after` returns the test with one more batch. All fields are plain numbers and tuples, so that
     they can be written as JSON and read back without loss.
@@ -190,14 +190,14 @@ class SequentialMeanTest:
         return Bets.against(self.low, self.high)
 
     def after(self, values: ArrayLike) -> SequentialMeanTest:
-        """The test with one more batch of values in [0, 1]; an empty batch changes nothing."""
+        """Add a batch of values in [0, 1]; an empty batch changes nothing."""
         values = np.asarray(values, dtype=np.float64)
         if not ((values >= 0) & (values <= 1)).all():
             raise ValueError("values must lie in [0, 1], got others or NaN; the bets are fair for bounded values only")
         return self._after(self.bets.log_growth(values), len(values), float(values.sum()))
 
     def after_counts(self, ones: int, total: int) -> SequentialMeanTest:
-        """The test with one more batch of `total` values of which `ones` are 1 and the others 0."""
+        """Add a batch of `total` values of which `ones` are 1 and the others 0."""
         if not 0 <= ones <= total:
             raise ValueError(f"ones must lie between 0 and total, got {ones} of {total}")
         return self._after(self.bets.log_growth_of_counts(ones, total), int(total), float(ones))
@@ -217,7 +217,7 @@ class SequentialMeanTest:
         return replace(after, alarm_batch=batch) if after.log_evidence >= -log(self.false_alarm) else after
 
     def _with_drift(self, growth: FloatArray) -> SequentialMeanTest:
-        """The same with the best start of each bet, after a batch that multiplied the capital of each."""
+        """Note the best start of each bet after a batch that multiplied the capital of each."""
         before = np.array(self.drift_growth or (0.0,) * len(self.bets))
         start = np.array(self.drift_start or (self.n_batches,) * len(self.bets))
         # A start whose growth was lost again is worse than a start now.

@@ -123,7 +123,7 @@ class ScoreBins:
         )
 
     def counts(self, scores: ArrayLike) -> NDArray[np.intp]:
-        """Number of scores in each bin."""
+        """Count the scores in each bin."""
         return np.bincount(np.searchsorted(self.edges, scores), minlength=len(self.expected))
 
     def compare(self, counts: ArrayLike) -> ScoreStability:

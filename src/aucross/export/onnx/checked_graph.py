@@ -153,7 +153,7 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
 
 
 def score_difference(clf: SelectiveClassifier, graph: ModelProto, X: Table) -> float:
-    """The largest difference between a score of the graph and of Python on some rows, as a share of 1 or more."""
+    """Return the largest difference between a score of the graph and of Python, as a share of 1 or more."""
     expected = clf.scored(X).score
     response = _run(graph, X)[1]
     is_second = positive_is_second(clf)
@@ -255,7 +255,7 @@ def _reads_columns(clf: SelectiveClassifier) -> bool:
 
 
 def _column_names(graph: ModelProto) -> list[str] | None:
-    """The columns that a graph reads; None for one of a classifier that knows no names."""
+    """Return the columns that a graph reads; None for one of a classifier that knows no names."""
     return next((json.loads(each.value) for each in graph.metadata_props if each.key == _COLUMNS), None)
 
 
@@ -291,7 +291,7 @@ def _column(column: Any, is_text: bool) -> NDArray[Any]:
 
 
 def _run(graph: ModelProto, X: Table) -> list[NDArray[Any]]:
-    """Outputs for all rows, some at a time: trees with many categories take room for each row."""
+    """Run a graph on all rows, some at a time: trees with many categories take room for each row."""
     session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     inputs, names = onnx_inputs(graph, X), [output.name for output in graph.graph.output]
     n_rows = len(next(iter(inputs.values())))

@@ -120,7 +120,7 @@ def _parse(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any = 
 
 
 def _steps(model: Any) -> list[Any]:
-    """The steps of a model one after the other, nested pipelines laid open."""
+    """Return the steps of a model one after the other, nested pipelines laid open."""
     if isinstance(model, FrozenEstimator):
         return _steps(model.estimator)
     if isinstance(model, NumberedClasses):
@@ -168,7 +168,7 @@ class _Graph:
         self._container = container
 
     def constant(self, values: Any) -> str:
-        """A constant: doubles, whole numbers or text."""
+        """Add a constant: doubles, whole numbers or text."""
         array = np.asarray(values)
         content = array.ravel().tolist()
         kind = {"f": TensorProto.DOUBLE, "i": TensorProto.INT64}.get(array.dtype.kind)
@@ -179,7 +179,7 @@ class _Graph:
         return name
 
     def node(self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
-        """A node of ONNX with one output."""
+        """Add a node of ONNX with one output."""
         output = output or self._scope.get_unique_variable_name(kind.lower())
         name = self._scope.get_unique_operator_name(kind)
         version = TARGET_OPSET[domain]
@@ -189,7 +189,7 @@ class _Graph:
         return output
 
     def double(self, name: str) -> str:
-        """The same values in double precision."""
+        """Turn values into double precision."""
         return self.node("Cast", name, to=TensorProto.DOUBLE)
 
     def column(self, name: str, position: int) -> str:
@@ -197,7 +197,7 @@ class _Graph:
         return self.node("Gather", name, self.constant(np.array(position)), axis=1)
 
     def sigmoid(self, name: str) -> str:
-        """The logistic function."""
+        """Apply the logistic function."""
         return self.node("Sigmoid", name)
 
 
@@ -245,7 +245,7 @@ def positive_is_second(model: SelectiveClassifier) -> bool:
 
 
 def _of_first(graph: _Graph, model: Any, score: str) -> str:
-    """The score of the first class, given that of the second."""
+    """Return the score of the first class, given that of the second."""
     if model.response_method_ != "predict_proba":
         return graph.node("Neg", score)
     return graph.node("Sub", graph.constant(np.array(1.0)), score)
@@ -267,7 +267,7 @@ def _band_options(container: Any, model: Any) -> BandOptions:
 
 
 def _write_label(graph: _Graph, model: Any, score: str, given: str | None, output: str) -> None:
-    """The label by the score of the second class, as models give it: where both scores are equal, the first class."""
+    """Write the label that the score of the second class gives: where both scores are equal, the first class."""
     if given is not None and not model.held_out_.answers_by_score:
         graph.node("Identity", given, output=output)
         return
@@ -279,7 +279,7 @@ def _write_label(graph: _Graph, model: Any, score: str, given: str | None, outpu
 
 
 def _write_response(graph: _Graph, model: Any, score: str, output: str) -> None:
-    """What predict_proba or decision_function give, from the score of the second class in sorted order."""
+    """Write what predict_proba or decision_function give, from the score of the second class in sorted order."""
     if model.response_method_ != "predict_proba":
         graph.node("Identity", score, output=output)
         return
@@ -289,7 +289,7 @@ def _write_response(graph: _Graph, model: Any, score: str, output: str) -> None:
 
 
 def _outside(graph: _Graph, model: Any, score: str, options: BandOptions) -> str:
-    """A column for each coverage. A score that is no number is inside of every band."""
+    """Write a column for each coverage. A score that is no number is inside of every band."""
     if model.band_rule_.axis == "confidence":
         score = _confidence(graph, score, is_probability=model.response_method_ == "predict_proba")
     bands = [model.band(coverage) for coverage in options.coverages]
@@ -307,7 +307,7 @@ def _confidence(graph: _Graph, score: str, *, is_probability: bool) -> str:
 
 
 def moved(ends: FloatArray, by: float) -> FloatArray:
-    """Ends of bands moved by a share of their size, of 1 if they are smaller; infinite ones stay."""
+    """Move ends of bands by a share of their size, of 1 if they are smaller; infinite ones stay."""
     distance = np.where(np.isinf(ends), 0.0, by * np.maximum(np.abs(ends), 1.0))
     return np.asarray(ends + distance)
 
@@ -316,7 +316,7 @@ def moved(ends: FloatArray, by: float) -> FloatArray:
 
 
 def _reader_of(model: Any, response_method: str) -> Callable[[_Graph, str], str] | None:
-    """What writes the score of a model that reads a table; None if a converter of skl2onnx does."""
+    """Return what writes the score of a model that reads a table; None if a converter of skl2onnx does."""
     if _is_linear(model) and response_method == "decision_function":
         return partial(_linear_values, model)
     if _is_linear(model) and isinstance(model, LogisticRegression):
@@ -360,7 +360,7 @@ def _score_of_sum(graph: _Graph, trees: Trees, total: str) -> str:
 
 
 def _with_members(graph: _Graph, form: WrittenTrees, table: str, n_columns: int) -> str:
-    """The table with a column for each set of categories that a tree asks for: 1 where the row is in it."""
+    """Add a column to the table for each set of categories that a tree asks for: 1 where the row is in it."""
     columns: dict[int, list[tuple[int, tuple[float, ...]]]] = {}
     for (feature, members), place in form.members.items():
         columns.setdefault(feature, []).append((place, members))

@@ -3,6 +3,10 @@
 ONNX's operators for trees return float32, and a score that is off by 1e-7 can fall on the other side of a band's end.
 So the operator is asked for the number of the leaf in which a row ends, a whole number that float32 holds; the values
 of the leaves are looked up and added as doubles.
+
+Both usual converters fail in double precision. Given inputs of doubles, skl2onnx 1.20 writes graphs of single trees and
+of both kinds of boosting whose types onnxruntime refuses, and graphs of forests that answer in float32; onnxmltools
+1.16 refuses LightGBM.
 """
 
 from __future__ import annotations
@@ -79,7 +83,7 @@ class Trees:
 
 
 def trees_of(model: Any) -> Trees | None:
-    """The trees of a fitted classifier of two classes; None if it is another kind of model."""
+    """Return the trees of a fitted classifier of two classes; None if it is another kind of model."""
     for classes, read in _READERS.items():
         if isinstance(model, classes):
             return read(model)
