@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -103,13 +102,16 @@ class KillsInTraining(TrainingCallback):
         return False
 
 
-def killing_objective(y_true, y_pred):
-    """The logistic loss; ends a worker while LightGBM trains, once. The parent of a worker is the test."""
-    kill_this_worker_at(3, calls_folder(os.getppid()))
-    probability = 1.0 / (1.0 + np.exp(-y_pred))
-    return probability - y_true, probability * (1.0 - probability)
+class KillingObjective:
+    """The logistic loss; ends a worker while LightGBM trains, once. A copy is itself, so that it can be cloned."""
 
+    def __init__(self, folder):
+        self.folder = folder
 
-def calls_folder(process: int) -> str:
-    """Where the calls of the objective are counted."""
-    return str(Path(tempfile.gettempdir()) / f"aucross-objective-{process}")
+    def __call__(self, y_true, y_pred):
+        kill_this_worker_at(3, self.folder)
+        probability = 1.0 / (1.0 + np.exp(-y_pred))
+        return probability - y_true, probability * (1.0 - probability)
+
+    def __deepcopy__(self, _memo):
+        return self

@@ -1,12 +1,55 @@
-"""One Spark for all tests of this folder, as users start it on one machine: two tasks at a time, retries on."""
+"""One Dask cluster of two processes and one Spark with two tasks at a time, for all tests of this folder."""
 
 from __future__ import annotations
 
+import logging
+import multiprocessing
 import os
 import shutil
 import sys
 
 import pytest
+
+# On a busy machine a worker takes its time to start and to answer.
+PATIENT = {
+    "distributed.deploy.lost-worker-timeout": "300s",  # else the cluster gives a worker up that starts slowly
+    "distributed.scheduler.allowed-failures": 10,
+    "distributed.comm.timeouts.connect": "300s",
+    "distributed.comm.timeouts.tcp": "300s",
+    # Workers, also those in the place of killed ones, are forked from a process that has imported what they need.
+    "distributed.worker.multiprocessing-method": "forkserver",
+}
+FORKED_WITH = [
+    "distributed",
+    "dask.dataframe",
+    "lightgbm.dask",
+    "xgboost.dask",
+    "aucross.cluster.dask",
+    "aucross.record",
+]
+
+
+@pytest.fixture(scope="session")
+def client():
+    """The client of a cluster of two processes."""
+    dask = pytest.importorskip("dask", reason='Dask is not installed: pip install "aucross[dask]"')
+    distributed = pytest.importorskip("distributed", reason='Dask is not installed: pip install "aucross[dask]"')
+    with dask.config.set(PATIENT):
+        distributed.utils.get_mp_context()
+        multiprocessing.get_context("forkserver").set_forkserver_preload(FORKED_WITH)
+        local = {"dashboard_address": "127.0.0.1:0", "silence_logs": logging.CRITICAL}
+        with (
+            distributed.LocalCluster(n_workers=2, threads_per_worker=1, **local) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            yield client
+
+
+@pytest.fixture
+def whole_cluster(client):
+    """The client, when no worker is missing."""
+    client.wait_for_workers(2, timeout=300)
+    return client
 
 
 @pytest.fixture(scope="session")

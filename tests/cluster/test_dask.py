@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
-import shutil
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-import dask
 import dask.array as da
 import dask.dataframe as dd
 import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 from lightgbm import DaskLGBMClassifier, LGBMClassifier
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -50,11 +47,10 @@ from aucross.evaluation import TrainingRowsWarning
 from aucross.record import write_decisions as write_parts
 from tests.cluster.cluster_models import (
     CountingClassifier,
+    KillingObjective,
     KillsInTraining,
     KillsItsWorker,
     KillsWhileMerging,
-    calls_folder,
-    killing_objective,
     rank_part,
 )
 
@@ -79,32 +75,6 @@ COVERAGES = (0.95, 0.8, 0.5)
 
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "cluster.md").read_text(encoding="utf-8")
-
-# On a busy machine a worker takes its time to start and to answer.
-PATIENT = {
-    "distributed.deploy.lost-worker-timeout": "300s",  # else the cluster gives a worker up that starts slowly
-    "distributed.scheduler.allowed-failures": 10,
-    "distributed.comm.timeouts.connect": "300s",
-    "distributed.comm.timeouts.tcp": "300s",
-}
-
-
-@pytest.fixture(scope="module")
-def client():
-    with (
-        dask.config.set(PATIENT),
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-@pytest.fixture
-def whole_cluster(client):
-    client.wait_for_workers(2, timeout=300)
-    return client
 
 
 def collection(values, n_partitions):
@@ -158,15 +128,14 @@ def test_the_result_equals_that_in_memory_however_rows_are_cut(client, in_memory
     assert clf.held_out_auc(0.8)[0] == pytest.approx(in_memory[name].held_out_auc(0.8)[0], abs=1e-12)
 
 
-@pytest.mark.parametrize("n_partitions", [1, 64])
-def test_scores_of_20_bits_are_counted_alike_however_rows_are_cut(client, n_partitions):
+def test_scores_of_20_bits_are_counted_alike_however_rows_are_cut(client):
     # Scores as general as they come; the model is never trained, so that nothing but counting differs.
     rng = np.random.default_rng(1)
     X = pd.DataFrame({"vendor": rng.beta(2, 5, 30_000)})
     y = pd.Series((rng.random(30_000) < X["vendor"]).astype(int))
     order = rng.permutation(30_000)
     clf = DaskAUCross(ScoreColumn("vendor"), coverage=0.8, cv=2, statistic="binned")
-    clf.fit(collection(X.iloc[order], n_partitions), collection(y.iloc[order], n_partitions))
+    clf.fit(collection(X.iloc[order], 20), collection(y.iloc[order], 20))
     exact = AUCross(ScoreColumn("vendor"), cv=HashedFolds(5)).fit(X, y)
     score, rounding = X["vendor"].to_numpy(), ScoreRounding(20)
     counted = clf.to_local().held_out_.ranked()
@@ -367,18 +336,16 @@ def little_patience(monkeypatch):
 def test_a_worker_lost_in_a_distributed_fit_makes_it_begin_again(whole_cluster, tmp_path, caplog, library):
     (tmp_path / "0").mkdir()
     model = (
-        DaskLGBMClassifier(n_estimators=5, verbosity=-1, objective=killing_objective, time_out=1)
+        DaskLGBMClassifier(n_estimators=5, verbosity=-1, objective=KillingObjective(str(tmp_path / "0")), time_out=1)
         if library == "lightgbm"
         else DaskXGBClassifier(n_estimators=5, callbacks=[KillsInTraining(str(tmp_path))])
     )
     clf = DaskPlugInAUC(model, cv=4)
-    Path(calls_folder(os.getpid())).mkdir(exist_ok=True)
     with caplog.at_level(logging.WARNING, logger="aucross.cluster.classifier"):
         # With an objective of one's own LightGBM has no probabilities, which is noticed once it has trained.
         refused = pytest.raises(ValueError, match="must return probabilities between 0 and 1")
         with refused if library == "lightgbm" else nullcontext():
             clf.fit(collection(ROWS[["a", "b"]], 4), collection(LABELS, 4))
-    shutil.rmtree(calls_folder(os.getpid()))
     assert "a worker was lost in attempt 1 of 3" in caplog.text
     if library == "xgboost":
         assert clf.expected_coverage(0.8).expected == pytest.approx(0.8, abs=0.05)

@@ -13,15 +13,16 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.cluster.engine import ClusterRows, LostWorkerError, Part, TrainedModel
 from aucross.core.bands import check_coverage
-from aucross.core.ranking import check_scores
+from aucross.core.ranking import RankedScores, check_scores
 from aucross.core.rounding import ScoreRounding, Statistic
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.band_groups import check_band_groups
@@ -30,7 +31,6 @@ from aucross.estimators.held_out import HeldOutScores, is_never_trained
 from aucross.estimators.labels import check_classes
 from aucross.estimators.light_copy import light_copy
 from aucross.estimators.models import answers_by_score, class_scores
-from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.estimators.score_counts import ScoreCounts, count_rows, merge_counted, weighed
 from aucross.estimators.training import resolve_response_method
 from aucross.estimators.types import Labels
@@ -291,6 +291,61 @@ def rank_on_cluster(
     ranked = rows.counted(_rank, (deciding, rounding or ScoreRounding()), RankingsByCoverage.merge)
     ranked.check_labels(label, clf.classes_)
     return ranked
+
+
+@dataclass(frozen=True)
+class RankingsByCoverage:
+    """Rankings of all rows and of those that each coverage selects: all that an evaluation needs of them.
+
+    Attributes
+    ----------
+    everything : RankedScores
+        All rows.
+    selected : mapping of float to RankedScores
+        The rows that are decided automatically, by coverage.
+    n_unknown : int
+        Rows whose label is none of the classifier's.
+    """
+
+    everything: RankedScores
+    selected: Mapping[float, RankedScores]
+    n_unknown: int = 0
+
+    @classmethod
+    def of(
+        cls, scored: ScoredRows, labels: ArrayLike, deciding: Mapping[float, Any], rounding: ScoreRounding
+    ) -> RankingsByCoverage:
+        """Rank the rows of a part, with the weights of :func:`weighed`; a classifier decides at each coverage."""
+        labels, score = np.asarray(labels), rounding.round(scored.score)
+        classes = next(iter(deciding.values())).score_classes_
+        is_known, positive, weight = np.isin(labels, classes), labels == classes[1], scored.sample_weight
+        counts = is_known if weight is None else is_known & (weight > 0)
+
+        def ranked(chosen: Any) -> RankedScores:
+            rows = chosen & counts
+            return RankedScores.from_labels(positive[rows], score[rows], None if weight is None else weight[rows])
+
+        selected = {coverage: ranked(clf.decide(scored).selected) for coverage, clf in deciding.items()}
+        return cls(ranked(np.ones(len(score), dtype=bool)), selected, int((~is_known).sum()))
+
+    @classmethod
+    def merge(cls, parts: Sequence[RankingsByCoverage]) -> RankingsByCoverage:
+        """Rank the rows of all parts together."""
+        merge = RankedScores.merge
+        return cls(
+            merge([part.everything for part in parts]),
+            {coverage: merge([part.selected[coverage] for part in parts]) for coverage in parts[0].selected},
+            sum(part.n_unknown for part in parts),
+        )
+
+    def check_labels(self, name: str, classes: ArrayLike) -> None:
+        """Refuse rows with a label that the classifier does not know, given where labels come from."""
+        if self.n_unknown:
+            known = np.asarray(classes).tolist()
+            raise ValueError(
+                f"{name} must hold the labels of the fit {known} only, got {self.n_unknown:,} rows with others or "
+                "without one; drop them or map them"
+            )
 
 
 def _rank(part: Part, sent: tuple[Mapping[float, Any], ScoreRounding]) -> RankingsByCoverage:

@@ -8,9 +8,9 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, HashedFolds
+from aucross.cluster.classifier import RankingsByCoverage
 from aucross.core import RankedScores, ScoreRounding
 from aucross.estimators.light_copy import light_copy
-from aucross.estimators.rankings_by_coverage import RankingsByCoverage
 from aucross.estimators.score_counts import weighed
 
 X, y = make_classification(900, flip_y=0.3, random_state=0)
