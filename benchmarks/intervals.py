@@ -112,7 +112,7 @@ def evaluated(population: Population, bands: Bands, rows, *, groups=None):
         rows.score,
         rows.score > threshold_of(population),
         {coverage: band.selects(rows.score) for coverage, band in bands.items()},
-        groups=groups,
+        customers=groups,
     )
 
 
@@ -345,7 +345,7 @@ def promises_of_customers(population: Population, n_samples: int) -> list[list[s
         rows, customer = draw_customers(population, rng, 2000)
         for groups in (None, customer):
             promise = promise_selection(
-                rows.positive, rows.score, band.selects(rows.score), sample_weight=rows.weight, groups=groups
+                rows.positive, rows.score, band.selects(rows.score), sample_weight=rows.weight, customers=groups
             )
             holds = promise.coverage_at_least <= coverage and not promise.auc_at_least > auc
             found.append((holds, auc - promise.auc_at_least))

@@ -288,7 +288,7 @@ def _of_intervals(evidence: Evidence) -> Iterator[Claim]:
         command,
     )
     yield Claim(
-        "Joint promises hold with ten rows per customer and `groups=`",
+        "Joint promises hold with ten rows per customer and `customers=`",
         ".95",
         f"{figure(min(evidence.promises))} to {figure(max(evidence.promises))}",
         min(evidence.promises) >= BY_CHANCE,

@@ -113,7 +113,7 @@ def _intervals(
                 score[rows],
                 score[rows] > 0.5,
                 {COVERAGE: selected[rows]},
-                groups=None if groups is None else groups[rows],
+                customers=None if groups is None else groups[rows],
                 n_bootstrap=N_BOOTSTRAP,
                 random_state=sample,
             )

@@ -170,4 +170,4 @@ def test_weights_and_groups_of_them_count_too(document, tmp_path):
     assert everyone["achieved_coverage"] == pytest.approx(n_scored / (n_scored + 3 * found["n_without_score"]))
     said = json.loads((tmp_path / "m.json").read_text())
     assert said["promise"]["n_rows"] == found["n_test"]
-    assert said["promise"]["n_groups"] == said["data"]["n_groups"] > 50
+    assert said["promise"]["n_customers"] == said["data"]["n_customers"] > 50

@@ -215,7 +215,7 @@ def people_in(folder):
 def test_intervals_of_evaluate_draw_people_as_python_does(customers, capsys):
     found = at(documents(capsys, "evaluate", customers / "m.aucross", customers / "new.csv")["evaluation"])
     clf, X, y, person = people_in(customers)
-    wanted = evaluate_selective(clf, X, y, [1.0, 0.8], groups=person, random_state=0).rows()[1]
+    wanted = evaluate_selective(clf, X, y, [1.0, 0.8], customers=person, random_state=0).rows()[1]
     for name in ("selective_auc_low", "selective_auc_high", "achieved_coverage_low", "achieved_coverage_high"):
         assert found[name] == pytest.approx(wanted[name])
     by_row = evaluate_selective(clf, X, y, [1.0, 0.8], random_state=0).rows()[1]
@@ -227,22 +227,22 @@ def test_a_report_promises_by_people_and_says_so(customers, tmp_path, capsys):
     documents(capsys, "report", customers / "m.aucross", customers / "new.csv", "--by", "region", "--out", out)
     said = json.loads(out.read_text())
     clf, X, y, person = people_in(customers)
-    assert said["promise"]["sentence"] == str(promise_selective(clf, X, y, groups=person))
-    assert said["data"]["n_groups"] == 300
-    wanted = evaluate_selective(clf, X, y, [1.0, 0.8], groups=person, random_state=0).rows()[1]
+    assert said["promise"]["sentence"] == str(promise_selective(clf, X, y, customers=person))
+    assert said["data"]["n_customers"] == 300
+    wanted = evaluate_selective(clf, X, y, [1.0, 0.8], customers=person, random_state=0).rows()[1]
     assert at(said["coverages"])["selective_auc_low"] == pytest.approx(wanted["selective_auc_low"])
-    by_region = evaluate_groups(clf, X, y, pd.read_csv(customers / "new.csv")["region"], [0.8], groups=person)
+    by_region = evaluate_groups(clf, X, y, pd.read_csv(customers / "new.csv")["region"], [0.8], customers=person)
     shown = {group["group"]: group["selective_auc_low"] for group in at(said["coverages"])["groups"]}
     for row in by_region.rows()[:2]:
         assert shown[row["group"]] == pytest.approx(row["selective_auc_low"])
     card = render_markdown(said)
-    assert "95 %, 300 groups of rows counted as one each" in card
-    assert "Rows of one group count together: intervals and promise are those of 300 groups." in card
+    assert "95 %, 300 customers whose rows count together" in card
+    assert "Rows of one customer count together: intervals and promise are those of 300 customers." in card
 
 
 def test_the_test_part_of_a_fit_counts_people(customers):
     said = json.loads((customers / "m.json").read_text())
-    assert said["promise"]["n_groups"] == said["data"]["n_groups"] == said["data"]["n"] / 5
+    assert said["promise"]["n_customers"] == said["data"]["n_customers"] == said["data"]["n"] / 5
     assert at(read_metadata(customers / "m.aucross")["evaluation"])["selective_auc_low"] == pytest.approx(
         at(said["coverages"])["selective_auc_low"]
     )
@@ -277,7 +277,7 @@ def test_evaluate_and_report_can_name_the_groups(customers, tmp_path, capsys):
     assert without["evaluation"] != with_groups["evaluation"]
     out = tmp_path / "r.json"
     documents(capsys, "report", customers / "m.aucross", tmp_path / "new.csv", "--group", "client", "--out", out)
-    assert json.loads(out.read_text())["data"]["n_groups"] == 300
+    assert json.loads(out.read_text())["data"]["n_customers"] == 300
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_ends_of_units_are_those_of_an_evaluation_with_customers():
     positive, score = draw(400)
     units, weight = np.arange(400) // 4, np.linspace(0.5, 2, 400)
     selections = {1.0: np.ones(400, dtype=bool)}
-    evaluation = evaluate_selections(positive, score, positive, selections, sample_weight=weight, groups=units)
+    evaluation = evaluate_selections(positive, score, positive, selections, sample_weight=weight, customers=units)
     expected = evaluation.intervals["selective_auc"]
     found = auc_ends_of_units(positive, score, weight, units, 0.025)
     assert found == pytest.approx((expected.low[0], expected.high[0]), rel=1e-9)

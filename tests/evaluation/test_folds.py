@@ -32,7 +32,7 @@ def test_pooled_by_hand(folds):
     score = np.concatenate([clf.predict_proba(part)[:, 1] for clf, part, _ in folds])
     answers = np.concatenate([clf.predict(part) for clf, part, _ in folds])
     masks = {c: np.concatenate([clf.select(part, c) for clf, part, _ in folds]) for c in (1.0, 0.8)}
-    expected = evaluate_selections(y[rows], score, answers, masks, groups=rows, **OPTIONS)
+    expected = evaluate_selections(y[rows], score, answers, masks, customers=rows, **OPTIONS)
     assert evaluation.rows() == expected.rows()
     assert len(rows) == 400
 
@@ -49,7 +49,7 @@ def test_repeats_are_no_new_rows(folds):
 
 
 def test_rows_of_one_customer_are_one_observation(folds):
-    plain, grouped = (evaluate_folds(folds, y, [0.8], groups=g, **OPTIONS) for g in (None, np.arange(200) // 2))
+    plain, grouped = (evaluate_folds(folds, y, [0.8], customers=g, **OPTIONS) for g in (None, np.arange(200) // 2))
     assert grouped.rows()[0]["selective_auc"] == plain.rows()[0]["selective_auc"]
 
 

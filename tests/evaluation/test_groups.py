@@ -811,7 +811,7 @@ def test_tiny_groups_that_are_equal_seldom_send_their_few_positives_to_review_be
             np.ones(sum(sizes)),
             {0.6: selected},
             np.repeat(np.arange(4), sizes),
-            groups=np.arange(sum(sizes)) if by_customer else None,
+            customers=np.arange(sum(sizes)) if by_customer else None,
         )
         (gap,) = [row for row in report.gaps(min_n=1).rows() if row["metric"] == "positives_for_review"]
         beyond.append(gap["gap"] > gap["gap_by_chance"])

@@ -251,8 +251,8 @@ def copies(values, times=4):
 def test_copies_within_a_group_say_no_more_than_one_row(rows):
     own = np.arange(len(rows.labels))
     mask = own % 3 > 0
-    once = evaluate(rows.labels, rows.scores, {0.7: mask}, groups=own)
-    again = evaluate(copies(rows.labels), copies(rows.scores), {0.7: copies(mask)}, groups=copies(own))
+    once = evaluate(rows.labels, rows.scores, {0.7: mask}, customers=own)
+    again = evaluate(copies(rows.labels), copies(rows.scores), {0.7: copies(mask)}, customers=copies(own))
     for name in STANDARD_METRICS:
         if name != "auc_gain":
             assert ends(again, name) == pytest.approx(ends(once, name), abs=1e-9, nan_ok=True)
@@ -264,13 +264,13 @@ def test_groups_widen_every_interval_of_a_classifier_and_of_a_comparison():
     X_test, y_test, customer = (np.repeat(part, 5, axis=0) for part in (X[300:], y[300:], np.arange(300)))
     options = {"coverages": [0.8]}
     plain, grouped = (
-        evaluate_selective(clf, X_test, y_test, groups=groups, **options).rows()[0] for groups in (None, customer)
+        evaluate_selective(clf, X_test, y_test, customers=groups, **options).rows()[0] for groups in (None, customer)
     )
     for name in STANDARD_METRICS:
         widths = [row[f"{name}_high"] - row[f"{name}_low"] for row in (plain, grouped)]
         assert widths[1] > 1.8 * widths[0]
     differences = [
-        compare_selective([rival, clf], X_test, y_test, groups=groups, **options).rows()[2]["difference_sd"]
+        compare_selective([rival, clf], X_test, y_test, customers=groups, **options).rows()[2]["difference_sd"]
         for groups in (None, customer)
     ]
     assert differences[1] > 1.8 * differences[0]
@@ -282,7 +282,7 @@ def test_a_report_by_group_takes_units_too():
     arguments = [copies(values) for values in (y, score, score > 0.7)]
     masks, unit = {0.8: copies(np.abs(score - 0.7) > 0.3)}, copies(np.arange(400))
     plain, grouped = (
-        evaluate_group_selections(*arguments, masks, copies(part), groups=groups) for groups in (None, unit)
+        evaluate_group_selections(*arguments, masks, copies(part), customers=groups) for groups in (None, unit)
     )
     for narrow, wide in zip(plain.rows(), grouped.rows(), strict=True):
         assert wide["selective_auc_sd"] > 1.5 * narrow["selective_auc_sd"]
@@ -293,10 +293,10 @@ def test_a_report_by_group_takes_units_too():
 def test_units_of_weight_0_are_not_drawn():
     y, score = make_rows(200)
     weight = np.where(np.arange(200) < 100, 1.0, 0.0)
-    whole = evaluate(y, score, sample_weight=weight, groups=np.arange(200) // 2)
-    part = evaluate(y[:100], score[:100], sample_weight=weight[:100], groups=np.arange(100) // 2)
+    whole = evaluate(y, score, sample_weight=weight, customers=np.arange(200) // 2)
+    part = evaluate(y[:100], score[:100], sample_weight=weight[:100], customers=np.arange(100) // 2)
     assert ends(whole, "selective_auc") == pytest.approx(ends(part, "selective_auc"))
-    assert whole.n_units == part.n_units == 50
+    assert whole.n_customers == part.n_customers == 50
 
 
 # ---- all selections from one pass over the rows ----

@@ -292,9 +292,9 @@ def test_groups_of_one_row_are_none(drawn):
     rows, selected = drawn
     own = np.arange(len(selected))[::-1]
     plain = promise_selection(rows.labels, rows.scores, selected, sample_weight=rows.weights)
-    grouped = promise_selection(rows.labels, rows.scores, selected, sample_weight=rows.weights, groups=own)
+    grouped = promise_selection(rows.labels, rows.scores, selected, sample_weight=rows.weights, customers=own)
     assert bounds_of(grouped) == pytest.approx(bounds_of(plain), nan_ok=True)
-    assert grouped.n_groups == np.count_nonzero(rows.weights > 0)
+    assert grouped.n_customers == np.count_nonzero(rows.weights > 0)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -305,7 +305,7 @@ def test_rows_repeated_within_their_group_say_no_more_than_once(method):
     again = promise_selection(
         *(np.tile(values, 5) for values in rows),
         sample_weight=np.tile(weight, 5),
-        groups=np.tile(np.arange(400), 5),
+        customers=np.tile(np.arange(400), 5),
         **options,
     )
     expected = bounds_of(once)
@@ -318,27 +318,27 @@ def test_groups_that_resemble_each_other_lower_the_bounds_and_are_named():
     y = rng.random(100)[customer] < 0.3
     score = y + rng.normal(size=100)[customer] + 0.5 * rng.normal(size=1000)
     plain = promise_selection(y, score, np.abs(score) > 0.5)
-    grouped = promise_selection(y, score, np.abs(score) > 0.5, groups=[f"c{number}" for number in customer])
+    grouped = promise_selection(y, score, np.abs(score) > 0.5, customers=[f"c{number}" for number in customer])
     assert all(lower < higher for lower, higher in zip(bounds_of(grouped), bounds_of(plain), strict=True))
-    assert "(1,000 test rows of 100 groups; " in str(grouped)
-    assert grouped.to_dict()["n_groups"] == 100
+    assert "(1,000 test rows of 100 customers; " in str(grouped)
+    assert grouped.to_dict()["n_customers"] == 100
 
 
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ([1, 2], r"^groups must hold one value per row, got shape \(2,\) for 4 rows$"),
-        ([1, 1, 1, 1], "^groups must hold at least two units, got one: nothing shows how much units differ$"),
+        ([1, 2], r"^customers must hold one value per row, got shape \(2,\) for 4 rows$"),
+        ([1, 1, 1, 1], "^customers must hold at least two, got one: nothing shows how much customers differ$"),
         (
             ["a", None, "b", None],
-            r"^groups must name the unit .* in row 1 \(2 in all\); give each such row a name of its own$",
+            r"^customers must name the unit .* in row 1 \(2 in all\); give each such row a name of its own$",
         ),
         ([1.0, 2.0, nan, 1.0], r"got a missing value in row 2 \(1 in all\)"),
     ],
 )
 def test_groups_that_cannot_be_used(groups, message):
     with pytest.raises(ValueError, match=message):
-        promise_selection([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4], np.ones(4, dtype=bool), groups=groups)
+        promise_selection([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4], np.ones(4, dtype=bool), customers=groups)
 
 
 # ---- a coverage that is fixed beforehand ----

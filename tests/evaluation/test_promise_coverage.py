@@ -127,7 +127,7 @@ def test_weights_make_it_approximate(clf):
 
 def test_rows_that_belong_together_promise_less(clf):
     rows = np.repeat(np.arange(300), 10)
-    alone, together = (promise_coverage(clf, X_TEST[rows], Y_TEST[rows], auc=0.8, groups=g) for g in (None, rows))
+    alone, together = (promise_coverage(clf, X_TEST[rows], Y_TEST[rows], auc=0.8, customers=g) for g in (None, rows))
     assert not together.target_coverage >= alone.target_coverage or together.coverage_at_least < alone.coverage_at_least
 
 

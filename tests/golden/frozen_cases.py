@@ -419,8 +419,8 @@ def _add_evaluations() -> None:
     of_rows: dict[str, dict[str, Any]] = {
         "": {},
         " with weights": {"sample_weight": NEW.weight},
-        " of customers": {"groups": NEW.customer},
-        " of customers with weights": {"sample_weight": NEW.weight, "groups": NEW.customer},
+        " of customers": {"customers": NEW.customer},
+        " of customers with weights": {"sample_weight": NEW.weight, "customers": NEW.customer},
     }
     asked = {
         "plain": [*of_rows],
@@ -486,7 +486,7 @@ def _weighted_ranking(seed: int) -> Flat:
 def _folds(seed: int) -> Flat:
     splits = StratifiedKFold(3, shuffle=True, random_state=0).split(NEW.X, NEW.y)
     folds = [(SCross(RoundedMeans(), **SEEDED).fit(NEW.X.iloc[a], NEW.y[a]), NEW.X.iloc[b], b) for a, b in splits]
-    found = evaluate_folds(folds, NEW.y, [0.8, 0.6], groups=NEW.customer, **draws(seed))
+    found = evaluate_folds(folds, NEW.y, [0.8, 0.6], customers=NEW.customer, **draws(seed))
     return table(found.rows(), "target_coverage")
 
 
@@ -542,7 +542,7 @@ def _groups(seed: int) -> Flat:
 
 @case("evaluate/groups of customers with weights")
 def _weighted_groups(seed: int) -> Flat:
-    options = {"band_groups": NEW.region, "sample_weight": NEW.weight, "groups": NEW.customer}
+    options = {"band_groups": NEW.region, "sample_weight": NEW.weight, "customers": NEW.customer}
     found = evaluate_groups(clf_of("weights and band groups"), NEW.X, NEW.y, NEW.region, (0.8,), **options)
     differences = found.differences("north").rows()
     labels = [key for key, value in differences[0].items() if isinstance(value, str)]
@@ -560,7 +560,7 @@ def _add_comparisons() -> None:
     pairs: dict[str, tuple[str, str, dict[str, Any]]] = {
         "AUC and confidence": ("plain", "confidence", {}),
         "gate and vendor": ("gate", "vendor", {"sample_weight": NEW.weight}),
-        "customers": ("band groups", "nested", {"groups": NEW.customer, "band_groups": NEW.region}),
+        "customers": ("band groups", "nested", {"customers": NEW.customer, "band_groups": NEW.region}),
         "several classes": ("classes", "classes by confidence", {}),
     }
     for title, (one, other, options) in pairs.items():
@@ -589,7 +589,7 @@ def _add_spreads() -> None:
     kinds: dict[str, dict[str, Any]] = {
         "rows": {},
         "weights": {"sample_weight": NEW.weight},
-        "customers": {"groups": NEW.customer},
+        "customers": {"customers": NEW.customer},
     }
     for title, options in kinds.items():
 
@@ -620,8 +620,8 @@ def _add_promises() -> None:
     asked: dict[str, tuple[str, dict[str, Any]]] = {
         "rows": ("plain", {}),
         "rows with weights": ("weights", {"sample_weight": NEW.weight}),
-        "customers": ("customers", {"groups": NEW.customer}),
-        "customers with weights": ("plain", {"groups": NEW.customer, "sample_weight": NEW.weight}),
+        "customers": ("customers", {"customers": NEW.customer}),
+        "customers with weights": ("plain", {"customers": NEW.customer, "sample_weight": NEW.weight}),
         "band groups": ("band groups", {"band_groups": NEW.region}),
         "gate": ("gate", {"promised_coverage": 0.7}),
         "judge": ("coverage confidence", {"confidence": 0.8}),
@@ -645,7 +645,7 @@ _add_promises()
 
 @case("promise/by draws")
 def _drawn_promise(seed: int) -> Flat:
-    options = {"method": "bootstrap", "groups": NEW.customer, "n_bootstrap": 400, "random_state": seed}
+    options = {"method": "bootstrap", "customers": NEW.customer, "n_bootstrap": 400, "random_state": seed}
     return promised(promise_selective(clf_of("plain"), NEW.X, NEW.y, 0.7, **options))
 
 
@@ -659,7 +659,7 @@ def _promise_of_a_ranking(_seed: int) -> Flat:
 @case("promise/a selection")
 def _promise_of_a_selection(_seed: int) -> Flat:
     selected = clf_of("gate").select(NEW.X, 0.7)
-    return promised(promise_selection(NEW.y, NEW.X["vendor"], selected, promised_coverage=0.6, groups=NEW.customer))
+    return promised(promise_selection(NEW.y, NEW.X["vendor"], selected, promised_coverage=0.6, customers=NEW.customer))
 
 
 # ---- after the fit ----
@@ -782,7 +782,7 @@ def _report(seed: int) -> Flat:
 
 @case("report/customers with weights")
 def _weighted_report(seed: int) -> Flat:
-    options = {"sample_weight": NEW.weight, "groups": NEW.customer, "band_groups": NEW.region}
+    options = {"sample_weight": NEW.weight, "customers": NEW.customer, "band_groups": NEW.region}
     return summarised("weights and band groups", NEW, seed, **options)
 
 

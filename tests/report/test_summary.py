@@ -95,7 +95,7 @@ def test_the_rows_are_sorted_a_few_times_and_not_at_every_coverage(monkeypatch):
 def test_parts_that_scored_and_unscored_cases_must_share():
     clf, X, y = make_linear()
     with pytest.raises(ValueError, match="unscored must have groups where the scored rows have, and only there"):
-        quick((clf, X, y), groups=np.arange(len(y)) // 2, unscored=UnscoredRows([0, 1]))
+        quick((clf, X, y), customers=np.arange(len(y)) // 2, unscored=UnscoredRows([0, 1]))
     with pytest.raises(ValueError, match="unscored must have by where"):
         quick((clf, X, y), by=np.arange(len(y)) % 2, unscored=UnscoredRows([0, 1]))
 
@@ -122,8 +122,8 @@ def test_unscored_cases_of_no_weight_take_no_part():
 def test_a_missing_customer_of_an_unscored_case_is_refused_and_a_missing_group_stays_missing():
     clf, X, y = make_linear()
     names = [f"customer {number}" for number in range(len(y))]
-    with pytest.raises(ValueError, match="groups must name the unit of every row, got a missing value"):
-        quick((clf, X, y), groups=names, unscored=UnscoredRows([0, 1], groups=["x", float("nan")]))
+    with pytest.raises(ValueError, match="customers must name the unit of every row, got a missing value"):
+        quick((clf, X, y), customers=names, unscored=UnscoredRows([0, 1], customers=["x", float("nan")]))
     assert UnscoredRows([0, 1], [1.0, 0.0], by=[float("nan"), "a"]).with_weight().by != ["nan"]
 
 
@@ -566,9 +566,9 @@ def test_an_evaluation_without_the_groups_is_refused():
     groups = np.arange(len(case[2])) // 2
     without = evaluate_selective(*case, GRID)
     with pytest.raises(ValueError, match="evaluation must be of the rows of the report"):
-        build_summary(*case, groups=groups, evaluation=without)
-    with_groups = evaluate_selective(*case, GRID, groups=groups)
-    assert build_summary(*case, groups=groups, evaluation=with_groups)["data"]["n_groups"] > 1
+        build_summary(*case, customers=groups, evaluation=without)
+    with_groups = evaluate_selective(*case, GRID, customers=groups)
+    assert build_summary(*case, customers=groups, evaluation=with_groups)["data"]["n_customers"] > 1
     with pytest.raises(ValueError, match="both evaluations must have the same units"):
         without.minus(with_groups)
 

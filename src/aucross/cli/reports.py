@@ -61,7 +61,7 @@ def write_model_report(
             features=rows.X,
             by=rows.by,
             sample_weight=rows.weight,
-            groups=rows.groups,
+            customers=rows.groups,
             unscored=rows.unscored,
             class_names=schema.labels,
             title=f"Automatic decisions and review: {schema.roles.target}",

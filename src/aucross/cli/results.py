@@ -45,7 +45,7 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> Select
         rows.y,
         coverages,
         sample_weight=rows.weight,
-        groups=rows.groups,
+        customers=rows.groups,
         confidence_level=CONFIDENCE,
     )
     if rows.unscored is None:
@@ -53,7 +53,9 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> Select
     rule, scored = clf.band_rule_, clf.scored(rows.scored)
     selected = [rule.bands_of(scored.rule_input, coverage).selected for coverage in coverages]
     positive = rows.y == 1
-    return count_unscored(evaluation, selected, positive, rows.unscored, sample_weight=rows.weight, groups=rows.groups)
+    return count_unscored(
+        evaluation, selected, positive, rows.unscored, sample_weight=rows.weight, customers=rows.groups
+    )
 
 
 def n_rows_text(rows: LabelledRows, what: str) -> str:
@@ -189,7 +191,7 @@ def show_groups(
         rows.by if rows.unscored is None else rows.unscored.by_after(rows.by),
         unscored=rows.unscored,
         sample_weight=rows.weight,
-        groups=rows.groups,
+        customers=rows.groups,
         confidence_level=CONFIDENCE,
     ).without_small_groups()
     if hidden := hidden_groups_sentence(evaluation):

@@ -10,8 +10,8 @@ from aucross.core.missing import is_missing, refuse_name_of_column
 from aucross.core.ranking import IndexArray
 
 
-def numbers_of_units(groups: Any, n_rows: int) -> IndexArray:
-    """Numbers from 0 on of the units that rows belong to, such as customers; a row must not lack its unit.
+def numbers_of_units(groups: Any, n_rows: int, name: str = "groups") -> IndexArray:
+    """Number the units that rows belong to, such as customers, from 0 on; a row must not lack its unit.
 
     Parameters
     ----------
@@ -19,22 +19,24 @@ def numbers_of_units(groups: Any, n_rows: int) -> IndexArray:
         The unit of each row.
     n_rows : int
         Number of rows.
+    name : str, default="groups"
+        What errors call the argument: ``"groups"`` in a fit, as scikit-learn does, ``"customers"`` elsewhere.
 
     Returns
     -------
     ndarray of shape (n_rows,)
     """
-    refuse_name_of_column(groups, "groups")
+    refuse_name_of_column(groups, name)
     values = np.asarray(groups)
     if values.dtype.kind == "U" and not isinstance(groups, np.ndarray):
         values = np.asarray(groups, dtype=object)  # numpy would write a missing value as the text "nan"
     if values.shape != (n_rows,):
-        raise ValueError(f"groups must hold one value per row, got shape {values.shape} for {n_rows} rows")
+        raise ValueError(f"{name} must hold one value per row, got shape {values.shape} for {n_rows} rows")
     listed = values.tolist()
     missing = [row for row, value in enumerate(listed) if is_missing(value)] if values.dtype.kind not in "biuU" else []
     if missing:
         raise ValueError(
-            f"groups must name the unit of every row, got a missing value in row {missing[0]} ({len(missing)} in all); "
+            f"{name} must name the unit of every row, got a missing value in row {missing[0]} ({len(missing)} in all); "
             "give each such row a name of its own"
         )
     if values.dtype.kind == "O":  # numbers among strings cannot be sorted

@@ -26,7 +26,7 @@ def compare_selective(
     metrics: Iterable[MetricLike] = (),
     sample_weight: Weights = None,
     band_groups: Any = None,
-    groups: Any = None,
+    customers: Any = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
     random_state: Any = None,
@@ -39,7 +39,7 @@ def compare_selective(
         Two fitted classifiers or more, with their names; those of a sequence are called by their classes.
     X : array-like or frame of shape (n_samples, n_features), or sequence of ScoredRows
         Test rows, or what each classifier made of them: ``[clf.scored(X) for clf in classifiers]``.
-    y, coverages, capacity, metrics, sample_weight, groups, n_bootstrap, confidence_level, random_state
+    y, coverages, capacity, metrics, sample_weight, customers, n_bootstrap, confidence_level, random_state
         As in :func:`evaluate_selective`.
     reference : str, optional
         Name of the classifier that the others are compared with; the first by default. Differences are theirs minus
@@ -79,7 +79,7 @@ def compare_selective(
         "capacity": list(capacity) if isinstance(capacity, Iterable) else capacity,
         "metrics": listed_metrics(metrics),
         "sample_weight": sample_weight,
-        "groups": groups,
+        "customers": customers,
         "n_bootstrap": n_bootstrap,
         "confidence_level": confidence_level,
         "random_state": seed_from(random_state),

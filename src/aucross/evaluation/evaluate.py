@@ -30,11 +30,11 @@ from aucross.evaluation.inputs import (
     check_probability,
     check_replicates,
     check_two_classes,
+    customer_numbers,
     label_rows,
     row_weights,
     seed_from,
     selections_at,
-    unit_numbers,
     weighted_mean,
 )
 from aucross.evaluation.ranked_selection import RankedRows, RankedSelection, evaluation_of
@@ -60,7 +60,7 @@ def evaluate_selective(
     metrics: Iterable[MetricLike] = (),
     sample_weight: Weights = None,
     band_groups: Any = None,
-    groups: Any = None,
+    customers: Any = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
     random_state: Any = None,
@@ -89,9 +89,9 @@ def evaluate_selective(
         Weights of the rows; a row of weight 0 takes no part. Scored rows bring their own.
     band_groups : array-like of shape (n_samples,), optional
         Group of each row, for a classifier whose bands were fitted per group.
-    groups : array-like of shape (n_samples,), optional
-        Rows that belong together, such as the loans of one customer: the number or name of the customer. Groups are
-        then drawn and counted as one, so that the intervals are as wide as they must be.
+    customers : array-like of shape (n_samples,), optional
+        The customer, patient or household that each row belongs to, by number or name. The rows of one are then counted
+        together, so that the intervals are as wide as they must be.
     n_bootstrap : int, default=1000
         Bootstrap replicates of `metrics`; the others need none. 0 gives estimates alone.
     confidence_level : float in (0, 1), default=0.95
@@ -109,7 +109,7 @@ def evaluate_selective(
     -----
     The intervals of coverage, accuracy and positive rate are those of Clopper and Pearson. That of the AUC is the Beta
     interval of the promise with a milder added row, see the guide on small data; that of the gain is a paired
-    difference. Standard deviations are those of sums over rows, or over `groups`: each row adds to a metric what the
+    difference. Standard deviations are those of sums over rows, or over `customers`: each row adds to a metric what the
     ranking says of its score and class. Metrics on request are computed anew on resamples of the rows and have their
     percentiles.
 
@@ -147,7 +147,7 @@ def evaluate_selective(
         "random_state": random_state,
     }
     if len(clf.classes_) == 2:
-        units = unit_numbers(groups, len(rows))
+        units = customer_numbers(customers, len(rows))
         ranked = RankedRows(rows.positive, rows.score, rows.answered_positive, selections, weight, units)
         evaluation = _evaluate(ranked, **options)
     else:
@@ -155,7 +155,7 @@ def evaluate_selective(
             *(labels, rows.score, rows.predicted, selections),
             classes=clf.classes_,
             sample_weight=weight,
-            groups=groups,
+            customers=customers,
             **options,
         )
     return replace(evaluation, at_least=asks_for_at_least(clf))
@@ -190,7 +190,7 @@ def evaluate_selections(
     *,
     metrics: Iterable[MetricLike] = (),
     sample_weight: Weights = None,
-    groups: Any = None,
+    customers: Any = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
     random_state: Any = None,
@@ -205,7 +205,7 @@ def evaluate_selections(
         Scores of the positive class.
     selections : dict of float to array-like of shape (n_samples,), bool
         For each target coverage the mask of selected rows.
-    metrics, sample_weight, groups, n_bootstrap, confidence_level, random_state
+    metrics, sample_weight, customers, n_bootstrap, confidence_level, random_state
         As in :func:`evaluate_selective`.
 
     Returns
@@ -221,7 +221,7 @@ def evaluate_selections(
     >>> evaluate_selections(y, score, score > 0.5, {0.5: sure}, n_bootstrap=0).estimates["selective_auc"]
     array([1.])
     """
-    rows = RankedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, groups=groups)
+    rows = RankedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, customers=customers)
     return _evaluate(
         rows,
         metrics=metrics,
@@ -295,7 +295,7 @@ def evaluate_ranking(
 
     See Also
     --------
-    aucross.evaluate_selective : The same from rows, with more metrics, groups of rows and comparisons.
+    aucross.evaluate_selective : The same from rows, with more metrics, customers and comparisons.
 
     Notes
     -----
@@ -426,7 +426,7 @@ def evaluate_folds(
     coverages: Iterable[float] = DEFAULT_COVERAGES,
     *,
     sample_weight: Weights = None,
-    groups: Any = None,
+    customers: Any = None,
     **options: Any,
 ) -> SelectiveEvaluation:
     """Evaluate a selective classifier that was fitted anew for each of several test folds, all folds together.
@@ -442,8 +442,8 @@ def evaluate_folds(
         Target coverages.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of all rows.
-    groups : array-like of shape (n_samples,), optional
-        Rows that belong together. Keep them in one fold, as :class:`sklearn.model_selection.GroupKFold` does.
+    customers : array-like of shape (n_samples,), optional
+        The customer of each row. Keep the rows of one in one fold, as :class:`sklearn.model_selection.GroupKFold` does.
     **options : dict
         `metrics`, `n_bootstrap`, `confidence_level` and `random_state` of :func:`aucross.evaluate_selective`.
 
@@ -476,7 +476,7 @@ def evaluate_folds(
     """
     asked, labels = check_coverages(coverages), np.asarray(y)
     weight = row_weights(sample_weight, len(labels))
-    units = unit_numbers(groups, len(labels))
+    units = customer_numbers(customers, len(labels))
     tested: list[IndexArray] = []
     parts: list[tuple[Any, ...]] = []
     for clf, X, numbers in folds:
@@ -492,7 +492,7 @@ def evaluate_folds(
     return evaluate_selections(
         *(positive, score, predicted, dict(zip(asked, masks, strict=True))),
         sample_weight=None if sample_weight is None else weight[own],
-        groups=own if units is None else units[own],
+        customers=own if units is None else units[own],
         **options,
     )
 

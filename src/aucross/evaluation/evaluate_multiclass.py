@@ -26,9 +26,9 @@ from aucross.evaluation.inputs import (
     check_masks,
     check_probability,
     check_replicates,
+    customer_numbers,
     row_weights,
     seed_from,
-    unit_numbers,
     weighted_mean,
 )
 from aucross.evaluation.multiclass import check_columns, class_numbers
@@ -48,7 +48,7 @@ def evaluate_multiclass_selections(
     classes: ArrayLike,
     metrics: Iterable[MetricLike] = (),
     sample_weight: Weights = None,
-    groups: Any = None,
+    customers: Any = None,
     n_bootstrap: int = 1000,
     confidence_level: float = 0.95,
     random_state: Any = None,
@@ -68,7 +68,7 @@ def evaluate_multiclass_selections(
     metrics : iterable of callable, default=()
         Functions of your own ``metric(y_true, y_prob, selected, sample_weight=...)``, or a
         :class:`~aucross.evaluation.Metric` that reads something else.
-    sample_weight, groups, n_bootstrap, confidence_level, random_state
+    sample_weight, customers, n_bootstrap, confidence_level, random_state
         As in :func:`aucross.evaluate_selective`.
 
     Returns
@@ -94,7 +94,7 @@ def evaluate_multiclass_selections(
     check_replicates(n_bootstrap)
     names, seed = np.asarray(classes), seed_from(random_state)
     given = (y_true, y_prob, y_pred, names, selections)
-    rows = _MulticlassRows.checked(*given, sample_weight=sample_weight, groups=groups)
+    rows = _MulticlassRows.checked(*given, sample_weight=sample_weight, customers=customers)
     masks, target = list(rows.selections.values()), np.array(list(rows.selections))
     read = {"y_true": rows.y_true, "y_score": rows.score, "y_pred": rows.y_pred, "classes": names}
     as_given = measure({name: METRICS[name] for name in _RANKING} | requested, masks, [rows.weight], read)
@@ -114,7 +114,7 @@ def evaluate_multiclass_selections(
         n_rarest=counts.min(axis=1),
         confidence_level=confidence_level,
         drawn_from=(len(rows.label), seed),
-        n_units=None if rows.units is None else int(rows.units.max()) + 1,
+        n_customers=None if rows.units is None else int(rows.units.max()) + 1,
     )
     if not n_bootstrap:
         return evaluation
@@ -163,7 +163,7 @@ class _MulticlassRows(NamedTuple):
         selections: Mapping[float, ArrayLike],
         *,
         sample_weight: Weights,
-        groups: Any,
+        customers: Any,
     ) -> _MulticlassRows:
         """Check the arguments of an evaluation and leave out rows of weight 0."""
         score, labels, predicted = check_columns(y_prob), np.asarray(y_true), np.asarray(y_pred)
@@ -176,7 +176,7 @@ class _MulticlassRows(NamedTuple):
         if not used.any():
             raise ValueError("there must be at least one row to evaluate on, got none")
         masks = {coverage: mask[used] for coverage, mask in check_masks(selections, len(number)).items()}
-        units = unit_numbers(groups, len(number))
+        units = customer_numbers(customers, len(number))
         units = None if units is None else np.unique(units[used], return_inverse=True)[1]
         return cls(labels[used], predicted[used], number[used], score[used], weight[used], units, masks)
 

@@ -370,7 +370,7 @@ class GroupEvaluation(ResultTable):
 
     def _correlation(self, name: str, index: int, chosen: Sequence[SelectiveEvaluation]) -> FloatArray:
         """Correlations between the groups, which may share customers."""
-        if self.overall.n_units is None:
+        if self.overall.n_customers is None:
             return np.eye(len(chosen))
         coverage = float(self.overall.target_coverage[index])
         influences = np.nan_to_num([evaluation.influences[name](coverage) for evaluation in chosen])

@@ -39,7 +39,7 @@ def evaluate_groups(
     *,
     band_groups: Any = None,
     sample_weight: ArrayLike | None = None,
-    groups: Any = None,
+    customers: Any = None,
     with_intervals: bool = True,
     confidence_level: float = 0.95,
 ) -> GroupEvaluation:
@@ -62,9 +62,8 @@ def evaluate_groups(
         Group of each row, for a classifier whose bands were fitted per group.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows; a row of weight 0 takes no part.
-    groups : array-like of shape (n_samples,), optional
-        Rows that belong together, such as the loans of one customer, as in :func:`aucross.evaluate_selective`; not to
-        be confused with `by`, the groups of the report.
+    customers : array-like of shape (n_samples,), optional
+        The customer of each row, as in :func:`aucross.evaluate_selective`.
     with_intervals : bool, default=True
         Whether to compute intervals; False gives estimates alone.
     confidence_level : float in (0, 1), default=0.95
@@ -108,7 +107,7 @@ def evaluate_groups(
         selections_at(clf, rows, coverages),
         by,
         sample_weight=rows.sample_weight,
-        groups=groups,
+        customers=customers,
         with_intervals=with_intervals,
         confidence_level=confidence_level,
     )
@@ -122,7 +121,7 @@ def evaluate_group_selections(
     by: Any,
     *,
     sample_weight: ArrayLike | None = None,
-    groups: Any = None,
+    customers: Any = None,
     with_intervals: bool = True,
     confidence_level: float = 0.95,
 ) -> GroupEvaluation:
@@ -136,7 +135,7 @@ def evaluate_group_selections(
         Scores of the positive class.
     selections : dict of float to array-like of shape (n_samples,), bool
         For each target coverage the mask of selected rows.
-    by, sample_weight, groups, with_intervals, confidence_level
+    by, sample_weight, customers, with_intervals, confidence_level
         As in :func:`evaluate_groups`.
 
     Returns
@@ -157,7 +156,7 @@ def evaluate_group_selections(
     """
     check_probability(confidence_level, "confidence_level", ends=False)
     column = group_column(by, len(np.asarray(y_true)))
-    given = RankedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, groups=groups)
+    given = RankedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, customers=customers)
     if given.weight is not None:
         column = column.take(given.weight > 0)
     rows, members = given.with_weight(), column.members()

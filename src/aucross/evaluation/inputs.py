@@ -176,13 +176,13 @@ def check_answers(y_pred: ArrayLike, n_rows: int) -> BoolArray:
     return predicted
 
 
-def unit_numbers(groups: Any, n_rows: int) -> IndexArray | None:
-    """Number the units that rows belong to, such as customers, from 0 on; None if every row stands for itself."""
-    if groups is None:
+def customer_numbers(customers: Any, n_rows: int) -> IndexArray | None:
+    """Number the customers that rows belong to from 0 on; None if every row stands for itself."""
+    if customers is None:
         return None
-    numbers = numbers_of_units(groups, n_rows)
+    numbers = numbers_of_units(customers, n_rows, "customers")
     if n_rows and not numbers.any():
-        raise ValueError("groups must hold at least two units, got one: nothing shows how much units differ")
+        raise ValueError("customers must hold at least two, got one: nothing shows how much customers differ")
     return numbers
 
 

@@ -34,12 +34,12 @@ from aucross.evaluation.inputs import (
     check_replicates,
     check_selected,
     check_two_classes,
+    customer_numbers,
     label_rows,
     rank,
     row_weights,
     rows_of_fit,
     seed_from,
-    unit_numbers,
     weighted_mean,
 )
 from aucross.evaluation.ranked_selection import RankedSelection
@@ -74,8 +74,8 @@ class SelectivePromise:
         The coverage that was to be promised, if it was fixed beforehand.
     target_coverage : float or None
         The coverage that the classifier was asked for, if it is known.
-    n_groups : int or None
-        Units that the rows belong to, if `groups` was given.
+    n_customers : int or None
+        Customers that the rows belong to, if `customers` was given.
     share_of_fit : float
         Share of the rows that took part in the fit. Above 0 the bounds are no promise: the sentence says so, and
         :meth:`holds` is False.
@@ -96,7 +96,7 @@ class SelectivePromise:
     is_weighted: bool = False
     promised_coverage: float | None = None
     target_coverage: float | None = None
-    n_groups: int | None = None
+    n_customers: int | None = None
     share_of_fit: float = 0.0
 
     @property
@@ -156,9 +156,9 @@ class SelectivePromise:
         start = f"At least {percent_down(self.coverage_at_least)} of {share} decided automatically"
         about = "approximately " if self.is_weighted else ""
         confidence = f"with {about}{exact_percent(self.confidence)} confidence"
-        of_groups = "" if self.n_groups is None else f" of {self.n_groups:,} groups"
+        of_customers = "" if self.n_customers is None else f" of {self.n_customers:,} customers"
         rows = (
-            f"({self.n_rows:,} test {plural('row', self.n_rows)}{of_groups}; "
+            f"({self.n_rows:,} test {plural('row', self.n_rows)}{of_customers}; "
             f"{self.n_positive:,} {plural('positive', self.n_positive)} and "
             f"{self.n_negative:,} {plural('negative', self.n_negative)} automatic)"
         )
@@ -183,7 +183,7 @@ def promise_selective(
     method: PromiseMethod = "delong",
     sample_weight: Weights = None,
     band_groups: Any = None,
-    groups: Any = None,
+    customers: Any = None,
     n_bootstrap: int = 2000,
     random_state: Any = None,
     allow_fit_rows: bool = False,
@@ -195,7 +195,7 @@ def promise_selective(
     clf : SelectiveClassifier
         Fitted classifier for two classes, for instance :class:`aucross.AUCross`.
     X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-        Test rows: independent of each other (or of `groups` that are), like those to come, and used neither to train
+        Test rows: independent of each other (or of `customers` that are), like those to come, and used neither to train
         nor to place the band.
     y : array-like of shape (n_samples,)
         Their labels, as in training.
@@ -215,9 +215,8 @@ def promise_selective(
         rows: weight 2 is one observation.
     band_groups : array-like of shape (n_samples,), optional
         Group of each row, for a classifier whose bands were fitted per group.
-    groups : array-like of shape (n_samples,), optional
-        Rows that belong together, such as the loans of one customer: the number or name of the customer. Groups are
-        then independent of each other, rows need not be.
+    customers : array-like of shape (n_samples,), optional
+        The customer of each row, by number or name. Customers are then independent of each other, rows need not be.
     n_bootstrap : int, default=2000
         Bootstrap replicates, for ``method="bootstrap"``.
     random_state : int, Generator, RandomState or None, default=None
@@ -285,7 +284,7 @@ def promise_selective(
         confidence=confidence,
         method=method,
         sample_weight=rows.sample_weight,
-        groups=groups,
+        customers=customers,
         n_bootstrap=n_bootstrap,
         random_state=random_state,
     )
@@ -301,7 +300,7 @@ def promise_selection(
     confidence: float = 0.95,
     method: PromiseMethod = "delong",
     sample_weight: Weights = None,
-    groups: Any = None,
+    customers: Any = None,
     n_bootstrap: int = 2000,
     random_state: Any = None,
 ) -> SelectivePromise:
@@ -315,7 +314,7 @@ def promise_selection(
         Finite scores, higher for rows that are more likely positive.
     selected : array-like of shape (n,), bool
         True for the rows whose prediction is used, by a rule that comes from other rows.
-    promised_coverage, confidence, method, sample_weight, groups, n_bootstrap, random_state
+    promised_coverage, confidence, method, sample_weight, customers, n_bootstrap, random_state
         As in :func:`promise_selective`.
 
     Returns
@@ -333,8 +332,8 @@ def promise_selection(
     the smaller class are ranked almost perfectly and a few very badly. If a test sample happens to hold none of the
     few, its variance is close to 0 and so would be the margin.
 
-    With `groups` the variance is that of sums over groups (Obuchowski, 1997), and the added row weighs as much as a
-    group: rows of one customer can be wrong together.
+    With `customers` the variance is that of sums over customers (Obuchowski, 1997), and the added row weighs as much as
+    a customer: the rows of one can be wrong together.
 
     References
     ----------
@@ -362,7 +361,7 @@ def promise_selection(
     score = check_scores(y_score, len(positive))
     mask = check_selected(selected, len(positive))
     weight = row_weights(sample_weight, len(positive))
-    units = unit_numbers(groups, len(positive))
+    units = customer_numbers(customers, len(positive))
     level = check_confidence(confidence)
     together = sqrt(level)
     if method not in ("delong", "bootstrap"):
@@ -400,7 +399,7 @@ def promise_selection(
         n_negative=n_negative,
         method=method,
         is_weighted=has_weights(weight[used]),
-        n_groups=None if units is None else len(np.unique(units)),
+        n_customers=None if units is None else len(np.unique(units)),
     )
 
 

@@ -14,10 +14,10 @@ from aucross.core.bounds import has_weights
 from aucross.evaluation.inputs import (
     Weights,
     check_two_classes,
+    customer_numbers,
     label_rows,
     rank,
     row_weights,
-    unit_numbers,
     weighted_mean,
 )
 from aucross.evaluation.promise import (
@@ -140,7 +140,7 @@ def promise_coverage(
     start: float | None = None,
     sample_weight: Weights = None,
     band_groups: Any = None,
-    groups: Any = None,
+    customers: Any = None,
     allow_fit_rows: bool = False,
 ) -> CoveragePromise:
     """Find the highest coverage whose AUC can be promised to reach a target, though it is chosen on these rows.
@@ -164,8 +164,8 @@ def promise_coverage(
         Weights of the rows. Coverage and AUC then count weight, and the confidence is approximate.
     band_groups : array-like of shape (n_samples,), optional
         Group of each row, for a classifier whose bands were fitted per group.
-    groups : array-like of shape (n_samples,), optional
-        Rows that belong together, such as those of one customer, as in :func:`promise_selective`.
+    customers : array-like of shape (n_samples,), optional
+        The customer of each row, as in :func:`promise_selective`.
     allow_fit_rows : bool, default=False
         Whether to go on with rows of the fit, as in :func:`promise_selective`: the result is marked as no promise.
 
@@ -216,7 +216,7 @@ def promise_coverage(
     rows = label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
     share = share_of_fit(clf, X, rows, allowed=allow_fit_rows)
     weight = row_weights(rows.sample_weight, len(rows))
-    units = unit_numbers(groups, len(rows))
+    units = customer_numbers(customers, len(rows))
     failure = (1.0 - COVERAGE_SHARE) * (1.0 - level)
     first = likeliest_start(clf, target_auc, len(rows)) if start is None else check_coverage(start, name="start")
     walk = [first, *(coverage for coverage in COVERAGES if coverage > first + 1e-9)]

@@ -49,7 +49,7 @@ from aucross.core.ranking import (
     check_weights,
     powers_of_weights,
 )
-from aucross.evaluation.inputs import BoolArray, Weights, check_answers, check_masks, unit_numbers
+from aucross.evaluation.inputs import BoolArray, Weights, check_answers, check_masks, customer_numbers
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
 # Metrics that are another one, times a factor, plus a constant; the target coverage is subtracted where there is none.
@@ -358,7 +358,7 @@ class RankedRows:
         selections: Mapping[float, ArrayLike],
         *,
         sample_weight: Weights,
-        groups: object,
+        customers: object,
     ) -> RankedRows:
         """Check the arguments of an evaluation."""
         positive = as_positive(y_true)
@@ -367,7 +367,7 @@ class RankedRows:
         if n_rows == 0:
             raise ValueError("there must be at least one row to evaluate on, got none")
         weight = None if sample_weight is None else check_weights(sample_weight, n_rows)
-        score, units = check_scores(y_score, n_rows), unit_numbers(groups, n_rows)
+        score, units = check_scores(y_score, n_rows), customer_numbers(customers, n_rows)
         return cls(positive, score, predicted, check_masks(selections, n_rows), weight, units)
 
     def with_weight(self) -> RankedRows:
@@ -448,7 +448,7 @@ class RankedRows:
             confidence_level,
             spread if with_intervals else None,
             drawn_from=(len(self.positive), seed),
-            n_units=self.n_units,
+            n_customers=self.n_units,
             influences={name: partial(self.influence, name) for name in names} if with_intervals else {},
         )
 

@@ -61,13 +61,13 @@ class SelectiveEvaluation(ResultTable):
     intervals : dict of str to Ends
         Ends ``low`` and ``high`` of their intervals, arrays of shape (n_coverages,).
     influences : dict of str to callable
-        What each row, or each unit, adds to a metric at a target coverage, by which two evaluations of the same rows
-        are paired.
+        What each row, or each customer, adds to a metric at a target coverage, by which two evaluations of the same
+        rows are paired.
     has_rows : bool
         False if it was made from a ranking. Nobody can then tell which rows two evaluations share, so that they are not
         compared.
-    n_units : int, optional
-        Number of units, such as customers, that were drawn in the place of rows.
+    n_customers : int, optional
+        Number of customers, if rows of one were counted together.
     at_least : bool
         Whether the coverages are to be reached at least, as those of a classifier with ``coverage_confidence``.
     """
@@ -85,7 +85,7 @@ class SelectiveEvaluation(ResultTable):
     intervals: Mapping[str, Ends] = field(default_factory=dict)
     influences: Mapping[str, Callable[[float], FloatArray]] = field(default_factory=dict, repr=False)
     has_rows: bool = True
-    n_units: int | None = None
+    n_customers: int | None = None
     at_least: bool = False
 
     @property
@@ -210,10 +210,10 @@ class SelectiveEvaluation(ResultTable):
                 f"both evaluations must have the same rows, got {ours[0]} and {theirs[0]} rows; pass the same rows to "
                 "both"
             )
-        if self.n_units != other.n_units:
+        if self.n_customers != other.n_customers:
             raise ValueError(
-                "both evaluations must have the same units, got numbers of units "
-                f"{self.n_units} and {other.n_units}; pass the same groups to both"
+                "both evaluations must have the same customers, got numbers of customers "
+                f"{self.n_customers} and {other.n_customers}; pass the same customers to both"
             )
         for name in set(self.replicates) & set(other.replicates):
             drawn = [(len(part.replicates[name]), *(part.drawn_from or ())[1:]) for part in (self, other)]

@@ -30,8 +30,8 @@ class UnscoredRows:
         True for positive cases: boolean, 0/1 or -1/1.
     sample_weight : array-like of shape (n,), optional
         Their weights, if the cases with a score have some.
-    groups : array-like of shape (n,), optional
-        The unit of each, such as its customer, if the cases with a score have one.
+    customers : array-like of shape (n,), optional
+        The customer of each, if the cases with a score have one.
     by : array-like of shape (n,), optional
         Group of each, for tables by group.
 
@@ -44,7 +44,7 @@ class UnscoredRows:
 
     positive: ArrayLike
     sample_weight: ArrayLike | None = None
-    groups: Any = None
+    customers: Any = None
     by: Any = None
 
     def __len__(self) -> int:
@@ -68,8 +68,8 @@ class UnscoredRows:
         weight = check_weights(np.append(1.0, self.sample_weight), len(self) + 1)[1:]
         used = weight > 0
         # As lists: an array would spell missing values.
-        groups, by = (None if part is None else list(compress(part, used)) for part in (self.groups, self.by))
-        return UnscoredRows(np.asarray(self.positive)[used], weight[used], groups, by)
+        customers, by = (None if part is None else list(compress(part, used)) for part in (self.customers, self.by))
+        return UnscoredRows(np.asarray(self.positive)[used], weight[used], customers, by)
 
     def labels_after(self, positive: BoolArray) -> BoolArray:
         """The labels of scored rows, and after them those of these."""
@@ -79,8 +79,8 @@ class UnscoredRows:
         """One or many selections of scored rows, and after them these, which nothing selects."""
         return np.concatenate((selected, np.zeros((*selected.shape[:-1], len(self)), dtype=bool)), axis=-1)
 
-    def part_after(self, values: Any, name: Literal["sample_weight", "groups"]) -> NDArray[Any] | None:
-        """The weights or units of scored rows, and after them those of these; None if neither have any."""
+    def part_after(self, values: Any, name: Literal["sample_weight", "customers"]) -> NDArray[Any] | None:
+        """Return the weights or customers of scored rows, and after them those of these; None if neither have any."""
         own = self._own(values, name)
         if own is None:
             return None
@@ -89,7 +89,7 @@ class UnscoredRows:
         return together if together.dtype.kind in "biuf" else np.array([*values, *own], dtype=object)
 
     def by_after(self, by: Any) -> list[Any]:
-        """The groups of scored rows, and after them those of these, as a list for the same reason."""
+        """Return the groups of scored rows, and after them those of these; an array would spell missing values."""
         return [*by, *self._own(by, "by")]
 
     def _own(self, values: Any, name: str) -> Any:
@@ -107,7 +107,7 @@ def count_unscored(
     unscored: UnscoredRows,
     *,
     sample_weight: FloatArray | None = None,
-    groups: Any = None,
+    customers: Any = None,
 ) -> SelectiveEvaluation:
     """The evaluation of scored rows with the coverage of all cases; everything else is about rows with a score.
 
@@ -121,8 +121,8 @@ def count_unscored(
         Their labels.
     unscored : UnscoredRows
         The other cases.
-    sample_weight, groups : array-like of shape (n,), optional
-        Weights and units of the scored rows.
+    sample_weight, customers : array-like of shape (n,), optional
+        Weights and customers of the scored rows.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def count_unscored(
         nothing.astype(bool),
         dict(zip(evaluation.target_coverage.tolist(), masks, strict=True)),
         sample_weight=unscored.part_after(sample_weight, "sample_weight"),
-        groups=unscored.part_after(groups, "groups"),
+        customers=unscored.part_after(customers, "customers"),
         n_bootstrap=1 if evaluation.has_intervals else 0,
         confidence_level=evaluation.confidence_level,
     )
@@ -159,7 +159,7 @@ def evaluate_groups_of_all(
     *,
     unscored: UnscoredRows | None,
     sample_weight: FloatArray | None = None,
-    groups: Any = None,
+    customers: Any = None,
     **options: Any,
 ) -> GroupEvaluation:
     """Evaluate selections of scored rows in each group of all cases, as :func:`evaluate_group_selections` does.
@@ -170,10 +170,10 @@ def evaluate_groups_of_all(
         positive, n_more = unscored.labels_after(positive), len(unscored)
         score, predicted = np.append(score, np.zeros(n_more)), np.append(predicted, np.zeros(n_more, dtype=bool))
         selections = {coverage: unscored.unselected_after(mask) for coverage, mask in selections.items()}
-        groups = unscored.part_after(groups, "groups")
+        customers = unscored.part_after(customers, "customers")
         sample_weight = unscored.part_after(sample_weight, "sample_weight")
     return evaluate_group_selections(
-        positive, score, predicted, selections, by_of_all, sample_weight=sample_weight, groups=groups, **options
+        positive, score, predicted, selections, by_of_all, sample_weight=sample_weight, customers=customers, **options
     )
 
 

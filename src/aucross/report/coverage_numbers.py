@@ -36,7 +36,7 @@ def coverage_numbers(
             rows.predicted,
             dict(zip(rows.coverages, rows.selected, strict=True)),
             sample_weight=rows.weight,
-            groups=rows.groups,
+            customers=rows.customers,
             n_bootstrap=1 if with_intervals else 0,
             confidence_level=confidence,
         )
@@ -47,7 +47,7 @@ def coverage_numbers(
                 rows.positive,
                 rows.unscored,
                 sample_weight=rows.weight,
-                groups=rows.groups,
+                customers=rows.customers,
             )
     else:
         evaluation = _checked(evaluation.at(rows.coverages), rows, confidence, with_intervals)
@@ -89,10 +89,10 @@ def _checked(
     evaluation: SelectiveEvaluation, rows: ReportRows, confidence: float, with_intervals: bool
 ) -> SelectiveEvaluation:
     """Refuse an evaluation of other rows or levels, whose intervals would stand beside the estimates of these."""
-    n_units = None if rows.groups is None else len(np.unique(rows.groups))
-    asked = (len(rows.positive), with_intervals, confidence, n_units)
+    n_customers = None if rows.customers is None else len(np.unique(rows.customers))
+    asked = (len(rows.positive), with_intervals, confidence, n_customers)
     n_rows = (evaluation.drawn_from or (0,))[0]
-    given = (n_rows, evaluation.has_intervals, evaluation.confidence_level, evaluation.n_units)
+    given = (n_rows, evaluation.has_intervals, evaluation.confidence_level, evaluation.n_customers)
     n_positive = np.count_nonzero(rows.selected & rows.positive, axis=1)
     weight = row_weights(rows.weight_of_all, len(rows.positive_of_all))
     coverage = [weighted_mean(mask, weight) for mask in rows.selected_of_all(rows.selected)]
@@ -103,7 +103,7 @@ def _checked(
     )
     if given != asked or not of_these_rows:
         raise ValueError(
-            "evaluation must be of the rows of the report and have its (rows, with_intervals, confidence, groups) "
+            "evaluation must be of the rows of the report and have its (rows, with_intervals, confidence, customers) "
             f"{asked}, got {given}{'' if of_these_rows else ' of other rows'}; leave it out to evaluate anew"
         )
     return evaluation

@@ -31,7 +31,7 @@ def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[s
         column,
         unscored=rows.unscored,
         sample_weight=rows.weight,
-        groups=rows.groups,
+        customers=rows.customers,
         **options,
     ).without_small_groups()
     entries: dict[float, list[dict[str, Any]]] = {coverage: [] for coverage in rows.coverages}

@@ -76,10 +76,10 @@ def limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[st
         said.append("The scores are not probabilities: there is no calibration to check.")
     if rows.weight is not None:
         said.append("Rows carry weights: shares, rates and areas count weight, numbers of rows count rows.")
-    if rows.n_groups is not None:
+    if rows.n_customers is not None:
         said.append(
-            f"Rows of one group count together: intervals and promise are those of {rows.n_groups:,} groups. Only the "
-            "bars of the deciles and the test of the base-rate guard count each row by itself."
+            f"Rows of one customer count together: intervals and promise are those of {rows.n_customers:,} customers. "
+            "Only the bars of the deciles and the test of the base-rate guard count each row by itself."
         )
     if rows.unscored is not None:
         said.append(

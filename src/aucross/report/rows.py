@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.evaluation.inputs import ScoredRows, row_weights, selections_at, unit_numbers
+from aucross.evaluation.inputs import ScoredRows, customer_numbers, row_weights, selections_at
 from aucross.evaluation.unscored import UnscoredRows
 
 FloatArray = NDArray[np.float64]
@@ -41,8 +41,8 @@ class ReportRows:
         Which of the rows given these are.
     is_probability : bool
         Whether the scores are probabilities.
-    groups : ndarray of shape (n,) or None
-        Number of the unit, such as the customer, that each row belongs to.
+    customers : ndarray of shape (n,) or None
+        Number of the customer that each row belongs to.
     unscored : UnscoredRows or None
         Further cases that have no score, and therefore go to review.
     """
@@ -56,7 +56,7 @@ class ReportRows:
     selected: BoolArray
     used: BoolArray | NDArray[np.intp]
     is_probability: bool
-    groups: NDArray[np.intp] | None = None
+    customers: NDArray[np.intp] | None = None
     unscored: UnscoredRows | None = None
 
     @cached_property
@@ -75,15 +75,15 @@ class ReportRows:
         return self.weight if self.unscored is None else self.unscored.part_after(self.weight, "sample_weight")
 
     @property
-    def groups_of_all(self) -> NDArray[np.intp] | None:
-        """Their units, if any were given."""
-        return self.groups if self.unscored is None else self.unscored.part_after(self.groups, "groups")
+    def customers_of_all(self) -> NDArray[np.intp] | None:
+        """Their customers, if any were given."""
+        return self.customers if self.unscored is None else self.unscored.part_after(self.customers, "customers")
 
     @property
-    def n_groups(self) -> int | None:
+    def n_customers(self) -> int | None:
         """Number of units that the cases belong to, if any were given."""
-        groups = self.groups_of_all
-        return None if groups is None else len(np.unique(groups))
+        customers = self.customers_of_all
+        return None if customers is None else len(np.unique(customers))
 
     def selected_of_all(self, mask: BoolArray) -> BoolArray:
         """Return a selection among all cases; cases without a score are in none."""
@@ -116,12 +116,12 @@ class ReportRows:
             weight=None if self.weight is None else self.weight[self.order],
             selected=self.selected[:, self.order],
             used=np.flatnonzero(self.used)[self.order],
-            groups=None if self.groups is None else self.groups[self.order],
+            customers=None if self.customers is None else self.customers[self.order],
         )
 
 
 def read_rows(
-    clf: Any, scored: ScoredRows, coverage: float, groups: Any = None, unscored: UnscoredRows | None = None
+    clf: Any, scored: ScoredRows, coverage: float, customers: Any = None, unscored: UnscoredRows | None = None
 ) -> ReportRows:
     """Select labelled rows at every coverage of the grid, and check what a report needs."""
     positive = scored.positive
@@ -137,7 +137,7 @@ def read_rows(
             f"clf must answer every row at coverage 1, got {int((~selected[-1]).sum())} rejected: gains are "
             "differences from all rows"
         )
-    units, unscored = _units(groups, len(positive), unscored)
+    units, unscored = _units(customers, len(positive), unscored)
     return ReportRows(
         positive=positive[used],
         predicted=scored.answered_positive[used],
@@ -148,19 +148,19 @@ def read_rows(
         selected=selected,
         used=used,
         is_probability=scored.is_probability,
-        groups=None if units is None else units[used],
+        customers=None if units is None else units[used],
         unscored=unscored,
     )
 
 
 def _units(
-    groups: Any, n_rows: int, unscored: UnscoredRows | None
+    customers: Any, n_rows: int, unscored: UnscoredRows | None
 ) -> tuple[NDArray[np.intp] | None, UnscoredRows | None]:
     """Units of the rows by number, and the cases without a score with theirs and without those of weight 0."""
     if unscored is None or not len(unscored):
-        return unit_numbers(groups, n_rows), None
-    of_all = unscored.part_after(groups, "groups")
-    units = unit_numbers(of_all, n_rows + len(unscored))
+        return customer_numbers(customers, n_rows), None
+    of_all = unscored.part_after(customers, "customers")
+    units = customer_numbers(of_all, n_rows + len(unscored))
     own = None if units is None else units[n_rows:]
-    with_weight = replace(unscored, groups=own).with_weight()
+    with_weight = replace(unscored, customers=own).with_weight()
     return None if units is None else units[:n_rows], with_weight if len(with_weight) else None

@@ -57,7 +57,7 @@ def build_summary(
     features: Any = None,
     sample_weight: ArrayLike | None = None,
     band_groups: Any = None,
-    groups: Any = None,
+    customers: Any = None,
     unscored: UnscoredRows | None = None,
     class_names: Sequence[str] | None = None,
     title: str = "Selective classification report",
@@ -89,9 +89,9 @@ def build_summary(
         Weights of the rows; a row of weight 0 takes no part.
     band_groups : array-like of shape (n_samples,), optional
         Group of each row, for a classifier whose bands were fitted per group.
-    groups : array-like of shape (n_samples,), optional
-        Rows that belong together, such as the loans of one customer: the number or name of the customer. Bounds and
-        intervals are then as wide as they must be. Only the intervals of the deciles and the test of the base-rate
+    customers : array-like of shape (n_samples,), optional
+        The customer of each row, as in :func:`~aucross.evaluate_selective`: bounds and intervals are then as wide as
+        they must be. Only the intervals of the deciles and the test of the base-rate
         guard count each row by itself.
     unscored : UnscoredRows, optional
         Further labelled cases that have no score and go to review. The coverage, the promise of it, the reviews and the
@@ -107,7 +107,7 @@ def build_summary(
         Whether numbers have intervals.
     evaluation : SelectiveEvaluation, optional
         What :func:`~aucross.evaluate_selective` says of the same rows at all coverages of the report and with its
-        confidence and groups; nothing is then computed twice. It must count `unscored` cases.
+        confidence and customers; nothing is then computed twice. It must count `unscored` cases.
 
     Returns
     -------
@@ -140,9 +140,9 @@ def build_summary(
     share, doubt = rows_of_fit(clf, features, scored)
     if doubt is not None:
         warnings.warn(doubt, TrainingRowsWarning, stacklevel=2)
-    rows = read_rows(clf, scored, coverage, groups, unscored)
+    rows = read_rows(clf, scored, coverage, customers, unscored)
     names = _class_names(clf, class_names)
-    made = _promise(clf, scored, rows, coverage, groups, confidence=confidence)
+    made = _promise(clf, scored, rows, coverage, customers, confidence=confidence)
     promise = replace(made, share_of_fit=share).to_dict() | {"warnings": [] if doubt is None else [doubt]}
     if doubt is not None:
         promise["sentence"] = "Nothing: these are rows that the classifier was fitted on."
@@ -221,7 +221,7 @@ def _data(clf: Any, rows: ReportRows, names: tuple[str, str]) -> dict[str, Any]:
         "n_positive": int(positive.sum()),
         "n_negative": int((~positive).sum()),
         "n_without_score": 0 if rows.unscored is None else len(rows.unscored),
-        "n_groups": rows.n_groups,
+        "n_customers": rows.n_customers,
         "positive_rate": positive_rate(positive, sample_weight=rows.weight_of_all),
         "n_features": getattr(clf, "n_features_in_", None),
         "weighted": rows.weight is not None,
@@ -266,11 +266,11 @@ def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str,
 
 
 def _promise(
-    clf: Any, scored: ScoredRows, rows: ReportRows, coverage: float, groups: Any, *, confidence: float
+    clf: Any, scored: ScoredRows, rows: ReportRows, coverage: float, customers: Any, *, confidence: float
 ) -> SelectivePromise:
     """Return the bounds that can be promised of all cases."""
     assert scored.labels is not None
-    options: dict[str, Any] = {"confidence": confidence, "groups": groups, "allow_fit_rows": True}
+    options: dict[str, Any] = {"confidence": confidence, "customers": customers, "allow_fit_rows": True}
     made = promise_selective(clf, scored, scored.labels, coverage, **options)
     if rows.unscored is None:
         return made
@@ -286,5 +286,5 @@ def _promise_of_all(rows: ReportRows, coverage: float, confidence: float) -> Sel
         rows.selected_of_all(rows.selected[rows.coverages.index(coverage)]),
         confidence=confidence,
         sample_weight=rows.weight_of_all,
-        groups=rows.groups_of_all,
+        customers=rows.customers_of_all,
     )

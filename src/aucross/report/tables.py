@@ -348,8 +348,8 @@ def _without_score(data: Mapping[str, Any]) -> str:
 
 
 def _of_groups(data: Mapping[str, Any]) -> str:
-    n_groups = data.get("n_groups")
-    return "" if n_groups is None else f", {formats.count(n_groups)} groups of rows counted as one each"
+    n_customers = data.get("n_customers")
+    return "" if n_customers is None else f", {formats.count(n_customers)} customers whose rows count together"
 
 
 def _scores(summary: Summary) -> str:
