@@ -6,7 +6,7 @@ from math import isnan, nan
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 from sklearn.datasets import make_classification
@@ -247,6 +247,7 @@ def copies(values, times=4):
 
 
 @given(strategies.rows(both_classes=True, min_size=4))
+@example(strategies.Rows(np.array([1, 0, 1, 0], dtype=bool), np.zeros(4), np.ones(4)))
 @property_test
 def test_copies_within_a_group_say_no_more_than_one_row(rows):
     own = np.arange(len(rows.labels))

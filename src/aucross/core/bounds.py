@@ -142,8 +142,8 @@ def auc_losses_of_units(
     positive: NDArray[np.bool_], weight: FloatArray, loss: FloatArray, units: IndexArray, n_units: int
 ) -> LossSums | None:
     """Sums of the AUC of rows that belong to units, from the loss of each row among the rows of the other class."""
-    n_positive = int(np.count_nonzero(positive))
-    if not has_pairs(n_positive, len(positive) - n_positive):
+    # Units and not rows: copies of a row within a unit say no more than the row.
+    if not has_pairs(*(len(np.unique(units[own])) for own in (positive, ~positive))):
         return None
     sides: list[tuple[LossSums, FloatArray, FloatArray]] = []
     for rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):
