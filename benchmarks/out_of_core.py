@@ -73,13 +73,14 @@ def sort_by_duckdb(path: str) -> dict[str, float]:
 
 def rank_by_aucross(path: str, weight: str | None = None) -> dict[str, float]:
     from aucross import AUCross, ScoreColumn  # noqa: PLC0415
+    from aucross.estimators import classifier_from_ranking  # noqa: PLC0415
     from aucross.evaluation import evaluate_ranking, promise_ranking  # noqa: PLC0415
     from aucross.export import rank_parquet  # noqa: PLC0415
 
     start = perf_counter()
     ranked = rank_parquet(path, score="score", label="label", weight=weight)
     at = {"ranked": perf_counter() - start}
-    clf = AUCross(ScoreColumn("score"), coverage=0.9).fit_ranking(ranked)
+    clf = classifier_from_ranking(AUCross(ScoreColumn("score"), coverage=0.9), ranked)
     clf.band()
     at["placed"] = perf_counter() - start
     evaluation = evaluate_ranking(ranked, clf)

@@ -20,6 +20,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from aucross import AUCross, HashedFolds, evaluate_selective
 from aucross.datasets import make_credit
+from aucross.estimators import classifier_from_ranking
 
 loans = make_credit(12_000).frame
 loans = loans.select_dtypes("number").sample(frac=1, random_state=0, ignore_index=True)
@@ -66,7 +67,7 @@ counts
 # so the band is widened to the middle between it and its neighbour. That changes the
 # decision on no loan.
 
-on_counts = AUCross(ScoreColumn("score"), coverage=0.8).fit_ranking(counts)
+on_counts = classifier_from_ranking(AUCross(ScoreColumn("score"), coverage=0.8), counts)
 in_memory = AUCross(ScoreColumn("score"), coverage=0.8).fit(scores, scores["default"])
 for name, fitted in (("from the files", on_counts), ("in memory", in_memory)):
     print(f"{name:15s} {fitted.band().lower:.10f} to {fitted.band().upper:.10f}")
@@ -77,7 +78,7 @@ for name, fitted in (("from the files", on_counts), ("in memory", in_memory)):
 # puts it:
 
 rounded = rank_parquet(folder.name, score="score", label="default")
-on_rounded = AUCross(ScoreColumn("score"), coverage=0.8).fit_ranking(rounded)
+on_rounded = classifier_from_ranking(AUCross(ScoreColumn("score"), coverage=0.8), rounded)
 print(f"20 bits         {on_rounded.band().lower:.10f} to {on_rounded.band().upper:.10f}")
 share = on_rounded.select(scores).mean()
 print(

@@ -72,7 +72,6 @@ REFUSED = {
     "capacity and coverage": lambda clf: clf.select(X, 0.9, capacity=3),
     "ids twice": lambda clf: clf.select(X, capacity=3, ids=[1] * 400),
     "ids too few": lambda clf: clf.select(X, capacity=3, ids=[1, 2]),
-    "ids without capacity": lambda clf: clf.select(X, 0.9, ids=range(400)),
     # rows
     "no rows": lambda _: fit(rows=X[:0], labels=y[:0]),
     "one row": lambda _: fit(rows=X[:1], labels=y[:1]),

@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugInAUC, SCross
 from aucross.estimators.copies import common_rows
+from aucross.estimators.row_hash import hash_rows
 
 MODEL = DecisionTreeClassifier(max_depth=6, random_state=0)
 
@@ -29,13 +30,14 @@ def rows_with_copies(n_rows, seed, share=0.06):
 
 def test_common_rows_are_those_with_many_copies():
     X, _ = rows_with_copies(2000, 0)
-    assert np.array_equal(common_rows(X, len(X)), np.flatnonzero(X[:, 0] == -9.0))
-    assert len(common_rows(X[:20], 20)) == 0
+    assert np.array_equal(common_rows(hash_rows(X)), np.flatnonzero(X[:, 0] == -9.0))
+    assert len(common_rows(hash_rows(X[:20]))) == 0
     few = np.vstack((np.zeros((29, 5)), X[X[:, 0] != -9.0]))
-    assert len(common_rows(few, len(few))) == 0
+    assert len(common_rows(hash_rows(few))) == 0
     many = np.vstack((np.zeros((30, 5)), X[X[:, 0] != -9.0]))
-    assert np.array_equal(common_rows(many, len(many)), np.arange(30))
-    assert len(common_rows(np.vstack((many, np.arange(20_000)[:, None] + np.zeros(5))), 22_000)) == 0  # a small share
+    assert np.array_equal(common_rows(hash_rows(many)), np.arange(30))
+    small_share = np.vstack((many, np.arange(20_000)[:, None] + np.zeros(5)))
+    assert len(common_rows(hash_rows(small_share))) == 0
 
 
 @pytest.mark.parametrize("method", [AUCross, SCross, AUCGate])

@@ -22,7 +22,7 @@ from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import CenteredBands
 from aucross.core.correction import Correction
 from aucross.core.scored_rows import RuleInput
-from aucross.estimators import placing
+from aucross.estimators import held_out, placing
 from aucross.estimators.placing import with_borrowed_rows
 from tests.reference import select_each
 
@@ -255,6 +255,35 @@ def test_copies_of_a_row_have_the_score_of_the_refit_among_rows_seen(monkeypatch
     of_copy = clf.predict_proba(X[:1])[0, 1]
     # One row alone may be rounded otherwise than among many.
     assert [int(np.isclose(seen.score, of_copy, rtol=1e-12, atol=0).sum()) for seen in given] == [61, 4 * 61]
+
+
+class Counting(LogisticRegression):
+    """Notes how many of the rows that it scores it was trained on."""
+
+    scored: list[tuple[int, int]] = []  # noqa: RUF012  of all copies on purpose
+
+    def fit(self, X, y):
+        self.rows_ = np.unique(X[:, 0])
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        Counting.scored.append((int(np.isin(X[:, 0], self.rows_).sum()), len(X)))
+        return super().predict_proba(X)
+
+
+@pytest.mark.parametrize("cv", [5, RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)])
+def test_of_many_rows_a_part_is_scored_by_the_refit_and_by_one_fold_model_that_has_seen_it(monkeypatch, cv):
+    monkeypatch.setattr(held_out, "ALL_SEEN_ROWS", 100)
+    monkeypatch.setattr(held_out, "SAMPLED_SEEN_ROWS", 60)
+    Counting.scored.clear()
+    given = []
+    monkeypatch.setattr(Correction, "of_seen_rows", lambda rule, *seen: given.extend(seen))
+    make(AUCross, Counting(), cv=cv, correct_coverage=True).fit(X, y)
+    assert [len(seen) for seen in given] == [60, 60]
+    assert all(n_seen in {0, n_rows} for n_seen, n_rows in Counting.scored)
+    of_folds = [n_seen for n_seen, _ in Counting.scored if 0 < n_seen < 60]
+    assert sum(of_folds) == 60
+    assert max(of_folds) - min(of_folds) < 12  # about as many by each
 
 
 @pytest.mark.parametrize("cv", [5, RepeatedStratifiedKFold(n_splits=3, n_repeats=5, random_state=0)])

@@ -26,6 +26,7 @@ from aucross import (
     save,
 )
 from aucross.core import ExpectedCost, RankedScores
+from aucross.estimators import classifier_from_ranking
 from aucross.export import rule_to_json
 from aucross.files import model_fingerprint
 
@@ -151,7 +152,7 @@ def test_counts_of_scores_know_no_other_positive_class():
     ranked = RankedScores.from_labels([True, False], [0.7, 0.2])
     for clf in (AUCross(ScoreColumn("pd"), pos_label=0), AUCross(ScoreColumn("pd", pos_label=0))):
         with pytest.raises(ValueError, match="pos_label must be None where scores are counted"):
-            clf.set_params(correct_coverage=False).fit_ranking(ranked)
+            classifier_from_ranking(clf.set_params(correct_coverage=False), ranked)
 
 
 # ---- labels as they come ----

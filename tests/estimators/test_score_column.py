@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross, load, save
 from aucross.core import RankedScores, RejectionBand
+from aucross.estimators import classifier_from_ranking
 
 N_ROWS = 1500
 rng = np.random.default_rng(0)
@@ -296,7 +297,7 @@ def test_a_score_whose_direction_was_forgotten_is_noticed(method):
 def test_a_ranking_that_points_the_wrong_way_is_noticed():
     turned = RankedScores([0.1, 0.2, 0.3, 0.4, 0.5], [95, 80, 75, 70, 55], [5, 20, 25, 30, 45])
     with pytest.warns(UserWarning, match=r"clearly below 0\.5: .*; rank 1 minus the probability"):
-        AUCross(ScoreColumn("pd"), coverage=0.8).fit_ranking(turned)
+        classifier_from_ranking(AUCross(ScoreColumn("pd"), coverage=0.8), turned)
 
 
 def test_a_score_that_says_nothing_is_not_said_to_point_the_wrong_way():

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from aucross import AUCross, HashedFolds, PlugInAUC, SCross, load, save
 from aucross.core import ScoreRounding
 from aucross.estimators import CountedScores, HeldOutScores, PlugIn, ScoreCounts
+from aucross.estimators.fitting import blends_halves, counts_of, fit_on_counts
 from aucross.estimators.score_counts import count_rows, merge_counted
 
 ROWS, LABELS = make_classification(6500, n_features=6, n_informative=4, flip_y=0.2, weights=[0.8], random_state=0)
@@ -44,10 +45,11 @@ every_method = pytest.mark.parametrize("name", METHODS)
 def counted(clf, n_parts=4, bits=32, seed=0):
     """What engines do: count the held-out scores of parts, in any order, and merge."""
     held_out: HeldOutScores = clf.held_out_
-    half = clf.cv.half_of(X)[held_out.rows] if clf.blends_halves else None
+    half = clf.cv.half_of(X)[held_out.rows] if blends_halves(clf) else None
     parts = np.array_split(np.random.default_rng(seed).permutation(len(held_out.rows)), n_parts)
     counts = [
-        clf.counts_of(
+        counts_of(
+            clf,
             held_out.take(part),
             ScoreRounding(bits),
             response_method=clf.response_method_,
@@ -60,7 +62,7 @@ def counted(clf, n_parts=4, bits=32, seed=0):
 
 def on_counts(clf, **options):
     again = type(clf)(**clf.get_params(deep=False))
-    return again.fit_on_counts(clf.estimator_, counted(clf, **options), classes=clf.classes_)
+    return fit_on_counts(again, clf.estimator_, counted(clf, **options), classes=clf.classes_)
 
 
 @every_method
@@ -148,20 +150,20 @@ def test_what_counts_cannot_do_is_refused():
         ({"coverage_confidence": 0.9}, "coverage_confidence None"),
     ):
         with pytest.raises(ValueError, match=sentence):
-            AUCross(clf.estimator, **options).fit_on_counts(clf.estimator_, counts, classes=[0, 1])
+            fit_on_counts(AUCross(clf.estimator, **options), clf.estimator_, counts, classes=[0, 1])
     with pytest.raises(ValueError, match="classes must be two labels"):
-        AUCross(clf.estimator).fit_on_counts(clf.estimator_, counts, classes=[0, 1, 2])
+        fit_on_counts(AUCross(clf.estimator), clf.estimator_, counts, classes=[0, 1, 2])
     with pytest.raises(ValueError, match="rounded in one way"):
         ScoreCounts.merge([counts, counted(clf, bits=20)])
     extreme = HeldOutScores(np.arange(2), np.arange(2), np.array([0.1, 0.2]), np.array([1e40, 1.0]))
     with pytest.raises(ValueError, match="sample_weight must be finite"):
-        clf.counts_of(extreme, ScoreRounding(), response_method="predict_proba")
+        counts_of(clf, extreme, ScoreRounding(), response_method="predict_proba")
 
 
 def test_parts_without_rows_or_without_weight_add_nothing():
     clf = METHODS["AUCross"].fit(X, y)
     whole = counted(clf)
-    nothing = clf.counts_of(clf.held_out_.take(slice(0, 0)), ScoreRounding(), response_method="predict_proba")
+    nothing = counts_of(clf, clf.held_out_.take(slice(0, 0)), ScoreRounding(), response_method="predict_proba")
     assert ScoreCounts.merge([nothing, whole, nothing]).held_out().fingerprint == whole.held_out().fingerprint
     with pytest.raises(ValueError, match="both classes"):
-        AUCross(clf.estimator).fit_on_counts(clf.estimator_, nothing, classes=[0, 1])
+        fit_on_counts(AUCross(clf.estimator), clf.estimator_, nothing, classes=[0, 1])

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, PlugInAUC, ScoreColumn, evaluate_selective, load, promise_selective, save
 from aucross.core import RankedScores, ScoreRounding
+from aucross.estimators import classifier_from_ranking
 from aucross.evaluation import evaluate_ranking, promise_ranking
 from aucross.export import ranking_query, read_ranking, rule_to_json, rule_to_sql
 
@@ -196,7 +197,7 @@ def test_a_ranking_places_the_band_that_the_rows_place(loans, tmp_path):
     placing, test = loans[:4000], loans[4000:]
     single = {"dialect": "duckdb", "bits": 32}
     ranked = read_ranking(asked(ranking_query("loans", "pd", "bad", **single), loans=placing))
-    clf = AUCross(ScoreColumn("pd"), coverage=0.8).fit_ranking(ranked)
+    clf = classifier_from_ranking(AUCross(ScoreColumn("pd"), coverage=0.8), ranked)
     in_memory = AUCross(ScoreColumn("pd"), coverage=0.8).fit(
         placing[["pd"]].astype(np.float32).astype(float), placing["bad"]
     )
@@ -222,7 +223,7 @@ def test_a_ranking_places_the_band_that_the_rows_place(loans, tmp_path):
 
 def test_bins_of_20_bits_are_decided_whole(loans):
     ranked = read_ranking(asked(ranking_query("loans", "pd", "bad"), loans=loans))
-    clf = PlugInAUC(ScoreColumn("pd"), coverage=0.8).fit_ranking(ranked)
+    clf = classifier_from_ranking(PlugInAUC(ScoreColumn("pd"), coverage=0.8), ranked)
     binned = ScoreRounding(20).round(loans["pd"])
     selected = clf.select(loans)
     np.testing.assert_array_equal(clf.select(loans.assign(pd=binned)), selected)
@@ -232,7 +233,7 @@ def test_bins_of_20_bits_are_decided_whole(loans):
 
 def test_bands_are_placed_anew_on_counts_without_labels(loans):
     ranked = read_ranking(asked(ranking_query("loans", "pd", "bad"), loans=loans[:3000]))
-    clf = AUCross(ScoreColumn("pd"), coverage=0.8).fit_ranking(ranked)
+    clf = classifier_from_ranking(AUCross(ScoreColumn("pd"), coverage=0.8), ranked)
     new = loans[3000:].assign(pd=loans["pd"][3000:] ** 1.3)
     counted = read_ranking(asked(ranking_query("loans", "pd"), loans=new))
     again = clf.recalibrate(counted)
@@ -244,7 +245,7 @@ def test_bands_are_placed_anew_on_counts_without_labels(loans):
 def test_weights_count_in_the_coverage(loans):
     query = ranking_query("loans", "pd", "bad", weight="amount", dialect="duckdb")
     ranked = read_ranking(asked(query, loans=loans))
-    clf = AUCross(ScoreColumn("pd"), coverage=0.8).fit_ranking(ranked)
+    clf = classifier_from_ranking(AUCross(ScoreColumn("pd"), coverage=0.8), ranked)
     selected = clf.select(loans)
     assert np.average(selected, weights=loans["amount"]) == pytest.approx(0.8, abs=2e-3)
     assert clf.held_out_.has_weights
@@ -260,9 +261,9 @@ def test_what_a_ranking_cannot_fit_is_refused(loans):
         (AUCross(ScoreColumn("pd"), ties="split"), ValueError, "ties"),
     ):
         with pytest.raises(error, match=match):
-            clf.fit_ranking(ranked)
+            classifier_from_ranking(clf, ranked)
     with pytest.raises(ValueError, match="two labels in sorted order"):
-        AUCross(ScoreColumn("pd")).fit_ranking(ranked, classes=[1, 0])
+        classifier_from_ranking(AUCross(ScoreColumn("pd")), ranked, classes=[1, 0])
     sums = RankedScores.from_labels(loans["bad"], loans["pd"], loans["amount"], as_counts=True)
     with pytest.raises(ValueError, match="fractional weights"):
-        AUCross(ScoreColumn("pd")).fit_ranking(sums)
+        classifier_from_ranking(AUCross(ScoreColumn("pd")), sums)

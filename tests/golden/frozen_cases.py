@@ -51,6 +51,7 @@ from aucross import (
     save,
 )
 from aucross.core import ExpectedCost, RankedScores, oracle_band
+from aucross.estimators import classifier_from_ranking
 from aucross.evaluation import (
     METRICS,
     UnscoredRows,
@@ -387,7 +388,7 @@ def _coverage_for(_seed: int) -> Flat:
 @case("decide/a ranking")
 def _from_a_ranking(_seed: int) -> Flat:
     ranked = RankedScores.from_labels(OLD.y, OLD.X["vendor"])
-    clf = AUCross(ScoreColumn(0), **SEEDED).fit_ranking(ranked)
+    clf = classifier_from_ranking(AUCross(ScoreColumn(0), **SEEDED), ranked)
     found = {coverage: asdict(clf.band(coverage)) for coverage in (0.9, 0.6)}
     found["oracle"] = asdict(oracle_band(OLD.y, OLD.X["vendor"], 0.8))
     return flat({**found, "selected": bits(clf.select(NEW.X[["vendor"]]))})

@@ -26,6 +26,7 @@ from aucross.core.ranking import RankedScores, check_scores
 from aucross.core.rounding import ScoreRounding, Statistic
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.band_groups import check_band_groups
+from aucross.estimators.fitting import blends_halves, counts_of, fit_on_counts
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores, is_never_trained
 from aucross.estimators.labels import check_classes
@@ -97,7 +98,7 @@ def fit_on_cluster(
     ClusterFit
     """
     folds: HashedFolds = method.cv
-    with rows.folded(folds, halves=method.blends_halves) as folded:
+    with rows.folded(folds, halves=blends_halves(method)) as folded:
         survey = folded.counted(_survey, folds.n_splits, _merge_surveys, reads=("y", "fold"))
         labels, n_rows = _check_survey(survey, folds, label, classes), int(survey.counts.sum())
 
@@ -134,7 +135,7 @@ def fit_on_cluster(
             "the base model must tell rows apart, got one score for all rows of each fold; check the model and its "
             "features"
         )
-    return ClusterFit(method.fit_on_counts(answering.local, counts, classes=labels), answering, rounding)
+    return ClusterFit(fit_on_counts(method, answering.local, counts, classes=labels), answering, rounding)
 
 
 def fold_and_half(part: Part, how: tuple[HashedFolds, bool]) -> list[Any]:
@@ -223,7 +224,9 @@ def _count_held_out(part: Part, counting: _Counting) -> tuple[ScoreCounts, _Rang
     labels = np.searchsorted(counting.classes, np.asarray(part.y)[held])
     held_out = HeldOutScores(held, labels, scores[held], weight, None, groups, by_score)
     half = None if part.half is None else part.half[held]
-    counts = counting.method.counts_of(held_out, counting.rounding, response_method=counting.response_method, half=half)
+    counts = counts_of(
+        counting.method, held_out, counting.rounding, response_method=counting.response_method, half=half
+    )
     return counts, ranges
 
 

@@ -6,6 +6,7 @@ from aucross.estimators.confidence import PlugIn, SCross
 from aucross.estimators.coverage_for import CoverageForAUC
 from aucross.estimators.dates import DaysSince1970
 from aucross.estimators.decisions import Decisions
+from aucross.estimators.fitting import classifier_from_ranking, counts_of, fit_on_counts
 from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.gate import AUCGate
 from aucross.estimators.hashed_folds import HashedFolds
@@ -35,4 +36,7 @@ __all__ = [
     "ScoreColumn",
     "ScoreCounts",
     "SelectiveClassifier",
+    "classifier_from_ranking",
+    "counts_of",
+    "fit_on_counts",
 ]

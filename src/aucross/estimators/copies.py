@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from aucross.core.ranking import IndexArray
-from aucross.estimators.row_hash import hash_rows
+from aucross.estimators.row_hash import Hashes
 from aucross.estimators.types import Labels, Table
 from aucross.estimators.warn import warn_user
 from aucross.frames import columns_of, text_names_of
@@ -28,21 +28,19 @@ FEWEST_COPIES, SMALLEST_SHARE = 30, 0.002
 LEAST_COPIED, FEWEST_COPIED, CONTINUOUS = 0.02, 10, 0.95
 
 
-def common_rows(X: Table, n_rows: int) -> IndexArray:
-    """Positions of the rows of which X holds many copies."""
-    if n_rows < FEWEST_COPIES:
-        return np.empty(0, dtype=np.intp)
-    _, place, counts = np.unique(hash_rows(X), return_inverse=True, return_counts=True)
-    return np.flatnonzero(counts[place] >= max(FEWEST_COPIES, SMALLEST_SHARE * n_rows))
+def common_rows(hashes: Hashes) -> IndexArray:
+    """Return the positions of rows of which there are many copies, given a hash of each row."""
+    _, place, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    return np.flatnonzero(counts[place] >= max(FEWEST_COPIES, SMALLEST_SHARE * len(hashes)))
 
 
-def warn_if_copied(X: Table, labels: Labels) -> None:
+def warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
     """Say so if rows of continuous values stand in X more than once with their label: folds would know their answers.
 
     Rows of few values are equal by themselves, and so are those in which the continuous values are missing or all 0.
     """
     _, first, place, counts = np.unique(
-        hash_rows(X) ^ np.unique(labels, return_inverse=True)[1].astype(np.uint64),
+        hashes ^ np.unique(labels, return_inverse=True)[1].astype(np.uint64),
         return_index=True,
         return_inverse=True,
         return_counts=True,

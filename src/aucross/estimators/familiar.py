@@ -157,6 +157,8 @@ def mostly_missing(X: Table) -> list[str]:
 def _is_mostly_missing(column: Any) -> bool:
     values = np.asarray(column)
     values = values[:: max(1, len(values) // 1000)]
+    if values.dtype.kind in "biuf":
+        return bool(np.mean(np.isnan(values)) > _MOST_UNKNOWN)
     return bool(np.mean([is_missing(value) for value in values.tolist()]) > _MOST_UNKNOWN)
 
 

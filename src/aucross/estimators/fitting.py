@@ -159,7 +159,7 @@ class Fitting(ABC, CallbackSupport):
         response_method = resolve_response_method(self.estimator, self.response_method)
         with without_autologging():
             fitted = self._fit(training, response_method, check_random_state(self.random_state))
-        marks = TrainingMarks.of(X, fitted.held_out.fingerprint)
+        marks = TrainingMarks.of(X, fitted.held_out.fingerprint, training.hashes)
         models = [model for model, _ in fitted.models]
         fitted = replace(fitted, columns=SeenColumns.of(X, models), marks=marks, n_rows=len(training.y))
         if not fitted.judges:  # fold models that judge new rows may differ: held-out rows were spread over them too
@@ -168,124 +168,8 @@ class Fitting(ABC, CallbackSupport):
         if is_never_trained(self.estimator):
             warn_if_frozen_knows(self.estimator, training, response_method, fitted.held_out)
         elif groups is None and marks is not None and marks.n_single < (1 - LEAST_COPIED) * marks.n_rows:
-            warn_if_copied(X, training.y)
+            warn_if_copied(X, training.hashes, training.y)
         return self._put_in_place(fitted)
-
-    def fit_on_counts(self, model: Any, counts: ScoreCounts, *, classes: Column) -> Any:
-        """Place the bands on counts of held-out scores, for a model that is trained already.
-
-        For data that lie elsewhere: an engine trains, scores and counts, and this classifier needs none of the rows.
-
-        Parameters
-        ----------
-        model : classifier
-            The fitted model that will answer.
-        counts : ScoreCounts
-            Held-out scores of two classes, by models that did not train on their rows; see :meth:`counts_of`.
-        classes : array-like of shape (2,)
-            The labels in sorted order; the second is positive.
-
-        Returns
-        -------
-        self
-            The fitted classifier, as :meth:`fit` leaves it.
-        """
-        self._check_parameters()
-        self._check_counts_will_do()
-        labels = np.asarray(classes)
-        if labels.shape != (2,):
-            raise ValueError(f"classes must be two labels, got {labels.tolist()}; more classes are fitted in memory")
-        response_method, held_out = resolve_response_method(model, self.response_method), counts.held_out()
-        reader = self._reader(held_out, labels, [ModelToFit(model, _no_rows(labels), response_method)])
-        ranked = held_out.without_noise()
-        rule = rule_in_force(
-            PlacingRows(ranked, ranked.read_by(reader).without_noise(), reader, rounding=counts.rounding),
-            counts.halves(),
-            self._place,
-            self.coverage_confidence,
-        )
-        return self._put_in_place(Fitted(model, reader, rule, held_out, labels, response_method, held_out.n_effective))
-
-    def fit_ranking(self, ranked: RankedScores, *, classes: Column = (0, 1)) -> Any:
-        """Place the bands on a ranking of a score that already exists, without any rows.
-
-        Parameters
-        ----------
-        ranked : RankedScores
-            Numbers of rows of each class at each value of the score: the result of
-            :func:`~aucross.export.ranking_query`, or rankings of parts, added up.
-        classes : array-like of shape (2,), default=(0, 1)
-            The labels in sorted order; the second is positive.
-
-        Returns
-        -------
-        self
-            The fitted classifier, as :meth:`fit` leaves it. The base classifier must be a
-            :class:`~aucross.ScoreColumn`, whose column holds what was ranked.
-
-        Examples
-        --------
-        >>> from aucross import AUCross, ScoreColumn
-        >>> from aucross.core import RankedScores
-        >>> ranked = RankedScores([0.1, 0.2, 0.3, 0.4, 0.5], [5, 20, 25, 30, 45], [95, 80, 75, 70, 55])
-        >>> clf = AUCross(ScoreColumn("pd"), coverage=0.8).fit_ranking(ranked)
-        >>> print(clf.band().rejects([0.1, 0.2, 0.3, 0.4, 0.5]).sum())
-        1
-        """
-        if not hasattr(self.estimator, "fit_without_rows"):
-            raise TypeError(
-                f"estimator must be a ScoreColumn to be fitted from a ranking, got {type(self.estimator).__name__}, "
-                "which learns from rows; pass ScoreColumn(column)"
-            )
-        if self.blends_halves:
-            raise ValueError(
-                f"{type(self).__name__} must not blend halves of the rows, which a ranking does not tell apart; pass "
-                'placement="optimal", or use a hold-out method'
-            )
-        model = clone(self.estimator).fit_without_rows(classes)
-        return self.fit_on_counts(model, ScoreCounts.from_ranking(ranked), classes=model.classes_)
-
-    def counts_of(
-        self, held_out: HeldOutScores, rounding: ScoreRounding, *, response_method: str, half: IndexArray | None = None
-    ) -> ScoreCounts:
-        """Count the held-out scores of some rows, for :meth:`fit_on_counts`.
-
-        Parameters
-        ----------
-        held_out : HeldOutScores
-            Rows of two classes, those of one partition for instance.
-        rounding : ScoreRounding
-            How to round scores.
-        response_method : str
-            The method of the model that gave them.
-        half : ndarray of shape (n,), optional
-            Half of each row by :meth:`HashedFolds.half_of`, where :attr:`blends_halves` says that it is used.
-
-        Returns
-        -------
-        ScoreCounts
-            Counts of different rows add up: :meth:`ScoreCounts.merge`.
-        """
-        classes = np.arange(2)
-        reader = self._reader(held_out, classes, [ModelToFit(self.estimator, _no_rows(classes), response_method)])
-        return ScoreCounts.of(held_out, cast("RoundingReader", reader), rounding, half)
-
-    @property
-    def blends_halves(self) -> bool:
-        """Whether the rule for two classes blends the rows with two halves of them."""
-        return self._wants_halves(_no_rows(np.arange(2)))
-
-    def _check_counts_will_do(self) -> None:
-        """Refuse what takes more than the scores of rows that are counted: other models, or the rows themselves."""
-        if getattr(self, "ties", "whole") == "split":
-            raise ValueError('ties must be "whole" where scores are counted, got "split", which needs the rows')
-        if any(getattr(model, "pos_label", None) is not None for model in (self, self.estimator)):
-            raise ValueError("pos_label must be None where scores are counted: the second of the classes is positive")
-        if isinstance(self._source(), CrossFitJudges):
-            raise ValueError(
-                "ensemble must be False and coverage_confidence None where scores are counted, because fold models "
-                "would have to judge new rows; use a hold-out method for a promise with confidence"
-            )
 
     def _put_in_place(self, fitted: Fitted) -> Any:
         """Say what is doubtful about a fit, then put it on the classifier."""
@@ -359,6 +243,129 @@ def _check_columns_of_frozen(model: ModelToFit) -> None:
     names = getattr(model.estimator, "feature_names_in_", None) if is_never_trained(model.estimator) else None
     if names is not None:
         refuse_other_columns(model.estimator, model.response_method, model.training.X, np.asarray(names).tolist())
+
+
+def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column) -> Any:
+    """Place the bands of a classifier on counts of held-out scores, for a model that is trained already.
+
+    For data that lie elsewhere: an engine trains, scores and counts, and the classifier needs none of the rows.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        The method and its parameters.
+    model : classifier
+        The fitted model that will answer.
+    counts : ScoreCounts
+        Held-out scores of two classes, by models that did not train on their rows; see :func:`counts_of`.
+    classes : array-like of shape (2,)
+        The labels in sorted order; the second is positive.
+
+    Returns
+    -------
+    SelectiveClassifier
+        The given one, fitted.
+    """
+    clf._check_parameters()
+    if getattr(clf, "ties", "whole") == "split":
+        raise ValueError('ties must be "whole" where scores are counted, got "split", which needs the rows')
+    if any(getattr(one, "pos_label", None) is not None for one in (clf, clf.estimator)):
+        raise ValueError("pos_label must be None where scores are counted: the second of the classes is positive")
+    if isinstance(clf._source(), CrossFitJudges):
+        raise ValueError(
+            "ensemble must be False and coverage_confidence None where scores are counted, because fold models "
+            "would have to judge new rows; use a hold-out method for a promise with confidence"
+        )
+    labels = np.asarray(classes)
+    if labels.shape != (2,):
+        raise ValueError(f"classes must be two labels, got {labels.tolist()}; more classes are fitted in memory")
+    response_method, held_out = resolve_response_method(model, clf.response_method), counts.held_out()
+    reader = clf._reader(held_out, labels, [ModelToFit(model, _no_rows(labels), response_method)])
+    ranked = held_out.without_noise()
+    rows = PlacingRows(ranked, ranked.read_by(reader).without_noise(), reader, rounding=counts.rounding)
+    rule = rule_in_force(rows, counts.halves(), clf._place, clf.coverage_confidence)
+    return clf._put_in_place(Fitted(model, reader, rule, held_out, labels, response_method, held_out.n_effective))
+
+
+def counts_of(
+    clf: Any,
+    held_out: HeldOutScores,
+    rounding: ScoreRounding,
+    *,
+    response_method: str,
+    half: IndexArray | None = None,
+) -> ScoreCounts:
+    """Count the held-out scores of some rows, for :func:`fit_on_counts`.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        The method that will be fitted.
+    held_out : HeldOutScores
+        Rows of two classes, those of one partition for instance.
+    rounding : ScoreRounding
+        How to round scores.
+    response_method : str
+        The method of the model that gave them.
+    half : ndarray of shape (n,), optional
+        Half of each row by :meth:`HashedFolds.half_of`, where :func:`blends_halves` says that it is used.
+
+    Returns
+    -------
+    ScoreCounts
+        Counts of different rows add up: :meth:`ScoreCounts.merge`.
+    """
+    classes = np.arange(2)
+    reader = clf._reader(held_out, classes, [ModelToFit(clf.estimator, _no_rows(classes), response_method)])
+    return ScoreCounts.of(held_out, cast("RoundingReader", reader), rounding, half)
+
+
+def blends_halves(clf: Any) -> bool:
+    """Whether the rule of a classifier of two classes blends the rows with two halves of them."""
+    return bool(clf._wants_halves(_no_rows(np.arange(2))))
+
+
+def classifier_from_ranking(clf: Any, ranked: RankedScores, *, classes: Column = (0, 1)) -> Any:
+    """Return a fitted classifier whose bands are placed on a ranking of a score that exists, without any rows.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        The method and its parameters; it stays as it is. Its base classifier must be a :class:`~aucross.ScoreColumn`,
+        whose column holds what was ranked.
+    ranked : RankedScores
+        Numbers of rows of each class at each value of the score: the result of
+        :func:`~aucross.export.ranking_query`, or rankings of parts, added up.
+    classes : array-like of shape (2,), default=(0, 1)
+        The labels in sorted order; the second is positive.
+
+    Returns
+    -------
+    SelectiveClassifier
+        A copy of `clf`, fitted.
+
+    Examples
+    --------
+    >>> from aucross import AUCross, ScoreColumn
+    >>> from aucross.core import RankedScores
+    >>> from aucross.estimators import classifier_from_ranking
+    >>> ranked = RankedScores([0.1, 0.2, 0.3, 0.4, 0.5], [5, 20, 25, 30, 45], [95, 80, 75, 70, 55])
+    >>> clf = classifier_from_ranking(AUCross(ScoreColumn("pd"), coverage=0.8), ranked)
+    >>> print(clf.band().rejects([0.1, 0.2, 0.3, 0.4, 0.5]).sum())
+    1
+    """
+    if not hasattr(clf.estimator, "fit_without_rows"):
+        raise TypeError(
+            f"estimator must be a ScoreColumn to be fitted from a ranking, got {type(clf.estimator).__name__}, "
+            "which learns from rows; pass ScoreColumn(column)"
+        )
+    if blends_halves(clf):
+        raise ValueError(
+            f"{type(clf).__name__} must not blend halves of the rows, which a ranking does not tell apart; pass "
+            'placement="optimal", or use a hold-out method'
+        )
+    model = clone(clf.estimator).fit_without_rows(classes)
+    return fit_on_counts(clone(clf), model, ScoreCounts.from_ranking(ranked), classes=model.classes_)
 
 
 def _no_rows(classes: Labels) -> TrainingRows:

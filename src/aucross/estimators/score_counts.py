@@ -3,7 +3,7 @@
 ::
 
     partition ──► held-out scores, rounded ──► ScoreCounts ─┐
-    partition ──► held-out scores, rounded ──► ScoreCounts ─┼─ merge ──► clf.fit_on_counts(model, counts)
+    partition ──► held-out scores, rounded ──► ScoreCounts ─┼─ merge ──► fit_on_counts(clf, model, counts)
     partition ──► ...                                      ─┘
 
 A score that many rows have is one entry with their weight. Entries of partitions add up, in any order. So rows are

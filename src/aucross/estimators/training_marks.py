@@ -126,11 +126,10 @@ class TrainingMarks:
     columns: list[str] | None = None
 
     @classmethod
-    def of(cls, X: Table, salt: str) -> TrainingMarks | None:
+    def of(cls, X: Table, salt: str, hashes: Hashes | None = None) -> TrainingMarks | None:
         """Mark the rows; None if there are too few to tell anything."""
-        columns = text_names_of(X)
-        keys = _keys_of_rows(X, salt, columns)
-        if keys is None or len(keys) < 2:
+        columns, keys = text_names_of(X), _salted(hash_rows(X) if hashes is None else hashes, salt)
+        if len(keys) < 2:
             return None
         values, counts = np.unique(keys, return_counts=True)
         # What occurs more than once in the fit will occur among new rows too, and says nothing.
@@ -197,5 +196,9 @@ def _keys_of_rows(X: Table, salt: str, columns: list[str] | None) -> Hashes | No
         if not set(columns) <= set(names) or len(set(names)) < len(names):
             return None
         X = select_columns(X, columns)
-    salted = np.frombuffer(blake2b(salt.encode(), digest_size=8).digest(), dtype=np.uint64)
-    return (hash_rows(X) ^ salted) * _ODD
+    return _salted(hash_rows(X), salt)
+
+
+def _salted(hashes: Hashes, salt: str) -> Hashes:
+    """Return hashes unlike those of any other fit."""
+    return (hashes ^ np.frombuffer(blake2b(salt.encode(), digest_size=8).digest(), dtype=np.uint64)) * _ODD

@@ -14,6 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.units import numbers_of_units
 from aucross.estimators.copies import common_rows
+from aucross.estimators.row_hash import Hashes, hash_rows
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.estimators.untrained import untrained_copy
@@ -48,9 +49,14 @@ class TrainingRows:
         return None if self.groups is None else numbers_of_units(self.groups, len(self.y))
 
     @cached_property
+    def hashes(self) -> Hashes:
+        """A hash of each row."""
+        return hash_rows(self.X)
+
+    @cached_property
     def common_rows(self) -> IndexArray:
         """Rows of which there are many copies."""
-        return common_rows(self.X, len(self.y))
+        return common_rows(self.hashes)
 
     def take(self, rows: IndexArray) -> TrainingRows:
         """Some of the rows, with what belongs to them but the arguments of a model's fit."""

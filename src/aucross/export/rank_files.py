@@ -56,8 +56,9 @@ def rank_parquet(
     Returns
     -------
     RankedScores
-        With the powers of the weights, if there are any. ``AUCross(ScoreColumn(score)).fit_ranking`` places a band on
-        it, :func:`~aucross.evaluation.evaluate_ranking` and :func:`~aucross.evaluation.promise_ranking` judge by it.
+        With the powers of the weights, if there are any. :func:`~aucross.estimators.classifier_from_ranking` places a
+        band on it, :func:`~aucross.evaluation.evaluate_ranking` and :func:`~aucross.evaluation.promise_ranking` judge
+        by it.
 
     Examples
     --------
