@@ -574,7 +574,7 @@ def test_changed_json_is_refused(clf):
     monitor.update(shrunk(X_new[:2000]))
     text = monitor.to_json()
     content = json.loads(text)
-    content["run"]["coverage_test"]["alarm_batch"] = None
+    content["run"]["tests"]["coverage"]["alarm_batch"] = None
     with pytest.raises(ValueError, match=r"was changed or cut since CoverageMonitor.to_json wrote it"):
         CoverageMonitor.from_json(json.dumps(content), clf)
     del content["checksum"]

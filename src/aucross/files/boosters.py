@@ -184,19 +184,14 @@ def _check_lightgbm_tree(block: bytes, number: int, n_features: int) -> None:
     for child in children:
         later = (child > np.arange(len(child))) & (child < len(child))
         _must((later | ((child < 0) & (child >= -n_leaves))).all(), "a branch must lead to a later node or a leaf")
-    _check_each_once(np.concatenate(children), n_leaves)
+    if n_leaves > 1:  # what goes down a tree comes to an end soon
+        expected_children = np.concatenate([np.arange(-n_leaves, 0), np.arange(1, n_leaves - 1)])
+        reached = np.sort(np.concatenate(children))
+        _must(np.array_equal(reached, expected_children), "each node and each leaf must be reached once")
     if n_sets:
         _check_categories(values, n_sets)
     else:
         _must(all(kind % 2 == 0 for kind in _integers(values["decision_type"])), "there are no sets of categories")
-
-
-def _check_each_once(children: NDArray[Any], n_leaves: int) -> None:
-    """Each node but the first and each leaf is reached once, so that what goes down a tree comes to an end soon."""
-    if n_leaves > 1:
-        reached = np.sort(children)
-        expected = np.concatenate([np.arange(-n_leaves, 0), np.arange(1, n_leaves - 1)])
-        _must(np.array_equal(reached, expected), "each node and each leaf must be reached once")
 
 
 def _check_categories(values: Mapping[str, bytes], n_sets: int) -> None:
@@ -238,9 +233,8 @@ def _check_words(value: Any, name: str) -> None:
 
 
 def _is_list_of_numbers(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return value.dtype.kind in "biuf"
-    return isinstance(value, list | tuple) and all(isinstance(part, int | float) for part in value)
+    is_array = isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+    return is_array or (isinstance(value, list | tuple) and all(isinstance(part, int | float) for part in value))
 
 
 class _LightGBMAttributes(ByAttributes):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
 from math import inf
 from typing import Any
@@ -23,10 +23,10 @@ class DriftRun:
 
     Attributes
     ----------
-    coverage_test, auc_test : SequentialMeanTest
-        The tests of the selected share and of the AUC; no AUC test where there is no AUC to compare with.
-    base_rate_test, calibration_test : SequentialMeanTest or None
-        The tests of the share of positives among selected rows, and of that share against their probabilities.
+    tests : mapping of str to SequentialMeanTest
+        By name: ``"coverage"``, the selected share; ``"auc"``, the AUC of the selected rows; ``"base_rate"``, their
+        share of positives; ``"calibration"``, that share against their probabilities. What has nothing to be compared
+        with is left out.
     counts : mapping of str to tuple of int
         Scores in each bin, by name of the score.
     last_rejected, same_rejected : int
@@ -35,10 +35,7 @@ class DriftRun:
         Scores of selected rows with a label that wait for a row of the other class.
     """
 
-    coverage_test: SequentialMeanTest
-    auc_test: SequentialMeanTest | None
-    base_rate_test: SequentialMeanTest | None
-    calibration_test: SequentialMeanTest | None
+    tests: Mapping[str, SequentialMeanTest]
     counts: Mapping[str, tuple[int, ...]]
     unpaired_positives: tuple[float, ...] = ()
     unpaired_negatives: tuple[float, ...] = ()
@@ -48,25 +45,23 @@ class DriftRun:
     @classmethod
     def new(cls, reference: Reference) -> DriftRun:
         """Start a run that has seen nothing."""
-        share, auc, rate = reference, reference.auc, reference.base_rate
-        counts = {name: (0,) * len(bins.expected) for name, bins in reference.bins.items()}
-        return cls(
-            SequentialMeanTest(share.low, share.high, share.level),
-            None if auc is None else SequentialMeanTest(auc.low, auc.high, auc.level),
-            None if rate is None else SequentialMeanTest(rate.low, rate.high, rate.level),
-            _calibration_test(rate) if rate is not None and reference.is_calibrated else None,
-            counts,
-        )
+        limits = {"coverage": reference, "auc": reference.auc, "base_rate": reference.base_rate}
+        tests = {
+            name: SequentialMeanTest(each.low, each.high, each.level)
+            for name, each in limits.items()
+            if each is not None
+        }
+        if reference.base_rate is not None and reference.is_calibrated:
+            # The difference lies between -1 and 1 and is 0 without drift; half of it and a half lies between 0 and 1.
+            # What the held-out rows leave open of the share of positives they leave open of the difference at most.
+            rate = reference.base_rate
+            low, high = ((1 + limit - rate.expected) / 2 for limit in (rate.low, rate.high))
+            tests["calibration"] = SequentialMeanTest(low, high, rate.level)
+        return cls(tests, {name: (0,) * len(bins.expected) for name, bins in reference.bins.items()})
 
-
-def _calibration_test(rate: Limits) -> SequentialMeanTest:
-    """Start the test of labels less probabilities.
-
-    The difference lies between -1 and 1 and is 0 without drift; half of it and a half lies between 0 and 1. What the
-    held-out rows leave open of the share of positives they leave open of the difference at most.
-    """
-    low, high = ((1 + limit - rate.expected) / 2 for limit in (rate.low, rate.high))
-    return SequentialMeanTest(low, high, rate.level)
+    def after(self, name: str, test: SequentialMeanTest, **others: Any) -> DriftRun:
+        """Put a test that has seen one more batch in its place, and change other fields."""
+        return replace(self, tests={**self.tests, name: test}, **others)
 
 
 def run_to_json(clf: SelectiveClassifier, reference: Reference, run: DriftRun) -> str:
@@ -122,12 +117,9 @@ def _reference_of(content: dict[str, Any]) -> Reference:
 
 
 def _run_of(content: dict[str, Any]) -> DriftRun:
-    tests = {
-        name: None if content[name] is None else _rebuilt(SequentialMeanTest, content[name])
-        for name in ("coverage_test", "auc_test", "base_rate_test", "calibration_test")
-    }
+    tests = {name: _rebuilt(SequentialMeanTest, test) for name, test in content["tests"].items()}
     counts = {name: tuple(count) for name, count in content["counts"].items()}
-    return _rebuilt(DriftRun, {**content, **tests, "counts": counts})
+    return _rebuilt(DriftRun, {**content, "tests": tests, "counts": counts})
 
 
 def _rebuilt(kind: Any, content: Mapping[str, Any]) -> Any:

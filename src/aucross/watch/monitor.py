@@ -36,10 +36,16 @@ from aucross.watch.drift_reference import (
 )
 from aucross.watch.drift_reports import AUCReport, CoverageReport, RateReport
 from aucross.watch.drift_run import DriftRun, run_from_json, run_to_json
-from aucross.watch.sequential import SequentialMeanTest, paired_outcomes
+from aucross.watch.sequential import paired_outcomes
 
 # Labels of one class may come long before the other's; no more unpaired scores than this are kept.
 MAX_UNPAIRED = 10_000
+
+# What is told of each test.
+_SHOWN = (
+    *("n_batches", "n_values", "mean", "low", "high", "evidence"),
+    *("alarm_at", "alarm", "alarm_batch", "direction", "drift_since"),
+)
 
 # Batches in a row that reject the same number of rows, from which on a capacity is taken to decide.
 SAME_NUMBERS = 8
@@ -178,33 +184,36 @@ class CoverageMonitor:
     def __repr__(self) -> str:
         return (
             f"CoverageMonitor({type(self.clf).__name__}, coverage={self.reference.coverage:g}, "
-            f"{self._run.coverage_test.n_batches} batches, {'ALARM' if self.alarm else 'no alarm'})"
+            f"{self._run.tests['coverage'].n_batches} batches, {'ALARM' if self.alarm else 'no alarm'})"
         )
 
     @property
     def alarm(self) -> bool:
         """Whether any test has given an alarm in this run: selected share, AUC, base rate or calibration."""
-        return self.coverage_alarm or self.auc_alarm or self.base_rate_alarm or self.calibration_alarm
+        return any(test.alarm for test in self._run.tests.values())
 
     @property
     def coverage_alarm(self) -> bool:
         """Whether the selected share has given an alarm in this run."""
-        return self._run.coverage_test.alarm
+        return self._has_alarm("coverage")
 
     @property
     def auc_alarm(self) -> bool:
         """Whether the AUC of the selected rows has given an alarm in this run."""
-        return self._run.auc_test is not None and self._run.auc_test.alarm
+        return self._has_alarm("auc")
 
     @property
     def base_rate_alarm(self) -> bool:
         """Whether the share of positives among the selected rows has given an alarm in this run."""
-        return self._run.base_rate_test is not None and self._run.base_rate_test.alarm
+        return self._has_alarm("base_rate")
 
     @property
     def calibration_alarm(self) -> bool:
         """Whether labels have left the probabilities of their scores in this run."""
-        return self._run.calibration_test is not None and self._run.calibration_test.alarm
+        return self._has_alarm("calibration")
+
+    def _has_alarm(self, name: str) -> bool:
+        return name in self._run.tests and self._run.tests[name].alarm
 
     def reset(self) -> None:
         """Start a new run: nothing seen, no evidence, no alarm. The reference stays."""
@@ -253,13 +262,13 @@ class CoverageMonitor:
         return self._add(mask, {} if scores is None else {name: check_scores(scores, len(mask), name="scores")})
 
     def _add(self, selected: NDArray[np.bool_], scores: Mapping[str, FloatArray]) -> CoverageReport:
-        test = self._run.coverage_test.after_counts(int(selected.sum()), len(selected))
+        test = self._run.tests["coverage"].after_counts(int(selected.sum()), len(selected))
         bins = self.reference.bins
         counts = {name: bins[name].counts(values) for name, values in scores.items()}
         in_run = {
             name: tuple((np.array(before) + counts.get(name, 0)).tolist()) for name, before in self._run.counts.items()
         }
-        self._run = replace(self._with_rejected(selected), coverage_test=test, counts=in_run)
+        self._run = self._with_rejected(selected).after("coverage", test, counts=in_run)
         return CoverageReport.of(
             test,
             n=len(selected),
@@ -334,7 +343,6 @@ class CoverageMonitor:
 
     def _add_labels(self, positive: NDArray[np.bool_], selected: NDArray[np.bool_], scores: FloatArray) -> AUCReport:
         run, reference = self._run, self.reference
-        assert run.auc_test is not None
         assert reference.auc is not None
         positives, negatives = scores[selected & positive], scores[selected & ~positive]
         waiting = (
@@ -345,9 +353,9 @@ class CoverageMonitor:
         # Whoever met somebody is used up; what waits on is the class whose other class is missing. Numbers alone
         # decide what is left out, never the scores: that keeps the outcomes fair.
         unpaired = [() if len(outcomes) else tuple(part[-MAX_UNPAIRED:].tolist()) for part in waiting]
-        test = run.auc_test.after(outcomes)
+        test = run.tests["auc"].after(outcomes)
         further = self._label_reports(positive[selected], scores[selected])
-        self._run = replace(self._run, auc_test=test, unpaired_positives=unpaired[0], unpaired_negatives=unpaired[1])
+        self._run = self._run.after("auc", test, unpaired_positives=unpaired[0], unpaired_negatives=unpaired[1])
         return AUCReport.of(
             test,
             n=len(positive),
@@ -361,16 +369,16 @@ class CoverageMonitor:
 
     def _label_reports(self, positive: NDArray[np.bool_], scores: FloatArray) -> dict[str, RateReport | None]:
         """Test the labels of selected rows for themselves, and against the probabilities of their scores."""
-        run, expected = self._run, self.reference.base_rate
+        tests, rate = self._run.tests, self.reference.base_rate
         reports: dict[str, RateReport | None] = {"base_rate": None, "calibration": None}
-        if run.base_rate_test is not None and expected is not None:
-            share = run.base_rate_test.after_counts(int(positive.sum()), len(positive))
-            self._run = run = replace(run, base_rate_test=share)
-            reports["base_rate"] = RateReport.of_share(share, positive, expected.expected)
-        if run.calibration_test is not None:
+        if rate is not None:
+            test = tests["base_rate"].after_counts(int(positive.sum()), len(positive))
+            self._run = self._run.after("base_rate", test)
+            reports["base_rate"] = RateReport.of_share(test, positive, rate.expected)
+        if "calibration" in tests:
             difference = positive - self._probabilities.probability_at(scores) if len(scores) else np.empty(0)
-            test = run.calibration_test.after((1 + difference) / 2)
-            self._run = replace(run, calibration_test=test)
+            test = tests["calibration"].after((1 + difference) / 2)
+            self._run = self._run.after("calibration", test)
             reports["calibration"] = RateReport.of_difference(test, difference)
         return reports
 
@@ -385,7 +393,7 @@ class CoverageMonitor:
                 f"the AUC is watched for two classes only, got a classifier with {len(self.clf.classes_)}; update(X) "
                 "watches its coverage"
             )
-        if self._run.auc_test is None:
+        if "auc" not in self._run.tests:
             raise ValueError(
                 f"the held-out rows selected at coverage {self.reference.coverage:g} have too few rows of a class for "
                 "an AUC to compare with; pass it: CoverageMonitor(clf, auc=0.8)"
@@ -422,17 +430,13 @@ class CoverageMonitor:
             Alarms by test, rows and batches seen, evidence, and the reference with its limits. A run continues from
             what :meth:`to_json` writes.
         """
-        run = self._run
         tests = {
-            "coverage": run.coverage_test,
-            "auc": run.auc_test,
-            "base_rate": run.base_rate_test,
-            "calibration": run.calibration_test,
+            name: {part: json_ready(getattr(test, part)) for part in _SHOWN} for name, test in self._run.tests.items()
         }
         return {
             "coverage": self.reference.coverage,
             "alarm": self.alarm,
-            "tests": {name: None if test is None else _test_to_dict(test) for name, test in tests.items()},
+            "tests": {name: tests.get(name) for name in ("coverage", "auc", "base_rate", "calibration")},
             "reference": json_ready(asdict(self.reference)),
         }
 
@@ -468,11 +472,6 @@ class CoverageMonitor:
         monitor.reference, monitor._run = run_from_json(text, monitor.clf)
         monitor._band_rule = clf.band_rule_
         return monitor
-
-
-def _test_to_dict(test: SequentialMeanTest) -> dict[str, Any]:
-    names = "n_batches n_values mean low high evidence alarm_at alarm alarm_batch direction drift_since"
-    return {name: json_ready(getattr(test, name)) for name in names.split()}
 
 
 def _selected_of(decided: Any) -> Any:
