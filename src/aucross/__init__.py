@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aucross.audit import audited_auc
     from aucross.core import ScoredRows
     from aucross.estimators import (
         AUCGate,
@@ -51,6 +52,7 @@ __all__ = [
     "ScoreColumn",
     "ScoredRows",
     "SelectiveClassifier",
+    "audited_auc",
     "compare_selective",
     "evaluate_groups",
     "evaluate_selections",
@@ -64,8 +66,9 @@ __all__ = [
 ]
 
 # Nothing is imported before it is asked for: scikit-learn and scipy take seconds, and `aucross --help` needs neither.
-_PARTS = ("core", "datasets", "estimators", "evaluation", "export", "files", "record", "report", "watch")
+_PARTS = ("audit", "core", "datasets", "estimators", "evaluation", "export", "files", "record", "report", "watch")
 _NAMES = {
+    "audit": ("audited_auc",),
     "core": ("ScoredRows",),
     "estimators": (
         *("AUCGate", "AUCross", "Decisions", "HashedFolds", "PlugIn", "PlugInAUC", "SCross", "ScoreColumn"),

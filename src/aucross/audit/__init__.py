@@ -1,0 +1,6 @@
+"""How good are decisions that nobody looked at: the draw of an audit, and the AUC that few labels tell."""
+
+from aucross.audit.audit_draw import AuditPlan, audit_plan, audit_probability, drawn_for_audit
+from aucross.audit.audited_auc import AuditedAUC, audited_auc
+
+__all__ = ["AuditPlan", "AuditedAUC", "audit_plan", "audit_probability", "audited_auc", "drawn_for_audit"]

@@ -1,0 +1,228 @@
+"""Which automatic cases a person audits: with what probability, drawn how, and how many a month."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from aucross.audit.audited_auc import FEWEST_OF_A_CLASS, check_probabilities, influences
+from aucross.core.ranking import FloatArray, RankedScores, check_scores
+
+# The shortest key that nobody guesses.
+_SHORTEST_KEY = 16
+
+
+def audit_probability(
+    y_score: ArrayLike, eta: ArrayLike | None = None, *, share: float = 0.02, uniform: float = 0.5
+) -> FloatArray:
+    """Return the probability with which each automatic case is audited.
+
+    A part is drawn evenly, the rest where a label tells most about the AUC: in proportion to
+    ``sqrt(eta (1 - eta)) |p - q|``, with p and q the influences of the case as a positive and as a negative.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n,)
+        Scores of the automatic cases.
+    eta : array-like of shape (n,), optional
+        Probability of each case of being positive; without it all cases are drawn evenly.
+    share : float in (0, 1], default=0.02
+        Expected share of cases to audit.
+    uniform : float in (0, 1], default=0.5
+        Part of the draws that is even, which bounds every probability from below by ``uniform * share``.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Probabilities with mean `share`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from aucross.audit import audit_probability
+    >>> eta = np.linspace(0.01, 0.9, 1000)
+    >>> drawn = audit_probability(eta, eta, share=0.1)
+    >>> print(drawn.mean().round(3), drawn.min() >= 0.05)
+    0.1 True
+    """
+    for name, value in (("share", share), ("uniform", uniform)):
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 < value <= 1.0:
+            raise ValueError(f"{name} must be in (0, 1], got {value!r}; for 2 % pass 0.02")
+    score = np.asarray(y_score, dtype=np.float64)
+    score = check_scores(score, score.size)
+    if eta is None:
+        return np.full(len(score), float(share))
+    worth = np.sqrt(_worth(score, check_probabilities(eta, len(score), "eta")))
+    if not worth.any():
+        return np.full(len(score), float(share))
+    probability = share * (uniform + (1.0 - uniform) * worth / worth.mean())
+    # What is above 1 is given to the cases below it, until the mean is right.
+    while (lacking := share * len(score) - np.minimum(probability, 1.0).sum()) > 1e-9 * len(score):
+        open_cases = probability < 1.0
+        if not open_cases.any():
+            break
+        probability = np.minimum(probability, 1.0)
+        probability[open_cases] *= 1.0 + lacking / probability[open_cases].sum()
+    return np.minimum(probability, 1.0)
+
+
+def _worth(score: FloatArray, eta: FloatArray) -> FloatArray:
+    """Return the expected square of what a label tells about the AUC, for each case."""
+    if not 0.0 < eta.mean() < 1.0:
+        return np.zeros(len(score))
+    as_positive, as_negative = influences(RankedScores.from_probabilities(eta, score), score)
+    return np.asarray(eta * (1.0 - eta) * np.square(as_positive - as_negative))
+
+
+def drawn_for_audit(
+    key: bytes, record: str, batch: str, ids: Sequence[Any], probability: ArrayLike
+) -> NDArray[np.bool_]:
+    """Draw cases for audit by a keyed hash, so that a case is drawn alike each time and nobody can foresee it.
+
+    Parameters
+    ----------
+    key : bytes
+        Secret of at least 16 bytes, kept outside database and model file.
+    record, batch : str
+        Names of the record and of the batch.
+    ids : sequence
+        Id of each case.
+    probability : array-like of shape (n,)
+        Probability of each case.
+
+    Returns
+    -------
+    ndarray of shape (n,), bool
+        True for the cases to audit.
+    """
+    if not isinstance(key, bytes) or len(key) < _SHORTEST_KEY:
+        raise ValueError(f"key must be at least {_SHORTEST_KEY} secret bytes; make one with secrets.token_bytes(32)")
+    wanted = check_probabilities(probability, len(ids), "probability")
+    # Lengths stand before the texts, so that no two different cases are hashed alike.
+    places = [
+        int.from_bytes(
+            hmac.digest(key, "".join(f"{len(text)}:{text}" for text in (record, batch, str(case))).encode(), sha256)[
+                :8
+            ],
+            "big",
+        )
+        for case in ids
+    ]
+    return np.asarray(places, dtype=np.float64) / 2.0**64 < wanted
+
+
+@dataclass(frozen=True)
+class AuditPlan:
+    """How many cases to audit; made by :func:`audit_plan`.
+
+    Attributes
+    ----------
+    width : float
+        Width of the interval that was asked for.
+    n_labels : int
+        Labels that it needs in all; 0 if it cannot be reached.
+    per_month : int
+        Cases to audit a month.
+    months : int
+        Months until the labels are there.
+    n_positive : float
+        Positives expected among the labels.
+    is_reachable : bool
+        Whether the labels hold enough positives for an interval.
+    """
+
+    width: float
+    n_labels: int
+    per_month: int
+    months: int
+    n_positive: float
+    is_reachable: bool
+
+    @property
+    def sentence(self) -> str:
+        """The plan in one sentence."""
+        if not self.is_reachable:
+            return (
+                f"Too few positives: {self.per_month:,} audits a month for {self.months} months would hold about "
+                f"{self.n_positive:.0f}, and an interval of the AUC needs at least {FEWEST_OF_A_CLASS}."
+            )
+        return (
+            f"Audit {self.per_month:,} cases a month for {self.months} month{'s' * (self.months > 1)} "
+            f"({self.n_labels:,} labels, about {self.n_positive:.0f} positive) for an interval {self.width:g} wide."
+        )
+
+
+def audit_plan(
+    y_score: ArrayLike,
+    eta: ArrayLike,
+    *,
+    width: float = 0.03,
+    per_month: int | None = None,
+    confidence_level: float = 0.95,
+    uniform: float = 0.5,
+) -> AuditPlan:
+    """Say how many automatic cases a month to audit, and for how long, for an interval of a given width.
+
+    Parameters
+    ----------
+    y_score : array-like of shape (n,)
+        Scores of the automatic cases of one month.
+    eta : array-like of shape (n,)
+        Probability of each case of being positive.
+    width : float, default=0.03
+        Width of the interval of the AUC.
+    per_month : int, optional
+        Cases that can be audited a month; by default as many as one month needs, and at most all.
+    confidence_level : float in (0, 1), default=0.95
+        Confidence of the interval.
+    uniform : float in (0, 1], default=0.5
+        Part of the draws that is even, see :func:`audit_probability`.
+
+    Returns
+    -------
+    AuditPlan
+        With a ``sentence``; it says "too few positives" where no number of audits of these cases suffices.
+    """
+    score = np.asarray(y_score, dtype=np.float64)
+    share_positive = check_probabilities(eta, len(score), "eta")
+    if not width > 0.0:
+        raise ValueError(f"width must be above 0, got {width!r}; pass 0.03")
+    if per_month is not None and (isinstance(per_month, bool) or per_month < 1):
+        raise ValueError(f"per_month must be a whole number from 1, got {per_month!r}")
+    if not 0.0 < confidence_level < 1.0:
+        raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}; for 95 % pass 0.95")
+    probability = audit_probability(score, share_positive, share=0.01, uniform=uniform)
+    # With n labels the variance of the estimate is this over n, as long as no probability reaches 1.
+    relative = probability / probability.mean()
+    variance = float(np.mean(_worth(score, share_positive) / relative)) + _spread_of_expected(score, share_positive)
+    n_labels = ceil(variance * (2.0 * -ndtri((1.0 - confidence_level) / 2.0) / width) ** 2)
+    n_month = min(n_labels, len(score)) if per_month is None else min(int(per_month), len(score))
+    rate = float(np.mean(relative * share_positive))
+    n_needed = max(
+        n_labels, ceil(FEWEST_OF_A_CLASS / max(rate, 1e-12)), ceil(FEWEST_OF_A_CLASS / max(1.0 - rate, 1e-12))
+    )
+    months = ceil(n_needed / n_month)
+    is_reachable = months <= _MOST_MONTHS and variance > 0.0
+    months = min(months, _MOST_MONTHS)
+    labels = min(n_needed, months * n_month)
+    return AuditPlan(width, labels if is_reachable else 0, n_month, months, labels * rate, is_reachable)
+
+
+# A plan of more months than this is none: the model will be another one by then.
+_MOST_MONTHS = 24
+
+
+def _spread_of_expected(score: FloatArray, eta: FloatArray) -> float:
+    """Return the variance of the influence that cases are expected to have, which an audit without it must bear."""
+    if not 0.0 < eta.mean() < 1.0:
+        return 0.0
+    as_positive, as_negative = influences(RankedScores.from_probabilities(eta, score), score)
+    return float(np.mean(np.square(eta * as_positive + (1.0 - eta) * as_negative)))
