@@ -112,8 +112,8 @@ HERE = Path(__file__).resolve().parents[1]
 # A process that fits from the command line and says how long the classifier itself took.
 TIMED_FIT = """
 import sys, time
-from aucross.cli.models import fit_classifier
-import aucross.cli.training as training
+from aucross.cli.base_models import fit_classifier
+import aucross.cli.train as training
 seconds = []
 def timed(clf, rows):
     begin = time.process_time()

@@ -14,7 +14,7 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-from aucross.cli.models import Features, make_model
+from aucross.cli.base_models import Features, make_model
 from aucross.cli.names import Base
 from benchmarks.paper_data import FOLDER
 

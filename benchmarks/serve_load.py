@@ -35,8 +35,8 @@ import sys
 import uvicorn
 from fastapi import FastAPI
 
-from aucross.cli.storage import load_model
-from aucross.serve.rows import ServedModel
+from aucross.cli.schema import load_model
+from aucross.serve.served_model import ServedModel
 
 clf, schema = load_model(__import__("pathlib").Path(sys.argv[1]))
 model = ServedModel(clf, schema.columns, schema.labels)

@@ -328,7 +328,8 @@ def test_type_checkers_are_told_of_every_public_name():
 
 
 def test_parts_and_names_are_listed_and_others_are_refused():
-    assert {*aucross.__all__, "core", "evaluation"} <= set(dir(aucross))
+    assert {*aucross.__all__, "core", "evaluation", "__version__"} <= set(dir(aucross))
+    assert not {"Any", "TYPE_CHECKING", "import_module", "_PARTS"} & set(dir(aucross))
     assert printed_by("import aucross; print(aucross.core.__name__)") == "aucross.core\n"
     with pytest.raises(AttributeError, match="module 'aucross' has no attribute 'AUCros'"):
         aucross.AUCros  # noqa: B018

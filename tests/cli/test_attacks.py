@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucross.cli import tables
+from aucross.cli import table_files
 from aucross.files.model_file import load, read_metadata, save
 from aucross.system.files import whole_file
 from aucross.system.spreadsheets import without_formula
@@ -582,7 +582,7 @@ def test_a_model_that_lies_about_its_columns_is_refused(model, tmp_path, monkeyp
 @pytest.mark.attack("command line")
 def test_a_table_cut_anywhere_is_refused_or_read_without_its_end(model, tmp_path, monkeypatch, attacked, full_size):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tables, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(table_files, "BLOCK_BYTES", 1000)
     Path("model.aucross").write_bytes(model)
     content, wrong = loans().encode(), []
     ends = np.random.default_rng(0).choice(len(content), 100 if full_size else 10, replace=False)

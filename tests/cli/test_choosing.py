@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from aucross.cli.choosing import ADVICE, RULE, Choice, Family, Situation, advice_for, line_for, sentence
-from aucross.cli.compare import Contestant, _decide_alike, _options
+from aucross.cli.contestants import Contestant, _decide_alike, _options
 from aucross.cli.names import Base, GivenScore, Method
 from aucross.evaluation import evaluate_selections
 from tests.cli.commands import ROLES, aucross
@@ -106,7 +106,7 @@ def test_compare_names_the_gate_where_it_competes_and_a_linear_model_answers(fol
 
 
 def test_compare_recommends_no_gate_that_changes_nothing(folder, monkeypatch):
-    monkeypatch.setattr("aucross.cli.compare._decide_alike", lambda first, second: True)
+    monkeypatch.setattr("aucross.cli.contestants._decide_alike", lambda first, second: True)
     said = rule_of(folder, *DROPPED, "--base", "logistic", "--method", "aucross", "--method", "gate")
     assert " says --method gate --base logistic, which changes nothing here: --method aucross --base logistic " in said
     assert "because the other model" not in said

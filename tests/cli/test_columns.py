@@ -7,11 +7,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from aucross.cli.columns import check_has_values, convert, infer_kind
+from aucross.cli.column_kinds import check_has_values, convert, infer_kind
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.numbers import NumberFormat
 from aucross.estimators import DaysSince1970
-from aucross.serve import rows
+from aucross.serve import served_model
 
 
 def kind_of(values, kind=None):
@@ -264,7 +264,7 @@ def test_dates_with_zones_and_fractions_are_the_same_days_in_the_shell_over_http
     assert kind_of(ISO_TEXTS * 2).kind == "date"
     in_python = DaysSince1970().fit_transform(pd.DataFrame({"x": ISO_TEXTS}))[:, 0].tolist()
     assert convert("x", pa.array(ISO_TEXTS), "date").tolist() == in_python
-    assert rows._CONVERSIONS["date"]([rows._moment(text) for text in ISO_TEXTS]).tolist() == in_python
+    assert served_model._CONVERSIONS["date"]([served_model._moment(text) for text in ISO_TEXTS]).tolist() == in_python
     assert in_python[3] == 17986 + 8 / 24
 
 

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from aucross.cli.compare import Contestant, _conclusion
-from aucross.cli.names import Base, Method
 from aucross.system.text import percent
 from tests.cli.commands import ROLES, aucross
 
@@ -57,55 +55,9 @@ def test_the_conclusion_has_no_caveat_where_both_accept_as_many(document, folder
 
 
 def test_all_installed_base_models_are_compared_by_default(run, table, monkeypatch):
-    monkeypatch.setattr("aucross.cli.models.find_spec", lambda name: None)
+    monkeypatch.setattr("aucross.cli.base_models.find_spec", lambda name: None)
     result = run("compare", table(), "--target", "default", "--method", "plugin")
     assert result.exit_code == 0, result.stderr
     assert "note: not compared, because not installed: lightgbm, xgboost\n" in result.stderr
     bases = [line.split()[0] for line in result.stdout.splitlines() if " plugin " in line and "with" not in line]
     assert bases == ["hgb", "logistic", "forest"]
-
-
-# ---- the sentence alone ----
-
-
-def ahead(*rows: dict[str, float]) -> str:
-    """The sentence about methods of the given results; the first is the reference."""
-    contestants = [
-        Contestant(method, Base.HGB, evaluation=None, gap_to_oracle=0.0, seconds=1.0)
-        for method, _ in zip(Method, rows, strict=False)
-    ]
-    return _conclusion(contestants, rows)
-
-
-def result(auc: float, low: float, high: float, coverage: float = 0.9) -> dict[str, float]:
-    return {"selective_auc": auc, "difference_low": low, "difference_high": high, "achieved_coverage": coverage}
-
-
-REFERENCE = result(0.80, 0.0, 0.0)
-
-
-def test_the_best_is_clearly_or_not_clearly_above_the_first():
-    start = "The highest AUC of automatic cases is .820, of plugin-auc with hgb; it is "
-    assert ahead(REFERENCE, result(0.82, 0.01, 0.03)) == (
-        f"{start}clearly above aucross with hgb (95 % interval of the difference .010 to .030)."
-    )
-    assert ahead(REFERENCE, result(0.82, -0.01, 0.05)).startswith(f"{start}not clearly above aucross with hgb")
-
-
-def test_whoever_decides_fewer_cases_is_told_so():
-    assert ahead(REFERENCE, result(0.82, 0.01, 0.03, coverage=0.85)).endswith(
-        ", but decides only 85 % of cases against 90 %."
-    )
-    assert "but decides only" not in ahead(REFERENCE, result(0.82, 0.01, 0.03, coverage=0.896))
-    assert "but decides only" not in ahead(REFERENCE, result(0.82, 0.01, 0.03, coverage=0.95))
-
-
-def test_one_alone_is_ahead_of_nobody():
-    assert ahead(REFERENCE) == "The AUC of automatic cases is .800, of aucross with hgb, compared with no other."
-
-
-def test_rivals_of_the_first_are_those_not_clearly_behind():
-    assert ahead(REFERENCE, result(0.79, -0.02, 0.01), result(0.7, -0.12, -0.08)).endswith(
-        "; not clearly behind: plugin-auc with hgb."
-    )
-    assert ahead(REFERENCE, result(0.7, -0.12, -0.08)).endswith("; all others are clearly behind.")

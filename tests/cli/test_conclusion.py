@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aucross.cli.results import conclusion
+from aucross.cli.judging import conclusion
 from aucross.evaluation import evaluate_selections
 
 # Scores 0 to 399: positives above, negatives below, and half of each among the 80 rows in the middle.

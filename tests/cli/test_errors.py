@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from aucross.cli.storage import load_model_with_facts
+from aucross.cli.schema import load_model_with_facts
 from aucross.files import archive
 from tests.cli.commands import aucross
 
@@ -365,14 +365,14 @@ def test_ctrl_c_ends_with_130_and_one_line(failure, folder, tmp_path, monkeypatc
         raise KeyboardInterrupt
 
     (tmp_path / "d.csv").write_text("old")
-    monkeypatch.setattr("aucross.cli.deciding.features_of", interrupted)
+    monkeypatch.setattr("aucross.cli.table_decisions.features_of", interrupted)
     arguments = ("predict", folder / "model.aucross", folder / "new.csv", "--out", tmp_path / "d.csv")
     assert failure(*arguments, code=130) == "stopped: nothing was left half-written"
     assert (tmp_path / "d.csv").read_text() == "old"
 
 
 def test_an_error_in_the_middle_of_predict_leaves_the_old_output(failure, folder, loans, tmp_path, monkeypatch):
-    monkeypatch.setattr("aucross.cli.tables.BLOCK_BYTES", 5000)
+    monkeypatch.setattr("aucross.cli.table_files.BLOCK_BYTES", 5000)
     text = loans.drop(columns="default").to_csv(index=False)
     (tmp_path / "new.csv").write_text(text + "one,value,too,few\n")
     (tmp_path / "d.csv").write_text("old")

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from aucross.cli.column_kinds import choose_labels, is_positive, label_text, output_labels
 from aucross.cli.errors import CommandError
-from aucross.cli.labels import choose_labels, is_positive, label_text, output_labels
 
 
 def labels_of(values, positive=None):

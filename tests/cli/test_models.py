@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from aucross.cli import models
+from aucross.cli import base_models
+from aucross.cli.base_models import Features, fit_classifier, make_classifier, make_model
 from aucross.cli.errors import CommandError
-from aucross.cli.models import Features, fit_classifier, make_classifier, make_model
 from aucross.cli.names import Base, Method
 from aucross.cli.schema import LabelledRows
 from aucross.files.model_file import load, save
@@ -118,7 +118,7 @@ def test_the_same_seed_gives_the_same_model(rows):
 
 
 def test_a_missing_library_is_named_with_its_installation(monkeypatch):
-    monkeypatch.setattr(models, "find_spec", lambda name: None)
+    monkeypatch.setattr(base_models, "find_spec", lambda name: None)
     with pytest.raises(CommandError) as caught:
         make_model(Base.LIGHTGBM, Features(["amount"], {}), seed=0)
     assert str(caught.value) == (

@@ -61,8 +61,8 @@ def test_a_missing_library_of_the_report_is_said_before_the_training(table, tmp_
     def never(*_args, **_kwargs):
         raise AssertionError("trained")
 
-    monkeypatch.setattr("aucross.cli.reports.find_spec", lambda name: None)
-    monkeypatch.setattr("aucross.cli.training.fit_classifier", never)
+    monkeypatch.setattr("aucross.cli.judging.find_spec", lambda name: None)
+    monkeypatch.setattr("aucross.cli.train.fit_classifier", never)
     arguments = ("fit", table(), *SMALL[:-1], "--out", tmp_path / "m.aucross")
     missing = "a report in HTML needs jinja2 and plotly: pip install"
     result = aucross(*arguments)
@@ -92,13 +92,13 @@ def test_numbers_with_marks_are_read_by_the_options_at_the_fit_and_later(table, 
 
 
 def test_a_table_of_very_many_columns_is_told_before_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("aucross.cli.training._MANY_COLUMNS", 2)
+    monkeypatch.setattr("aucross.cli.train._MANY_COLUMNS", 2)
     pd.DataFrame({"a": [1.5, 2], "b": [3.5, 4], "default": [0, 1]}).to_csv(tmp_path / "wide.csv", index=False)
 
     def stop(table):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("aucross.cli.training.read_table", stop)
+    monkeypatch.setattr("aucross.cli.train.read_table", stop)
     result = aucross("fit", tmp_path / "wide.csv", *SMALL, "--out", tmp_path / "m.aucross")
     assert "note: wide.csv has 3 columns, which take minutes to read and may take hours to fit" in " ".join(
         result.stderr.split()

@@ -7,8 +7,8 @@ import json
 import pytest
 from sklearn.pipeline import Pipeline
 
-from aucross.cli import tables
-from aucross.cli.models import fit_classifier
+from aucross.cli import table_files
+from aucross.cli.base_models import fit_classifier
 from tests.cli.commands import ROLES, aucross
 
 N_NEW = 300
@@ -31,7 +31,7 @@ def rows_seen(monkeypatch) -> list[int]:
 
 @pytest.mark.parametrize("options", [(), ("--recalibrate",), ("--capacity", 20)])
 def test_predict_scores_each_row_once(options, folder, tmp_path, rows_seen, monkeypatch):
-    monkeypatch.setattr(tables, "BLOCK_BYTES", 5000)
+    monkeypatch.setattr(table_files, "BLOCK_BYTES", 5000)
     result = aucross("predict", folder / "model.aucross", folder / "new.csv", "--out", tmp_path / "d.csv", *options)
     assert result.exit_code == 0, result.stderr
     assert len(rows_seen) > 1  # in batches
@@ -65,7 +65,7 @@ def test_fit_with_groups_and_report_scores_each_test_row_once(folder, tmp_path, 
         fit_classifier(clf, rows)
         passes.is_fitted = True
 
-    monkeypatch.setattr("aucross.cli.training.fit_classifier", fit_then_count)
+    monkeypatch.setattr("aucross.cli.train.fit_classifier", fit_then_count)
     options = ("--base", "logistic", "--by", "home_ownership", "--out", tmp_path / "m.aucross", "--json", "--quiet")
     result = aucross("fit", folder / "loans.csv", *ROLES, *options)
     assert result.exit_code == 0, result.stderr

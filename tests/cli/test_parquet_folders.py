@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from aucross.cli import tables
+from aucross.cli import table_files
 from aucross.cli.errors import CommandError
-from aucross.cli.tables import open_table, read_batches, read_table
+from aucross.cli.table_files import open_table, read_batches, read_table
 from tests.cli.commands import QUICK, ROLES
 
 
@@ -52,7 +52,7 @@ def test_fit_and_evaluate_take_a_folder(document, loans, parts, tmp_path):
 
 
 def test_a_fit_on_more_than_memory_names_the_engines(run, parts, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "memory_bytes", lambda: 1000)
+    monkeypatch.setattr(table_files, "memory_bytes", lambda: 1000)
     for data, remedy in ((parts, "with --engine dask or --engine spark"), (folder / "loans.csv", "Parquet files")):
         result = run("fit", data, *ROLES, "--out", tmp_path / "m.aucross", *QUICK)
         assert result.exit_code == 1
@@ -64,7 +64,7 @@ def test_a_fit_on_more_than_memory_names_the_engines(run, parts, folder, tmp_pat
 
 
 def test_memory_is_known_here():
-    assert tables.memory_bytes() > 100e6
+    assert table_files.memory_bytes() > 100e6
 
 
 def test_folders_that_are_no_table_are_refused(run, folder, parts, loans, tmp_path):

@@ -42,7 +42,7 @@ try:
     main()
 except SystemExit as end:
     assert end.code == 0
-slow = ("numpy", "sklearn", "pandas", "pyarrow", "rich.console", "aucross.cli.fit", "aucross.cli.progress")
+slow = ("numpy", "sklearn", "pandas", "pyarrow", "rich.console", "aucross.cli.fit", "aucross.cli.train")
 print("loaded:", *{name for name in slow if name in sys.modules})
 """
     run = process(code=code)

@@ -6,7 +6,7 @@ import pytest
 
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.schema import LabelledRows
-from aucross.cli.splitting import split_rows
+from aucross.cli.train import split_rows
 
 
 def rows(y, **parts):

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from aucross.cli import tables
+from aucross.cli import table_files
 from aucross.cli.errors import CommandError
-from aucross.cli.tables import open_table, read_batches, read_table
+from aucross.cli.table_files import open_table, read_batches, read_table
 
 TEXT = 'id,a,b\n007,1,x\n008,,"y, z"\n009,3,\n'
 
@@ -58,10 +58,10 @@ def test_quoted_line_breaks_stay_in_their_row(tmp_path):
 
 
 def test_a_line_of_names_that_is_longer_than_a_block_is_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_HEADER_BYTES", 4)  # after a whole name: the rest would be missing in silence
+    monkeypatch.setattr(table_files, "_HEADER_BYTES", 4)  # after a whole name: the rest would be missing in silence
     path = written(tmp_path / "t.csv", "abc,def,ghi\n1,2,3\n")
     assert open_table(path).names == ["abc", "def", "ghi"]
-    monkeypatch.setattr(tables, "_LONGEST_HEADER", 8)
+    monkeypatch.setattr(table_files, "_LONGEST_HEADER", 8)
     with pytest.raises(CommandError, match=r"t.csv has no end of its first line"):
         open_table(path)
 
@@ -75,8 +75,8 @@ def test_columns_without_a_name_are_not_read(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
 def test_batches_are_the_table_in_its_order(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(tables, "BLOCK_BYTES", 1000)
-    monkeypatch.setattr(tables, "BATCH_ROWS", 70)
+    monkeypatch.setattr(table_files, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(table_files, "BATCH_ROWS", 70)
     frame = pd.DataFrame({"a": range(1000), "b": "text", "c": 1.5})
     path = tmp_path / name
     frame.to_parquet(path) if name.endswith("parquet") else frame.to_csv(path, index=False)

@@ -39,8 +39,8 @@ def test_results_say_automatic_and_review(command, how, folder, tmp_path):
         "predict": (model, folder / "new.csv", "--capacity", 1000, "--out", tmp_path / "d.csv"),
         "compare": (loans, *ROLES, "--base", "logistic", "--method", "plugin", "--method", "plugin-auc"),
         "report": (model, loans, "--out", tmp_path / "r.json"),
-        "demo": ("--folder", tmp_path, "--rows", 300),
-        "walkthrough": ("--folder", tmp_path, "--rows", 300),
+        "demo": ("--folder", tmp_path, "--rows", 500),
+        "walkthrough": ("--folder", tmp_path, "--rows", 500),
     }[command]
     result = aucross(command, *arguments, *how)
     assert result.exit_code == 0, result.stderr

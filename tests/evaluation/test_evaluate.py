@@ -856,7 +856,7 @@ def test_a_reference_must_be_one_of_the_classifiers(aucross_clf, rival):
         compare_selective([aucross_clf, rival], X_test, y_test, [0.8], reference="SCross")
 
 
-def advised(first, second, *, coverage=0.8, reached=(0.8, 0.8)):
+def advised(first, second, *, coverage=0.8, reached=(0.8, 0.8), of="cases"):
     """Advice on two evaluations whose AUCs, and the ends of whose difference, are given."""
     rng = np.random.default_rng(0)
     y = rng.random(4000) < 0.4
@@ -866,7 +866,7 @@ def advised(first, second, *, coverage=0.8, reached=(0.8, 0.8)):
         score = noise + shift * y
         mask = np.arange(4000) < share * 4000
         evaluations[name] = evaluate_selections(y, score, score > 0, {coverage: mask})
-    return SelectiveComparison(evaluations, "A").advice()
+    return SelectiveComparison(evaluations, "A").advice(of=of)
 
 
 def test_advice_names_the_highest_auc_and_says_whether_it_is_clear():
@@ -881,6 +881,16 @@ def test_advice_names_the_highest_auc_and_says_whether_it_is_clear():
 
 def test_advice_says_when_the_winner_decides_fewer_cases():
     assert advised(1.0, 1.2, reached=(0.8, 0.7)).endswith(", but decides only 70 % of cases against 80 %.")
+    assert advised(1.0, 1.2, reached=(0.8, 0.7), of="the weight").endswith(" 70 % of the weight against 80 %.")
+    for share in (0.797, 0.9):  # as many, or more
+        assert "but decides only" not in advised(1.0, 1.2, reached=(0.8, share))
+
+
+def test_advice_on_one_alone_compares_it_with_no_other():
+    y = np.arange(8) > 3
+    alone = evaluate_selections(y, np.arange(8.0), y, {1.0: np.ones(8, dtype=bool)})
+    said = SelectiveComparison({"A": alone}, "A").advice()
+    assert said == "The AUC of automatic cases is 1.000, of A, compared with no other."
 
 
 # ---- a capacity ----

@@ -84,7 +84,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from xgboost import XGBClassifier, XGBRFClassifier
 
 from aucross import AUCGate, AUCross, PlugIn, ScoreColumn
-from aucross.cli.models import Features, make_model
+from aucross.cli.base_models import Features, make_model
 from aucross.cli.names import Base
 from aucross.files.description import Description
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint

@@ -26,14 +26,12 @@ from sklearn.preprocessing import OneHotEncoder
 from xgboost import XGBClassifier
 
 from aucross import AUCross, PlugIn, PlugInAUC, ScoreColumn
-from aucross.cli.schema import Roles, Schema
-from aucross.cli.storage import save_model
+from aucross.cli.schema import Roles, Schema, save_model
 from aucross.files import model_fingerprint, rule_fingerprint
 from aucross.record import DecisionLog, read_decisions
 from aucross.serve import ServedModel, ServeOptions, make_app
-from aucross.serve.answers import reason_of
-from aucross.serve.deciding import Decider
-from aucross.serve.rows import example_row
+from aucross.serve.decider import Decider, reason_of
+from aucross.serve.served_model import example_row
 from aucross.watch import CoverageMonitor
 from tests.cli.commands import aucross
 from tests.serve.client import Client

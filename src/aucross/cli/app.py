@@ -200,7 +200,7 @@ def _with_a_screen(function: Callable[..., dict[str, Any]]) -> Callable[..., Non
 def _reading(separator: str | None, decimal: str | None, thousands: str | None) -> dict[str, Any]:
     """How a table is to be read, in the words of all commands."""
     from aucross.cli.numbers import number_format  # noqa: PLC0415
-    from aucross.cli.tables import check_separator  # noqa: PLC0415
+    from aucross.cli.table_files import check_separator  # noqa: PLC0415
 
     return {"separator": check_separator(separator), "numbers": number_format(decimal, thousands)}
 
@@ -284,7 +284,7 @@ def fit(
     """
     from aucross.cli.fit import FitOptions, run_fit  # noqa: PLC0415
     from aucross.cli.schema import Roles  # noqa: PLC0415
-    from aucross.cli.tables import name_without_ending  # noqa: PLC0415
+    from aucross.cli.table_files import name_without_ending  # noqa: PLC0415
 
     _check_scheduler(engine, scheduler)
     of_any_fit: dict[str, Any] = {
@@ -344,7 +344,7 @@ def evaluate(
 
         _refuse_with_engine({"--by": by, "--group": group})
         return run_engine_evaluate(engine, scheduler, model=model, data=data, coverage=coverage, screen=screen)
-    from aucross.cli.evaluate import EvaluateOptions, run_evaluate  # noqa: PLC0415
+    from aucross.cli.judging import EvaluateOptions, run_evaluate  # noqa: PLC0415
 
     options = EvaluateOptions(model, data, coverage, by, group=group, **_reading(separator, decimal, thousands))
     return run_evaluate(options, screen)
@@ -466,7 +466,7 @@ def compare(
     thousands: Thousands = None,
 ) -> dict[str, Any]:
     """Fit all methods with all base models and set them side by side on the same test rows."""
-    from aucross.cli.compare import CompareOptions, run_compare  # noqa: PLC0415
+    from aucross.cli.contestants import CompareOptions, run_compare  # noqa: PLC0415
     from aucross.cli.schema import Roles  # noqa: PLC0415
 
     options = CompareOptions(
@@ -506,7 +506,7 @@ def report(
     thousands: Thousands = None,
 ) -> dict[str, Any]:
     """Write the report of a model on labelled rows that it was not fitted on."""
-    from aucross.cli.evaluate import EvaluateOptions, run_report  # noqa: PLC0415
+    from aucross.cli.judging import EvaluateOptions, run_report  # noqa: PLC0415
 
     reading = _reading(separator, decimal, thousands)
     options = EvaluateOptions(model, data, coverage, by, out, _spelled(context), group=group, **reading)
@@ -576,7 +576,7 @@ def walkthrough(
     seed: Seed = 0,
 ) -> dict[str, Any]:
     """Watch the commands at work: make up tables of loans, fit, decide and report, in a folder of its own."""
-    from aucross.cli.walkthrough import run_walkthrough  # noqa: PLC0415
+    from aucross.cli.demo import run_walkthrough  # noqa: PLC0415
 
     return run_walkthrough(folder, rows, seed, screen)
 

@@ -42,68 +42,30 @@ class Choice(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """What is known before a method is chosen: the table, the model, and what is allowed.
+    """What is known before a method is chosen: the table, the model, and what is allowed."""
 
-    Attributes
-    ----------
-    n_rows, n_positives : int
-        Training rows, and how many of them are positive.
-    family : Family, optional
-        The kind of model that answers, if it is known.
-    in_time : bool
-        Whether the rows to come are later than those of the training.
-    has_groups : bool
-        Whether several rows belong together, say to one customer.
-    is_given_score : bool
-        Whether the score is a column of the table, and no model is trained.
-    wants_accuracy : bool
-        Whether errors at the cut-off count, and not the ranking.
-    trains_once : bool
-        Whether the model may be trained once only.
-    has_second_model : bool
-        Whether another model may decide when the answers are used.
-    keeps_fold_models : bool
-        Whether the models of the folds may stay in production, so that the rule need not leave as SQL or JSON.
-    ranks_batches : bool
-        Whether rows come in whole batches that can be ranked before one of them is decided.
-    """
-
-    n_rows: int
+    n_rows: int  # of the training
     n_positives: int
-    family: Family | None = None
-    in_time: bool = False
-    has_groups: bool = False
-    is_given_score: bool = False
-    wants_accuracy: bool = False
-    trains_once: bool = False
-    has_second_model: bool = False
-    keeps_fold_models: bool = False
-    ranks_batches: bool = False
+    family: Family | None = None  # of the model that answers, if it is known
+    in_time: bool = False  # whether the rows to come are later than those of the training
+    has_groups: bool = False  # whether several rows belong together, say to one customer
+    is_given_score: bool = False  # whether the score is a column of the table, and no model is trained
+    wants_accuracy: bool = False  # whether errors at the cut-off count, and not the ranking
+    trains_once: bool = False  # whether the model may be trained once only
+    has_second_model: bool = False  # whether another model may decide when the answers are used
+    keeps_fold_models: bool = False  # whether models of the folds may stay in use, so that no SQL or JSON is needed
+    ranks_batches: bool = False  # whether rows come in whole batches that can be ranked before one is decided
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the rule: the first whose condition holds names the method.
-
-    Attributes
-    ----------
-    when : str
-        The condition in words.
-    use : Choice
-        What it names.
-    because : str
-        The reason in words.
-    applies : callable
-        The condition.
-    for_accuracy : bool
-        Whether it is for those who count errors at the cut-off; all others are for the ranking.
-    """
+    """One line of the rule: the first whose condition holds names the method."""
 
     when: str
     use: Choice
     because: str
     applies: Callable[[Situation], bool]
-    for_accuracy: bool = False
+    for_accuracy: bool = False  # whether it is for those who count errors at the cut-off; others are for the ranking
 
 
 @dataclass(frozen=True)
@@ -210,21 +172,7 @@ def advice_for(situation: Situation) -> list[Advice]:
 
 
 def sentence(situation: Situation, options: str, same_as: str | None = None) -> str:
-    """What the rule says about a situation, in one sentence, and where the rule is.
-
-    Parameters
-    ----------
-    situation : Situation
-        What is known.
-    options : str
-        What to type on the command line for what the rule names.
-    same_as : str, optional
-        Simpler options that decide in the same way here, so that there is nothing to recommend.
-
-    Returns
-    -------
-    str
-    """
+    """Return what the rule says about a situation, in options to type and in simpler ones that decide alike."""
     line = line_for(situation)
     number = RULE.index(line) + 1
     model = f", and {situation.family}" if situation.family is not None else ""

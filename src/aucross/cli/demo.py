@@ -1,6 +1,7 @@
-"""aucross demo: what the band is worth on made-up loans, beside max probability; a table, a report and a picture.
+"""aucross demo and aucross walkthrough: what the band is worth, and the whole way to decisions, on made-up loans.
 
-The table needs what the package itself needs. The report and the picture are written where their libraries are.
+The table of the demo needs what the package itself needs. Its report and its picture are written where their libraries
+are. The walkthrough needs the extra of the command line.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
@@ -19,6 +21,7 @@ from aucross.cli.screen import Screen
 from aucross.datasets import make_credit
 from aucross.estimators import AUCross, SCross
 from aucross.evaluation import SelectiveEvaluation, evaluate_selective
+from aucross.system.files import whole_file
 
 COVERAGES = (1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
 SHOWN_COVERAGE = 0.80
@@ -29,6 +32,9 @@ _WANTED_AUC = 0.80
 _FEWEST_ROWS = 500
 _OF_THE_REPORT = ("pandas", "pyarrow", "jinja2", "plotly")
 _OF_THE_PICTURE = ("matplotlib",)
+# Colours that stay apart without colour vision: blue, orange, grey.
+_BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#8c8c8c"
+_SHARE_OF_NEW_ROWS = 0.2
 
 
 @dataclass(frozen=True)
@@ -141,8 +147,7 @@ def _conclusion(compared: LoanComparison) -> list[str]:
 
 def run_demo(folder: Path, n_loans: int, screen: Screen) -> dict[str, Any]:
     """Compare, print, and write what the installed libraries can; return what the JSON document says."""
-    if n_loans < _FEWEST_ROWS:
-        raise UsageError(f"--rows must be at least {_FEWEST_ROWS}, got {n_loans}")
+    _check_rows(n_loans)
     with_report, with_picture = (all(map(find_spec, names)) for names in (_OF_THE_REPORT, _OF_THE_PICTURE))
     report, picture = folder / "report.html", folder / "picture.png"
     if with_report:
@@ -160,16 +165,19 @@ def run_demo(folder: Path, n_loans: int, screen: Screen) -> dict[str, Any]:
     if not with_report:
         screen.say(MORE)
         return document
-    from aucross.cli.demo_files import write_demo_picture, write_demo_report  # noqa: PLC0415  (libraries of extras)
-
-    write_demo_report(compared, report)
+    _write_report(compared, report)
     screen.say(f"Report:  {report}")
     document["report"] = str(report)
     if with_picture:
-        write_demo_picture(compared, picture)
+        _write_picture(compared, picture)
         screen.say(f"Picture: {picture}")
         document["picture"] = str(picture)
     return document
+
+
+def _check_rows(n_rows: int) -> None:
+    if n_rows < _FEWEST_ROWS:
+        raise UsageError(f"--rows must be at least {_FEWEST_ROWS}, got {n_rows}")
 
 
 def _make_room(folder: Path, *paths: Path) -> None:
@@ -182,3 +190,121 @@ def _make_room(folder: Path, *paths: Path) -> None:
         raise CommandError(f"--folder: cannot make {folder}: {error.strerror}; name another folder") from None
     for path in paths:
         check_writable(path, "--folder")
+
+
+def _write_report(compared: LoanComparison, path: Path) -> None:
+    """Write the report that a risk committee would read."""
+    from aucross.report import build_summary, write_report  # noqa: PLC0415  (libraries of an extra)
+
+    summary = build_summary(
+        compared.aucross,
+        compared.X,
+        compared.y,
+        title="Loan applications for review",
+        data_name=f"make_credit, a quarter of {compared.n_loans:,} synthetic loans",
+        class_names=("repaid", "default"),
+        command="aucross demo",
+    )
+    write_report(summary, path)
+
+
+def _write_picture(compared: LoanComparison, path: Path) -> None:
+    """Draw which scores go to a person, and the AUC of both rules against the coverage."""
+    # Without pyplot: its settings and windows belong to whoever calls.
+    from matplotlib import rc_context  # noqa: PLC0415  (an extra)
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    with rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(11, 4), layout="constrained")
+        left, right = figure.subplots(1, 2)
+        _draw_band(left, compared)
+        _draw_curves(right, compared)
+        with whole_file(path) as file:
+            figure.savefig(file, format="png", dpi=160)
+
+
+def _draw_band(axes: Any, compared: LoanComparison) -> None:
+    scores, band = compared.aucross.predict_proba(compared.X)[:, 1], compared.aucross.band()
+    defaulted = np.asarray(compared.y) == 1
+    bins = np.linspace(0, 1, 61)
+    axes.hist(scores[~defaulted], bins=bins, color=_BLUE, alpha=0.7, label="repaid")
+    axes.hist(scores[defaulted], bins=bins, color=_ORANGE, alpha=0.85, label="defaulted")
+    axes.axvspan(
+        band.lower, band.upper, facecolor="none", edgecolor="black", hatch="///", alpha=0.4, label="goes to a person"
+    )
+    axes.set(
+        xlabel="predicted probability of default",
+        ylabel="test loans",
+        title=f"Where it abstains, coverage {SHOWN_COVERAGE:.0%}",
+    )
+    axes.legend(frameon=False)
+
+
+def _draw_curves(axes: Any, compared: LoanComparison) -> None:
+    curves = (
+        (compared.of_aucross, "AUCross", _BLUE, "o-"),
+        (compared.of_max_probability, "max probability", _ORANGE, "s--"),
+    )
+    for evaluation, name, color, style in curves:
+        rows = sorted(evaluation.rows(), key=lambda row: row["achieved_coverage"])
+        coverage, auc, low, high = (
+            [row[column] for row in rows]
+            for column in ("achieved_coverage", "selective_auc", "selective_auc_low", "selective_auc_high")
+        )
+        axes.plot(coverage, auc, style, color=color, label=name)
+        axes.fill_between(coverage, low, high, color=color, alpha=0.15, linewidth=0)
+    everyone = compared.of_aucross.estimates["selective_auc"][0]
+    axes.axhline(everyone, color=_GREY, linewidth=1, label="no abstention")
+    axes.invert_xaxis()
+    axes.set(xlabel="share decided automatically (coverage)", ylabel="AUC on these loans", title="What it is worth")
+    axes.legend(frameon=False, loc="upper left")
+
+
+# ---- aucross walkthrough ----
+
+
+def run_walkthrough(folder: Path, n_rows: int, seed: int, screen: Screen) -> dict[str, Any]:
+    """Write two tables, fit on the first with a report, decide on the second; return what the JSON document says."""
+    from aucross.cli.fit import FitOptions, run_fit  # noqa: PLC0415  (libraries of an extra)
+    from aucross.cli.predict import PredictOptions, run_predict  # noqa: PLC0415
+    from aucross.cli.schema import Roles  # noqa: PLC0415
+
+    _check_rows(n_rows)
+    loans, new, model, decisions = (
+        folder / name for name in ("loans.csv", "new.csv", "model.aucross", "decisions.csv")
+    )
+    _make_room(folder, loans, new, model, decisions)
+    _write_tables(loans, new, n_rows, seed)
+    screen.say(f"Made up {n_rows:,} loans: {loans} with outcomes, {new} without.")
+    screen.say("")
+
+    command = f"aucross fit {loans} --target default --id loan --drop issue_date --seed {seed} --out {model}"
+    screen.say(f"$ {command}")
+    roles = Roles("default", id="loan")
+    fitted = run_fit(
+        FitOptions(data=loans, roles=roles, out=model, drop=["issue_date"], seed=seed, command=command), screen
+    )
+
+    screen.say("")
+    screen.say(f"$ aucross predict {model} {new} --out {decisions}")
+    decided = run_predict(PredictOptions(model, new, decisions), screen)
+    return {"command": "walkthrough", "folder": str(folder), "fit": fitted, "predict": decided}
+
+
+def _write_tables(loans: Path, new: Path, n_rows: int, seed: int) -> None:
+    """Labelled loans, and later ones whose outcome nobody knows yet."""
+    from aucross.cli.table_files import open_table  # noqa: PLC0415  (needs pyarrow)
+
+    table = make_credit(n_rows, random_state=seed).frame
+    table.insert(0, "loan", [f"{number:06d}" for number in range(1, n_rows + 1)])
+    n_labelled = n_rows - round(_SHARE_OF_NEW_ROWS * n_rows)
+    outcome = table.columns[-1]
+    labelled = table.iloc[:n_labelled].rename(columns={outcome: "default"})
+    parts = ((loans, labelled), (new, table.iloc[n_labelled:].drop(columns=outcome)))
+    for path, part in parts:
+        # Another walkthrough may be overwritten, a table of the user may not.
+        if path.exists() and open_table(path).names != list(part.columns):
+            raise CommandError(f"--folder: {path} is no table of the walkthrough; name another folder")
+    for path, part in parts:
+        with whole_file(path) as file:
+            part.to_csv(file, index=False)

@@ -13,14 +13,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from aucross.cli.base_models import Features, check_installed, make_model
 from aucross.cli.errors import CommandError, UsageError, listed
-from aucross.cli.models import Features, check_installed, make_model
+from aucross.cli.judging import CONFIDENCE, by_weight, conclusion, coverages_with, show_evaluation
 from aucross.cli.names import Base, EngineName, Method
-from aucross.cli.results import CONFIDENCE, by_weight, conclusion, coverages_with, show_evaluation
-from aucross.cli.schema import Roles, Schema
+from aucross.cli.schema import Roles, Schema, load_model, save_model, signing_key
 from aucross.cli.screen import Screen
-from aucross.cli.storage import load_model, save_model, signing_key
-from aucross.cli.training import check_coverage_option
+from aucross.cli.train import check_coverage_option
 from aucross.cluster.classifier import fit_on_cluster, rank_on_cluster
 from aucross.cluster.engine import ClusterRows, Engine
 from aucross.estimators.auc import AUCross, PlugInAUC

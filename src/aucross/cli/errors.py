@@ -50,15 +50,7 @@ class Exit(Exception):  # noqa: N818  (it ends a command, whether or not somethi
 
 @contextmanager
 def reported(note: Callable[[str], None], *, debug: bool = False) -> Iterator[None]:
-    """Turn errors into one line on stderr and an exit code, and warnings into notes.
-
-    Parameters
-    ----------
-    note : callable
-        Prints one note.
-    debug : bool, default=False
-        Print the whole trace before the line.
-    """
+    """Turn errors into one line on stderr and an exit code, and warnings into notes."""
     interrupted = Event()
     try:
         with _warnings_as(note), _ended_by_signals(interrupted):

@@ -7,25 +7,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from aucross.cli.base_models import check_installed, models_of
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.models import check_installed, models_of
-from aucross.cli.names import Answer, Base, Method
-from aucross.cli.output import check_writable
-from aucross.cli.reports import check_libraries, check_report, report_path, write_model_report
-from aucross.cli.results import (
+from aucross.cli.judging import (
+    check_libraries,
+    check_report,
     conclusion,
     coverages_with,
     evaluate,
     n_rows_text,
     note_if_turned_round,
+    report_path,
     show_evaluation,
     show_groups,
+    write_model_report,
 )
-from aucross.cli.schema import LabelledRows, Schema
+from aucross.cli.names import Answer, Base, Method
+from aucross.cli.output import check_writable
+from aucross.cli.schema import save_model, signing_key
 from aucross.cli.screen import Screen
-from aucross.cli.storage import save_model, signing_key
-from aucross.cli.tables import check_table
-from aucross.cli.training import TrainingOptions, read_rows, train
+from aucross.cli.table_files import check_table
+from aucross.cli.train import TrainingOptions, read_rows, train
 from aucross.estimators.familiar import familiar_values
 from aucross.report.rows import GRID
 
@@ -103,9 +105,13 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
         ),
         "review_band": _review_band(options, clf),
     }
-    numbers = [name for name, kind in schema.columns.items() if kind == "number"]
+    numbers, categories = (
+        [name for name, kind in schema.columns.items() if kind == wanted] for wanted in ("number", "category")
+    )
+    # How many different values each has; which ones is nobody's business who has the file.
+    n_categories = {name: int(fitted_on.X[name].nunique()) for name in categories}
     schema = replace(schema, familiar=familiar_values(models_of(clf), fitted_on.X, numbers))
-    save_model(clf, options.out, schema, **facts, n_categories=_n_categories(schema, fitted_on))
+    save_model(clf, options.out, schema, **facts, n_categories=n_categories)
     show_evaluation(screen, evaluation, f"{n_rows_text(test, 'test rows')} ({options.split})", options.coverage)
     groups = show_groups(screen, clf, test, options.by, coverage=options.coverage)
     if report is not None:
@@ -142,12 +148,6 @@ def _review_band(options: FitOptions, clf: Any) -> list[float] | None:
     if not is_on_score or options.roles.band_group is not None or (band := clf.band()).is_empty:
         return None
     return sorted(clf.estimator_.column_value([band.lower, band.upper]).tolist())
-
-
-def _n_categories(schema: Schema, rows: LabelledRows) -> dict[str, int]:
-    """How many different values each column of categories has; which ones is nobody's business who has the file."""
-    names = [name for name, kind in schema.columns.items() if kind == "category"]
-    return {name: int(rows.X[name].nunique()) for name in names}
 
 
 def _report_to_write(options: FitOptions, screen: Screen) -> Path | None:

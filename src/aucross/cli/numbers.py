@@ -27,18 +27,10 @@ MOSTLY = 0.9
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How the numbers of a table are written.
+    """How the numbers of a table are written."""
 
-    Parameters
-    ----------
-    decimal : {".", ","}, default="."
-        Mark before the fraction.
-    thousands : {"", ",", ".", "'", " ", "_"}, default=""
-        Mark between thousands; none by default. Numbers without it are read too.
-    """
-
-    decimal: str = "."
-    thousands: str = ""
+    decimal: str = "."  # mark before the fraction
+    thousands: str = ""  # mark between thousands; numbers without it are read too
 
     def __post_init__(self) -> None:
         if self.decimal not in _DECIMALS:
@@ -85,15 +77,7 @@ def number_format(decimal: str | None, thousands: str | None) -> NumberFormat | 
 
 
 def other_marks(text: Any, numbers: NumberFormat) -> str | None:
-    """A remedy where values are numbers with other marks than those of the format; None where they are not.
-
-    Parameters
-    ----------
-    text : pyarrow array of str
-        Values of a column without the missing ones.
-    numbers : NumberFormat
-        The format in use.
-    """
+    """A remedy where values are numbers with other marks than those of the format; None where they are not."""
     odd = text.filter(pc.invert(numbers.are_numbers(text)))
     if not len(odd):
         return None

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from aucross.cli.columns import is_text
+from aucross.cli.column_kinds import is_text
 from aucross.cli.errors import CommandError, UsageError, one_line
-from aucross.cli.tables import DELIMITERS, format_of
+from aucross.cli.table_files import DELIMITERS, format_of
 from aucross.system.files import LONGEST_NAME, followed, remove_orphans, whole_file
 from aucross.system.spreadsheets import FORMULA, MARK, NEGATIVE_NUMBER
 

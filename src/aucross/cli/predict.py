@@ -10,16 +10,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aucross.cli.deciding import Ids, TableDecisions
+from aucross.cli.base_models import strange_values
+from aucross.cli.column_kinds import output_labels
 from aucross.cli.errors import UsageError
-from aucross.cli.labels import output_labels
-from aucross.cli.models import strange_values
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.output import check_writable, n_marked, table_writer
+from aucross.cli.schema import load_model
 from aucross.cli.screen import Screen
-from aucross.cli.storage import load_model
-from aucross.cli.tables import check_table, format_of, open_table
-from aucross.cli.training import check_coverage_option
+from aucross.cli.table_decisions import Ids, TableDecisions
+from aucross.cli.table_files import check_table, format_of, open_table
+from aucross.cli.train import check_coverage_option
 from aucross.estimators.decisions import AUTOMATIC
 from aucross.files.facts_beside import write_facts
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint

@@ -13,16 +13,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from aucross.cli.deciding import Ids
+from aucross.cli.base_models import strange_values
 from aucross.cli.errors import CommandError, UsageError, one_line
-from aucross.cli.models import strange_values
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.output import check_writable, table_writer
-from aucross.cli.schema import band_groups_of, features_of
+from aucross.cli.schema import band_groups_of, features_of, load_model, load_model_with_facts, save_model
 from aucross.cli.screen import Screen
-from aucross.cli.storage import load_model, load_model_with_facts, save_model
-from aucross.cli.tables import check_table, is_table, open_table, read_batches
-from aucross.cli.training import check_coverage_option
+from aucross.cli.table_decisions import Ids
+from aucross.cli.table_files import check_table, is_table, open_table, read_batches
+from aucross.cli.train import check_coverage_option
 from aucross.files.facts_beside import write_facts
 from aucross.files.model_file import read_header
 from aucross.system.libraries import import_library

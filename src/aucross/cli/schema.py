@@ -1,7 +1,8 @@
-"""Which column plays which part, learnt from the training table and kept with the model."""
+"""Which column plays which part, learnt from the training table and kept with the model in its file."""
 
 from __future__ import annotations
 
+import platform
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -11,14 +12,29 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import sklearn
 from numpy.typing import NDArray
 
-from aucross.cli.columns import Kind, as_text, check_has_values, check_is_score, convert, infer_kind
+import aucross
+from aucross.cli.column_kinds import (
+    Kind,
+    as_text,
+    check_has_values,
+    check_is_score,
+    choose_labels,
+    convert,
+    infer_kind,
+    is_positive,
+    label_text,
+)
 from aucross.cli.errors import CommandError, UsageError, listed
-from aucross.cli.labels import choose_labels, is_positive, label_text
 from aucross.cli.numbers import NumberFormat
-from aucross.cli.tables import TableFile
+from aucross.cli.table_files import TableFile, check_readable, is_table
 from aucross.evaluation.unscored import UnscoredRows
+from aucross.files import save
+from aucross.files.model_file import load_with_header
+from aucross.files.signing import signing_key as key_in_use
+from aucross.system.text import json_ready
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,33 +79,15 @@ class Roles:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of the training table: the features with their kinds, the labels, the other parts.
+    """The columns of the training table: the features with their kinds, the labels, the other parts."""
 
-    Attributes
-    ----------
-    columns : dict of str to kind
-        Features in the order that the model gets them.
-    labels : pair of str
-        The negative and the positive label.
-    roles : Roles
-        The columns that are no features.
-    left_out : tuple of str
-        Columns that the model does not use.
-    score : str, optional
-        The feature that holds the score, where no model was trained. Rows without it cannot be decided on.
-    numbers : NumberFormat
-        How numbers are written in text.
-    familiar : dict
-        What the values of the fit were like, to tell values of another kind.
-    """
-
-    columns: Mapping[str, Kind]
-    labels: tuple[str, str]
+    columns: Mapping[str, Kind]  # features in the order that the model gets them
+    labels: tuple[str, str]  # the negative and the positive one
     roles: Roles
-    left_out: tuple[str, ...] = field(default=())
-    score: str | None = None
+    left_out: tuple[str, ...] = ()  # columns that the model does not use
+    score: str | None = None  # the feature that holds the score, where no model was trained
     numbers: NumberFormat = _AS_USUAL
-    familiar: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    familiar: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what the values of the fit were like
 
     def to_metadata(self) -> dict[str, Any]:
         """The schema as it is kept with the model."""
@@ -297,14 +295,17 @@ def labelled_rows(
     labelled = LabelledRows(
         features_of(rows, schema),
         is_positive(roles.target, labels, schema.labels),
-        _weights(rows, roles.weight, schema.numbers),
+        weights_of(rows, schema),
         _names(rows, roles.group, "--group"),
         _times(rows, roles.time, schema.numbers),
         _result_groups(rows, by),
         band_groups_of(rows, schema),
     )
-    if schema.score is not None:
-        _note_unscored(labelled, schema.score, note)
+    if schema.score is not None and (n_without := int(labelled.X[schema.score].isna().sum())):
+        note(
+            f"{n_without} of {len(labelled)} rows have no value of {schema.score!r} and go to review: the coverage "
+            "counts them, the fit and the AUC leave them out"
+        )
     return labelled
 
 
@@ -320,22 +321,11 @@ def has_groups(rows: pa.Table, name: str) -> bool:
 
 
 def weights_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[np.float64] | None:
-    """The weight of each row, if the table has the column of weights of the fit."""
-    return _weights(rows, schema.roles.weight, schema.numbers)
-
-
-def _note_unscored(rows: LabelledRows, score: str, note: Note) -> None:
-    if n_without := int(rows.X[score].isna().sum()):
-        note(
-            f"{n_without} of {len(rows)} rows have no value of {score!r} and go to review: the coverage counts them, "
-            "the fit and the AUC leave them out"
-        )
-
-
-def _weights(rows: pa.Table | pa.RecordBatch, name: str | None, numbers: NumberFormat) -> NDArray[np.float64] | None:
+    """Return the weight of each row, if the table has the column of weights of the fit."""
+    name = schema.roles.weight
     if name is None or name not in rows.schema.names:
         return None
-    weights = convert(name, rows.column(name), "number", numbers=numbers)
+    weights = convert(name, rows.column(name), "number", numbers=schema.numbers)
     wrong = ~(weights >= 0)  # also where it is missing
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -387,3 +377,51 @@ def _names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None
             "them, with a name of its own for each row that belongs to no other"
         )
     return np.asarray(pc.fill_null(text, _MISSING).to_numpy(zero_copy_only=False))
+
+
+# ---- the model file ----
+
+
+def signing_key() -> bytes | None:
+    """The key in use, if there is one."""
+    try:
+        return key_in_use()
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+
+
+def save_model(clf: Any, path: Path, schema: Schema, **facts: Any) -> None:
+    """Write the model with its schema and further facts about the fit."""
+    versions = {
+        "aucross": aucross.__version__,
+        "scikit-learn": sklearn.__version__,
+        "python": platform.python_version(),
+    }
+    metadata = json_ready({**schema.to_metadata(), **facts, "versions": versions})
+    save(clf, path, metadata=metadata, key=signing_key())
+
+
+def load_model(path: Path, numbers: NumberFormat | None = None) -> tuple[Any, Schema]:
+    """The classifier, and what its tables look like; numbers are written as at the fit if nothing else is said."""
+    clf, schema, _ = load_model_with_facts(path)
+    return clf, schema if numbers is None else replace(schema, numbers=numbers)
+
+
+def load_model_with_facts(path: Path) -> tuple[Any, Schema, dict[str, Any]]:
+    """The classifier, what its tables look like, and all that was noted of its fit: of one reading of the file."""
+    if is_table(path):
+        raise CommandError(f"{path} is a table, and the model comes first; `aucross fit` makes one of a table")
+    check_readable(path, "model file")
+    clf, header = load_with_header(path, key=signing_key())
+    schema = Schema.from_metadata(header.metadata, path)
+    _check_fits(clf, schema, path)
+    return clf, schema, header.metadata
+
+
+def _check_fits(clf: Any, schema: Schema, path: Path) -> None:
+    """Refuse a classifier that was not fitted on the columns that the file names."""
+    names = getattr(clf, "feature_names_in_", None)
+    if list(clf.classes_) != [0, 1] or names is None or list(names) != list(schema.columns):
+        raise CommandError(
+            f"{path}: its classifier was not fitted on the columns that it names; make it anew with `aucross fit`"
+        )

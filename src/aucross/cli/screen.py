@@ -1,46 +1,30 @@
-"""What people and programs see: tables and notes, or one JSON document."""
+"""What people and programs see: tables, notes and progress, or one JSON document."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from aucross.cli.errors import OutputError, printable
 
-if TYPE_CHECKING:
-    from aucross.cli.progress import Progress
-
 
 class Screen:
-    """Where the results of a command go.
-
-    Parameters
-    ----------
-    as_json : bool, default=False
-        Print one JSON document instead of text.
-    quiet : bool, default=False
-        Print neither notes nor progress.
-    """
+    """Where the results of a command go."""
 
     def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json = as_json
         self.quiet = quiet
         self.notes: list[str] = []
+        self.progress = Progress(quiet)  # where to show what is under way
 
     def check_open(self) -> None:
         """Refuse to start where nobody could read the result."""
         if sys.stdout is None:
             raise OutputError("the standard output is closed; open it, or send it to a file or to /dev/null")
-
-    @property
-    def progress(self) -> Progress:
-        """Where to show what is under way."""
-        from aucross.cli.progress import Progress  # noqa: PLC0415  (slow to import, and not needed for --help)
-
-        return Progress(self.quiet)
 
     def note(self, text: str) -> None:
         """Tell something worth knowing, once; it is part of the JSON document too."""
@@ -48,7 +32,8 @@ class Screen:
         if text in self.notes:
             return
         self.notes.append(text)
-        self._tell(f"note: {text}")
+        if not self.quiet:
+            print(f"note: {text}", file=sys.stderr, flush=True)  # noqa: T201
 
     def say(self, text: str) -> None:
         """Print a sentence of the result."""
@@ -96,10 +81,6 @@ class Screen:
             # Without a terminal there is no width to keep to, and a table must not lose its columns.
             Printer(width=None if sys.stdout.isatty() else 160).print(what, **options)
 
-    def _tell(self, text: str) -> None:
-        if not self.quiet:
-            print(text, file=sys.stderr, flush=True)  # noqa: T201
-
 
 @contextmanager
 def _to_standard_output() -> Iterator[None]:
@@ -114,3 +95,95 @@ def _to_standard_output() -> Iterator[None]:
             f"the standard output takes no more ({error.strerror}), and a part of the result was not printed; files "
             "named before are whole"
         ) from None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is under way, on the standard error."""
+
+    quiet: bool = False
+
+    @contextmanager
+    def training(self, what: str, clf: Any) -> Iterator[None]:
+        """Show which step of a fit is under way, where scikit-learn has callbacks to tell it (1.9 and later)."""
+        trains_nothing = getattr(clf.estimator, "trains_nothing", False) and not hasattr(clf, "gate")
+        if trains_nothing or not hasattr(clf, "set_callbacks"):
+            with self.wait(what):
+                yield
+            return
+
+        def begun(number: int, total: int, step: str) -> None:
+            bar(number - 1, total)
+            if not (self.quiet or _is_terminal()):
+                print(f"{what}: step {number} of {total}, {step}", file=sys.stderr, flush=True)  # noqa: T201
+
+        with self._bar(what, "{task.completed} of {task.total}") as bar:
+            clf.set_callbacks(_Steps(begun))
+            try:
+                yield
+            finally:
+                clf.set_callbacks()  # none: they are no part of the model
+
+    @contextmanager
+    def rows(self, what: str) -> Iterator[Callable[..., None]]:
+        """Show how many rows have been read."""
+        with self._bar(what, "{task.completed:,} rows") as bar:
+            yield bar
+
+    @contextmanager
+    def parts(self, what: str) -> Iterator[Callable[..., None]]:
+        """Show how many of several files are done."""
+        with self._bar(what, "{task.completed} of {task.total} files") as bar:
+            yield bar
+
+    @contextmanager
+    def wait(self, what: str) -> Iterator[None]:
+        """Show that something is under way that cannot be counted."""
+        with self._bar(what, ""):
+            yield
+
+    @contextmanager
+    def _bar(self, what: str, count: str) -> Iterator[Callable[..., None]]:
+        """Yield what shows the number done, and the number of all if it is known."""
+        if self.quiet or not _is_terminal():
+            yield lambda *_: None
+            return
+        from rich.console import Console  # noqa: PLC0415  (slow to import)
+        from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+        from rich.progress import Progress as Bars  # noqa: PLC0415
+
+        texts = TextColumn("{task.description}"), BarColumn(), TextColumn(count)
+        columns = (SpinnerColumn(), *texts, TimeElapsedColumn())
+        with Bars(*columns, console=Console(file=sys.stderr), transient=True) as bars:
+            task = bars.add_task(what, total=None)
+            yield lambda done, total=None: bars.update(task, completed=done, total=total)
+
+
+def _is_terminal() -> bool:
+    return sys.stderr.isatty()
+
+
+class _Steps:
+    """A callback of scikit-learn that tells when a step of a fit begins."""
+
+    def __init__(self, begun: Callable[[int, int, str], None]) -> None:
+        self._begun = begun
+        self._number = self._total = 0
+
+    # scikit-learn gives all arguments by name.
+
+    def setup(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
+        """Learn how many steps there will be."""
+        self._number, self._total = 0, context.max_subtasks
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Nothing is left to do."""
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **_: Any) -> None:  # noqa: ARG002
+        """Tell of a step; the fit as a whole is none."""
+        if context.parent is not None:
+            self._number += 1
+            self._begun(self._number, self._total, context.task_name)
+
+    def on_fit_task_end(self, estimator: Any, context: Any, **_: Any) -> None:
+        """Nothing is shown of the end of a step but the beginning of the next."""

@@ -13,13 +13,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from aucross.cli.columns import convert
+from aucross.cli.base_models import models_of
+from aucross.cli.column_kinds import convert
 from aucross.cli.errors import CommandError, UsageError, listed, one_line
-from aucross.cli.models import models_of
-from aucross.cli.schema import Schema
+from aucross.cli.schema import Schema, load_model_with_facts
 from aucross.cli.screen import Screen
-from aucross.cli.storage import load_model_with_facts
-from aucross.cli.tables import check_readable
+from aucross.cli.table_files import check_readable
 from aucross.estimators.familiar import known_categories
 from aucross.record import DecisionLog
 from aucross.system.libraries import import_library
@@ -142,18 +141,15 @@ def _token(path: Path | None) -> bytes | None:
 
 def _check_host(host: str, token: bytes | None) -> None:
     """Other machines may ask only with a token."""
-    if token is None and not _is_loopback(host):
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    if token is None and not is_loopback:
         raise UsageError(
             f"--host: {host} lets other machines ask, and without a token any of them could; name a file that holds "
             "one with --token-file, or stay at 127.0.0.1"
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _listening(host: str, port: int) -> socket.socket:

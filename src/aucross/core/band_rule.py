@@ -255,10 +255,11 @@ class BandRule(ABC):
     def bands_of(self, rows: RuleInput, coverage: float) -> RowBands:
         """Return the selection score and the band of each row."""
         self.parts(rows)  # refuses groups, which are of no use here
-        band, n_rows = self.band(coverage), len(rows)
+        to_place, n_rows = self.coverage_to_place(coverage), len(rows)
+        band = self.placed(to_place)
         # One band for all rows: each end is stored once, however many rows there are.
         lower, upper = np.broadcast_to(band.lower, n_rows), np.broadcast_to(band.upper, n_rows)
-        return RowBands(self.selection_score(rows, coverage), lower, upper)
+        return RowBands(self.scores_of(rows, to_place), lower, upper)
 
     def _once(self, what: str, coverage: float, find: Callable[[], Found]) -> Found:
         """Return what was found for a coverage before, or find it."""

@@ -134,9 +134,21 @@ class RankedScores:
         """
         positive = as_positive(y_true)
         score = check_scores(y_score, len(positive))
-        if sample_weight is None:
+        weight = None if sample_weight is None else check_weights(sample_weight, len(positive))
+        return cls.of_rows(positive, score, weight, as_counts=as_counts)
+
+    @classmethod
+    def of_rows(
+        cls,
+        positive: NDArray[np.bool_],
+        score: FloatArray,
+        weight: FloatArray | None = None,
+        *,
+        as_counts: bool = False,
+    ) -> RankedScores:
+        """Rank rows whose labels, scores and weights were checked, as :meth:`from_labels` does."""
+        if weight is None:
             return cls._of_counts(score[positive], score[~positive])
-        weight = check_weights(sample_weight, len(positive))
         used = np.flatnonzero(weight)
         order = used[ascending_order(score[used])]
         score, positive, weight = score[order], positive[order], weight[order]

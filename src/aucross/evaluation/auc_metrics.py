@@ -140,7 +140,11 @@ def selective_ks(
     >>> selective_ks([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.9])
     0.5
     """
-    ranked = ranked_rows(y_true, y_score, selected, sample_weight)
+    return ks_of(ranked_rows(y_true, y_score, selected, sample_weight))
+
+
+def ks_of(ranked: RankedScores) -> float:
+    """Return the Kolmogorov-Smirnov distance of ranked rows; NaN if a class is missing."""
     if min(ranked.total_positives, ranked.total_negatives) == 0:
         return float("nan")
     # TPR - FPR above a threshold is the share of negatives below it minus the share of positives below it.

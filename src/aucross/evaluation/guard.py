@@ -13,8 +13,7 @@ from scipy.stats import hypergeom
 from aucross.core.bounds import has_weights
 from aucross.core.ranking import FloatArray, as_positive
 from aucross.evaluation.group_column import group_column
-from aucross.evaluation.inputs import BoolArray, check_probability, check_selected, row_weights
-from aucross.evaluation.metrics import achieved_coverage, positive_rate, positives_for_review
+from aucross.evaluation.inputs import BoolArray, check_probability, check_selected, row_weights, weighted_mean
 from aucross.system.notebook import result_html
 from aucross.system.text import exact_percent, percent
 
@@ -193,7 +192,7 @@ class BaseRateGuard:
         BaseRateCheck
             Numbers that are undefined (no positives, nothing selected) are NaN and exceed no limit.
         """
-        checked = self._checked(*_with_weight(y_true, selected, sample_weight))
+        checked = base_rate_check(self, *_with_weight(y_true, selected, sample_weight))
         if warn and not checked.ok:
             warnings.warn(checked.message, BaseRateWarning, stacklevel=2)
         return checked
@@ -226,35 +225,13 @@ class BaseRateGuard:
         positive, mask, weight = _with_weight(y_true, selected, sample_weight)
         column = column.take(row_weights(sample_weight, len(column.codes)) > 0)
         checks = {
-            label: self._checked(positive[own], mask[own], weight[own])
+            label: base_rate_check(self, positive[own], mask[own], weight[own])
             for label, own in zip(column.labels, column.members(), strict=True)
         }
         alarms = [f"group {label!r}: {checked.message}" for label, checked in checks.items() if not checked.ok]
         if warn and alarms:
             warnings.warn("; ".join(alarms), BaseRateWarning, stacklevel=2)
         return checks
-
-    def _checked(self, positive: BoolArray, selected: BoolArray, weight: FloatArray) -> BaseRateCheck:
-        overall = positive_rate(positive, sample_weight=weight)
-        rate = positive_rate(positive, selected, sample_weight=weight)
-        for_review = 1.0 - achieved_coverage(selected, weight)
-        is_rare = overall <= 0.5
-        rarer_for_review = positives_for_review(positive if is_rare else ~positive, selected, sample_weight=weight)
-        change, share = (rate - overall, overall) if is_rare else (overall - rate, 1.0 - overall)
-        return BaseRateCheck(
-            n=len(positive),
-            positive_rate=overall,
-            selected_positive_rate=rate,
-            shift=rate - overall,
-            rarer_class="positive" if is_rare else "negative",
-            relative_shift=change / share if share > 0 else nan,
-            for_review=for_review,
-            rarer_for_review=rarer_for_review,
-            review_ratio=rarer_for_review / for_review if for_review > 0 else nan,
-            chance=_chance(positive, selected),
-            guard=self,
-            weighted=has_weights(weight),
-        )
 
 
 def _with_weight(
@@ -268,6 +245,32 @@ def _with_weight(
     weight = row_weights(sample_weight, len(positive))
     used = weight > 0
     return positive[used], mask[used], weight[used]
+
+
+def base_rate_check(
+    guard: BaseRateGuard, positive: BoolArray, selected: BoolArray, weight: FloatArray
+) -> BaseRateCheck:
+    """Return what a guard says of checked rows that carry weight."""
+    overall, rate = weighted_mean(positive, weight), weighted_mean(positive[selected], weight[selected])
+    for_review = 1.0 - weighted_mean(selected, weight)
+    is_rare = overall <= 0.5
+    rarer = positive if is_rare else ~positive
+    rarer_for_review = weighted_mean(~selected[rarer], weight[rarer])
+    change, share = (rate - overall, overall) if is_rare else (overall - rate, 1.0 - overall)
+    return BaseRateCheck(
+        n=len(positive),
+        positive_rate=overall,
+        selected_positive_rate=rate,
+        shift=rate - overall,
+        rarer_class="positive" if is_rare else "negative",
+        relative_shift=change / share if share > 0 else nan,
+        for_review=for_review,
+        rarer_for_review=rarer_for_review,
+        review_ratio=rarer_for_review / for_review if for_review > 0 else nan,
+        chance=_chance(positive, selected),
+        guard=guard,
+        weighted=has_weights(weight),
+    )
 
 
 def _chance(positive: BoolArray, selected: BoolArray) -> float:

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import check_coverage
 from aucross.core.missing import refuse_missing_labels
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores, as_positive, check_scores, check_weights
+from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
+from aucross.core.ranking import RankedScores as RankedScores  # noqa: PLC0414  (the report may read evaluation only)
 from aucross.core.scored_rows import ScoredRows as ScoredRows  # noqa: PLC0414  (the report may read evaluation only)
 from aucross.core.units import numbers_of_units
 from aucross.frames import other_order
@@ -214,7 +215,7 @@ def ranked_rows(
 
 def rank(positive: BoolArray, score: FloatArray, weight: FloatArray) -> RankedScores:
     """Return the ranking of checked rows, of which there may be none."""
-    return RankedScores.from_labels(positive, score, weight if len(weight) else None)
+    return RankedScores.of_rows(positive, score, weight if len(weight) else None)
 
 
 def answered_rows(

@@ -459,7 +459,13 @@ def expected_calibration_error(
         raise ValueError(f"n_bins must be at least 1, got {n_bins}")
     if strategy not in ("uniform", "quantile"):
         raise ValueError(f'strategy must be "uniform" or "quantile", got {strategy!r}')
-    positive, score, weight = _probability_rows(y_true, y_score, selected, sample_weight)
+    return calibration_error_of(*_probability_rows(y_true, y_score, selected, sample_weight), n_bins, strategy)
+
+
+def calibration_error_of(
+    positive: BoolArray, score: FloatArray, weight: FloatArray, n_bins: int = 10, strategy: BinStrategy = "uniform"
+) -> float:
+    """Return the expected calibration error of checked rows; NaN without rows."""
     if not len(weight):
         return float("nan")
     if strategy == "uniform":

@@ -348,13 +348,15 @@ class SelectiveComparison(ResultTable):
         metric = _ranking_metric(self.metrics)
         return [row for row in self.rows() if row["metric"] == metric]
 
-    def advice(self, coverage: float | None = None) -> str:
+    def advice(self, coverage: float | None = None, *, of: str = "cases") -> str:
         """Say which classifier has the highest AUC of the selected rows, and whether that is more than chance.
 
         Parameters
         ----------
         coverage : float, optional
             One of the target coverages; the lowest by default.
+        of : str, default="cases"
+            What coverages are shares of.
 
         Returns
         -------
@@ -365,7 +367,8 @@ class SelectiveComparison(ResultTable):
         metric, level = _ranking_metric(self.metrics), exact_percent(self.confidence_level)
         found = {name: evaluation.at([at]).rows()[0] for name, evaluation in self.evaluations.items()}
         best = max(found, key=lambda name: -1.0 if np.isnan(found[name][metric]) else found[name][metric])
-        start = f"The highest {head_of(metric)} of automatic cases is {decimal(found[best][metric])}, of {best}"
+        highest = "highest " if self.others else ""
+        start = f"The {highest}{head_of(metric)} of automatic cases is {decimal(found[best][metric])}, of {best}"
         if not self.others:
             return f"{start}, compared with no other."
         differences = {row["classifier"]: row for row in self._rows_of_ranking() if row["target_coverage"] == at}
@@ -379,7 +382,7 @@ class SelectiveComparison(ResultTable):
         ends = f"{decimal(row['difference_low'])} to {decimal(row['difference_high'])}"
         here, there = (found[name]["achieved_coverage"] for name in (best, self.reference))
         # Whoever decides fewer cases has the easier task.
-        fewer = f", but decides only {percent(here)} of cases against {percent(there)}"
+        fewer = f", but decides only {percent(here)} of {of} against {percent(there)}"
         return (
             f"{start}; it is {clear} above {self.reference} ({level} interval of the difference {ends})"
             f"{fewer if here < there - _SAME_COVERAGE else ''}."

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from aucross.evaluation.auc_metrics import oracle_curve, selective_auc, selective_ks
+from aucross.evaluation.auc_metrics import ks_of, oracle_curve
 from aucross.evaluation.evaluate import evaluate_selections
-from aucross.evaluation.guard import BaseRateCheck, BaseRateGuard
-from aucross.evaluation.inputs import row_weights, weighted_mean
-from aucross.evaluation.metrics import expected_calibration_error, positives_for_review, selective_brier
+from aucross.evaluation.guard import BaseRateGuard, base_rate_check
+from aucross.evaluation.inputs import weighted_mean
+from aucross.evaluation.metrics import calibration_error_of
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.evaluation.unscored import count_unscored
 from aucross.report.curves import least_confident_left_out
@@ -71,7 +71,7 @@ def coverage_numbers(
                 "selective_gini": 2 * auc - 1,
                 # Without an AUC of its own a selection has none to compare with.
                 "oracle_auc": auc if isnan(auc) else float(oracle.auc[index]),
-                "max_probability_auc": _of_scores(selective_auc, rows.by_score, by_confidence),
+                "max_probability_auc": rows.by_score.ranked(by_confidence).auc(),
                 **_further_numbers(rows.by_score, mask),
             }
         )
@@ -94,8 +94,7 @@ def _checked(
     n_rows = (evaluation.drawn_from or (0,))[0]
     given = (n_rows, evaluation.has_intervals, evaluation.confidence_level, evaluation.n_customers)
     n_positive = np.count_nonzero(rows.selected & rows.positive, axis=1)
-    weight = row_weights(rows.weight_of_all, len(rows.positive_of_all))
-    coverage = [weighted_mean(mask, weight) for mask in rows.selected_of_all(rows.selected)]
+    coverage = [weighted_mean(mask, rows.weights_of_all) for mask in rows.selected_of_all(rows.selected)]
     of_these_rows = (
         evaluation.n_positive is not None
         and np.array_equal(evaluation.n_positive, n_positive)
@@ -115,25 +114,20 @@ def _counts(mask: BoolArray) -> dict[str, int]:
 
 
 def _further_numbers(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
-    calibration = (selective_brier, expected_calibration_error)
+    kept = rows.positive[mask], rows.score[mask], rows.weights[mask]
+    positive, weight = rows.positive_of_all, rows.weights_of_all
+    squares = (rows.score[mask] - rows.positive[mask]) ** 2
     return {
-        "selective_ks": _of_scores(selective_ks, rows, mask),
-        "positives_for_review": positives_for_review(
-            rows.positive_of_all, rows.selected_of_all(mask), sample_weight=rows.weight_of_all
-        ),
-        **{metric.name: _of_scores(metric, rows, mask) if rows.is_probability else None for metric in calibration},
+        "selective_ks": ks_of(rows.ranked(mask)),
+        "positives_for_review": weighted_mean(~rows.selected_of_all(mask)[positive], weight[positive]),
+        "selective_brier": weighted_mean(squares, rows.weights[mask]) if rows.is_probability else None,
+        "expected_calibration_error": calibration_error_of(*kept) if rows.is_probability else None,
     }
-
-
-def _of_scores(metric: Any, rows: ReportRows, mask: BoolArray) -> float:
-    return float(metric(rows.positive, rows.score, mask, sample_weight=rows.weight))
 
 
 def base_rate(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
     """Return what the selection does to the share of positives, with the limits of the guard and its verdict."""
-    check: BaseRateCheck = BaseRateGuard().check(
-        rows.positive_of_all, rows.selected_of_all(mask), sample_weight=rows.weight_of_all, warn=False
-    )
+    check = base_rate_check(BaseRateGuard(), rows.positive_of_all, rows.selected_of_all(mask), rows.weights_of_all)
     names = ("positive_rate", "shift", "rarer_class", "relative_shift", "for_review")
     numbers = {name: getattr(check, name) for name in (*names, "rarer_for_review", "review_ratio", "chance")}
     limits = {name: getattr(check.guard, name) for name in ("max_shift", "max_relative_shift", "max_review_ratio")}

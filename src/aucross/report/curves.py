@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from aucross.evaluation.auc_metrics import cap_curve
+from aucross.evaluation.auc_metrics import profile_of
 from aucross.report.rows import BoolArray, FloatArray, ReportRows
 
 N_POINTS = 200
@@ -21,7 +21,7 @@ def roc_and_cap(rows: ReportRows, selected: BoolArray) -> dict[str, Any] | None:
     Both run from the highest score down. The CAP curve (cumulative accuracy profile) has the same heights as the ROC
     curve, the true positive rate, over the share of rows instead of the false positive rate.
     """
-    profile = cap_curve(rows.positive, rows.score, selected, sample_weight=rows.weight)
+    profile = profile_of(rows.ranked(selected))
     n_rows, n_positives = profile.n_rows, profile.n_positives
     if n_positives in (0, n_rows):
         return None

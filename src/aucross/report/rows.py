@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.evaluation.inputs import ScoredRows, customer_numbers, row_weights, selections_at
+from aucross.evaluation.inputs import RankedScores, ScoredRows, customer_numbers, rank, row_weights, selections_at
 from aucross.evaluation.unscored import UnscoredRows
 
 FloatArray = NDArray[np.float64]
@@ -64,6 +64,10 @@ class ReportRows:
         """The weights, 1 for each row where none were given."""
         return row_weights(self.weight, len(self.positive))
 
+    def ranked(self, mask: BoolArray) -> RankedScores:
+        """Return the ranking of some of the rows, by their score."""
+        return rank(self.positive[mask], self.score[mask], self.weights[mask])
+
     @property
     def positive_of_all(self) -> BoolArray:
         """Labels of all cases, those without a score last."""
@@ -73,6 +77,11 @@ class ReportRows:
     def weight_of_all(self) -> FloatArray | None:
         """Their weights, if any were given."""
         return self.weight if self.unscored is None else self.unscored.part_after(self.weight, "sample_weight")
+
+    @cached_property
+    def weights_of_all(self) -> FloatArray:
+        """Their weights, 1 for each case where none were given."""
+        return row_weights(self.weight_of_all, len(self.positive_of_all))
 
     @property
     def customers_of_all(self) -> NDArray[np.intp] | None:

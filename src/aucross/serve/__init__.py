@@ -3,10 +3,10 @@
 ::
 
     request ──► typed rows ──► queue ──► all that wait: scored, decided, logged by one write ──► answers
-                (schema)                 (deciding)                                               └► metrics, monitor
+                (served_model)           (decider)                                                └► metrics, monitor
 """
 
 from aucross.serve.app import ServeOptions, make_app
-from aucross.serve.rows import ServedModel
+from aucross.serve.served_model import ServedModel
 
 __all__ = ["ServeOptions", "ServedModel", "make_app"]

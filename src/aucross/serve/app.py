@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
+from html import escape
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,21 @@ from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException as PathError
 
-from aucross.core.bands import check_coverage
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.record.log import DecisionLog
-from aucross.serve.answers import answers
-from aucross.serve.deciding import Decided, Decider, NotLoggedError
-from aucross.serve.guard import Guard, has_token, is_host
-from aucross.serve.metrics import ServerMetrics
-from aucross.serve.page import page
-from aucross.serve.rows import DecidedBy, ManyAnswers, OneAnswer, Refusal, RowDecision, ServedModel, request_types
+from aucross.serve.decider import Decider, NotLoggedError, answers
+from aucross.serve.request_guard import RequestGuard, has_token, is_host
+from aucross.serve.served_model import (
+    DecidedBy,
+    ManyAnswers,
+    OneAnswer,
+    Refusal,
+    RowDecision,
+    ServedModel,
+    example_row,
+    request_types,
+)
+from aucross.serve.server_metrics import ServerMetrics
 from aucross.watch.monitor import CoverageMonitor
 
 logger = logging.getLogger(__name__)
@@ -89,7 +96,7 @@ class ServeOptions:
                 )
 
 
-def make_app(model: ServedModel, options: ServeOptions | None = None) -> Guard:
+def make_app(model: ServedModel, options: ServeOptions | None = None) -> RequestGuard:
     """Make an ASGI application that decides on rows.
 
     Parameters
@@ -128,7 +135,7 @@ class _Service:
         self._decider: Decider | None = None
         self._log_error: str | None = None
 
-    def guarded(self) -> Guard:
+    def guarded(self) -> RequestGuard:
         """The application behind its guard."""
         app = FastAPI(
             title="aucross",
@@ -143,7 +150,7 @@ class _Service:
         app.add_exception_handler(RequestValidationError, self._invalid)
         app.add_exception_handler(Exception, self._failed)
         app.add_exception_handler(PathError, self._refused)  # paths that do not exist, too
-        return Guard(
+        return RequestGuard(
             app,
             most_bytes=self._options.most_bytes,
             body_seconds=self._options.body_seconds,
@@ -176,19 +183,16 @@ class _Service:
             """Decide on one row."""
             asked: Any = request
             ids = [uuid4().hex if asked.id is None else asked.id]
-            decided = await self._decide(ids, [asked.row], asked.coverage)
-            return OneAnswer(**answers(self._model, ids, decided)[0], decided_by=self._decided_by(decided))
+            decisions, decided_by = await self._decide(ids, [asked.row], asked.coverage)
+            return OneAnswer(**decisions[0], decided_by=decided_by)
 
         async def decide_many(request: many_rows) -> ManyAnswers:  # type: ignore[valid-type]
             """Decide on many rows; the answers have their order."""
             asked: Any = request
             ids = [uuid4().hex for _ in asked.rows] if asked.ids is None else asked.ids
             _check_ids(ids, len(asked.rows))
-            decided = await self._decide(ids, asked.rows, asked.coverage)
-            return ManyAnswers(
-                decisions=[RowDecision(**answer) for answer in answers(self._model, ids, decided)],
-                decided_by=self._decided_by(decided),
-            )
+            decisions, decided_by = await self._decide(ids, asked.rows, asked.coverage)
+            return ManyAnswers(decisions=[RowDecision(**each) for each in decisions], decided_by=decided_by)
 
         # Annotations are text in this file, and these types exist only here.
         decide_one.__annotations__["request"], decide_many.__annotations__["request"] = one_row, many_rows
@@ -200,9 +204,11 @@ class _Service:
         app.get("/metrics", include_in_schema=False)(self._metrics_text)
         app.get("/docs", include_in_schema=False)(self._docs)
 
-    async def _decide(self, ids: list[str], rows: list[Any], coverage: float | None) -> Decided:
+    async def _decide(
+        self, ids: list[str], rows: list[Any], coverage: float | None
+    ) -> tuple[list[dict[str, Any]], DecidedBy]:
         assert self._decider is not None
-        coverage = check_coverage(self._model.clf.coverage if coverage is None else coverage)
+        coverage = self._model.clf.coverage if coverage is None else coverage
         try:
             decided = await self._decider.decide(ids, rows, coverage)
         except NotLoggedError as error:
@@ -213,11 +219,7 @@ class _Service:
             ) from None
         self._log_error = None
         self._metrics.decided(decided)
-        return decided
-
-    def _decided_by(self, decided: Decided) -> DecidedBy:
-        assert decided.decisions.coverage is not None
-        return DecidedBy(coverage=decided.decisions.coverage, **self._fingerprints)
+        return answers(self._model, ids, decided), DecidedBy(coverage=coverage, **self._fingerprints)
 
     # ---- other paths ----
 
@@ -244,7 +246,7 @@ class _Service:
     async def _docs(self, request: Request) -> HTMLResponse:
         authorization = request.headers.get("authorization", "").encode("latin-1")
         is_known = has_token(self._options.token, authorization)
-        return HTMLResponse(page(self._model if is_known else None, self._options.token is not None))
+        return HTMLResponse(_page(self._model if is_known else None, self._options.token is not None))
 
     # ---- refusals ----
 
@@ -321,3 +323,54 @@ def _detail(error: Any) -> str:
 def _place(location: Any) -> str:
     # A field that is not known has the name that the caller chose.
     return ".".join(str(part)[:_LONGEST_PLACE] for part in location if part != "body") or "body"
+
+
+# ---- a page that says how to ask: no scripts, and nothing from elsewhere, so that it works without a network ----
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2733}"
+    "table{border-collapse:collapse}td,th{border:1px solid #c3ced8;padding:.3rem .6rem;text-align:left}"
+    "pre{background:#f2f5f8;padding:1rem;overflow:auto}"
+    "@media(prefers-color-scheme:dark){body{background:#12181f;color:#dfe7ee}pre{background:#1d2630}}"
+)
+# A browser sends no token of this kind, so that whoever reads this has come without one.
+_TOKEN = (
+    "<p>Send the token of this server with each request: <code>Authorization: Bearer ...</code>. With it, this page "
+    "lists the columns of a row, too: <code>curl -H &quot;Authorization: Bearer $(cat FILE)&quot; .../docs</code></p>"
+)
+_PATHS = {
+    "POST /decision": "decides on one row",
+    "POST /decisions": "decides on many rows; the answers have their order",
+    "GET /openapi.json": "this page for programs: types of requests and answers",
+    "GET /metrics": "numbers for Prometheus: requests, refusals, decisions, coverage so far, alarm",
+    "GET /health": "whether decisions can be given",
+}
+
+
+def _page(model: ServedModel | None, needs_token: bool) -> str:
+    """The page as HTML; without a model, for a caller who has sent no token, it says only how to ask."""
+    token = _TOKEN if needs_token else ""
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>aucross: how to ask</title>'
+        f"<style>{_STYLE}</style></head><body><h1>How to ask for decisions</h1>"
+        f"<p>Rows are decided automatically or go to review.</p>{token}"
+        f"<h2>Paths</h2>{_table(('path', 'what it does'), list(_PATHS.items()))}"
+        f"{'' if model is None else _about(model)}</body></html>"
+    )
+
+
+def _about(model: ServedModel) -> str:
+    example = json.dumps({"id": "A-17", "row": example_row(model)}, indent=2, ensure_ascii=False)
+    columns = [(name, kind, "yes" if model.may_be_null(name) else "no") for name, kind in model.fields.items()]
+    return (
+        f"<h2>Columns of a row</h2>{_table(('name', 'type', 'may be null'), columns)}"
+        f"<p>The labels are {escape(model.labels[0])} and {escape(model.labels[1])}; unless a request says otherwise, "
+        f"{model.clf.coverage:.0%} of the rows should be automatic.</p>"
+        f"<h2>Example</h2><pre>POST /decision\n{escape(example)}</pre>"
+    )
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join("<tr>" + "".join(f"<td>{escape(value)}</td>" for value in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"

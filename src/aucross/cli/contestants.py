@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from aucross.cli.base_models import check_installed, is_installed
 from aucross.cli.choosing import Choice, Family, Situation, line_for, sentence
 from aucross.cli.errors import UsageError
-from aucross.cli.models import check_installed, is_installed
+from aucross.cli.judging import evaluate, n_rows_text, note_if_turned_round
 from aucross.cli.names import Answer, Base, Method
-from aucross.cli.results import decimal, evaluate, n_rows_text, note_if_turned_round
 from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
-from aucross.cli.training import TrainingOptions, read_rows, train
-from aucross.evaluation import SelectiveEvaluation, oracle_gap
-from aucross.system.text import percent
+from aucross.cli.train import TrainingOptions, read_rows, train
+from aucross.evaluation import SelectiveComparison, SelectiveEvaluation, oracle_gap
+from aucross.evaluation.selective_evaluation import decimal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,12 +78,16 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
         clf, seconds = train(options, method, answer, schema, fitted_on, screen=screen, what=what)
         seen = test.scored_by(clf)
         evaluation = evaluate(clf, seen, sorted({1.0, options.coverage}, reverse=True))
-        contestants.append(Contestant(method, answer, evaluation, _gap_to_oracle(clf, seen), seconds))
+        assert seen.scored is not None
+        # How far the automatic rows stay behind those of the best band, which only the labels of the test rows show.
+        gap = oracle_gap(seen.y, seen.scored.score, clf.select(seen.scored), sample_weight=seen.weight)
+        contestants.append(Contestant(method, answer, evaluation, gap, seconds))
     note_if_turned_round(contestants[0].evaluation, options.score, screen.note)
     rows = _rows(contestants)
     _show(screen, rows, options, n_rows_text(test, "test rows"))
     unit = "cases" if test.weight is None else "the weight"
-    said = (_conclusion(contestants, rows, unit), _missed(contestants[_best(rows)], options.coverage))
+    comparison = SelectiveComparison({each.name: each.evaluation for each in contestants}, contestants[0].name)
+    said = (comparison.advice(options.coverage, of=unit), _missed(contestants[_best(rows)], options.coverage))
     conclusion = " ".join(filter(None, (*said, test.sentence_on_unscored)))
     rule = _rule(_situation(options, contestants, fitted_on), contestants)
     screen.say(conclusion)
@@ -173,12 +177,6 @@ def _missed(contestant: Contestant, coverage: float) -> str | None:
     return None if said is None else said.replace("The coverage", f"By {contestant.name} the coverage", 1)
 
 
-def _gap_to_oracle(clf: Any, rows: LabelledRows) -> float:
-    """How far the automatic rows stay behind those of the best band, which only the labels of the test rows show."""
-    assert rows.scored is not None
-    return oracle_gap(rows.y, rows.scored.score, clf.select(rows.scored), sample_weight=rows.weight)
-
-
 def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
     """One row for each, with the paired difference from the first."""
     reference = contestants[0].evaluation
@@ -243,33 +241,3 @@ def _interval(row: dict[str, Any], name: str) -> str:
 def _best(rows: Sequence[dict[str, Any]]) -> int:
     """Number of the row with the highest AUC of automatic rows."""
     return int(np.argmax([-1.0 if np.isnan(row["selective_auc"]) else row["selective_auc"] for row in rows]))
-
-
-def _conclusion(contestants: Sequence[Contestant], rows: Sequence[dict[str, Any]], unit: str = "cases") -> str:
-    best = _best(rows)
-    row, name, reference = rows[best], contestants[best].name, contestants[0].name
-    if len(contestants) == 1:
-        return f"The AUC of automatic cases is {decimal(row['selective_auc'])}, of {name}, compared with no other."
-    start = f"The highest AUC of automatic cases is {decimal(row['selective_auc'])}, of {name}"
-    if best == 0:
-        rivals = [other for other, there in zip(contestants, rows, strict=True) if not there["difference_high"] < 0][1:]
-        if not rivals:
-            return f"{start}; all others are clearly behind."
-        return f"{start}; not clearly behind: {', '.join(rival.name for rival in rivals)}."
-    clear = "clearly" if row["difference_low"] > 0 else "not clearly"
-    low, high = decimal(row["difference_low"]), decimal(row["difference_high"])
-    interval = f"95 % interval of the difference {low} to {high}"
-    return f"{start}; it is {clear} above {reference} ({interval}){_caveat(row, rows[0], unit)}."
-
-
-def _caveat(row: dict[str, Any], reference: dict[str, Any], unit: str) -> str:
-    """Whoever decides fewer cases has the easier task."""
-    here, there = row["achieved_coverage"], reference["achieved_coverage"]
-    return (
-        f", but decides only {percent(here)} of {unit} against {percent(there)}"
-        if here < there - _SAME_COVERAGE
-        else ""
-    )
-
-
-_SAME_COVERAGE = 0.005

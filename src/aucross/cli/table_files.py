@@ -1,6 +1,6 @@
 """Tables in files: CSV, plain or compressed, and Parquet, one file or a folder of them, whole or in batches.
 
-Every column of a CSV file is read as text, and what the text means is decided in :mod:`aucross.cli.columns`: so a
+Every column of a CSV file is read as text, and what the text means is decided in :mod:`aucross.cli.column_kinds`: so a
 code such as 007 stays as it is, and a batch of a large file is read like the whole file.
 """
 
@@ -112,7 +112,8 @@ def check_readable(path: Path, kind: str = "file") -> None:
     except (FileNotFoundError, NotADirectoryError):
         raise CommandError(f"there is no {kind} {path}; {_CHECK_PATH[kind]}") from None
     except (OSError, ValueError) as error:
-        raise CommandError(f"cannot read {path}: {_reason(error)}; {_CHECK_PATH[kind]}") from None
+        reason = getattr(error, "strerror", None) or one_line(error)
+        raise CommandError(f"cannot read {path}: {reason}; {_CHECK_PATH[kind]}") from None
     if stat.S_ISDIR(mode):
         raise CommandError(f"{path} is a folder; name the {kind} in it")
     if not stat.S_ISREG(mode):
@@ -137,10 +138,6 @@ def _parts(path: Path) -> tuple[Path, ...]:
 
 
 _CHECK_PATH = {"file": "check the path", "model file": "make one with `aucross fit`"}
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or one_line(error)
 
 
 def name_without_ending(path: Path) -> str:

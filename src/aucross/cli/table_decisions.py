@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from aucross.cli.errors import CommandError, listed
 from aucross.cli.schema import Schema, band_groups_of, features_of, weights_of
-from aucross.cli.tables import BATCH_ROWS, TableFile, read_batches
+from aucross.cli.table_files import BATCH_ROWS, TableFile, read_batches
 from aucross.core.ranking import IndexArray
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
@@ -100,39 +100,17 @@ class _AllRows(NamedTuple):
 
 @dataclass(frozen=True)
 class TableDecisions:
-    """Decisions on the rows of a table, in their order.
-
-    Parameters
-    ----------
-    clf : SelectiveClassifier
-        Fitted classifier of two classes.
-    table : TableFile
-        The rows.
-    schema : Schema
-        What their columns mean.
-    ids : Ids
-        Names the rows.
-    labels : pyarrow array of 2
-        The negative and the positive label as they are to be written.
-    coverage : float, optional
-        Share of rows to decide automatically; that of the classifier by default.
-    capacity : int, optional
-        Send exactly so many rows of a table to review instead; ids decide between equal scores.
-    recalibrate : bool, default=False
-        Place the bands on the scores of the rows to decide on.
-    look : callable, optional
-        Is shown the features of each batch, once.
-    """
+    """Decisions on the rows of a table, in their order."""
 
     clf: Any
     table: TableFile
     schema: Schema
     ids: Ids
-    labels: pa.Array
-    coverage: float | None = None
-    capacity: int | None = None
-    recalibrate: bool = False
-    look: Callable[[pd.DataFrame], None] | None = None
+    labels: pa.Array  # the negative and the positive one, as they are to be written
+    coverage: float | None = None  # that of the classifier by default
+    capacity: int | None = None  # send exactly so many rows to review instead; ids decide between equal scores
+    recalibrate: bool = False  # place the bands on the scores of the rows to decide on
+    look: Callable[[pd.DataFrame], None] | None = None  # is shown the features of each batch, once
 
     @property
     def columns(self) -> pa.Schema:

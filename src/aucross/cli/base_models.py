@@ -6,7 +6,7 @@ columns of the training table, numbers as floats and categories as text.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from aucross.cli.columns import Kind
+from aucross.cli.column_kinds import Kind
 from aucross.cli.errors import CommandError
 from aucross.cli.names import Answer, Base, GivenScore, Method, Ties
 from aucross.cli.schema import LabelledRows, Schema
@@ -97,25 +97,7 @@ def make_classifier(
     weighted: bool = False,
     ties: Ties = Ties.WHOLE,
 ) -> Any:
-    """A selective classifier for a table with the given columns, not yet fitted.
-
-    Parameters
-    ----------
-    method, answer : Method, and Base or GivenScore
-        What selects, and what answers.
-    features : Features
-        The columns, and their categories.
-    coverage : float
-        Share of rows to decide automatically by default.
-    seed : int
-        Seed of the folds and of the models.
-    jobs : int
-        Folds to fit at the same time, or threads of the base model where there are no folds.
-    weighted : bool, default=False
-        Whether rows will have weights.
-    ties : Ties, default=Ties.WHOLE
-        What happens to rows that share a score at the end of the band.
-    """
+    """A selective classifier for a table with the given columns, not yet fitted."""
     base_jobs = 1 if method.cross_fits else jobs
     parameters: dict[str, Any] = {"coverage": coverage, "random_state": seed, "ties": str(ties)}
     if method.cross_fits:
@@ -140,7 +122,10 @@ def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weig
     """A base model behind the encoding that it needs."""
     check_installed(base)
     with _routing(weighted):
-        encode, model = _MAKERS[base](features, seed, jobs)
+        if base is Base.LOGISTIC:
+            encode, model = _logistic(features, seed)
+        else:
+            encode, model = _codes_and_numbers(features), _trees(base, features, seed, jobs)
         if weighted:
             model.set_fit_request(sample_weight=True)
         return Pipeline([(ENCODE, encode), ("model", model)])
@@ -200,36 +185,25 @@ def _codes_and_numbers(features: Features) -> ColumnTransformer:
     )
 
 
-def _hgb(features: Features, seed: int, _jobs: int) -> tuple[ColumnTransformer, Any]:
-    n_categories = len(features.categories)
-    model = HistGradientBoostingClassifier(
-        categorical_features=list(range(n_categories)) if n_categories else None, random_state=seed
-    )
-    return _codes_and_numbers(features), model
+def _trees(base: Base, features: Features, seed: int, jobs: int) -> Any:
+    n_categories, n_others = len(features.categories), len(features.numbers) + len(features.dates)
+    if base is Base.HGB:
+        places = list(range(n_categories)) if n_categories else None
+        return HistGradientBoostingClassifier(categorical_features=places, random_state=seed)
+    if base is Base.LIGHTGBM:
+        from lightgbm import LGBMClassifier  # noqa: PLC0415  (optional)
 
+        return LGBMClassifier(random_state=seed, n_jobs=jobs, verbose=-1)
+    if base is Base.XGBOOST:
+        from xgboost import XGBClassifier  # noqa: PLC0415  (optional)
 
-def _lightgbm(features: Features, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
-    from lightgbm import LGBMClassifier  # noqa: PLC0415  (optional)
-
-    return _codes_and_numbers(features), LGBMClassifier(random_state=seed, n_jobs=jobs, verbose=-1)
-
-
-def _xgboost(features: Features, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
-    from xgboost import XGBClassifier  # noqa: PLC0415  (optional)
-
-    types = ["c"] * len(features.categories) + ["q"] * (len(features.numbers) + len(features.dates))
-    return _codes_and_numbers(features), XGBClassifier(
-        random_state=seed, n_jobs=jobs, enable_categorical=True, feature_types=types
-    )
-
-
-def _forest(features: Features, seed: int, jobs: int) -> tuple[ColumnTransformer, Any]:
+        types = ["c"] * n_categories + ["q"] * n_others
+        return XGBClassifier(random_state=seed, n_jobs=jobs, enable_categorical=True, feature_types=types)
     # Leaves of a single row would give scores of 0 and 1, and bands need scores that differ; files stay small, too.
-    model = RandomForestClassifier(n_estimators=100, min_samples_leaf=20, random_state=seed, n_jobs=jobs)
-    return _codes_and_numbers(features), model
+    return RandomForestClassifier(n_estimators=100, min_samples_leaf=20, random_state=seed, n_jobs=jobs)
 
 
-def _logistic(features: Features, seed: int, _jobs: int) -> tuple[ColumnTransformer, Any]:
+def _logistic(features: Features, seed: int) -> tuple[ColumnTransformer, Any]:
     known = [[*values, np.nan] for values in features.most_frequent(_MOST_INDICATORS)]  # missing says something, too
     indicators = OneHotEncoder(categories=known, handle_unknown="ignore")
     scaler = StandardScaler()
@@ -247,12 +221,3 @@ def _logistic(features: Features, seed: int, _jobs: int) -> tuple[ColumnTransfor
         ]
     )
     return encode, LogisticRegression(max_iter=1000, random_state=seed)
-
-
-_MAKERS: Mapping[Base, Callable[[Features, int, int], tuple[ColumnTransformer, Any]]] = {
-    Base.HGB: _hgb,
-    Base.LIGHTGBM: _lightgbm,
-    Base.XGBOOST: _xgboost,
-    Base.LOGISTIC: _logistic,
-    Base.FOREST: _forest,
-}

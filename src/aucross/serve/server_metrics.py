@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, generate_latest
 
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
-from aucross.serve.deciding import Decided
+from aucross.serve.decider import Decided
 from aucross.watch.drift_reference import Reference
 from aucross.watch.monitor import CoverageMonitor
 
@@ -19,15 +19,7 @@ _ROWS_A_BATCH = 200
 
 
 class ServerMetrics:
-    """Counts what a server does, and watches the share that is decided automatically.
-
-    Parameters
-    ----------
-    monitor : CoverageMonitor
-        Hears of all rows that are decided at the coverage that it watches.
-    fingerprints : dict of str to str
-        Names of rule and model.
-    """
+    """Counts what a server does, and watches the share that is decided automatically."""
 
     def __init__(self, monitor: CoverageMonitor, fingerprints: dict[str, str]) -> None:
         self._monitor = monitor

@@ -1,18 +1,33 @@
-"""An evaluation as people read it: a table by coverage, a table by group and one sentence."""
+"""Judge a model on labelled rows: tables by coverage and by group, a sentence, a report."""
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
 from math import isnan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from aucross.cli.base_models import strange_values
+from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.names import GivenScore
-from aucross.cli.schema import LabelledRows
+from aucross.cli.numbers import NumberFormat
+from aucross.cli.output import check_writable
+from aucross.cli.schema import LabelledRows, Schema, load_model
 from aucross.cli.screen import Screen
+from aucross.cli.table_files import check_table
+from aucross.cli.train import check_coverage_option, read_test_rows
 from aucross.evaluation import SelectiveEvaluation, evaluate_selective
+from aucross.evaluation.inputs import TrainingRowsWarning, rows_of_fit
+from aucross.evaluation.selective_evaluation import decimal
 from aucross.evaluation.unscored import count_unscored, evaluate_groups_of_all
+from aucross.report import build_summary, render_html, write_report
+from aucross.report.files import RENDERERS
 from aucross.report.group_tables import hidden_groups_sentence
 from aucross.system.text import exact_percent, percent
 
@@ -92,14 +107,6 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
     text = decimal(row[name])
     low, high = row.get(f"{name}_low", float("nan")), row.get(f"{name}_high", float("nan"))
     return text if isnan(low) or low == high else f"{text} [{decimal(low)}, {decimal(high)}]"
-
-
-def decimal(number: float) -> str:
-    """Three decimals, without the zero before them."""
-    text = f"{number:.3f}"
-    if text == "-0.000":
-        return ".000"
-    return text.replace("0.", ".", 1) if abs(number) < 0.9995 else text
 
 
 def _too_few_rows(evaluation: SelectiveEvaluation, at: int) -> str | None:
@@ -203,3 +210,145 @@ def show_groups(
     title = f"By {by}, coverage {coverage:g}{by_weight(rows.weight is not None)}"
     screen.table(title, [by, "rows", *_GROUP_COLUMNS.values()], cells)
     return found
+
+
+# ---- reports, where what they need is installed ----
+
+INSTALL = 'pip install "aucross[report]"'
+
+
+def check_report(path: Path, option: str) -> None:
+    """Refuse, before any work is done, a report that could not be written at its end."""
+    if path.suffix.lower() not in RENDERERS:
+        raise UsageError(f"{option}: the report {path.name} must end in {', '.join(RENDERERS)}; for PDF print the page")
+    check_writable(path, option)
+
+
+def check_libraries(path: Path) -> None:
+    """Refuse, before any work is done, a report for which a library is missing."""
+    missing = [name for name in ("jinja2", "plotly") if find_spec(name) is None]
+    if missing and RENDERERS[path.suffix.lower()] is render_html:
+        raise CommandError(
+            f"a report in HTML needs {' and '.join(missing)}: {INSTALL}; .md and .json need nothing more"
+        )
+
+
+def report_path(report: Path | None, model: Path) -> Path:
+    """Where the report of a model goes by default: beside it."""
+    if report is not None:
+        return report
+    # Other endings are part of the name: model.v1 and model.v2 must not share a report.
+    is_known_ending = model.suffix in (".aucross", ".html")
+    return model.with_suffix(".html") if is_known_ending else model.with_name(f"{model.name}.html")
+
+
+def write_model_report(
+    clf: Any,
+    schema: Schema,
+    rows: LabelledRows,
+    path: Path,
+    screen: Screen,
+    *,
+    data_name: str,
+    command: str | None,
+    **options: Any,
+) -> None:
+    """Write the report of labelled rows."""
+    with screen.progress.wait("writing the report"):
+        summary = build_summary(
+            clf,
+            rows.scored,
+            rows.y,
+            features=rows.X,
+            by=rows.by,
+            sample_weight=rows.weight,
+            customers=rows.groups,
+            unscored=rows.unscored,
+            class_names=schema.labels,
+            title=f"Automatic decisions and review: {schema.roles.target}",
+            data_name=data_name,
+            command=command,
+            **options,
+        )
+        write_report(summary, path)
+
+
+# ---- aucross evaluate and aucross report ----
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """What `aucross evaluate` or `aucross report` was asked for."""
+
+    model: Path
+    data: Path
+    coverage: float | None = None
+    by: str | None = None
+    out: Path | None = None
+    command: str | None = None
+    separator: str | None = None
+    numbers: NumberFormat | None = None
+    group: str | None = None
+
+
+def run_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
+    """Judge a model on labelled rows that it was not fitted on; return what the JSON document says."""
+    started = time.perf_counter()
+    clf, _, rows, coverage = _read(options, screen)
+    evaluation = evaluate(clf, rows, coverages_with([coverage]))
+    sentence = conclusion(
+        evaluation, coverage, is_weighted=rows.weight is not None, on_unscored=rows.sentence_on_unscored
+    )
+    show_evaluation(screen, evaluation, n_rows_text(rows, f"rows of {options.data.name}"), coverage)
+    groups = show_groups(screen, clf, rows, options.by, coverage=coverage)
+    screen.say(sentence)
+    return {
+        "command": "evaluate",
+        "model": str(options.model),
+        "data": str(options.data),
+        "n_rows": rows.n_cases,
+        "n_without_score": rows.n_without_score,
+        "coverage": coverage,
+        "evaluation": evaluation.rows(),
+        "groups": groups,
+        "conclusion": sentence,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
+    """Write the report of a model on labelled rows; return what the JSON document says."""
+    path = report_path(options.out, options.model)
+    check_report(path, "--out")
+    check_libraries(path)
+    check_table(options.data)
+    if path.resolve() in (options.model.resolve(), options.data.resolve()):
+        raise UsageError(f"--out: {path} is a file to read; name another one for the report")
+    clf, schema, rows, coverage = _read(options, screen)
+    write_model_report(
+        clf,
+        schema,
+        rows,
+        path,
+        screen,
+        coverage=coverage,
+        data_name=options.data.name,
+        command=options.command,
+    )
+    screen.say(f"Report: {path}")
+    return {"command": "report", "model": str(options.model), "data": str(options.data), "report": str(path)}
+
+
+def _read(options: EvaluateOptions, screen: Screen) -> tuple[Any, Schema, LabelledRows, float]:
+    check_coverage_option(options.coverage)
+    clf, schema = load_model(options.model, options.numbers)
+    rows = read_test_rows(
+        options.data, schema, screen, by=options.by, group=options.group, separator=options.separator
+    ).scored_by(clf)
+    strange = strange_values(clf, schema)
+    strange.add(rows.X)
+    for note in strange.notes():
+        screen.note(note)
+    if (doubt := rows_of_fit(clf, rows.X)[1]) is not None:
+        warnings.warn(doubt, TrainingRowsWarning, stacklevel=2)
+    return clf, schema, rows, clf.coverage if options.coverage is None else options.coverage

@@ -36,7 +36,7 @@ class _RefusedError(Exception):
         self.reason = reason
 
 
-class Guard:
+class RequestGuard:
     """Checks host, token and body of each request, and counts it.
 
     Parameters
@@ -73,6 +73,7 @@ class Guard:
         self._body_seconds = body_seconds
         self._token = token
         self._hosts = {_plain_address(host.lower()) for host in (*hosts, "localhost")}
+        self._too_large = f"the request must have at most {most_bytes:,} bytes; send fewer rows at a time"
         self._answered = answered
         self._refused = refused
         # Bodies that arrive, those that began first in front.
@@ -92,21 +93,20 @@ class Guard:
             await send(message)
 
         try:
-            await self._guarded(scope, receive, sending)
+            body = [{"type": "http.request", "body": await self._checked_body(scope, receive), "more_body": False}]
+
+            async def receiving() -> Any:
+                return body.pop() if body else await receive()
+
+            # An application of Starlette answers when it fails, and then raises the error for others to see.
+            with suppress(Exception):
+                await self._app(scope, receiving, sending)
+        except _RefusedError as refused:
+            await self._refuse(sending, refused)
         finally:
             route = scope.get("route")
             # Paths that do not exist share a name: a caller must not fill the metrics.
             self._answered(getattr(route, "path", "other"), status, perf_counter() - start)
-
-    async def _guarded(self, scope: Any, receive: Receive, send: Send) -> None:
-        try:
-            body = await self._checked_body(scope, receive)
-        except _RefusedError as refused:
-            await self._refuse(send, refused)
-            return
-        # An application of Starlette answers when it fails, and then raises the error for others to see.
-        with suppress(Exception):
-            await self._app(scope, _once(body, receive), send)
 
     async def _checked_body(self, scope: Any, receive: Receive) -> bytes:
         """The whole body of a request that may be answered."""
@@ -122,7 +122,7 @@ class Guard:
         if declared is not None and not (declared.isdigit() and len(declared) < 20):
             raise _RefusedError(400, "unfinished", "the header Content-Length must be the size of the body in bytes")
         if declared is not None and int(declared) > self._most_bytes:
-            raise self._too_large()
+            raise _RefusedError(413, "size", self._too_large)
         body = await self._body(receive)
         if body is None or (declared is not None and int(declared) != len(body)):
             raise _RefusedError(400, "unfinished", "the body must be as long as the header says; send it whole")
@@ -154,7 +154,7 @@ class Guard:
                         return None
                     body += message.get("body", b"")
                     if len(body) > self._most_bytes:
-                        raise self._too_large()
+                        raise _RefusedError(413, "size", self._too_large)
                     if not message.get("more_body", False):
                         return bytes(body)
         except TimeoutError:
@@ -175,10 +175,6 @@ class Guard:
             del self._arriving[longest]
             if not longest.expired():
                 longest.reschedule(0)
-
-    def _too_large(self) -> _RefusedError:
-        text = f"the request must have at most {self._most_bytes:,} bytes; send fewer rows at a time"
-        return _RefusedError(413, "size", text)
 
     async def _refuse(self, send: Send, refused: _RefusedError) -> None:
         self._refused(refused.reason)
@@ -215,13 +211,3 @@ def _plain_address(host: str) -> str:
         address = ip_address(host)
         return str(getattr(address, "ipv4_mapped", None) or address)
     return host
-
-
-def _once(body: bytes, receive: Receive) -> Receive:
-    """Hand over a body that has been read, then what comes after it."""
-    messages = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def next_message() -> Any:
-        return messages.pop() if messages else await receive()
-
-    return next_message

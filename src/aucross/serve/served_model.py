@@ -12,6 +12,7 @@ from math import isfinite
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from pydantic import (
     AfterValidator,
@@ -31,7 +32,6 @@ from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.familiar import rows_checked_elsewhere
 from aucross.estimators.score_column import score_column_in
 from aucross.frames import date_of, days_of, moment_of
-from aucross.system.libraries import import_library
 
 ColumnKind = Literal["number", "boolean", "date", "category"]
 
@@ -165,17 +165,6 @@ class ServedModel:
             return self.required
         return column.column if isinstance(column.column, str) else list(self.columns)[column.column]
 
-    def has_score(self, rows: Sequence[BaseModel]) -> NDArray[np.bool_]:
-        """Which rows have a score, of the unit of the fit, so that a band can decide on them."""
-        if self.score_name is None:
-            return np.ones(len(rows), dtype=bool)
-        attribute = self._attributes[self.score_name]
-        values = [getattr(row, attribute) for row in rows]
-        column = score_column_in(self.clf.estimator_)
-        if column is not None and column.column_name == self.score_name:
-            return column.takes(_numbers(values))
-        return np.array([value is not None for value in values], dtype=bool)
-
     @cached_property
     def row_type(self) -> type[BaseModel]:
         """The type of one row: every column must be there, null where a value is missing; no other may."""
@@ -251,24 +240,36 @@ class ServedModel:
                 'or that take known values alone: categories={"branch": X["branch"].cat.categories}'
             ) from error
 
-    def scored(self, rows: Sequence[BaseModel]) -> ScoredRows:
-        """The rows after the classifier has seen them, with their groups if there are any."""
+    def scored(self, rows: Sequence[BaseModel]) -> tuple[NDArray[np.bool_], ScoredRows | None]:
+        """Return which rows have a score of the unit of the fit, and the scored rows, if there are any."""
+        has_score = np.ones(len(rows), dtype=bool)
+        if self.score_name is not None:
+            values = [getattr(row, self._attributes[self.score_name]) for row in rows]
+            column = score_column_in(self.clf.estimator_)
+            if column is not None and column.column_name == self.score_name:
+                has_score = column.takes(_numbers(values))
+            else:
+                has_score = np.array([value is not None for value in values], dtype=bool)
+            rows = [row for row, has in zip(rows, has_score.tolist(), strict=True) if has]
+        if not rows:
+            return has_score, None
         groups = None
         if self.group_column is not None:
-            groups = [self.group_of[value] for value in self._values(rows, self.group_column)]
+            values = [getattr(row, self._attributes[self.group_column]) for row in rows]
+            groups = [self.group_of[value] for value in _CONVERSIONS[self.fields[self.group_column]](values)]
         with rows_checked_elsewhere():
-            return self.clf.scored(self.table(rows), band_groups=groups)
+            return has_score, self.clf.scored(self.table(rows), band_groups=groups)
 
     def table(self, rows: Sequence[BaseModel]) -> Any:
         """The rows as the frame that the classifier reads."""
-        pandas = import_library("pandas", purpose="serving", extra="serve")
-        columns = {name: pandas.Series(self._values(rows, name), copy=False) for name in self.columns}
+        read = {
+            name: _CONVERSIONS[kind]([getattr(row, self._attributes[name]) for row in rows])
+            for name, kind in self.columns.items()
+        }
+        columns = {name: pd.Series(values, copy=False) for name, values in read.items()}
         for name, values in (self.categories or {}).items():
-            columns[name] = columns[name].astype(pandas.CategoricalDtype(list(values)))
-        return pandas.DataFrame(columns, copy=False)
-
-    def _values(self, rows: Sequence[BaseModel], name: str) -> Any:
-        return _CONVERSIONS[self.fields[name]]([getattr(row, self._attributes[name]) for row in rows])
+            columns[name] = columns[name].astype(pd.CategoricalDtype(list(values)))
+        return pd.DataFrame(columns, copy=False)
 
     @cached_property
     def _attributes(self) -> dict[str, str]:

@@ -1,0 +1,183 @@
+"""Decisions for all requests that wait: one pass of the model, one write to the log, one wait for the disk.
+
+While a write is forced to the disk, further requests gather; the next turn takes them all. So the more requests there
+are, the less each pays for the disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import isinf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
+from aucross.estimators.score_column import score_column_in
+from aucross.record.log import DecisionLog
+from aucross.serve.served_model import ServedModel
+
+
+class NotLoggedError(Exception):
+    """A decision could not be written to the log, and so it must not be handed out."""
+
+
+@dataclass
+class Job:
+    """A request that waits for its decisions."""
+
+    ids: Sequence[str]
+    rows: Sequence[Any]
+    coverage: float
+    done: asyncio.Future[Decided] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The decisions on the rows of a request; they are on the disk if there is a log."""
+
+    decisions: Decisions  # a row without a score goes to review, and its score and band are NaN
+    has_score: NDArray[np.bool_]
+    scored: ScoredRows | None  # the rows that have a score; None if none has
+
+
+class Decider:
+    """Takes requests one after the other and decides on all that wait at a time."""
+
+    def __init__(self, model: ServedModel, log: DecisionLog | None = None, most_rows: int = 10_000) -> None:
+        self._model = model
+        self._log = log
+        self._most_rows = most_rows
+        self._waiting: asyncio.Queue[Job] = asyncio.Queue()
+        self._worker: asyncio.Task[None] | None = None
+
+    async def decide(self, ids: Sequence[str], rows: Sequence[Any], coverage: float) -> Decided:
+        """Decide on typed rows; returns when the decisions are on the disk."""
+        job = Job(ids, rows, coverage, asyncio.get_running_loop().create_future())
+        self._waiting.put_nowait(job)
+        return await job.done
+
+    async def check_log(self) -> None:
+        """Raise a NotLoggedError if no decision could be logged now."""
+        if self._log is None:
+            return
+        try:
+            await asyncio.to_thread(self._log.check)
+        except Exception as error:
+            raise NotLoggedError(str(error)) from error
+
+    def start(self) -> None:
+        """Begin to take requests, within a running event loop."""
+        self._worker = asyncio.create_task(self._work())
+
+    async def stop(self) -> None:
+        """End; requests that still wait get no decision."""
+        if self._worker is not None:
+            self._worker.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._worker
+
+    async def _work(self) -> None:
+        while True:
+            jobs = [await self._waiting.get()]
+            n_rows = len(jobs[0].rows)
+            while not self._waiting.empty() and n_rows < self._most_rows:
+                jobs.append(self._waiting.get_nowait())
+                n_rows += len(jobs[-1].rows)
+            outcomes = await asyncio.to_thread(self._outcomes, jobs)
+            for job, outcome in zip(jobs, outcomes, strict=True):
+                if job.done.cancelled():  # the caller has gone
+                    continue
+                if isinstance(outcome, Exception):
+                    job.done.set_exception(outcome)
+                else:
+                    job.done.set_result(outcome)
+
+    def _outcomes(self, jobs: Sequence[Job]) -> list[Decided | Exception]:
+        """Return what comes of each request. Rows that the model refuses must not take those of others with them."""
+        try:
+            return list(self._decided(jobs))
+        except NotLoggedError as error:
+            return [error] * len(jobs)
+        except Exception as error:
+            return [error] if len(jobs) == 1 else [outcome for job in jobs for outcome in self._outcomes([job])]
+
+    def _decided(self, jobs: Sequence[Job]) -> list[Decided]:
+        clf = self._model.clf
+        has_score, scored = self._model.scored([row for job in jobs for row in job.rows])
+        asked = np.repeat([job.coverage for job in jobs], [len(job.rows) for job in jobs])
+        coverages = dict.fromkeys(job.coverage for job in jobs)
+        selected = np.zeros(len(asked), dtype=bool)
+        score, lower, upper = np.full((3, len(asked)), np.nan)
+        for coverage in coverages:
+            here = has_score & (asked == coverage)
+            if scored is not None and here.any():
+                found = clf.decide(scored.take(here[has_score]), None if coverage == clf.coverage else coverage)
+                selected[here], score[here] = found.selected, found.selection_score
+                lower[here], upper[here] = found.lower, found.upper
+
+        def decisions(rows: NDArray[np.bool_] | slice, coverage: float) -> Decisions:
+            made = selected[rows], score[rows], coverage, lower[rows], upper[rows]
+            return Decisions(*made, decided_by=clf.band_rule_)
+
+        # After all have been decided: what raises an error is decided again one by one, and must not be logged twice.
+        for coverage in coverages if self._log is not None else ():
+            ids = [name for job in jobs if job.coverage == coverage for name in job.ids]
+            try:
+                self._log.append(ids, decisions(asked == coverage, coverage))  # type: ignore[union-attr]
+            except Exception as error:
+                raise NotLoggedError(str(error)) from error
+        decided, end, n_scored = [], 0, 0
+        for job in jobs:
+            start, end = end, end + len(job.rows)
+            first, n_scored = n_scored, n_scored + int(has_score[start:end].sum())
+            rows = None if scored is None or first == n_scored else scored.take(slice(first, n_scored))
+            decided.append(Decided(decisions(slice(start, end), job.coverage), has_score[start:end], rows))
+        return decided
+
+
+def answers(model: ServedModel, ids: Sequence[str], decided: Decided) -> list[dict[str, Any]]:
+    """Return the answer for each row of a request, with points as they were sent and other scores as they are."""
+    nothing = dict.fromkeys(("prediction", "score", "probability", "lower", "upper"))
+    missing = f"the score {model.score_name} is missing or far from all of the fit, and such a case goes to review"
+    told: list[dict[str, Any]] = [{"id": name, "decision": REVIEW, **nothing, "reason": missing} for name in ids]
+    rows, made, known = decided.scored, decided.decisions, decided.has_score
+    if rows is None:
+        return told
+    axis, column = model.clf.band_rule_.axis, score_column_in(model.clf.estimator_)
+    judged = np.array([made.selection_score, made.lower, made.upper])[:, known]
+    shown, turned = judged, False
+    # Confidences are distances from the threshold, in points already.
+    if axis == "score" and column is not None and column.threshold is not None:
+        shown, turned = np.array([column.column_value(values) for values in judged]), not column.higher_is_positive
+    if turned:
+        shown = shown[[0, 2, 1]]
+    is_positive = (rows.predicted == rows.classes[1]).tolist()
+    for number, row in enumerate(np.flatnonzero(known)):
+        (score, lower, upper), (own, low, high) = shown[:, number].tolist(), judged[:, number].tolist()
+        # Asked of the scores that decided, since points may be rounded.
+        place = "among" if low <= own <= high else "above" if (own > high) != turned else "below"
+        told[row] |= {
+            "decision": AUTOMATIC if made.selected[row] else REVIEW,
+            "prediction": model.labels[is_positive[number]],
+            "score": score,
+            "probability": float(rows.score[number]) if rows.is_probability else None,
+            "lower": None if isinf(lower) else lower,
+            "upper": None if isinf(upper) else upper,
+            "reason": reason_of("confidence" if axis == "confidence" else "score", score, lower, upper, place),
+        }
+    return told
+
+
+def reason_of(what: str, score: float, lower: float, upper: float, place: str) -> str:
+    """Return why a row is automatic or for review, in a sentence."""
+    if lower > upper:
+        return "no score goes to review at this coverage"
+    band = f"from {lower:.6g} on" if isinf(upper) else f"from {lower:.6g} to {upper:.6g}"
+    band = f"up to {upper:.6g}" if isinf(lower) else band
+    return f"the {what} {score:.6g} lies {place} those that go to review, {band}"
