@@ -77,12 +77,8 @@ class DamagedError(ValueError):
     """An archive that is not as it was written."""
 
 
-class NotSignedError(ValueError):
-    """An archive without a signature by the key in use."""
-
-
-class OtherFormatError(ValueError):
-    """An archive of another version of the format."""
+class RefusedError(ValueError):
+    """A whole archive that is not read here: of another format, by another key, or of what is not on the list."""
 
 
 class OtherFileError(ValueError):
@@ -173,7 +169,7 @@ def _in_archive(file: BinaryIO, read: Any) -> Any:
     try:
         with ZipFile(file) as archive:
             return read(archive)
-    except (DamagedError, NotSignedError, OtherFormatError, OtherFileError):
+    except (DamagedError, RefusedError, OtherFileError):
         raise
     except Exception as error:  # a damaged archive fails in many ways
         file.seek(0)
@@ -221,15 +217,10 @@ def _check_format(header: Any) -> None:
     if type(version) is not int or version < 1:
         raise DamagedError(f"its format version is {version!r}")
     written_by = versions.get("aucross", "?") if isinstance(versions, dict) else "?"
-    if version > FORMAT_VERSION:
-        raise OtherFormatError(
+    if version != FORMAT_VERSION:
+        raise RefusedError(
             f"it has format version {version}, written by aucross {written_by}, and version {FORMAT_VERSION} is the "
-            "latest that can be read here: update aucross, or save the classifier with this version"
-        )
-    if version < FORMAT_VERSION:
-        raise OtherFormatError(
-            f"it has format version {version}, which was never released and is not read any more; save the classifier "
-            "again"
+            "one that is read here: update aucross for a newer file; save the classifier again for an older one"
         )
 
 
@@ -303,9 +294,9 @@ def _sealed(header: Mapping[str, Any], *left_out: str) -> bytes:
 def _check_signature(header: Mapping[str, Any], key: bytes) -> None:
     signature = header.get("signature")
     if signature is None:
-        raise NotSignedError("it is not signed, and a key is in use; take a signed file, or save it with key=...")
+        raise RefusedError("it is not signed, and a key is in use; take a signed file, or save it with key=...")
     if not isinstance(signature, str) or not hmac.compare_digest(signature.encode(), _signature(header, key).encode()):
-        raise NotSignedError("its signature is not by the key in use; take the file from its owner, or another key")
+        raise RefusedError("its signature is not by the key in use; take the file from its owner, or another key")
 
 
 def checked_key(key: Any) -> bytes | None:

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from math import prod
 from typing import Any, NoReturn
 
+from aucross.files.archive import RefusedError
 from aucross.files.description import MOST_DEPTH
 from aucross.files.forms import TRUSTED_FORM, inherited_attributes
 from aucross.files.listed import BODIES, FUNCTIONS, NUMBERS, TYPES, listed_classes
@@ -43,10 +44,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
 _LONGEST_NAME = 200
 _PLAIN = (bool, int, float, str, type(None))
 _NOTHING: frozenset[str] = frozenset()
-
-
-class RefusedError(ValueError):
-    """A description of something that is not built here."""
 
 
 def kind_of(node: Any) -> str:

@@ -30,9 +30,8 @@ from aucross.files.archive import (
     FORMAT_VERSION,
     Content,
     DamagedError,
-    NotSignedError,
     OtherFileError,
-    OtherFormatError,
+    RefusedError,
     archive_bytes,
     checked_key,
     expansion_limit,
@@ -41,7 +40,7 @@ from aucross.files.archive import (
 )
 from aucross.files.archive import read_header as read_archive_header
 from aucross.files.builder import Builder
-from aucross.files.checker import Checker, RefusedError
+from aucross.files.checker import Checker
 from aucross.files.description import Description
 from aucross.files.fingerprints import fingerprints_in, keep_fingerprint_of_file
 from aucross.files.listed import full_name
@@ -354,7 +353,7 @@ def _naming(name: str) -> Iterator[None]:
         ) from error
     except OtherFileError as error:
         raise ValueError(f"{name} is no model file: it is {_short(error)}") from error
-    except (OtherFormatError, NotSignedError, RefusedError) as error:
+    except RefusedError as error:
         raise ValueError(f"{name} is refused: {_short(error)}") from error
     except Exception as error:
         raise ValueError(f"{name} is refused: its content makes no classifier ({_short(error)})") from error
