@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from aucross import AUCGate, AUCross, PlugInAUC, save
 from aucross.datasets import make_credit
 from aucross.evaluation import promise_coverage
-from aucross.evaluation.inputs import unit_numbers
+from aucross.evaluation.inputs import customer_numbers
 from aucross.report import write_report
 
 pytest.importorskip("pandas")
@@ -78,7 +78,7 @@ def test_the_name_of_a_column_is_not_its_values_after_fit():
     asked = {
         "ids": lambda: clf.decide(NUMBERS, capacity=10, ids="age"),
         "band_groups": lambda: clf.select(NUMBERS, band_groups="age"),
-        "groups": lambda: unit_numbers("age", len(y)),
+        "customers": lambda: customer_numbers("age", len(y)),
     }
     for name, ask in asked.items():
         with pytest.raises(TypeError, match=rf"^{name} must hold one value per row, got the string .* pass X\['age'\]"):

@@ -94,7 +94,7 @@ def test_the_rows_are_sorted_a_few_times_and_not_at_every_coverage(monkeypatch):
 
 def test_parts_that_scored_and_unscored_cases_must_share():
     clf, X, y = make_linear()
-    with pytest.raises(ValueError, match="unscored must have groups where the scored rows have, and only there"):
+    with pytest.raises(ValueError, match="unscored must have customers where the scored rows have, and only there"):
         quick((clf, X, y), customers=np.arange(len(y)) // 2, unscored=UnscoredRows([0, 1]))
     with pytest.raises(ValueError, match="unscored must have by where"):
         quick((clf, X, y), by=np.arange(len(y)) % 2, unscored=UnscoredRows([0, 1]))
@@ -569,7 +569,7 @@ def test_an_evaluation_without_the_groups_is_refused():
         build_summary(*case, customers=groups, evaluation=without)
     with_groups = evaluate_selective(*case, GRID, customers=groups)
     assert build_summary(*case, customers=groups, evaluation=with_groups)["data"]["n_customers"] > 1
-    with pytest.raises(ValueError, match="both evaluations must have the same units"):
+    with pytest.raises(ValueError, match="both evaluations must have the same customers"):
         without.minus(with_groups)
 
 
