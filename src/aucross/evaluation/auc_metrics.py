@@ -411,11 +411,11 @@ class CAPCurve:
         return float(np.trapezoid(self.positives, self.rows))
 
     def points(self, *, relative: bool = True) -> tuple[FloatArray, FloatArray]:
-        """Both coordinates, as shares or as weights; shares of positives are NaN where there is none."""
+        """Return both coordinates, as shares or as weights; shares of positives are NaN where there is none."""
         return self._scaled(self.rows, self.positives, relative)
 
     def perfect(self, *, relative: bool = True) -> tuple[FloatArray, FloatArray]:
-        """The same for a ranking with all positives first."""
+        """Return the coordinates of a ranking with all positives first."""
         n_rows, n_positives = self.n_rows, self.n_positives
         return self._scaled(np.array([0.0, n_positives, n_rows]), np.array([0.0, n_positives, n_positives]), relative)
 

@@ -73,12 +73,12 @@ def metrics_on_request(metrics: Iterable[MetricLike], *, two_classes: bool) -> d
 
 
 def _suits(metric: AnyMetric, two_classes: bool) -> bool:
-    """Whether an evaluation has what the metric reads."""
+    """Return whether an evaluation has what the metric reads."""
     return not metric.needs and metric.reads not in ("selection", "losses", *(("class_scores",) if two_classes else ()))
 
 
 def _described(metric: AnyMetric | None, entry: MetricLike) -> str:
-    """What was asked for, and why a metric does not fit."""
+    """Say what was asked for, and why a metric does not fit."""
     if metric is None:
         return repr(entry)
     if metric.needs:

@@ -18,7 +18,7 @@ N_PARTS = 10
 def decile_rows(
     positive: NDArray[np.bool_], score: FloatArray, weight: FloatArray, confidence: float
 ) -> list[dict[str, Any]]:
-    """One dictionary per decile, the highest scores first; equal scores share a decile.
+    """Return one dictionary per decile, the highest scores first; equal scores share a decile.
 
     The rows must be sorted by score: a decile then is a piece of them.
     """

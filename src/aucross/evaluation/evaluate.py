@@ -498,7 +498,7 @@ def evaluate_folds(
 
 
 def _checked_numbers(clf: Any, numbers: ArrayLike, n_rows: int) -> IndexArray:
-    """Row numbers of a fold; refused if there are so many that the classifier must have seen some of them."""
+    """Return row numbers of a fold; refuse so many that the classifier must have seen some of them."""
     rows = np.asarray(numbers)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) < len(rows):
         raise ValueError("the rows of a fold must be distinct row numbers, as the second part of cv.split(X, y)")

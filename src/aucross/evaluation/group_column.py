@@ -24,13 +24,13 @@ class GroupColumn(NamedTuple):
     codes: IndexArray
 
     def members(self) -> list[IndexArray]:
-        """Row numbers of each group, ascending."""
+        """Return row numbers of each group, ascending."""
         order = np.argsort(self.codes, kind="stable")
         sizes = np.bincount(self.codes, minlength=len(self.labels))
         return np.split(order, np.cumsum(sizes)[:-1])
 
     def take(self, kept: BoolArray | IndexArray) -> GroupColumn:
-        """The same for some of the rows; groups without rows go."""
+        """Keep some of the rows; groups without rows go."""
         present, codes = np.unique(self.codes[kept], return_inverse=True)
         return GroupColumn(tuple(self.labels[code] for code in present), codes)
 

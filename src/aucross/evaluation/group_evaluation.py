@@ -53,7 +53,7 @@ class CountedShares(NamedTuple):
     n_counted: IndexArray
 
     def of(self, groups: IndexArray) -> CountedShares:
-        """The same of some groups."""
+        """Return the same of some groups."""
         return CountedShares(self.n_rows[groups], self.n_counted[groups])
 
 
@@ -128,7 +128,7 @@ class GroupEvaluation(ResultTable):
     rows_count_alike: bool = False
 
     def without_small_groups(self, least: int = LEAST_ROWS_SHOWN) -> GroupEvaluation:
-        """The same without groups of fewer than `least` rows, for readers who must not learn about single people.
+        """Leave out groups of fewer than `least` rows, for readers who must not learn about single people.
 
         The report and the command line show groups like this. The line of all rows still counts every row.
 
@@ -167,7 +167,7 @@ class GroupEvaluation(ResultTable):
         return self.evaluations[self.groups.index(group)]
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary per target coverage and group, the line of all rows last.
+        """Return one dictionary per target coverage and group, the line of all rows last.
 
         ``n`` counts the rows of the group, ``n_positive`` and ``n_negative`` the selected ones of each class. Each
         metric has ``_sd``, ``_low`` and ``_high`` beside it. ``positives_for_review`` is the share of the group's
@@ -216,7 +216,7 @@ class GroupEvaluation(ResultTable):
         return result_html(sentence, with_pictures(table, "reached ", pictures))
 
     def large_groups(self) -> IndexArray:
-        """Numbers of the groups that can be compared: those of at least 50 rows, none if fewer than two have so many.
+        """Return the numbers of the groups that can be compared: those of 50 rows, if two have so many.
 
         Headlines, and the gaps of a report, come from no other group.
         """
@@ -278,7 +278,7 @@ class GroupEvaluation(ResultTable):
         )
 
     def gaps(self, *, min_n: int | None = None) -> GroupComparison:
-        """The largest difference between two groups, for each coverage and metric.
+        """Return the largest difference between two groups, for each coverage and metric.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ class GroupEvaluation(ResultTable):
         }
 
     def _gap_by_chance(self, name: str, index: int, taking_part: IndexArray) -> float:
-        """What the gap between equal groups stays under at the level of the intervals; NaN without intervals."""
+        """Return what the gap between equal groups stays under at the level of the intervals; NaN without."""
         level, counts = self.overall.confidence_level, self.shares.get(name)
         if not self.overall.has_intervals:
             return float("nan")
@@ -381,7 +381,7 @@ class GroupEvaluation(ResultTable):
         return correlation
 
     def differences(self, reference: Any) -> GroupComparison:
-        """Signed differences of every group from one of them, for each coverage and metric.
+        """Return signed differences of every group from one of them, for each coverage and metric.
 
         Parameters
         ----------
@@ -423,7 +423,7 @@ class GroupEvaluation(ResultTable):
 
 
 def _plain(label: Any) -> Any:
-    """A label that JSON can write: intervals, dates and the like as text."""
+    """Return a label that JSON can write: intervals, dates and the like as text."""
     return label if isinstance(label, str | int | float) else str(label)
 
 
@@ -432,7 +432,7 @@ def _in_words(name: str) -> str:
 
 
 def _ratio(part: SelectiveEvaluation, whole: SelectiveEvaluation, name: str, index: int) -> dict[str, float]:
-    """A metric of one evaluation by that of another of the same rows, with an interval; NaN for 0 by 0.
+    """Return a metric of one evaluation by that of another, with an interval; NaN for 0 by 0.
 
     The logarithm of the ratio is taken for normal, so that no end is below 0.
     """
@@ -449,7 +449,7 @@ def _ratio(part: SelectiveEvaluation, whole: SelectiveEvaluation, name: str, ind
 
 
 def _range_of_dealt_shares(n_rows: IndexArray, n_counted: IndexArray, confidence_level: float) -> float:
-    """What the range of the shares stays under if the rows are dealt to the groups at random."""
+    """Return what the range of the shares stays under if the rows are dealt to the groups at random."""
     with_rows = n_rows > 0
     if not with_rows.any():
         return float("nan")
@@ -462,7 +462,7 @@ def _range_of_dealt_shares(n_rows: IndexArray, n_counted: IndexArray, confidence
 
 
 def _range_by_chance(errors: FloatArray, correlation: FloatArray, confidence_level: float) -> float:
-    """What the range of normal deviations of the groups stays under, given their standard errors and correlations."""
+    """Return what the range of normal deviations of the groups stays under, given errors and correlations."""
     defined = ~np.isnan(errors)
     if not defined.any():
         return float("nan")

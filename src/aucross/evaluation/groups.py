@@ -175,7 +175,7 @@ def evaluate_group_selections(
 
 
 def _counted_shares(rows: RankedRows, members: Sequence[IndexArray]) -> dict[str, CountedShares]:
-    """The counts of the four metrics that are shares of rows."""
+    """Return the counts of the four metrics that are shares of rows."""
     masks = np.array(list(rows.selections.values()))
 
     def counts(of_rows: BoolArray) -> IndexArray:

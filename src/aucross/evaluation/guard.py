@@ -237,7 +237,7 @@ class BaseRateGuard:
 def _with_weight(
     y_true: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None
 ) -> tuple[BoolArray, BoolArray, FloatArray]:
-    """Checked labels, mask and weights of the rows that carry weight."""
+    """Return checked labels, mask and weights of the rows that carry weight."""
     positive = as_positive(y_true)
     if not len(positive):
         raise ValueError("there must be at least one row to check, got none")

@@ -128,11 +128,11 @@ class Metric(Generic[Parameters]):
         )
 
     def words(self, *, positive: str = "positives") -> str:
-        """The label, with the positive class called by its name."""
+        """Return the label, with the positive class called by its name."""
         return self.label.format(positive=positive) if self.label else self.name.replace("_", " ")
 
     def as_score(self, value: float) -> float:
-        """The value with the sign that makes the greater the better one."""
+        """Return the value with the sign that makes the greater the better one."""
         if self.better is None:
             raise ValueError(f"metric must have a better and a worse, got {self.name!r}, which has none")
         return {"higher": value, "lower": -value, "zero": -abs(value)}[self.better]
@@ -147,7 +147,7 @@ class Metric(Generic[Parameters]):
         sample_weight: ArrayLike,
         classes: ArrayLike | None = None,
     ) -> float:
-        """The metric of the selected rows, from whatever it reads of them."""
+        """Return the metric of the selected rows, from whatever it reads of them."""
         rows = {"y_true": y_true, "y_score": y_score, "y_pred": y_pred}
         named = {"classes": classes} if self.reads == "class_scores" else {}
         function = cast(Callable[..., float], self.function)
@@ -187,7 +187,7 @@ def metric(
 
 
 def as_metric(function: Callable[..., float]) -> Metric[...]:
-    """A function as a metric: one that reads scores, the higher the better, unless it is a metric or part of one."""
+    """Make a metric of a function: it reads scores, the higher the better, unless it is one or part of one."""
     if isinstance(function, Metric):
         return function
     inner = function

@@ -158,7 +158,7 @@ class RowsByClass(NamedTuple):
         return _ROUNDING * float(np.abs(self.columns).max())
 
     def of_class(self, number: int) -> slice:
-        """Where the rows of a class are."""
+        """Return where the rows of a class are."""
         start, stop = np.searchsorted(self.label, [number, number + 1])
         return slice(int(start), int(stop))
 
@@ -180,7 +180,7 @@ def _rows_by_class(
 
 
 def check_columns(y_prob: ArrayLike) -> FloatArray:
-    """Finite scores with a column per class."""
+    """Return finite scores with a column per class."""
     score = np.asarray(y_prob, dtype=np.float64)
     if score.ndim != 2 or score.shape[1] < 2:
         raise ValueError(
@@ -197,7 +197,7 @@ def check_columns(y_prob: ArrayLike) -> FloatArray:
 
 
 def class_numbers(y_true: ArrayLike, classes: ArrayLike | None, n_classes: int) -> IndexArray:
-    """Number of each row's class: its place in `classes`, or among the sorted labels."""
+    """Return number of each row's class: its place in `classes`, or among the sorted labels."""
     labels = np.asarray(y_true)
     if labels.ndim != 1:
         raise ValueError(f"y_true must be 1-d, got shape {labels.shape}; pass labels, not one column per class")
@@ -220,7 +220,7 @@ def class_numbers(y_true: ArrayLike, classes: ArrayLike | None, n_classes: int) 
 
 
 def _places(found: NDArray[np.generic], names: NDArray[np.generic], n_classes: int) -> IndexArray:
-    """Place of each label that was found among the names of the classes."""
+    """Return place of each label that was found among the names of the classes."""
     place = {label: index for index, label in enumerate(names.ravel().tolist())}
     if names.shape != (n_classes,) or len(place) != n_classes:
         raise ValueError(
@@ -236,7 +236,7 @@ def _places(found: NDArray[np.generic], names: NDArray[np.generic], n_classes: i
 
 
 def _some(labels: ArrayLike) -> str:
-    """A few labels as plain text."""
+    """Return a few labels as plain text."""
     values = np.asarray(labels).ravel().tolist()
     return f"{values[:5]}"[:-1] + (", ...]" if len(values) > 5 else "]")
 
@@ -247,7 +247,7 @@ def _some(labels: ArrayLike) -> str:
 def _pairs_won(
     score: FloatArray, label: IndexArray, weight: FloatArray, winner: int, tolerance: float = 0.0
 ) -> FloatArray:
-    """Weight of the pairs in which a row of class `winner` scores higher than a row of each class, ties half.
+    """Return the weight of the pairs in which a row of class `winner` beats a row of each class, ties half.
 
     Each row needs the weight of winners above it, and the rows of a class add theirs up: one pass for all classes.
     """
@@ -265,7 +265,7 @@ def _pairs_won(
 
 
 def _tie_starts(ascending: FloatArray, tolerance: float = 0.0) -> IndexArray:
-    """First position of every run of equal values."""
+    """Return first position of every run of equal values."""
     return np.append(0, np.flatnonzero(np.diff(ascending) > tolerance) + 1)
 
 

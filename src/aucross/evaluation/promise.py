@@ -107,7 +107,7 @@ class SelectivePromise:
         return None if self.promised_coverage is None else self.coverage_alone >= self.promised_coverage
 
     def holds(self, *, coverage: float | None = None, auc: float | None = None) -> bool:
-        """Whether the rows support bounds that were signed before anyone looked at them.
+        """Return whether the rows support bounds that were signed before anyone looked at them.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class SelectivePromise:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All numbers and the sentence, ready for JSON; what is undefined is None."""
+        """Return all numbers and the sentence, ready for JSON; what is undefined is None."""
         values = {**asdict(self), "is_supported": self.is_supported, "sentence": str(self)}
         return {name: json_ready(value) for name, value in values.items()}
 

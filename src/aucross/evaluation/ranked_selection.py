@@ -470,7 +470,7 @@ class RankedRows:
         return share_influence(*self._share(name, chosen))
 
     def _share(self, name: str, chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Weight of the rows that a share is about, and of those of them that do not count, in each row or unit."""
+        """Return the weight that a share is about, and that of it which does not count, in each row or unit."""
         _, positive, wrong, weight = self._ascending
         among, lost = {
             "achieved_coverage": (None, ~chosen),
@@ -502,7 +502,7 @@ class RankedRows:
         return added
 
     def _spread_of_units(self, coverage: float, part: RankedSelection) -> Spread:
-        """What intervals and deviations are read from where rows of one unit were drawn together."""
+        """Return what intervals and deviations are read from where rows of one unit were drawn together."""
         assert self.units is not None
         _, positive, _, weight = self._ascending
         is_all = part is self.everything

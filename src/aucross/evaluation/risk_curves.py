@@ -118,7 +118,7 @@ def generalized_risk_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_wei
 def _selected_and_lost(
     loss: ArrayLike, confidence: ArrayLike, sample_weight: Weights
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Weight and loss of the rows selected at each distinct confidence, from the highest down."""
+    """Return weight and loss of the rows selected at each distinct confidence, from the highest down."""
     losses, confidences, weight = loss_rows(loss, confidence, sample_weight)
     negated, tie = np.unique(-confidences, return_inverse=True)
     selected, lost = (np.cumsum(np.bincount(tie, weights=part), dtype=np.float64) for part in (weight, weight * losses))
@@ -360,7 +360,7 @@ def _area_of_ordered(loss: FloatArray, weight: FloatArray, convention: Conventio
 
 
 def _summed_risks(loss: FloatArray, weight: FloatArray) -> float:
-    """Sum of the risks at the positions 1 ... W, where a row takes as many positions as it has weight.
+    """Sum the risks at the positions 1 ... W, where a row takes as many positions as it has weight.
 
     Inside a row of loss l that starts after a positions with summed loss L, the risk at position j is
     ``(L + (j - a) * l) / j = l + (L - a * l) / j``; summed over the row's positions a + 1 ... b this is

@@ -344,7 +344,7 @@ class SelectiveComparison(ResultTable):
         ]
 
     def _rows_of_ranking(self) -> list[dict[str, Any]]:
-        """The rows of the AUC, or of what stands in its place."""
+        """Return the rows of the AUC, or of what stands in its place."""
         metric = _ranking_metric(self.metrics)
         return [row for row in self.rows() if row["metric"] == metric]
 

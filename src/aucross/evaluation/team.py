@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,17 +43,8 @@ LINEAR_METRICS: tuple[LabelMetric, ...] = (
 )
 
 
-class ReviewedRows(NamedTuple):
-    """Checked labels, decisions of the classifier, the rows that it leaves to reviewers, and weights."""
-
-    y_true: LabelArray
-    y_pred: LabelArray
-    rejected: BoolArray
-    weight: FloatArray | None
-
-
 def team_predictions(y_pred: ArrayLike, selected: ArrayLike, *, reviewer_labels: ArrayLike) -> LabelArray:
-    """Decisions of the team: the classifier's for selected rows, the reviewers' for the others.
+    """Return the decisions of the team: the classifier's for selected rows, the reviewers' for the others.
 
     Parameters
     ----------
@@ -80,8 +71,7 @@ def team_predictions(y_pred: ArrayLike, selected: ArrayLike, *, reviewer_labels:
     """
     predicted = _check_labels(y_pred, "y_pred")
     rejected = ~check_selected(selected, len(predicted))
-    reviews = _labels_of_rejected(reviewer_labels, rejected, y_pred=y_pred, selected=selected)
-    return _with_reviews(predicted, rejected, _reviews_given(reviews, rejected, predicted))
+    return _reviewed(predicted, rejected, reviewer_labels, y_pred=y_pred, selected=selected)
 
 
 def team_score(
@@ -98,7 +88,7 @@ def team_score(
     random_state: Any = None,
     **metric_params: Any,
 ) -> float:
-    """Score of classifier and reviewers together: any metric over all rows.
+    """Score classifier and reviewers together, by any metric over all rows.
 
     Parameters
     ----------
@@ -168,55 +158,49 @@ def team_score(
             f"metric must be a function such as sklearn.metrics.accuracy_score, got {metric!r}; for a scorer or a name "
             "pass the metric function behind it"
         )
-    rows = _checked_rows(y_true, y_pred, selected, sample_weight)
-    score = partial(_score, metric, metric_params)
+    true = _check_labels(y_true, "y_true")
+    predicted = _check_labels(y_pred, "y_pred", len(true))
+    weight = None if sample_weight is None else check_weights(sample_weight, len(true))
+    rejected = ~check_selected(selected, len(true))
     if (reviewer_labels is None) == (reviewer_accuracy is None):
         given = "both" if reviewer_labels is not None else "neither"
         raise ValueError(
             f"either reviewer_labels or reviewer_accuracy must be given, got {given}; pass the labels if rows were "
             "reviewed, else an assumed accuracy such as 0.9"
         )
+
+    def score(y_true: LabelArray, y_team: LabelArray, weight: FloatArray | None) -> float:
+        weights = {} if weight is None else {"sample_weight": weight}
+        return float(metric(y_true, y_team, **weights, **metric_params))
+
     if reviewer_labels is not None:
-        reviews = _labels_of_rejected(reviewer_labels, rows.rejected, y_true=y_true, y_pred=y_pred, selected=selected)
-        reviews = _reviews_given(reviews, rows.rejected, rows.y_pred)
-        return score(rows.y_true, _with_reviews(rows.y_pred, rows.rejected, reviews), rows.weight)
-    classes, probability = _label_probabilities(rows, reviewer_accuracy)
-    if _is_linear(metric) if linear is None else linear:
-        return score(*_rows_with_every_label(rows, classes, probability))
+        originals = {"y_true": y_true, "y_pred": y_pred, "selected": selected}
+        return score(true, _reviewed(predicted, rejected, reviewer_labels, **originals), weight)
+    classes, probability = _label_probabilities(true, rejected, reviewer_accuracy)
+    function = metric
+    while isinstance(function, partial):
+        function = function.func
+    if function in LINEAR_METRICS if linear is None else linear:
+        # Each rejected row occurs with every label, weighted by its probability.
+        weight = np.ones(len(true)) if weight is None else weight
+        kept, others = ~rejected, np.repeat(true[rejected], len(classes))
+        shares = (weight[rejected, None] * probability).ravel()
+        return score(
+            np.concatenate((true[kept], others)),
+            np.concatenate((predicted[kept], np.tile(classes, np.count_nonzero(rejected)))),
+            np.concatenate((weight[kept], shares)),
+        )
     if not isinstance(n_draws, Integral) or n_draws < 1:
         raise ValueError(f"n_draws must be a positive integer, got {n_draws!r}")
     is_legacy = isinstance(random_state, np.random.RandomState)
     rng = np.random.default_rng(random_state.randint(2**31 - 1) if is_legacy else random_state)
-    teams = (
-        _with_reviews(rows.y_pred, rows.rejected, _draw_reviews(classes, probability, rng)) for _ in range(int(n_draws))
-    )
-    return float(np.mean([score(rows.y_true, team, rows.weight) for team in teams]))
-
-
-def _score(
-    metric: LabelMetric,
-    metric_params: Mapping[str, Any],
-    y_true: LabelArray,
-    y_team: LabelArray,
-    weight: FloatArray | None,
-) -> float:
-    weights = {} if weight is None else {"sample_weight": weight}
-    return float(metric(y_true, y_team, **weights, **metric_params))
-
-
-def _checked_rows(
-    y_true: ArrayLike, y_pred: ArrayLike, selected: ArrayLike, sample_weight: ArrayLike | None
-) -> ReviewedRows:
-    true = _check_labels(y_true, "y_true")
-    predicted = _check_labels(y_pred, "y_pred", len(true))
-    weight = None if sample_weight is None else check_weights(sample_weight, len(true))
-    return ReviewedRows(true, predicted, ~check_selected(selected, len(true)), weight)
-
-
-def _is_linear(metric: LabelMetric) -> bool:
-    while isinstance(metric, partial):
-        metric = metric.func
-    return metric in LINEAR_METRICS
+    scores = []
+    for _ in range(int(n_draws)):
+        drawn = rng.random(len(probability))
+        # Cumulative probabilities may end a little below 1; the last label takes the rest.
+        choice = (drawn[:, None] >= np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)
+        scores.append(score(true, _with_reviews(predicted, rejected, classes[choice]), weight))
+    return float(np.mean(scores))
 
 
 def _check_labels(values: ArrayLike, name: str, n_rows: int | None = None) -> LabelArray:
@@ -228,14 +212,14 @@ def _check_labels(values: ArrayLike, name: str, n_rows: int | None = None) -> La
     return labels
 
 
-def _labels_of_rejected(reviewer_labels: Any, rejected: BoolArray, **given: Any) -> LabelArray:
-    """The reviewers' labels of rejected rows, taken from those of all rows or given alone."""
-    labels = _check_labels(reviewer_labels, "reviewer_labels")
-    if len(labels) == len(rejected):
-        return np.asarray(labels[rejected])
-    if len(labels) != (n_rejected := np.count_nonzero(rejected)):
+def _reviewed(predicted: LabelArray, rejected: BoolArray, reviewer_labels: Any, **given: Any) -> LabelArray:
+    """Put the reviewers' labels, given for all rows or for the rejected ones alone, among those of the classifier."""
+    reviews = _check_labels(reviewer_labels, "reviewer_labels")
+    if len(reviews) == len(rejected):
+        reviews, given = reviews[rejected], {}
+    elif len(reviews) != (n_rejected := np.count_nonzero(rejected)):
         raise ValueError(
-            f"reviewer_labels must hold one label per row, or one per rejected row, got {len(labels)} for "
+            f"reviewer_labels must hold one label per row, or one per rejected row, got {len(reviews)} for "
             f"{len(rejected)} rows, {n_rejected} of them rejected"
         )
     # A few labels are easily in the order in which people reviewed them, where an index tells.
@@ -246,11 +230,6 @@ def _labels_of_rejected(reviewer_labels: Any, rejected: BoolArray, **given: Any)
                 "reviewer_labels must hold the rejected rows in their order, got other index labels; pass "
                 f"reviewer_labels.loc[{name}.index[~selected]], or reviewer_labels.to_numpy() if the order is right"
             )
-    return labels
-
-
-def _reviews_given(reviews: LabelArray, rejected: BoolArray, predicted: LabelArray) -> LabelArray:
-    """The reviewers' labels of rejected rows, in the type of the classifier's labels."""
     missing = np.array([is_missing(review) for review in reviews.tolist()], dtype=bool)
     if missing.any():
         raise ValueError(
@@ -264,11 +243,11 @@ def _reviews_given(reviews: LabelArray, rejected: BoolArray, predicted: LabelArr
             f"reviewer_labels must hold labels of the type of y_pred ({predicted.dtype}), got values such as "
             f"{reviews[:3].tolist()}"
         )
-    return converted
+    return _with_reviews(predicted, rejected, converted)
 
 
 def _converted(labels: LabelArray, dtype: np.dtype[Any]) -> LabelArray | None:
-    """Labels in a type, strings at any length; None if that would change them."""
+    """Return labels in a type, strings at any length; None if that would change them."""
     if not len(labels) or dtype.kind == "O" or labels.dtype.kind == dtype.kind == "U":
         return labels
     if "U" in (labels.dtype.kind, dtype.kind):
@@ -284,11 +263,13 @@ def _with_reviews(predicted: LabelArray, rejected: BoolArray, reviews: LabelArra
     return decisions
 
 
-def _label_probabilities(rows: ReviewedRows, reviewer_accuracy: Any) -> tuple[LabelArray, FloatArray]:
-    """The labels, and the probability of each of them for each rejected row."""
-    classes, codes = np.unique(rows.y_true, return_inverse=True)
+def _label_probabilities(
+    true: LabelArray, is_rejected: BoolArray, reviewer_accuracy: Any
+) -> tuple[LabelArray, FloatArray]:
+    """Return the labels, and the probability of each of them for each rejected row."""
+    classes, codes = np.unique(true, return_inverse=True)
     accuracy = _accuracy_by_class(reviewer_accuracy, classes)
-    if rows.rejected.any() and len(classes) < 2 and (accuracy < 1).any():
+    if is_rejected.any() and len(classes) < 2 and (accuracy < 1).any():
         raise ValueError(
             f"y_true must hold at least two labels, got {classes.tolist()}: a reviewer who errs needs another label; "
             "pass reviewer_labels"
@@ -296,7 +277,7 @@ def _label_probabilities(rows: ReviewedRows, reviewer_accuracy: Any) -> tuple[La
     n_others = max(len(classes) - 1, 1)
     by_class = np.repeat(((1 - accuracy) / n_others)[:, None], len(classes), axis=1)
     np.fill_diagonal(by_class, accuracy)
-    return classes, by_class[codes[rows.rejected]]
+    return classes, by_class[codes[is_rejected]]
 
 
 def _accuracy_by_class(reviewer_accuracy: Any, classes: LabelArray) -> FloatArray:
@@ -314,23 +295,3 @@ def _accuracy_by_class(reviewer_accuracy: Any, classes: LabelArray) -> FloatArra
         if not isinstance(value, Real) or isinstance(value, bool | np.bool_):
             raise ValueError(f"reviewer_accuracy must be a number in [0, 1] or a mapping to numbers, got {value!r}")
     return np.array([check_probability(float(value), "reviewer_accuracy") for value in values])
-
-
-def _rows_with_every_label(
-    rows: ReviewedRows, classes: LabelArray, probability: FloatArray
-) -> tuple[LabelArray, LabelArray, FloatArray]:
-    """Labels, decisions and weights in which each rejected row occurs with every label, by its probability."""
-    weight = np.ones(len(rows.y_true)) if rows.weight is None else rows.weight
-    rejected, selected = np.flatnonzero(rows.rejected), np.flatnonzero(~rows.rejected)
-    true = np.concatenate((rows.y_true[selected], np.repeat(rows.y_true[rejected], len(classes))))
-    team = np.concatenate((rows.y_pred[selected], np.tile(classes, len(rejected))))
-    shares = np.concatenate((weight[selected], (weight[rejected, None] * probability).ravel()))
-    return true, team, shares
-
-
-def _draw_reviews(classes: LabelArray, probability: FloatArray, rng: np.random.Generator) -> LabelArray:
-    """One label for each rejected row."""
-    drawn = rng.random(len(probability))
-    # Cumulative probabilities may end a little below 1; the last label takes the rest.
-    choice = (drawn[:, None] >= np.cumsum(probability, axis=1)[:, :-1]).sum(axis=1)
-    return np.asarray(classes[choice])

@@ -51,7 +51,7 @@ class UnscoredRows:
         return len(np.asarray(self.positive))
 
     def sentence(self, n_cases: int) -> str:
-        """How many of all cases they are, and what becomes of them."""
+        """Say how many of all cases they are, and what becomes of them."""
         cases = "case" if n_cases == 1 else "cases"
         become = (
             "has no score: it goes to review, and the coverage counts it"
@@ -72,11 +72,11 @@ class UnscoredRows:
         return UnscoredRows(np.asarray(self.positive)[used], weight[used], customers, by)
 
     def labels_after(self, positive: BoolArray) -> BoolArray:
-        """The labels of scored rows, and after them those of these."""
+        """Return the labels of scored rows, and after them those of these."""
         return np.concatenate((positive, as_positive(self.positive)))
 
     def unselected_after(self, selected: BoolArray) -> BoolArray:
-        """One or many selections of scored rows, and after them these, which nothing selects."""
+        """Return one or many selections of scored rows, and after them these, which nothing selects."""
         return np.concatenate((selected, np.zeros((*selected.shape[:-1], len(self)), dtype=bool)), axis=-1)
 
     def part_after(self, values: Any, name: Literal["sample_weight", "customers"]) -> NDArray[Any] | None:
@@ -93,7 +93,7 @@ class UnscoredRows:
         return [*by, *self._own(by, "by")]
 
     def _own(self, values: Any, name: str) -> Any:
-        """A part of these; refused if either the scored rows or these have none."""
+        """Return a part of these; refuse it if either the scored rows or these have none."""
         own = getattr(self, name)
         if (values is None) != (own is None):
             raise ValueError(f"unscored must have {name} where the scored rows have, and only there; pass both or none")
@@ -109,7 +109,7 @@ def count_unscored(
     sample_weight: FloatArray | None = None,
     customers: Any = None,
 ) -> SelectiveEvaluation:
-    """The evaluation of scored rows with the coverage of all cases; everything else is about rows with a score.
+    """Count cases without a score in the coverage of an evaluation; the rest is about rows with a score.
 
     Parameters
     ----------

@@ -315,7 +315,7 @@ class AUCSurfaceDisplay(Display):
         return cls(surface, {**marked, **(bands or {})}, ranked, name=name).plot(ax, **kwargs)
 
     def place(self, band: RejectionBand, *, scale: Scale = "rank") -> tuple[float, float]:
-        """Where a band lies on the axes: its first and last rejected score, or their ranks; NaN without any."""
+        """Return where a band lies on the axes: its first and last rejected score, or their ranks; NaN without any."""
         start, stop = self.ranked.block(band)
         if start == stop:
             return float("nan"), float("nan")
@@ -387,7 +387,7 @@ class AUCSurfaceDisplay(Display):
             ax.contour(x, y, auc, levels=np.linspace(low, high, 10)[1:-1], colors="white", linewidths=0.5)
 
     def _limits(self) -> tuple[float, float, str]:
-        """Range of the colours, from the AUC of all rows up if some bands are better than that."""
+        """Return range of the colours, from the AUC of all rows up if some bands are better than that."""
         low, high = float(np.nanmin(self.surface.auc)), self.surface.best
         all_rows = self.ranked.auc()
         if low < all_rows < high - 1e-9:
@@ -415,7 +415,7 @@ class AUCSurfaceDisplay(Display):
 
 
 def _edges_between(scores: FloatArray) -> FloatArray:
-    """Edges of cells around ascending scores, half-way to the neighbours."""
+    """Return edges of cells around ascending scores, half-way to the neighbours."""
     if len(scores) == 1:
         return np.array([scores[0] - 0.5, scores[0] + 0.5])
     middle = (scores[1:] + scores[:-1]) / 2

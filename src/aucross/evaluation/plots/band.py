@@ -210,7 +210,7 @@ class BandDisplay(Display):
         return display.plot(ax, **kwargs)
 
     def densities(self) -> tuple[FloatArray, FloatArray]:
-        """Both histograms with an area of 1 each; 0 for a class without rows."""
+        """Return both histograms with an area of 1 each; 0 for a class without rows."""
         width = np.diff(self.edges)
         negatives, positives = (
             counts / (counts.sum() * width) if counts.sum() > 0 else counts

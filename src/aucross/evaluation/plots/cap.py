@@ -254,7 +254,7 @@ class CAPDisplay(Display):
 
 
 def _removed_pieces(score: FloatArray, selected: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-    """Which distinct scores, from the highest down, are rejected; None if a selection parts rows of equal score."""
+    """Return which distinct scores are rejected, from the highest down; None if a tie is parted."""
     distinct, entry = np.unique(-score, return_inverse=True)
     n_selected = np.bincount(entry, weights=selected, minlength=len(distinct))
     n_rows = np.bincount(entry, minlength=len(distinct))
@@ -302,7 +302,7 @@ def _draw_areas(ax: Any, curve: CAPCurve, relative: bool) -> None:
 
 
 def _shade_removed(ax: Any, curve: CAPCurve, removed: NDArray[np.bool_]) -> None:
-    """Grey columns under the rejected pieces, and grey strips to the right of their steps."""
+    """Shade columns under the rejected pieces, and strips to the right of their steps."""
     grey = {"color": LIGHT_GREY, "linewidth": 0, "zorder": 1}
     ax.fill_between([], [], **grey, label="cells taken out")
     # Neighbours are one area: thousands of slivers would leave gaps between them.

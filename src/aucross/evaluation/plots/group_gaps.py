@@ -330,7 +330,7 @@ class GroupGapDisplay(Display):
         return points
 
     def _label(self, metric: str, name: str | None) -> str | None:
-        """Name and gap, above each panel."""
+        """Return name and gap, above each panel."""
         gap, by_chance = self.gaps.get(metric, (np.nan, np.nan))
         words = "" if np.isnan(gap) else f"gap {gap:.3f}"
         words += "" if np.isnan(by_chance) else f", by chance under {by_chance:.3f}"
@@ -347,7 +347,7 @@ class GroupGapDisplay(Display):
 
 
 def _index_of(target_coverage: FloatArray, coverage: float | None) -> int:
-    """Which of the evaluated coverages is asked for."""
+    """Return which of the evaluated coverages is asked for."""
     if coverage is None and len(target_coverage) == 1:
         return 0
     if coverage is not None:

@@ -272,7 +272,7 @@ def _curve(loss: ArrayLike, confidence: ArrayLike, kind: RiskKind, sample_weight
 def _best_order(
     loss: ArrayLike, confidence: ArrayLike, kind: RiskKind, sample_weight: ArrayLike | None
 ) -> tuple[FloatArray, FloatArray]:
-    """The curve with the rows of least loss first, one after the other."""
+    """Return the curve with the rows of least loss first, one after the other."""
     losses, _, weight = loss_rows(loss, confidence, sample_weight)
     order = np.argsort(losses, kind="stable")
     curve = _curve(losses[order], -np.arange(len(order)), kind, weight[order])
