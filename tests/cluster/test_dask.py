@@ -282,7 +282,7 @@ def test_a_booster_may_name_the_cluster_and_a_clone_shares_it(whole_cluster, lib
     base.client = whole_cluster
     clf = DaskPlugInAUC(base, cv=4)
     with Client(whole_cluster.cluster) as current:  # another connection, which ends before it could be used
-        assert clf._client() is whole_cluster
+        assert clf.named_client() is whole_cluster
         assert current is not whole_cluster
     clf.fit(collection(ROWS, 2), collection(LABELS, 2))
     assert base.client is whole_cluster
@@ -290,7 +290,7 @@ def test_a_booster_may_name_the_cluster_and_a_clone_shares_it(whole_cluster, lib
     twin = clone(DaskPlugInAUC(base, cv=4, client=whole_cluster))
     assert twin.client is whole_cluster
     assert twin.estimator is not base
-    assert twin._client() is whole_cluster
+    assert twin.named_client() is whole_cluster
 
 
 def test_folds_of_ordinary_estimators_run_on_the_cluster(client):
@@ -421,6 +421,8 @@ def test_the_command_line_fits_decides_and_evaluates_on_folders(whole_cluster, t
     capsys.readouterr()
     assert run(["evaluate", "model.aucross", "loans", "--json", *at]) == 0
     assert json.loads(capsys.readouterr().out)["n_rows"] == 4000
+    assert run(["evaluate", "model.aucross", "loans", *here, "--scheduler", "nowhere://10.0.0.1"]) == 1
+    assert "--scheduler: no Dask scheduler answers at nowhere://10.0.0.1" in capsys.readouterr().err
     assert run(["fit", "loans", *by, "--by", "a", *at]) == 2
     assert "--by needs the rows in this process" in capsys.readouterr().err
     assert run(["fit", "loans", *by, "--group", "loan", "--out", "grouped.aucross", *at]) == 0

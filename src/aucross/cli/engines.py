@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -39,12 +39,14 @@ def open_engine(name: EngineName, scheduler: str | None, screen: Screen) -> Iter
         module = import_module(f"aucross.cluster.{name}.{name}_rows")
     except ModuleNotFoundError as error:
         raise CommandError(str(error)) from error
-    try:
-        with module.open_engine(scheduler) as engine:
-            screen.note(engine.about)
-            yield engine
-    except ConnectionError as error:
-        raise CommandError(f"--scheduler: {error}") from error
+    with ExitStack() as stack:
+        try:
+            engine = stack.enter_context(module.open_engine(scheduler))
+        except ConnectionError as error:
+            option = "--scheduler" if scheduler else f"--engine {name}"
+            raise CommandError(f"{option}: {error}") from error
+        screen.note(engine.about)
+        yield engine
 
 
 # ---- fit ----

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -88,7 +89,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         self
             The fitted classifier.
         """
-        client, method = self._client(), self._method()
+        client, method = connected(self.named_client()), self._method()
         if getattr(self, "coverage_confidence", None) is not None and sample_weight is not None:
             raise ValueError(
                 "coverage_confidence must be None with sample_weight: the confidence is about a share of rows and does "
@@ -116,8 +117,11 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             twin.estimator.set_params(client=self.estimator.client)
         return twin
 
-    def _client(self) -> Client:
-        return connected(self.client or (self.estimator.client if is_distributed(self.estimator) else None))
+    def named_client(self) -> Client | None:
+        """Return the client that was given, here or to the base classifier."""
+        with suppress(ValueError):  # of XGBoost, if there is no cluster
+            return self.client or (self.estimator.client if is_distributed(self.estimator) else None)
+        return None
 
     def _method(self) -> Any:
         """Return the classifier in memory, not fitted."""
@@ -251,11 +255,11 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """Predict a class label for every row, whether it is selected or not; a lazy collection of the kind of `X`."""
         local = self.to_local()
         like = _no_labels(local.classes_)
-        return DaskRows.of(self.client, X).mapped(_answered, (light_copy(local), "predict", {}, like), like)
+        return DaskRows.of(self.named_client(), X).mapped(_answered, (light_copy(local), "predict", {}, like), like)
 
     def predict_proba(self, X: Any) -> Any:
         """Return probabilities of the base classifier for every row: a lazy Array with a column for each class."""
-        return DaskRows.of(self.client, X).mapped(_probabilities, self.to_local().estimator_, np.empty((0, 2)))
+        return DaskRows.of(self.named_client(), X).mapped(_probabilities, self.to_local().estimator_, np.empty((0, 2)))
 
     def recalibrate(
         self, X: Any, *, label_shift: bool = False, sample_weight: Any = None, band_groups: Any = None
@@ -279,7 +283,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
             A copy with other bands and the same model; the original is unchanged.
         """
         local = self.to_local()
-        rows = DaskRows.of(self.client, X, sample_weight=sample_weight, band_groups=band_groups)
+        rows = DaskRows.of(self.named_client(), X, sample_weight=sample_weight, band_groups=band_groups)
         again = copy(self)
         again.local_ = recalibrate_on_cluster(local, rows, label_shift=label_shift, rounding=self.rounding_)
         return again
@@ -289,7 +293,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         if needs_groups != (band_groups is not None):
             remedy = "pass the group of each row" if needs_groups else "leave it out"
             raise ValueError(f"band_groups must be given if and only if the bands were fitted per group; {remedy}")
-        return DaskRows.of(self.client, X, band_groups=band_groups)
+        return DaskRows.of(self.named_client(), X, band_groups=band_groups)
 
 
 class DaskAUCross(DaskSelectiveClassifier):
@@ -574,9 +578,8 @@ def write_decisions(
 
 def _local_of(clf: Any) -> tuple[Any, Client | None, ScoreRounding | None]:
     """Return the classifier in memory, the client of its own, and how its scores are rounded."""
-    return (
-        (clf.to_local(), clf.client, clf.rounding_) if isinstance(clf, DaskSelectiveClassifier) else (clf, None, None)
-    )
+    is_local = not isinstance(clf, DaskSelectiveClassifier)
+    return (clf, None, None) if is_local else (clf.to_local(), clf.named_client(), clf.rounding_)
 
 
 # ---- what the workers answer ----

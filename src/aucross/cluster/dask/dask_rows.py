@@ -109,12 +109,14 @@ class DaskRows:
             table = dd.from_delayed(X, meta=make_meta(self.X), verify_meta=False)
         else:
             table = _blocks(X, (self.X.shape[1],), self.X.dtype)
-        columns = {name: self.kinds[name] for name in ("y", "sample_weight") if name in self.kinds}
-        rest = {
+        kind = self.kinds["y"]
+        kinds = {"y": kind if isinstance(kind, np.dtype) else np.int64, "sample_weight": np.float64}
+        columns = {
             name: _blocks([delayed(_column)(part, name, kind) for part in parts], (), kind)
-            for name, kind in columns.items()
+            for name, kind in kinds.items()
+            if name in self.kinds
         }
-        return TrainedModel(train_booster(client, estimator, table, **rest))
+        return TrainedModel(train_booster(client, estimator, table, **columns))
 
     def held_out(self, models: Sequence[TrainedModel]) -> tuple[DaskRows, list[Any]]:
         """Return all rows, and the models in memory."""
@@ -127,10 +129,8 @@ class DaskRows:
         del reads  # a partition is read as a whole
         task, step, model = delayed(_counted, pure=True), delayed(_merged, pure=True), _sent(sent)
         level = [task(part, count, model) for part in self.parts]
-        while True:
+        while len(level) > 1:
             level = [step(level[start : start + _FAN_IN], merge) for start in range(0, len(level), _FAN_IN)]
-            if len(level) == 1:
-                break
         found = connected(self.client).compute(level[0]).result()
         if found is None:
             raise ValueError("X must hold at least one row, got 0; check what it was filtered by")
