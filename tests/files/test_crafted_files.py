@@ -127,9 +127,9 @@ for name, (source, class_name, attribute, node) in {
     "memory by several grids": ("search", "GridSearchCV", "param_grid", [{"@dict": [["a__memory", ["/tmp"]]]}]),
     "memory by the best parameters": ("search", "GridSearchCV", "best_params_", {"@dict": [["memory", "/tmp"]]}),
     "an expression for dispatching": ("search", "GridSearchCV", "pre_dispatch", "__import__('os').system('id')"),
-    "a method by name": ("logistic", "PlugIn", "response_method_", "save_model"),
+    "a method by name": ("logistic", "Fitted", "response_method", "save_model"),
     "a method of a stack": ("stacking", "StackingClassifier", "stack_method_", ["fit", "__reduce__"]),
-    "a method as numpy text": ("logistic", "PlugIn", "response_method_", {"@number": "str_", "value": "save_model"}),
+    "a method as numpy text": ("logistic", "Fitted", "response_method", {"@number": "str_", "value": "save_model"}),
     "callbacks": ("lightgbm", "LGBMClassifier", "callbacks", ["x"]),
     "a million threads": ("forest", "RandomForestClassifier", "n_jobs", 10**6),
     "threads as text": ("forest", "RandomForestClassifier", "n_jobs", "loky"),
@@ -179,9 +179,16 @@ for name, (source, class_name, attribute, node) in {
     "a float that is none": ("logistic", "PlugIn", "a_", {"@float": "1_0"}),
     "a bunch": ("logistic", "PlugIn", "a_", {"@bunch": [["__array_interface__", 1]]}),
     # Objects in places where they do not belong.
-    "a model as classes": ("logistic", "PlugIn", "classes_", {"@ref": 0}),
-    "text for the model": ("logistic", "PlugIn", "band_rule_", "rule"),
-    "nothing for the rule": ("logistic", "PlugIn", "band_rule_", None),
+    "a model as classes": ("logistic", "Fitted", "classes", {"@ref": 0}),
+    "text for the model": ("logistic", "Fitted", "rule", "rule"),
+    "nothing for the rule": ("logistic", "Fitted", "rule", None),
+    "text for the reader": ("logistic", "Fitted", "reader", "reader"),
+    "text for the held-out scores": ("logistic", "Fitted", "held_out", "scores"),
+    "text for the columns": ("logistic", "Fitted", "columns", "columns"),
+    "text for the judges": ("logistic", "Fitted", "judges", "judges"),
+    "text for the fit": ("logistic", "PlugIn", "fitted_", "fit"),
+    "nothing for the fit": ("logistic", "PlugIn", "fitted_", None),
+    "a property": ("logistic", "PlugIn", "band_rule_", None),
     # Parts that compiled code reads.
     "vectors for other features": ("vectors", "SVC", "n_features_in_", 300),
     "vectors as a kernel": ("vectors", "SVC", "kernel", "precomputed"),
@@ -233,7 +240,7 @@ for name, (source, class_name, attribute, node) in {
 
 @crafted("logistic")
 def _an_entry_that_refers_to_itself(file):
-    file.entries[-1]["state"]["estimator_"] = {"@ref": len(file.entries) - 1}
+    file.entries[-1]["state"]["fitted_"] = {"@ref": len(file.entries) - 1}
 
 
 @crafted("logistic")
@@ -282,7 +289,7 @@ def _a_method_hidden_in_an_array(file):
     word = file.first({"@labels": ["save_model"], "codes": numbers, "dtype": "|O"})
     # Entries refer to earlier ones, so the two change places.
     file.entries[0], file.entries[1] = file.entries[1], {**file.entries[0], "codes": {"@ref": 0}}
-    file.entries[-1]["state"]["response_method_"] = {"@ref": 1}
+    file.state("Fitted")["response_method"] = {"@ref": 1}
     assert word == {"@ref": 0}
 
 

@@ -29,7 +29,17 @@ CLASSES = (
 )
 ATTRIBUTES = (
     *("predict", "fit", "__class__", "__dict__", "__array_interface__", "memory", "callbacks", "estimator_", "tree_"),
-    *("coef_", "classes_", "n_features_in_", "feature_names_in_", "band_rule_", "response_method_", "kw_args", "func"),
+    *(
+        "coef_",
+        "classes_",
+        "n_features_in_",
+        "feature_names_in_",
+        "fitted_",
+        "rule",
+        "response_method",
+        "kw_args",
+        "func",
+    ),
     *(
         "param_grid",
         "scoring",
