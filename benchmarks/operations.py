@@ -298,7 +298,7 @@ def shift_estimates(name: str, rows: str) -> list[float | str]:
     new = new[rng.permutation(len(new))[:N_LATE]]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        shift = clf.recalibrate(X[new], label_shift=True).label_shift_
+        shift = clf.recalibrate(X[new], label_shift=True).fitted_.label_shift
     warned = any("share of positives" in str(each.message) for each in caught)
     chance = clf.band_rule_.ranking.probability_at(clf.predict_proba(X[new])[:, 1])
     return [

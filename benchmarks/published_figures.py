@@ -48,7 +48,7 @@ def measure(dataset: str, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Test AUC and coverage of one method at the six coverages."""
     data = load(dataset)
     clf = METHODS[method](BASE_MODEL).fit(data.X_train, data.y_train)
-    scores, chance = clf.selection_score(data.X_test), clf.predict_proba(data.X_test)[:, 1]
+    scores, chance = clf.decide(data.X_test).selection_score, clf.predict_proba(data.X_test)[:, 1]
     selections = [clf.band(coverage).selects(scores) for coverage in COVERAGES]
     auc = [selective_auc(data.y_test, chance, selected) for selected in selections]
     return np.array(auc), np.array([achieved_coverage(selected) for selected in selections])

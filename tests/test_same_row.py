@@ -236,7 +236,7 @@ def test_a_row_is_decided_alike_on_every_way_in(name, tmp_path, attacked, full_s
         each = [client.post("/decision", json={"row": row, "id": "A"}).json() for row in rows]
         answers["HTTP"] = np.array([answer["decision"] == "automatic" for answer in each])
 
-    score = np.concatenate([clf.selection_score(new[row : row + 1]) for row in range(len(new))])
+    score = np.concatenate([clf.decide(new[row : row + 1]).selection_score for row in range(len(new))])
     cases = pd.DataFrame({"number": np.arange(len(new)), "score": score})  # read by the query
     query = f"SELECT {rule_to_sql(clf, 'score')} AS decision FROM cases ORDER BY number"
     answers["SQL"] = duckdb.query_df(cases, "cases", query).df()["decision"].to_numpy() == "automatic"

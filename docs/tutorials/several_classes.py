@@ -105,7 +105,7 @@ comparison
 # probabilities of all classes. The digits with the lowest influence are rejected.
 # ``selection_score`` is that number. The band now lies on it: all influences up to a limit.
 
-influence = by_m.selection_score(X_test)
+influence = by_m.decide(X_test).selection_score
 print(f"rejected: influence up to {by_m.band().upper:.3g}")
 print(f"lowest {influence.min():.3g}, highest {influence.max():.3g}")
 

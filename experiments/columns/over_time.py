@@ -76,7 +76,7 @@ def streamed(
         rows, labels = scored.take(part), y[later[part]]
         report = monitor.update(rows)
         shifted = clf.recalibrate(rows, label_shift=True)
-        estimate = shifted.label_shift_
+        estimate = shifted.fitted_.label_shift
         yield {
             "batch": batch,
             "n": len(part),

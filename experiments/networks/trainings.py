@@ -284,7 +284,7 @@ def _score_selective_network(training: Training, checkpoints: Path) -> tuple[Sco
     scored = Scored(
         np.concatenate([held_out.rows, len(split.y_train) + np.arange(len(split.y_test))]),
         np.concatenate([held_out.scores, clf.predict_proba(split.X_test)[:, 1]]),
-        np.concatenate([clf.held_out_.second, clf.selection_score(split.X_test)]),
+        np.concatenate([clf.held_out_.second, clf.decide(split.X_test).selection_score]),
     )
     return scored, _history(clf)
 

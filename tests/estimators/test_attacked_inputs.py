@@ -202,7 +202,7 @@ ODD = {
     "masked array of nothing masked": lambda clf: np.array_equal(clf.select(np.ma.masked_array(X)), clf.select(X)),
     "list of lists": lambda clf: np.array_equal(clf.select(X.tolist()), clf.select(X)),
     "half precision": lambda clf: len(clf.select(X.astype(np.float16))) == 400,
-    "huge numbers": lambda clf: np.isfinite(clf.selection_score(np.full((3, 6), 1e100))).all(),
+    "huge numbers": lambda clf: np.isfinite(clf.decide(np.full((3, 6), 1e100)).selection_score).all(),
     "boolean labels": lambda _: share(fit(labels=y == 1).select(X)) > 0.7,
     "text labels": lambda _: share(fit(labels=np.where(y == 1, "yes", "no")).select(X)) > 0.7,
     "one band score": lambda _: best_band(RankedScores([0.5], [3], [4]), 0.3).is_empty,

@@ -587,7 +587,7 @@ def test_categories_not_seen_in_fit_are_scored_as_missing_ones_are():
     later = frame.assign(kind=pd.Categorical(np.where(np.arange(len(y)) % 2, "new", kinds)))
     missing = frame.assign(kind=pd.Categorical(np.where(np.arange(len(y)) % 2, None, kinds)))
     assert np.array_equal(clf.select(later), clf.select(missing))
-    assert np.array_equal(clf.selection_score(later), clf.selection_score(missing))
+    assert np.array_equal(clf.decide(later).selection_score, clf.decide(missing).selection_score)
 
 
 # ---- rows that belong together ----
@@ -656,6 +656,6 @@ def test_no_rows_give_no_decisions(kind):
     none = rows[:0]
     assert len(clf.scored(none)) == len(clf.review_queue(none, 5)) == 0
     assert clf.select(none).shape == clf.decide(none, 0.5).selected.shape == clf.predict_selective(none).shape == (0,)
-    assert clf.decide(none, capacity=3).selected.shape == clf.selection_score(none).shape == (0,)
+    assert clf.decide(none, capacity=3).selected.shape == clf.decide(none).selection_score.shape == (0,)
     assert select_each(clf, none, [0.5, 0.9]).shape == (2, 0)
     assert clf.predict_selective(none).dtype == clf.predict_selective(rows).dtype

@@ -51,7 +51,7 @@ def test_select_applies_the_band_of_each_rows_group(estimator):
     clf = estimator.fit(X, y, band_groups=GROUPS)
     for coverage in COVERAGES:
         selected = clf.select(X_new, coverage, band_groups=GROUPS_NEW)
-        scores = clf.selection_score(X_new, coverage, band_groups=GROUPS_NEW)
+        scores = clf.decide(X_new, coverage, band_groups=GROUPS_NEW).selection_score
         for group in "ab":
             members = group == GROUPS_NEW
             band = clf.band(coverage, band_group=group)

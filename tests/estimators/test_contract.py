@@ -95,7 +95,9 @@ def same_answers(first, second, X) -> bool:
     """Whether two fitted classifiers predict, score and select alike."""
     return (
         np.array_equal(first.predict(X), second.predict(X))
-        and all(np.array_equal(first.selection_score(X, c), second.selection_score(X, c)) for c in COVERAGES)
+        and all(
+            np.array_equal(first.decide(X, c).selection_score, second.decide(X, c).selection_score) for c in COVERAGES
+        )
         and np.array_equal(select_each(first, X, COVERAGES), select_each(second, X, COVERAGES))
     )
 
@@ -142,9 +144,9 @@ def check_select_does_not_depend_on_the_other_rows(estimator, rows):
 
 def check_select_is_the_band_applied_to_the_selection_score(estimator, rows):
     clf = rows.fitted(estimator)
-    assert np.array_equal(clf.selection_score(rows.X_new), clf.selection_score(rows.X_new, clf.coverage))
+    assert np.array_equal(clf.decide(rows.X_new).selection_score, clf.decide(rows.X_new, clf.coverage).selection_score)
     for coverage in COVERAGES:
-        scores, band = clf.selection_score(rows.X_new, coverage), clf.band(coverage)
+        scores, band = clf.decide(rows.X_new, coverage).selection_score, clf.band(coverage)
         assert scores.dtype == np.float64
         assert np.isfinite(scores).all()
         assert np.array_equal(clf.select(rows.X_new, coverage), band.selects(scores))
@@ -230,7 +232,7 @@ def check_answers_are_those_of_the_base_model(estimator, rows):
         if hasattr(clf, method):
             assert np.array_equal(getattr(clf, method)(rows.X_new), getattr(clf.estimator_, method)(rows.X_new))
     if getattr(clf, "ensemble", False):
-        method = clf.response_method_
+        method = clf.fitted_.response_method
         by_fold = [getattr(model, method)(rows.X_new) for model in clf.estimator_.estimators_]
         assert getattr(clf, method)(rows.X_new) == pytest.approx(np.mean(by_fold, axis=0), abs=1e-12)
     elif not hasattr(clf, "holdout_size"):
@@ -366,7 +368,7 @@ def check_a_frozen_model_is_used_as_it_is(estimator, rows):
     assert np.array_equal(model.decision_function(rows.X), scores)
     assert np.array_equal(clf.predict(rows.X), model.predict(rows.X))
     # Every fold is scored by this one model.
-    held_out = getattr(model, clf.response_method_)(rows.X[clf.held_out_.rows])
+    held_out = getattr(model, clf.fitted_.response_method)(rows.X[clf.held_out_.rows])
     held_out = held_out if held_out.ndim == 1 else held_out[:, 1]
     assert clf.held_out_.scores == pytest.approx(held_out, abs=1e-12)
 
@@ -435,21 +437,25 @@ def test_a_fit_read_from_a_file_answers_alike(name, rows, tmp_path):
 
 
 def test_scores_come_from_predict_proba_where_there_is_one_and_else_from_the_decision_function(rows):
-    assert rows.fit(AUCross(LogisticRegression(), random_state=0)).response_method_ == "predict_proba"
+    assert rows.fit(AUCross(LogisticRegression(), random_state=0)).fitted_.response_method == "predict_proba"
     by_distance = rows.fit(AUCross(LogisticRegression(), response_method="decision_function", random_state=0))
-    assert np.array_equal(by_distance.selection_score(rows.X_new), by_distance.estimator_.decision_function(rows.X_new))
+    assert np.array_equal(
+        by_distance.decide(rows.X_new).selection_score, by_distance.estimator_.decision_function(rows.X_new)
+    )
     svc = rows.fit(AUCross(SVC(), random_state=0))
-    assert svc.response_method_ == "decision_function"
+    assert svc.fitted_.response_method == "decision_function"
     assert not hasattr(svc, "predict_proba")
-    assert np.array_equal(svc.selection_score(rows.X_new), svc.decision_function(rows.X_new))
+    assert np.array_equal(svc.decide(rows.X_new).selection_score, svc.decision_function(rows.X_new))
 
 
 def test_the_confidence_is_that_of_the_predicted_class(rows):
     by_probability = rows.fit(SCross(LogisticRegression(), random_state=0))
     probability = by_probability.predict_proba(rows.X_new)
-    assert by_probability.selection_score(rows.X_new) == pytest.approx(probability.max(axis=1), abs=1e-12)
+    assert by_probability.decide(rows.X_new).selection_score == pytest.approx(probability.max(axis=1), abs=1e-12)
     by_distance = rows.fit(SCross(LinearSVC(random_state=0), random_state=0))
-    assert np.array_equal(by_distance.selection_score(rows.X_new), np.abs(by_distance.decision_function(rows.X_new)))
+    assert np.array_equal(
+        by_distance.decide(rows.X_new).selection_score, np.abs(by_distance.decision_function(rows.X_new))
+    )
 
 
 def test_one_selective_classifier_can_wrap_another(rows):

@@ -125,7 +125,7 @@ def test_select_bands_and_scores_belong_together(name):
     clf = make(name, 0.9, coverage=0.5).fit(X, y)
     each = select_each(clf, X_new, COVERAGES)
     for coverage, selected in zip(COVERAGES, each, strict=True):
-        assert np.array_equal(clf.band(coverage).selects(clf.selection_score(X_new, coverage)), selected)
+        assert np.array_equal(clf.band(coverage).selects(clf.decide(X_new, coverage).selection_score), selected)
         assert np.array_equal(clf.select(X_new, coverage), selected)
 
 

@@ -147,7 +147,9 @@ def test_sparse_rows(method, container):
     thinned = np.where(np.abs(X) < 0.5, 0.0, X)
     clf = fit(method, LogisticRegression(), container(thinned))
     dense = fit(method, LogisticRegression(), thinned)
-    assert clf.selection_score(container(thinned)) == pytest.approx(dense.selection_score(thinned), abs=1e-4)
+    assert clf.decide(container(thinned)).selection_score == pytest.approx(
+        dense.decide(thinned).selection_score, abs=1e-4
+    )
     for coverage in COVERAGES:
         same = clf.select(container(thinned), coverage) == dense.select(thinned, coverage)
         assert same.mean() > 0.98  # the solver may stop one step apart

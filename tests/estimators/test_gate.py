@@ -150,7 +150,7 @@ def test_a_gate_that_knows_no_more_leaves_the_bands_of_aucross(name, n_rows):
     assert np.array_equal(select_each(clf, X_new, COVERAGES), select_each(plain, X_new, COVERAGES))
     # The selection score is the distance to the band of the score, and the band is where it is not above 0.
     band, score = plain.band(0.8), plain.predict_proba(X_new)[:, 1]
-    assert np.array_equal(clf.selection_score(X_new, 0.8), np.maximum(band.lower - score, score - band.upper))
+    assert np.array_equal(clf.decide(X_new, 0.8).selection_score, np.maximum(band.lower - score, score - band.upper))
     assert (clf.band(0.8).lower, clf.band(0.8).upper) == (-np.inf, 0.0)
 
 
@@ -253,7 +253,7 @@ def test_models_with_probabilities_or_decision_values(estimator, gate):
     score = clf.estimator_.decision_function(X_new)
     everyone = RankedScores.from_labels(y_new, score).auc()
     for coverage in (0.9, 0.75):
-        assert np.isfinite(clf.selection_score(X_new, coverage)).all()
+        assert np.isfinite(clf.decide(X_new, coverage).selection_score).all()
         assert auc_of(y_new, score, clf.select(X_new, coverage)) > everyone + 0.02
     probability = clf.probability_model_.predict(np.column_stack((score, score)))
     assert ((probability >= 0) & (probability <= 1)).all()
@@ -261,7 +261,7 @@ def test_models_with_probabilities_or_decision_values(estimator, gate):
 
 def test_the_response_method_is_that_of_the_classifier(gated):
     clf = AUCGate(LogisticRegression(), boosting(), response_method="decision_function", random_state=0).fit(X, y)
-    assert clf.response_method_ == "decision_function"
+    assert clf.fitted_.response_method == "decision_function"
     # Log-odds are the decision values of a logistic regression: the same ranking and the same evidence.
     for one, other in zip(select_each(clf, X_new, COVERAGES), select_each(gated, X_new, COVERAGES), strict=True):
         assert (one == other).mean() > 0.999
@@ -687,7 +687,9 @@ def test_clones_pickles_and_refits_answer_alike(gated):
     for copy in (pickle.loads(pickle.dumps(gated)), unfitted.fit(X, y)):
         assert np.array_equal(select_each(copy, X_new, COVERAGES), select_each(gated, X_new, COVERAGES))
         for coverage in COVERAGES:
-            assert np.array_equal(copy.selection_score(X_new, coverage), gated.selection_score(X_new, coverage))
+            assert np.array_equal(
+                copy.decide(X_new, coverage).selection_score, gated.decide(X_new, coverage).selection_score
+            )
 
 
 def test_grid_search_over_parameters_of_the_gate():

@@ -99,7 +99,7 @@ def test_selection_keeps_the_contract(method, params):
         assert selected.dtype == bool
         assert np.array_equal(clf.select(X_new, coverage), selected)
         assert np.array_equal(clf.select(X_new[order], coverage), selected[order])
-        assert np.array_equal(clf.band(coverage).selects(clf.selection_score(X_new, coverage)), selected)
+        assert np.array_equal(clf.band(coverage).selects(clf.decide(X_new, coverage).selection_score), selected)
         # 480 rows place the hold-out bands, and 1200 new ones are looked at: two parts noise.
         assert selected.mean() == pytest.approx(coverage, abs=0.08 if "holdout_size" in params else 0.05)
     assert each[0].all()
@@ -123,7 +123,7 @@ def test_coverage_on_the_rows_that_place_the_band_is_never_below_the_target(meth
 @pytest.mark.parametrize("estimator", [LinearSVC(dual=False), SVC()], ids=["LinearSVC", "SVC"])
 def test_decision_values_will_do(method, estimator):
     clf = make(method, estimator).fit(X[:1200], y[:1200])
-    assert clf.response_method_ == "decision_function"
+    assert clf.fitted_.response_method == "decision_function"
     assert clf.held_out_.responses.shape[1:] == (3,)
     for coverage in (0.9, 0.75):
         assert clf.select(X_new, coverage).mean() == pytest.approx(coverage, abs=0.08)

@@ -46,7 +46,7 @@ def test_every_method_has_its_figures():
 def test_bands_and_selections_are_those_of_the_second_implementation(name, rows):
     clf = published_methods()[name].fit(rows.X, rows.y)
     second = published_reference.METHODS[name](base_model(), rows.X, rows.y, SEED)
-    scores = clf.selection_score(rows.X_new)
+    scores = clf.decide(rows.X_new).selection_score
     for coverage in COVERAGES:
         band = clf.band(coverage)
         assert (band.lower, band.upper) == pytest.approx(second.band(coverage), abs=1e-9)
@@ -84,8 +84,8 @@ def test_the_auc_methods_differ_only_in_the_placement(rows):
     for method in (AUCross, PlugInAUC):
         published, ours = (method(base_model(), placement=p, random_state=SEED) for p in ("centered", "optimal"))
         assert np.array_equal(
-            published.fit(rows.X, rows.y).selection_score(rows.X_new),
-            ours.fit(rows.X, rows.y).selection_score(rows.X_new),
+            published.fit(rows.X, rows.y).decide(rows.X_new).selection_score,
+            ours.fit(rows.X, rows.y).decide(rows.X_new).selection_score,
         )
         assert np.array_equal(published.held_out_.rows, ours.held_out_.rows)
         assert published.band(0.8) != ours.band(0.8)

@@ -115,7 +115,7 @@ def assert_coverage_exact_to_a_row(clf, batch):
     is_auc = getattr(clf, "target", "auc") in ("auc", "auc_mu")
     for coverage in COVERAGES:
         budget = (1 - coverage) * len(batch) + 1e-9
-        score = clf.selection_score(batch, coverage)
+        score = clf.decide(batch, coverage).selection_score
         is_cut_off = too_many and clf.band(coverage).rejects([score.min(), score.max()]).any()
         too_few = 1 if is_auc and not is_cut_off else len(batch)
         assert budget - too_few < rejected(clf, batch, coverage) <= budget + too_many
@@ -183,7 +183,7 @@ def test_the_copy_answers_what_the_original_answers(fitted, placed_anew):
     (_, batch), again = fitted, placed_anew
     each = select_each(again, batch, COVERAGES)
     for coverage, selected in zip(COVERAGES, each, strict=True):
-        score = again.selection_score(batch, coverage)
+        score = again.decide(batch, coverage).selection_score
         assert np.array_equal(again.band(coverage).selects(score), selected)
     assert (~again.select(batch, capacity=50)).sum() == 50
     assert len(again.review_queue(batch, 20)) == 20
@@ -421,7 +421,7 @@ def test_changed_shares_of_three_classes_are_found_and_raise_the_metric():
             again = clf.recalibrate(X_new, label_shift=label_shift)
             found.append(hand_till_m(y_new, again.predict_proba(X_new), again.select(X_new, 0.7)))
         assert again.band_rule_.share_ratio == pytest.approx(np.array(new) / old, abs=0.15)
-        shift = again.label_shift_
+        shift = again.fitted_.label_shift
         assert np.array(shift.share) / shift.before == pytest.approx(again.band_rule_.share_ratio, abs=1e-6)
         assert shift.is_plausible
         assert str(shift).startswith(f"shares {shift.share[0]:.3f}, ")
@@ -433,8 +433,8 @@ def test_scores_of_three_classes_that_no_mixture_explains_are_told():
     clf = PlugInAUC(LogisticRegression(), holdout_size=0.5, random_state=0).fit(X_old, y_old)
     with pytest.warns(UserWarning, match=r"label_shift: shares .* so more than the shares has changed"):
         again = clf.recalibrate(3 * X_old, label_shift=True)
-    assert not again.label_shift_.is_plausible
-    assert clf.recalibrate(X_old).label_shift_ is None
+    assert not again.fitted_.label_shift.is_plausible
+    assert clf.recalibrate(X_old).fitted_.label_shift is None
 
 
 def test_confidence_methods_do_not_care_about_the_share_of_positives():

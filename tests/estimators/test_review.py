@@ -184,7 +184,7 @@ def test_rows_rejected_for_the_auc_are_neighbours_by_score(fitted, name):
 
 
 def test_the_least_confident_rows_are_rejected_for_accuracy(fitted):
-    confidence = fitted("SCross").selection_score(X_NEW)
+    confidence = fitted("SCross").decide(X_NEW).selection_score
     rejected = ~fitted("SCross").select(X_NEW, capacity=80)
     assert confidence[rejected].max() <= confidence[~rejected].min()
 

@@ -139,7 +139,7 @@ def test_another_cut_off_of_a_probability_leaves_the_probability():
     at_a_fifth = FixedThresholdClassifier(ScoreColumn("pd"), threshold=0.2, response_method="predict_proba")
     clf = AUCross(at_a_fifth, random_state=0).fit(frame, labels)
     np.testing.assert_array_equal(clf.predict(frame), (score >= 0.2).astype(int))
-    assert clf.response_method_ == "predict_proba"
+    assert clf.fitted_.response_method == "predict_proba"
 
 
 def test_a_constant_column_gives_the_warning_of_every_constant_score():

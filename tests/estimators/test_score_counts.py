@@ -52,7 +52,7 @@ def counted(clf, n_parts=4, bits=32, seed=0):
             clf,
             held_out.take(part),
             ScoreRounding(bits),
-            response_method=clf.response_method_,
+            response_method=clf.fitted_.response_method,
             half=None if half is None else half[part],
         )
         for part in parts
@@ -120,8 +120,8 @@ def test_recalibration_on_counted_rows_equals_that_on_rows(name, extras, label_s
     for group in (None,) if groups is None else ("north", "south", "rare"):
         assert by_counts.band(0.8, group) == by_rows.band(0.8, group)
     if label_shift and name == "AUCross" and extras == "plain":
-        assert by_counts.label_shift_.low == pytest.approx(by_rows.label_shift_.low)
-        assert by_counts.label_shift_.chance == pytest.approx(by_rows.label_shift_.chance)
+        assert by_counts.fitted_.label_shift.low == pytest.approx(by_rows.fitted_.label_shift.low)
+        assert by_counts.fitted_.label_shift.chance == pytest.approx(by_rows.fitted_.label_shift.chance)
     assert by_counts.fitted_.n_placing_rows == pytest.approx(by_rows.fitted_.n_placing_rows)
 
 

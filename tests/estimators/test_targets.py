@@ -108,7 +108,7 @@ def test_costs_of_the_answers_of_predict_are_read_at_its_threshold():
         cost_matrix=[[0, 1], [3, 0]],
     )
     assert target.value(held_out.ranked(), band) == pytest.approx(expected, abs=1e-12)
-    assert np.array_equal(clf.predict(X) == clf.classes_[1], clf.selection_score(X) > 0.5)
+    assert np.array_equal(clf.predict(X) == clf.classes_[1], clf.decide(X).selection_score > 0.5)
 
 
 @every_method
@@ -144,7 +144,7 @@ def test_a_grid_search_may_choose_the_target():
 
 def test_decision_functions_can_be_aimed_too():
     clf = fit(AUCross, target="ks", estimator=LinearSVC(random_state=0))
-    assert clf.response_method_ == "decision_function"
+    assert clf.fitted_.response_method == "decision_function"
     assert 0 < clf.select(X, 0.6).mean() < 1
 
 

@@ -146,7 +146,7 @@ def decisions_in_sqlite(expression, scores, groups):
 
 def test_sql_decides_as_select_does():
     clf = AUCross(logistic, random_state=0).fit(X, y)
-    decided = decisions_in_sqlite(rule_to_sql(clf, "score", 0.7), clf.selection_score(X), region)
+    decided = decisions_in_sqlite(rule_to_sql(clf, "score", 0.7), clf.decide(X).selection_score, region)
     np.testing.assert_array_equal(decided == "automatic", clf.select(X, 0.7))
 
 
@@ -154,7 +154,7 @@ def test_sql_decides_as_select_does():
 def test_sql_with_groups_decides_as_select_does(groups):
     clf = AUCross(logistic, random_state=0).fit(X, y, band_groups=groups)
     expression = rule_to_sql(clf, "score", 0.7, group_column="region")
-    decided = decisions_in_sqlite(expression, clf.selection_score(X, 0.7, groups), groups)
+    decided = decisions_in_sqlite(expression, clf.decide(X, 0.7, groups).selection_score, groups)
     np.testing.assert_array_equal(decided == "automatic", clf.select(X, 0.7, band_groups=groups))
 
 

@@ -52,7 +52,7 @@ def test_decide_returns_what_select_gives_and_logs_it(path):
     rows = read_decisions(path)
     assert tuple(rows.columns) == COLUMNS
     assert rows["id"].tolist() == [str(row) for row in range(600)]
-    np.testing.assert_array_equal(rows["score"], clf.selection_score(X))
+    np.testing.assert_array_equal(rows["score"], clf.decide(X).selection_score)
     assert rows["decision"].tolist() == np.where(selected, "automatic", "review").tolist()
     assert set(rows["lower"]) == {clf.band().lower}
     assert set(rows["upper"]) == {clf.band().upper}

@@ -107,7 +107,7 @@ def test_the_positive_class_can_be_named(name, rows):
 def test_rows_of_low_selection_score_are_rejected(name, rows):
     clf = rows.fitted(ESTIMATORS[name])
     assert clf.band(0.5).lower == -np.inf
-    scores, selected = clf.selection_score(rows.X_new), clf.select(rows.X_new, 0.4)
+    scores, selected = clf.decide(rows.X_new).selection_score, clf.select(rows.X_new, 0.4)
     assert scores[selected].min() > scores[~selected].max()
     assert np.array_equal(scores, clf.estimator_.selection_score(rows.X_new))
 
@@ -116,14 +116,14 @@ def test_the_threshold_is_the_quantile_of_the_held_out_selection_scores(rows):
     clf = rows.fitted(ESTIMATORS["SelfAdaptiveTraining"])
     assert isinstance(clf.band_rule_, ThresholdBands)
     assert len(clf.held_out_.second) == len(clf.held_out_.rows) == 50
-    assert np.array_equal(clf.held_out_.second, clf.selection_score(rows.X[clf.held_out_.rows]))
+    assert np.array_equal(clf.held_out_.second, clf.decide(rows.X[clf.held_out_.rows]).selection_score)
     assert clf.band(0.8).selects(clf.held_out_.second).mean() == 0.8
 
 
 def test_selective_net_is_trained_for_one_coverage_and_says_so(rows):
     low, high = (rows.fit(clone(ESTIMATORS["SelectiveNet"]).set_params(coverage=c)) for c in (0.3, 0.95))
     assert (low.trained_coverage_, high.trained_coverage_) == (0.3, 0.95)
-    assert not np.array_equal(low.selection_score(rows.X_new), high.selection_score(rows.X_new))
+    assert not np.array_equal(low.decide(rows.X_new).selection_score, high.decide(rows.X_new).selection_score)
     # Other coverages are answered by the same network.
     assert abs(low.select(rows.X_new, 0.8).mean() - 0.8) < 0.2
 

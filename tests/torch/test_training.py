@@ -445,7 +445,7 @@ def test_rows_are_never_scored_in_16_bits_which_would_tie_them():
     many = np.random.default_rng(0).normal(size=(4000, X.shape[1]))
     for clf in (network(precision="mixed").fit(X, Y), adaptive(precision="mixed").fit(X, Y)):
         assert len(np.unique(clf.predict_proba(many)[:, 1])) > 3900
-    assert len(np.unique(clf.selection_score(many))) > 3900
+    assert len(np.unique(clf.decide(many).selection_score)) > 3900
 
 
 def test_large_weights_do_not_overflow_16_bits():

@@ -362,7 +362,7 @@ def evaluate_on_cluster(
     """Evaluate a classifier on labelled rows, with options of :func:`evaluate_ranking` and :func:`rank_on_cluster`."""
     asked = list(DEFAULT_COVERAGES if coverages is None else coverages)
     ranked = rank_on_cluster(clf, rows, asked, **ranking)
-    threshold = 0.5 if clf.response_method_ == "predict_proba" else 0.0
+    threshold = 0.5 if clf.fitted_.response_method == "predict_proba" else 0.0
     evaluation = evaluate_ranking(ranked.everything, ranked.selected, asked, **{"threshold": threshold, **options})
     return replace(evaluation, at_least=asks_for_at_least(clf))
 

@@ -244,8 +244,6 @@ class AUCross(_AUCBands, CrossFitted):
         Answers which band to reject for a coverage.
     held_out_ : HeldOutScores
         Out-of-fold scores of the training rows.
-    response_method_ : str
-        The method of the base classifier in use.
     probability_model_ : ProbabilityModel
         Calibrated class probabilities from the scores; only with more than two classes.
     n_features_in_ : int
@@ -379,8 +377,6 @@ class PlugInAUC(_AUCBands, HeldOut):
         Answers which band to reject for a coverage.
     held_out_ : HeldOutScores
         Scores of the rows held out.
-    response_method_ : str
-        The method of the base classifier in use.
     probability_model_ : ProbabilityModel
         Calibrated class probabilities from the scores; only with more than two classes.
     n_features_in_ : int

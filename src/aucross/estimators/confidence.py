@@ -126,8 +126,6 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         Answers which band of confidences to reject for a coverage.
     held_out_ : HeldOutScores
         Out-of-fold scores of the training rows.
-    response_method_ : str
-        The method of the base classifier in use.
     n_features_in_ : int
         Number of features seen during fit, if the base classifier knows it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -228,8 +226,6 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
         Answers which band of confidences to reject for a coverage.
     held_out_ : HeldOutScores
         Scores of the rows held out.
-    response_method_ : str
-        The method of the base classifier in use.
     n_features_in_ : int
         Number of features seen during fit, if the base classifier knows it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

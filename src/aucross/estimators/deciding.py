@@ -23,7 +23,7 @@ from aucross.core.band_rule import BandRule
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.bounds import auc_ends, auc_ends_of_units
 from aucross.core.capacity import check_capacity
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.coverage_for import (
     STARTS,
@@ -236,25 +236,6 @@ class Deciding(Scoring):
     def _coverage_in_force(self, coverage: float | None) -> float:
         return check_coverage(self.coverage if coverage is None else coverage)
 
-    def selection_score(self, X: Table, coverage: float | None = None, band_groups: Column = None) -> FloatArray:
-        """The score of each row on which the band lies.
-
-        Parameters
-        ----------
-        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            Rows to score.
-        coverage : float in (0, 1], optional
-            Target coverage; methods that see more than one score per row have a selection score for each coverage.
-        band_groups : array-like of shape (n_samples,), optional
-            Group of each row, if the bands were fitted per group.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Finite float64 scores.
-        """
-        return self.decide(X, coverage, band_groups).selection_score
-
     def select(
         self,
         X: Table,
@@ -334,9 +315,9 @@ class Deciding(Scoring):
         -------
         SelectiveClassifier
             A copy with other bands and the same model; the original is unchanged. The copy keeps the rule of the fit
-            and starts from it when it is recalibrated in turn. With `label_shift` the
-            estimated share of positives, or of each of more than two classes, is its ``label_shift_``; a warning is
-            given if the scores contradict it. It is None where the bands do not depend on such shares.
+            and starts from it when it is recalibrated in turn. With `label_shift` the estimated share of positives, or
+            of each of more than two classes, is its ``fitted_.label_shift``; a warning is given if the scores
+            contradict it. It is None where the bands do not depend on such shares.
 
         Notes
         -----

@@ -138,8 +138,6 @@ class AUCGate(CrossFitted):
     probability_model_ : ProbabilityModel
         Turns the scores of both models into the probability of the positive class. Its ``columns`` are (0, 1) if the
         gate is in use and (0,) if it adds nothing to the classifier's score.
-    response_method_ : str
-        The method of the base classifier in use.
     n_features_in_ : int
         Number of features seen during fit, if the base classifier knows it.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

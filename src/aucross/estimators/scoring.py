@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.band_rule import BandRule
-from aucross.core.label_shift import ClassShift, LabelShift
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.band_groups import check_band_groups
@@ -74,11 +73,6 @@ class Scoring(ABC):
         return self.fitted_.classes
 
     @property
-    def response_method_(self) -> str:
-        """The method of the model that gives the scores."""
-        return self.fitted_.response_method
-
-    @property
     def held_out_(self) -> HeldOutScores:
         """Scores of training rows by models that did not train on them."""
         return self.fitted_.held_out
@@ -87,11 +81,6 @@ class Scoring(ABC):
     def band_rule_(self) -> BandRule:
         """Answers which band to reject for a coverage."""
         return self.fitted_.rule
-
-    @property
-    def label_shift_(self) -> LabelShift | ClassShift | None:
-        """Shares of the classes, of a copy that was recalibrated with a label shift; else None."""
-        return self.fitted_.label_shift
 
     def scored(self, X: Table, *, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:
         """Run each model once on the rows and keep what everything else needs.

@@ -414,7 +414,7 @@ def selected_at(ranked: RankedScores, bands: Any, coverages: list[float]) -> Ite
 
 def _is_probability(bands: Any) -> bool:
     """Return whether the scores of a classifier are probabilities; they are if it does not say otherwise."""
-    return getattr(bands, "response_method_", "predict_proba") == "predict_proba"
+    return getattr(getattr(bands, "fitted_", None), "response_method", "predict_proba") == "predict_proba"
 
 
 # ---- several folds ----

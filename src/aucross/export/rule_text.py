@@ -190,7 +190,7 @@ def _score_in_words(clf: SelectiveClassifier) -> str:
             "a score that another system has, so they are of no use without them; decide with select(X) and hand over "
             "the decisions"
         )
-    return _SCORES[axis, "two" if len(clf.classes_) == 2 else "many", clf.response_method_] + _formula(clf)
+    return _SCORES[axis, "two" if len(clf.classes_) == 2 else "many", clf.fitted_.response_method] + _formula(clf)
 
 
 # ---- a column of scores: bands in its units ----
@@ -229,7 +229,7 @@ def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionB
     if (score := clf.fitted_.score_column) is None:
         return None
     if clf.band_rule_.axis == "confidence":
-        band = _band_around_boundary(band, is_probability=clf.response_method_ == "predict_proba")
+        band = _band_around_boundary(band, is_probability=clf.fitted_.response_method == "predict_proba")
     return score.column_band(band)
 
 

@@ -37,7 +37,7 @@ def method_card(clf: Any) -> dict[str, Any]:
         "classifier": type(clf).__name__,
         "parameters": {name: _repr(value) for name, value in clf.get_params(deep=False).items() if name != "estimator"},
         "model": _repr(getattr(clf, "estimator", model)),
-        "response_method": getattr(clf, "response_method_", None),
+        "response_method": getattr(getattr(clf, "fitted_", None), "response_method", None),
         "held_out_rows": _held_out_rows(clf),
         "seed": _repr(getattr(clf, "random_state", None)),
         "versions": _versions(clf),

@@ -102,14 +102,14 @@ def _parse(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any = 
     *steps, last = _steps(model.estimator_)
     for step in steps:
         values = parse_step(scope, step, values, parsers)
-    if _reader_of(last, model.response_method_) is None:
-        _check_probabilities(last, model.response_method_)
+    if _reader_of(last, model.fitted_.response_method) is None:
+        _check_probabilities(last, model.fitted_.response_method)
         values = parse_step(scope, last, values, parsers, alias=_alias(last))
     operator = scope.declare_local_operator(f"Aucross{type(model).__name__}", model)
     operator.inputs = [*values, *inputs]
     operator.n_given = len(inputs)
     is_text = model.classes_.dtype.kind in "OU"
-    score = "probabilities" if model.response_method_ == "predict_proba" else "scores"
+    score = "probabilities" if model.fitted_.response_method == "predict_proba" else "scores"
     for name, kind in (
         ("label", StringTensorType() if is_text else Int64TensorType()),
         (score, DoubleTensorType()),
@@ -153,7 +153,7 @@ def _set_types(operator: Any) -> None:
     model, n_rows = operator.raw_operator, operator.inputs[0].get_first_dimension()
     label, score, selected = operator.outputs
     label.type.shape = [n_rows]
-    score.type.shape = [n_rows, 2] if model.response_method_ == "predict_proba" else [n_rows]
+    score.type.shape = [n_rows, 2] if model.fitted_.response_method == "predict_proba" else [n_rows]
     selected.type.shape = [n_rows, None]
 
 
@@ -206,7 +206,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
     model, graph = operator.raw_operator, _Graph(scope, container)
     read, given = operator.inputs[: -operator.n_given], operator.inputs[-operator.n_given :]
     names = [variable.full_name for variable in read]
-    reader = _reader_of(_steps(model.estimator_)[-1], model.response_method_)
+    reader = _reader_of(_steps(model.estimator_)[-1], model.fitted_.response_method)
     of_second = graph.column(graph.double(names[1]), 1) if reader is None else reader(graph, _table(graph, names))
     score = of_second if positive_is_second(model) else _of_first(graph, model, of_second)
     label, response, selected = (variable.full_name for variable in operator.outputs)
@@ -246,7 +246,7 @@ def positive_is_second(model: SelectiveClassifier) -> bool:
 
 def _of_first(graph: _Graph, model: Any, score: str) -> str:
     """Return the score of the first class, given that of the second."""
-    if model.response_method_ != "predict_proba":
+    if model.fitted_.response_method != "predict_proba":
         return graph.node("Neg", score)
     return graph.node("Sub", graph.constant(np.array(1.0)), score)
 
@@ -271,7 +271,7 @@ def _write_label(graph: _Graph, model: Any, score: str, given: str | None, outpu
     if given is not None and not model.held_out_.answers_by_score:
         graph.node("Identity", given, output=output)
         return
-    boundary = 0.5 if model.response_method_ == "predict_proba" else 0.0
+    boundary = 0.5 if model.fitted_.response_method == "predict_proba" else 0.0
     is_text = model.classes_.dtype.kind in "OU"
     classes = graph.constant(model.classes_.astype(object if is_text else np.int64))
     is_second = graph.node("Greater", score, graph.constant(np.array(boundary)))
@@ -280,7 +280,7 @@ def _write_label(graph: _Graph, model: Any, score: str, given: str | None, outpu
 
 def _write_response(graph: _Graph, model: Any, score: str, output: str) -> None:
     """Write what predict_proba or decision_function give, from the score of the second class in sorted order."""
-    if model.response_method_ != "predict_proba":
+    if model.fitted_.response_method != "predict_proba":
         graph.node("Identity", score, output=output)
         return
     column = graph.node("Unsqueeze", score, graph.constant(np.array([1])))
@@ -291,7 +291,7 @@ def _write_response(graph: _Graph, model: Any, score: str, output: str) -> None:
 def _outside(graph: _Graph, model: Any, score: str, options: BandOptions) -> str:
     """Write a column for each coverage. A score that is no number is inside of every band."""
     if model.band_rule_.axis == "confidence":
-        score = _confidence(graph, score, is_probability=model.response_method_ == "predict_proba")
+        score = _confidence(graph, score, is_probability=model.fitted_.response_method == "predict_proba")
     bands = [model.band(coverage) for coverage in options.coverages]
     lower, upper = (np.array([[getattr(band, end) for band in bands]]) for end in ("lower", "upper"))
     column = graph.node("Unsqueeze", score, graph.constant(np.array([1])))
