@@ -330,7 +330,7 @@ def test_a_response_method_that_the_base_model_lacks_is_refused(method):
 @every_method
 def test_use_before_fit_is_refused(method):
     clf = make(method)
-    questions = (clf.select, clf.predict, clf.predict_proba, clf.decision_function, clf.selection_score)
+    questions = (clf.select, clf.predict, clf.predict_proba, clf.decision_function, clf.decide)
     for question in (*questions, clf.predict_selective, lambda X: select_each(clf, X, [0.9])):
         with pytest.raises(NotFittedError, match=f"This {method.__name__} instance is not fitted yet"):
             question(X)
@@ -358,7 +358,7 @@ def test_scores_that_are_not_finite_name_the_training_row(method, model, distort
 def test_scores_that_are_not_finite_are_never_selected_in_silence(method, distort):
     clf = make(method, Scripted(distort), cv=[(np.arange(100, 300), np.arange(20, 80))]).fit(X, y)
     assert clf.select(X[20:]).shape == (280,)
-    for ask in (clf.select, clf.selection_score, clf.predict_selective, lambda X: select_each(clf, X, [0.9, 1.0])):
+    for ask in (clf.select, clf.decide, clf.predict_selective, lambda X: select_each(clf, X, [0.9, 1.0])):
         with pytest.raises(ValueError, match=r"scores of the base model must be finite, got 1 .* the first in row 2;"):
             ask(X[5:20])
 
@@ -552,7 +552,7 @@ def test_polars_columns_that_lightgbm_cannot_read_are_refused_after_fit(method, 
     assert clf.select(readable).shape == (len(y),)
     lightgbm_fails()
     unreadable = polars_frames()["Categorical"]
-    questions = (clf.select, clf.predict, clf.predict_proba, clf.selection_score, clf.predict_selective)
+    questions = (clf.select, clf.predict, clf.predict_proba, clf.decide, clf.predict_selective)
     for question in (*questions, lambda X: select_each(clf, X, [0.9])):
         with pytest.raises(TypeError, match=REFUSED):
             question(unreadable)
