@@ -25,8 +25,8 @@ import pytest
 
 from aucross.cli import table_files
 from aucross.files.model_file import load, read_metadata, save
-from aucross.system.files import whole_file
 from aucross.system.spreadsheets import without_formula
+from aucross.system.whole_files import whole_file
 from tests.cli.commands import aucross
 
 SECRETS = ("Lovelace", "Hopper")
@@ -680,7 +680,7 @@ def test_ctrl_c_at_any_moment_ends_with_130_and_one_line(model, tmp_path, attack
 def test_the_hidden_file_of_a_killed_writer_is_removed_at_the_next_start(name, model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = (
-        "import os, sys, signal; from pathlib import Path; from aucross.system.files import whole_file\n"
+        "import os, sys, signal; from pathlib import Path; from aucross.system.whole_files import whole_file\n"
         "with whole_file(Path(sys.argv[1])) as file:\n"
         "    file.write(b'half'); file.flush(); os.kill(os.getpid(), signal.SIGKILL)"
     )

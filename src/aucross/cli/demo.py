@@ -21,7 +21,7 @@ from aucross.cli.screen import Screen
 from aucross.datasets import make_credit
 from aucross.estimators import AUCross, SCross
 from aucross.evaluation import SelectiveEvaluation, evaluate_selective
-from aucross.system.files import whole_file
+from aucross.system.whole_files import whole_file
 
 COVERAGES = (1.0, 0.99, 0.95, 0.90, 0.85, 0.80, 0.75)
 SHOWN_COVERAGE = 0.80

@@ -15,8 +15,8 @@ import pyarrow.parquet
 from aucross.cli.column_kinds import is_text
 from aucross.cli.errors import CommandError, UsageError, one_line
 from aucross.cli.table_files import DELIMITERS, format_of
-from aucross.system.files import LONGEST_NAME, followed, remove_orphans, whole_file
 from aucross.system.spreadsheets import FORMULA, MARK, NEGATIVE_NUMBER
+from aucross.system.whole_files import LONGEST_NAME, followed, remove_orphans, whole_file
 
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 

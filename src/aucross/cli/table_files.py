@@ -23,7 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from aucross.cli.errors import CommandError, UsageError, listed, nearest, one_line
-from aucross.system.files import parquet_files
+from aucross.system.whole_files import parquet_files
 
 Format = Literal["csv", "parquet"]
 

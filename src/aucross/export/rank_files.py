@@ -11,8 +11,8 @@ import numpy as np
 
 from aucross.core.ranking import RankedScores
 from aucross.core.score_counter import ScoreCounter
-from aucross.system.files import parquet_files
 from aucross.system.libraries import import_library
+from aucross.system.whole_files import parquet_files
 
 # Rows at a time, and bytes of a column that are read ahead: much more of either gains no time.
 _BATCH_ROWS = 2**20

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aucross.files.signing import signing_key
-from aucross.system.files import write_whole
+from aucross.system.whole_files import write_whole
 
 
 def write_facts(path: Path, facts: Mapping[str, Any]) -> Path:

@@ -44,7 +44,7 @@ from aucross.files.checker import Checker
 from aucross.files.description import Description
 from aucross.files.fingerprints import fingerprints_in, keep_fingerprint_of_file
 from aucross.files.listed import full_name
-from aucross.system.files import write_whole
+from aucross.system.whole_files import write_whole
 
 logger = logging.getLogger(__name__)
 

@@ -28,8 +28,8 @@ from aucross.estimators.decisions import AUTOMATIC
 from aucross.estimators.light_copy import light_copy
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.rows_digest import RowsDigest
-from aucross.system.files import remove_orphans, whole_file, write_whole
 from aucross.system.libraries import import_library
+from aucross.system.whole_files import remove_orphans, whole_file, write_whole
 
 FORMAT = "aucross decisions"
 FORMAT_VERSION = 2

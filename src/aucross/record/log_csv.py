@@ -26,8 +26,8 @@ from zlib import crc32
 import numpy as np
 
 from aucross.record.log_rows import COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TRIAL, Columns, Damage, log_library
-from aucross.system.files import sync_folder
 from aucross.system.spreadsheets import original_text, without_formula
+from aucross.system.whole_files import sync_folder
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from typing import Any
 from uuid import uuid4
 
 from aucross.record.log_rows import COLUMNS, NUMBER_COLUMNS, TEXT_COLUMNS, TRIAL, Columns, Damage, log_library
-from aucross.system.files import write_whole
+from aucross.system.whole_files import write_whole
 
 _PART = re.compile(r"part-(?P<number>\d{10,})-(?P<writer>[0-9a-f]{8})-(?P<checksum>[0-9a-f]{16})\.parquet")
 

@@ -17,9 +17,9 @@ from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import PreparedBatch, checked_batch_name, checked_ids
 from aucross.record.decision_folder import FORMAT, MANIFEST
 from aucross.record.event_tables import APPENDED, BAND, SIDE_TABLES, create
-from aucross.system.files import whole_file
 from aucross.system.libraries import import_library
 from aucross.system.spreadsheets import without_formula
+from aucross.system.whole_files import whole_file
 
 if TYPE_CHECKING:
     from aucross.record.case_record import Record

@@ -10,7 +10,7 @@ from typing import Any
 
 from aucross.report.html import render_html
 from aucross.report.markdown import render_markdown
-from aucross.system.files import write_whole
+from aucross.system.whole_files import write_whole
 
 
 def render_json(summary: Mapping[str, Any]) -> str:

@@ -22,8 +22,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from aucross.system.files import whole_file
 from aucross.system.text import percent
+from aucross.system.whole_files import whole_file
 from aucross.torch.devices import autocast, find_device, low_precision, tensor_type
 from aucross.torch.methods import Answers, Batch, NetworkMethod
 from aucross.torch.networks import Network, weighted_rows
