@@ -49,25 +49,13 @@ def evaluate_groups(
     ----------
     clf : SelectiveClassifier
         Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
-    X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-        Test rows.
-    y : array-like of shape (n_samples,)
-        Their labels, as in training.
+    X, y, coverages, band_groups, sample_weight, customers, confidence_level
+        As in :func:`aucross.evaluate_selective`.
     by : array-like or series of shape (n_samples,)
         The group of each row: strings, numbers, categories. It need not be a feature. Missing values form the group
         ``"(missing)"``. Every distinct value is a group, so cut a continuous column into bands first.
-    coverages : iterable of float in (0, 1], default=(1, .99, .95, .90, .85, .80, .75)
-        Target coverages.
-    band_groups : array-like of shape (n_samples,), optional
-        Group of each row, for a classifier whose bands were fitted per group.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights of the rows; a row of weight 0 takes no part.
-    customers : array-like of shape (n_samples,), optional
-        The customer of each row, as in :func:`aucross.evaluate_selective`.
     with_intervals : bool, default=True
         Whether to compute intervals; False gives estimates alone.
-    confidence_level : float in (0, 1), default=0.95
-        Level of the intervals ``_low`` to ``_high``.
 
     Returns
     -------

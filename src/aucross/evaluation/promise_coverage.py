@@ -147,12 +147,8 @@ def promise_coverage(
 
     Parameters
     ----------
-    clf : SelectiveClassifier
-        Fitted classifier for two classes, for instance :class:`aucross.AUCross`.
-    X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-        Test rows: independent of each other, like those to come, and used neither to train nor to place the band.
-    y : array-like of shape (n_samples,)
-        Their labels, as in training.
+    clf, X, y, sample_weight, band_groups, customers, allow_fit_rows
+        As in :func:`promise_selective`.
     auc : float in (0, 1]
         The AUC that the selected rows must have, fixed before looking at these rows.
     confidence : float in [0.5, 1), default=0.95
@@ -160,14 +156,6 @@ def promise_coverage(
     start : float in (0, 1], optional
         The lowest coverage to try, fixed before looking at these rows. By default the held-out rows of the fit choose
         the one at which the AUC is likeliest to pass.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights of the rows. Coverage and AUC then count weight, and the confidence is approximate.
-    band_groups : array-like of shape (n_samples,), optional
-        Group of each row, for a classifier whose bands were fitted per group.
-    customers : array-like of shape (n_samples,), optional
-        The customer of each row, as in :func:`promise_selective`.
-    allow_fit_rows : bool, default=False
-        Whether to go on with rows of the fit, as in :func:`promise_selective`: the result is marked as no promise.
 
     Returns
     -------
