@@ -116,7 +116,7 @@ def assert_same_decisions(local, reference, groups=None):
         ("AUCross", 1, "given"),
         ("AUCross", 4, "shuffled"),
         ("SCross", 4, "shuffled"),
-        ("PlugInAUC", 64, "shuffled"),
+        ("PlugInAUC", 20, "shuffled"),
     ],
 )
 def test_the_result_equals_that_in_memory_however_rows_are_cut(client, in_memory, name, n_partitions, order):

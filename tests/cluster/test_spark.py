@@ -213,8 +213,9 @@ def test_what_spark_trains_equals_what_memory_trains(fitted, in_memory, frame, r
     assert np.array_equal(local.select(rows[NAMES], 0.6), in_memory.select(rows[NAMES], 0.6))
 
 
-def test_the_cut_and_the_order_of_rows_do_not_matter(frame, rows):
-    shuffled = frame.repartition(40, F.rand(40))  # more than one task merges
+def test_the_cut_and_the_order_of_rows_do_not_matter(frame, rows, monkeypatch):
+    monkeypatch.setattr("aucross.cluster.spark.spark_rows._FAN_IN", 3)  # so that several tasks merge
+    shuffled = frame.repartition(7, F.rand(7))
     estimator = SparkPlugInAUC(booster(), featuresCol=NAMES, coverage=0.8, numFolds=2)
     clf = PlugInAUC(booster(), cv=HashedFolds(2), coverage=0.8).fit(rows[NAMES], rows["label"])
     assert ends(estimator.fit(shuffled).band()) == pytest.approx(ends(clf.band()), rel=1e-5)
