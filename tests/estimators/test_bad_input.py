@@ -184,7 +184,7 @@ def test_missing_groups_are_refused_with_their_row(method, mark, kind):
     groups[7] = groups[11] = mark
     with pytest.raises(
         ValueError,
-        match=r"^groups must name the unit of every row, got a missing value in row 7 \(2 in all\); give each such row",
+        match=r"^groups must not contain missing values, got 2 of \d+, the first in row 7; give each such row",
     ):
         make(method).fit(X, y, groups=groups)
 

@@ -331,9 +331,9 @@ def test_groups_that_resemble_each_other_lower_the_bounds_and_are_named():
         ([1, 1, 1, 1], "^customers must hold at least two, got one: nothing shows how much customers differ$"),
         (
             ["a", None, "b", None],
-            r"^customers must name the unit .* in row 1 \(2 in all\); give each such row a name of its own$",
+            "^customers must not contain missing values, got 2 of 4, the first in row 1; give each such row a name",
         ),
-        ([1.0, 2.0, nan, 1.0], r"got a missing value in row 2 \(1 in all\)"),
+        ([1.0, 2.0, nan, 1.0], "got 1 of 4, the first in row 2"),
     ],
 )
 def test_groups_that_cannot_be_used(groups, message):

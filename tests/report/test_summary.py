@@ -122,7 +122,7 @@ def test_unscored_cases_of_no_weight_take_no_part():
 def test_a_missing_customer_of_an_unscored_case_is_refused_and_a_missing_group_stays_missing():
     clf, X, y = make_linear()
     names = [f"customer {number}" for number in range(len(y))]
-    with pytest.raises(ValueError, match="customers must name the unit of every row, got a missing value"):
+    with pytest.raises(ValueError, match="customers must not contain missing values"):
         quick((clf, X, y), customers=names, unscored=UnscoredRows([0, 1], customers=["x", float("nan")]))
     assert UnscoredRows([0, 1], [1.0, 0.0], by=[float("nan"), "a"]).with_weight().by != ["nan"]
 

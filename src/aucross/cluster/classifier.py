@@ -22,10 +22,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.cluster.engine import ClusterRows, LostWorkerError, Part, TrainedModel
 from aucross.core.bands import check_coverage
+from aucross.core.missing import check_band_groups
 from aucross.core.ranking import RankedScores, check_scores
 from aucross.core.rounding import ScoreRounding, Statistic
 from aucross.core.scored_rows import ScoredRows
-from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.fitting import blends_halves, counts_of, fit_on_counts
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores, is_never_trained

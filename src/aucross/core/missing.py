@@ -1,4 +1,4 @@
-"""Columns beside X, such as groups and ids: what counts as a missing value, and what is no column at all."""
+"""Columns beside X, such as groups and ids: one value for each row, and what counts as a missing one."""
 
 from __future__ import annotations
 
@@ -41,3 +41,52 @@ def refuse_missing_labels(y: NDArray[Any]) -> None:
             f"y must not contain missing values, got {int(missing.sum())} of {len(y)}, the first in row "
             f"{int(np.argmax(missing))}; drop those rows"
         )
+
+
+def one_per_row(given: Any, name: str, n_rows: int, *, what: str = "value", remedy: str) -> NDArray[Any]:
+    """Return a column beside X as an array with one entry for each row, none of them missing."""
+    refuse_name_of_column(given, name)
+    values = np.asarray(given)
+    if values.dtype.kind == "U" and not isinstance(given, np.ndarray):
+        values = np.asarray(given, dtype=object)  # numpy would write a missing value as the text "nan"
+    if values.shape != (n_rows,):
+        raise ValueError(f"{name} must hold one {what} per row, got shape {values.shape} for {n_rows} rows")
+    kind, missing = values.dtype.kind, np.zeros(n_rows, dtype=bool)
+    if kind not in "biuU":
+        missing = np.isnat(values) if kind in "mM" else np.array([is_missing(v) for v in values.tolist()], dtype=bool)
+    if missing.any():
+        raise ValueError(
+            f"{name} must not contain missing values, got {int(missing.sum())} of {n_rows}, the first in row "
+            f"{int(np.argmax(missing))}; {remedy}"
+        )
+    return values
+
+
+def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:
+    """Return the group of each row, each of which has a band of its own."""
+    remedy = 'give these rows a group of their own, such as "unknown"'
+    return one_per_row(band_groups, "band_groups", n_rows, what="group", remedy=remedy)
+
+
+def numbers_of_units(groups: Any, n_rows: int, name: str = "groups") -> NDArray[np.intp]:
+    """Number the units that rows belong to, such as customers, from 0 on.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,)
+        The unit of each row.
+    n_rows : int
+        Number of rows.
+    name : str, default="groups"
+        What messages call the column.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+    """
+    values = one_per_row(groups, name, n_rows, remedy="give each such row a name of its own")
+    if values.dtype.kind == "O":  # numbers among strings cannot be sorted
+        listed = values.tolist()
+        number_of = {value: number for number, value in enumerate(dict.fromkeys(listed))}
+        return np.array([number_of[value] for value in listed], dtype=np.intp)
+    return np.unique(values, return_inverse=True)[1]

@@ -13,11 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.ranking import FloatArray
 from aucross.estimators.deciding import Deciding
-from aucross.estimators.delegating import Delegating, model_offers
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.fitting import Fitting
 from aucross.estimators.held_out import CrossFit, CrossFitJudges, HoldOut, OutOfBag, is_never_trained
-from aucross.estimators.models import labels_as_given, response_as_given
+from aucross.estimators.models import Delegating, labels_as_given, model_offers, response_as_given
 from aucross.estimators.placing import (
     CorrectCoverage,
     Ensemble,

@@ -10,8 +10,10 @@ A method is two choices: where held-out scores come from (``_source``) and where
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, cast
 
@@ -22,7 +24,6 @@ from sklearn.utils import check_random_state
 from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
-from aucross.estimators.band_groups import check_groups_held_out
 from aucross.estimators.column_names import refuse_columns_that_abort, refuse_other_columns
 from aucross.estimators.copies import LEAST_COPIED, warn_if_copied
 from aucross.estimators.fitted import Fitted, SeenColumns
@@ -54,7 +55,6 @@ from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.score_counts import RoundingReader, ScoreCounts
 from aucross.estimators.splits import rows_scored, warn_if_uneven
-from aucross.estimators.tracking import without_autologging
 from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
 from aucross.estimators.training_marks import TrainingMarks
 from aucross.estimators.training_rows import TrainingRows
@@ -157,7 +157,7 @@ class Fitting(ABC, CallbackSupport):
             fit_params=fit_params,
         )
         response_method = resolve_response_method(self.estimator, self.response_method)
-        with without_autologging():
+        with _without_autologging():
             fitted = self._fit(training, response_method, check_random_state(self.random_state))
         marks = TrainingMarks.of(X, fitted.held_out.fingerprint, training.hashes)
         models = [model for model, _ in fitted.models]
@@ -221,7 +221,7 @@ class Fitting(ABC, CallbackSupport):
         """Make all random draws; nothing is drawn after this, so that no option changes where the bands lie."""
         splits = source.splits(training, rng)
         scored = rows_scored(splits)
-        check_groups_held_out(training.band_groups, scored)
+        _check_groups_held_out(training.band_groups, scored)
         models = self._models(training, response_method, rng)
         for model in models:
             _check_columns_of_frozen(model)
@@ -236,6 +236,24 @@ class Fitting(ABC, CallbackSupport):
 
     def _check_training_rows(self, X: Table, y: Column, **others: Any) -> TrainingRows:
         return check_training_rows(self, X, y, **others)
+
+
+def _check_groups_held_out(groups: Labels | None, rows: IndexArray) -> None:
+    """Refuse groups none of whose rows place a band."""
+    without = set() if groups is None else set(groups.tolist()) - set(groups[rows].tolist())
+    if without:
+        raise ValueError(
+            f"every group of band_groups must have held-out rows to place its band on, got none for "
+            f"{sorted(map(str, without))}; pass a larger holdout_size, another cv, or merge small groups"
+        )
+
+
+@contextmanager
+def _without_autologging() -> Iterator[None]:
+    """Switch off MLflow's autologging: trainings inside a fit are not experiments of their own."""
+    tracker = sys.modules.get("mlflow.utils.autologging_utils")
+    with nullcontext() if tracker is None else tracker.disable_autologging():
+        yield
 
 
 def _check_columns_of_frozen(model: ModelToFit) -> None:

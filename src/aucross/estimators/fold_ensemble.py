@@ -21,9 +21,8 @@ from sklearn.utils.metaestimators import available_if
 
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.core.scored_rows import predicted_class
-from aucross.estimators.delegating import Delegating, model_offers
 from aucross.estimators.labels import in_score_order
-from aucross.estimators.models import checked_response, checked_scores
+from aucross.estimators.models import Delegating, checked_response, checked_scores, model_offers
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.types import Classifier, Labels, Table
 from aucross.frames import take_rows

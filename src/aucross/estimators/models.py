@@ -151,3 +151,42 @@ def _refuse_one_against_one(estimator: Classifier, response_method: str) -> None
             f'{type(estimator).__name__} must score classes, not pairs of them, got decision_function_shape="ovo"; '
             'pass decision_function_shape="ovr"'
         )
+
+
+# ---- what a classifier takes over from the model inside it ----
+
+
+class Delegating:
+    """Base of classifiers around a model, fitted as ``estimator_``."""
+
+    estimator: Classifier
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features that the fitted model saw."""
+        return self._seen("n_features_in_")
+
+    @property
+    def feature_names_in_(self) -> Labels:
+        """Names of the features that the fitted model saw, where it knows them."""
+        return self._seen("feature_names_in_")
+
+    def _seen(self, name: str) -> Any:
+        if (model := self._fitted_model()) is None:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r} before fit")
+        return getattr(model, name)
+
+    def _fitted_model(self) -> Any:
+        """The model inside, None before the fit."""
+        return getattr(self, "estimator_", None)
+
+
+def model_offers(name: str) -> Any:
+    """Condition for a delegated method: the model, fitted if it is, has it."""
+
+    def check(self: Delegating) -> bool:
+        model = self._fitted_model()
+        getattr(self.estimator if model is None else model, name)
+        return True
+
+    return check

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.influence import PairwiseMetric, worth_of_review
-from aucross.core.missing import is_missing, refuse_name_of_column
+from aucross.core.missing import one_per_row
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.estimators.types import Column, Labels
 from aucross.system.notebook import arrow_stream, result_html
@@ -194,18 +194,7 @@ def facts_of_scores(
 
 def check_ids(given: Column, n_rows: int) -> Labels:
     """Ids as a 1-d array: one per row, all different, of one type that can be sorted, none missing."""
-    refuse_name_of_column(given, "ids")
-    ids = np.asarray(given)
-    if ids.dtype.kind == "U" and not isinstance(given, np.ndarray):
-        ids = np.asarray(given, dtype=object)  # numpy would write numbers and missing values as text
-    if ids.shape != (n_rows,):
-        raise ValueError(f"ids must hold one id per row, got shape {ids.shape} for {n_rows} rows")
-    missing = _missing(ids)
-    if missing.any():
-        raise ValueError(
-            f"ids must not contain missing values, got {int(missing.sum())} of {n_rows}, the first in row "
-            f"{int(np.argmax(missing))}; give these rows an id"
-        )
+    ids = one_per_row(given, "ids", n_rows, what="id", remedy="give these rows an id")
     order = order_of(ids)
     first, second = np.argsort(order)[:-1], np.argsort(order)[1:]
     repeated = np.flatnonzero(ids[first] == ids[second])
@@ -216,16 +205,6 @@ def check_ids(given: Column, n_rows: int) -> Labels:
             f"{other}; drop repeated rows or add to the id what tells them apart"
         )
     return ids
-
-
-def _missing(ids: NDArray[Any]) -> NDArray[np.bool_]:
-    if ids.dtype.kind == "f":
-        return np.isnan(ids)
-    if ids.dtype.kind in "mM":
-        return np.isnat(ids)
-    if ids.dtype.kind == "O":
-        return np.array([is_missing(value) for value in ids], dtype=bool)
-    return np.zeros(len(ids), dtype=bool)
 
 
 def order_of(ids: NDArray[Any]) -> IndexArray:

@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.band_rule import BandRule
+from aucross.core.missing import check_band_groups
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.core.scored_rows import ScoredRows
-from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.fold_ensemble import FoldEnsemble, score_and_judge
 from aucross.estimators.held_out import HeldOutScores

@@ -15,10 +15,8 @@ from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
 from aucross.core.bands import check_coverage
-from aucross.core.missing import refuse_name_of_column
+from aucross.core.missing import check_band_groups, numbers_of_units, refuse_name_of_column
 from aucross.core.ranking import FloatArray, check_weights
-from aucross.core.units import numbers_of_units
-from aucross.estimators.band_groups import check_band_groups
 from aucross.estimators.column_names import refuse_repeated_names
 from aucross.estimators.labels import check_classes, in_order, plain_labels
 from aucross.estimators.models import RESPONSE_METHODS

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.frozen import FrozenEstimator
 
+from aucross.core.missing import numbers_of_units
 from aucross.core.ranking import FloatArray, IndexArray
-from aucross.core.units import numbers_of_units
 from aucross.estimators.copies import common_rows
 from aucross.estimators.row_hash import Hashes, hash_rows
 from aucross.estimators.text_columns import explained

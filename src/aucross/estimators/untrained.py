@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from aucross.core.ranking import FloatArray
-from aucross.estimators.delegating import Delegating, model_offers
+from aucross.estimators.models import Delegating, model_offers
 from aucross.estimators.types import Classifier, Column, Labels, Table
 
 

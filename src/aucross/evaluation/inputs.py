@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from aucross.core.bands import check_coverage
-from aucross.core.missing import refuse_missing_labels
+from aucross.core.missing import numbers_of_units, refuse_missing_labels
 from aucross.core.ranking import FloatArray, IndexArray, as_positive, check_scores, check_weights
 from aucross.core.ranking import RankedScores as RankedScores  # noqa: PLC0414  (the report may read evaluation only)
 from aucross.core.scored_rows import ScoredRows as ScoredRows  # noqa: PLC0414  (the report may read evaluation only)
-from aucross.core.units import numbers_of_units
 from aucross.frames import other_order
 from aucross.system.text import percent
 
