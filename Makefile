@@ -23,7 +23,7 @@ SLOW := cluster dask spark torch experiments mlflow report serve docs datasets g
   cli/test_one_pass.py cli/test_predict.py cli/test_privacy.py cli/test_processes.py cli/test_score.py \
   cli/test_unscored.py cli/test_vocabulary.py cli/test_weights_groups_dates.py export/test_onnx.py \
   files/test_changed_fields.py files/test_crafted_files.py files/test_model_file.py files/test_models_of_others.py \
-  files/test_random_files.py record/test_decision_folder.py record/test_log.py watch/test_monitor.py \
+  files/test_random_files.py record watch/test_monitor.py \
   estimators/test_correct_coverage.py estimators/test_coverage_promise.py estimators/test_ensemble.py \
   estimators/test_gate.py estimators/test_heavy_ties.py estimators/test_multiclass.py \
   estimators/test_published_methods.py estimators/test_ties.py evaluation/test_bootstrap.py evaluation/test_groups.py \

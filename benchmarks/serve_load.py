@@ -104,7 +104,7 @@ def measure(base: str, n_requests: int, folder: Path) -> None:
     X.assign(default=y).to_csv(table, index=False)
     fit = ("-m", "aucross", "fit", table, "--target", "default", "--base", base, "--out", model)
     assert run(*fit, "--no-report", "--quiet", stdout=subprocess.DEVNULL).wait() == 0
-    serve = ("-m", "aucross", "serve", model, "--port", 0, "--log", folder / f"{base}.csv", "--quiet")
+    serve = ("-m", "aucross", "serve", model, "--port", 0, "--record", folder / f"{base}.db", "--quiet")
     bare_port = free_port()
     ours, bare = run(*serve, stdout=subprocess.PIPE), run("-c", BARE, model, bare_port)
     try:

@@ -292,24 +292,24 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "record": [
         (
-            "if decisions.decided_by is not self._clf.band_rule_:",
-            "if decisions.decided_by is None:",
-            "record/test_log.py",
+            "if own != known:",
+            "if len(own) != len(known):",
+            "record/test_case_record.py",
         ),
         (
-            "if now != (self.rule_fingerprint, self.model_fingerprint):",
-            "if now[0] != self.rule_fingerprint and now[1] != self.model_fingerprint:",
-            "record/test_log.py",
+            "if made != stored:",
+            "if made is None:",
+            "record/test_case_record.py",
         ),
         (
-            "elif after > before + 2:",
-            "elif after > before + 3:",
-            "record/test_log_damage.py record/test_log.py",
+            '"secure_delete = ON",',
+            '"secure_delete = OFF",',
+            "record/test_case_record.py",
         ),
         (
-            'return b"%08x" % crc32(line)',
-            'return b"%08x" % crc32(b"")',
-            "record/test_log_damage.py",
+            "numbers = numbers.astype(np.float64) + 0.0",
+            "numbers = numbers.astype(np.float64) - 0.0",
+            "record/test_case_record.py",
         ),
     ],
     "watch": [

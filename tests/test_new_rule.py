@@ -11,10 +11,10 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from aucross import AUCross, CoverageMonitor, DecisionLog, PlugInAUC, evaluate_selective, promise_selective
+from aucross import AUCross, CoverageMonitor, PlugInAUC, evaluate_selective, promise_selective
 from aucross.core import OptimalBands, RankedRule, RejectionBand, RuleInput
 from aucross.export import rule_to_json, rule_to_sql
-from aucross.record import read_decisions
+from aucross.record import Record
 from aucross.report import build_summary, render_html
 
 X, y = make_classification(2500, weights=[0.8], flip_y=0.2, random_state=3)
@@ -94,10 +94,10 @@ def test_json_and_sql(clf):
     assert decided == np.where(clf.select(X[TEST]), "automatic", "review").tolist()
 
 
-def test_log_and_monitor(clf, tmp_path):
-    with DecisionLog(tmp_path / "log.csv", clf) as log:
-        selected = log.decide(range(1000), X[TEST])
-    assert ((read_decisions(tmp_path / "log.csv")["decision"] == "automatic") == selected).all()
+def test_record_and_monitor(clf, tmp_path):
+    with Record.open(tmp_path / "cases.db") as record:
+        selected = record.decide(clf, X[TEST], batch="a", ids=range(1000)).selected
+        assert (np.array(record.cases().to_pydict()["decision"]) == np.where(selected, "automatic", "review")).all()
     report = CoverageMonitor(clf).update(X[TEST])
     assert report.selected == selected.sum()
     assert list(CoverageMonitor(clf).reference.bins) == ["score"]

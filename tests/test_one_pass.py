@@ -18,7 +18,6 @@ from aucross import (
     AUCGate,
     AUCross,
     CoverageMonitor,
-    DecisionLog,
     PlugIn,
     PlugInAUC,
     SCross,
@@ -29,6 +28,7 @@ from aucross import (
     selective_scorer,
 )
 from aucross.evaluation import BandDisplay, CoverageCurveDisplay
+from aucross.record import Record
 from aucross.report import build_summary
 
 X, y = make_classification(1600, weights=[0.7], flip_y=0.2, random_state=1)
@@ -111,22 +111,22 @@ def test_each_row_passes_each_model_once(call, clf):
     assert_each_row_once(clf)
 
 
-def test_queue_and_log_share_one_pass(clf, tmp_path):
+def test_queue_and_record_share_one_pass(clf, tmp_path):
     scored = clf.scored(X_test)
     queue = clf.review_queue(scored, capacity=20)
-    with DecisionLog(tmp_path / "log.csv", clf) as log:
-        log.append(range(600), clf.decide(scored, capacity=20))
+    with Record.open(tmp_path / "cases.db") as record:
+        record.decide(clf, scored, batch="a", ids=range(600), capacity=20)
     assert len(queue) == 20
     assert_each_row_once(clf)
 
 
-def test_the_log_scores_each_row_once_or_takes_scored_rows(clf, tmp_path):
-    with DecisionLog(tmp_path / "log.csv", clf) as log:
-        selected = log.decide(range(600), X_test)
+def test_the_record_scores_each_row_once_or_takes_scored_rows(clf, tmp_path):
+    with Record.open(tmp_path / "cases.db") as record:
+        selected = record.decide(clf, X_test, batch="a", ids=range(600)).selected
         assert_each_row_once(clf)
         scored = clf.scored(X_test)
         Watched.passes.clear()
-        assert np.array_equal(log.decide(range(600, 1200), scored), selected)
+        assert np.array_equal(record.decide(clf, scored, batch="b", ids=range(600)).selected, selected)
     assert not Watched.passes
 
 

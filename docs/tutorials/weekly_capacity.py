@@ -89,28 +89,28 @@ queue
 # ``queue.to_frame()`` is the table, and pandas, polars and DuckDB read the queue itself,
 # for a case management system.
 #
-# Every week: decide and log
-# --------------------------
-# :class:`~aucross.DecisionLog` decides and writes one row for each case before the decision
-# is handed out.
+# Every week: decide and record
+# -----------------------------
+# :class:`~aucross.record.Record` decides on a batch once and writes it to a database before
+# the decisions are handed out.
 
 import tempfile
 
-from aucross import DecisionLog
-from aucross.record import read_decisions
+from aucross.record import Record
 
 folder = tempfile.TemporaryDirectory()
-path = f"{folder.name}/decisions.csv"
-with DecisionLog(path, clf) as log:
-    for _, batch in X_new.groupby(week):
-        log.decide(ids[batch.index].tolist(), batch, capacity=capacity)
+with Record.open(f"{folder.name}/cases.db") as record:
+    for number, batch in X_new.groupby(week):
+        record.decide(
+            clf, batch, batch=f"week {number}", ids=ids[batch.index], capacity=capacity
+        )
+    decisions = record.cases().to_pandas()
 
-decisions = read_decisions(path)
-decisions[["id", "score", "decision", "time"]].head()
+decisions[["batch", "id", "score", "decision", "decided_at"]].head()
 
 # %%
 # Each row also carries the fingerprints of the model and of the rule, which lead to the
-# file that decided it (:doc:`/howto/decision-log`).
+# file that decided it (:doc:`/howto/record`).
 
 print(decisions["decision"].value_counts().to_string())
 

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
         team_score,
     )
     from aucross.files import load, save
-    from aucross.record import DecisionLog
     from aucross.watch import CoverageMonitor
 
 __version__ = "0.1.0"
@@ -43,7 +42,6 @@ __all__ = [
     "AUCGate",
     "AUCross",
     "CoverageMonitor",
-    "DecisionLog",
     "Decisions",
     "HashedFolds",
     "PlugIn",
@@ -79,7 +77,6 @@ _NAMES = {
         *("promise_coverage", "promise_selective", "selective_scorer", "team_score"),
     ),
     "files": ("load", "save"),
-    "record": ("DecisionLog",),
     "watch": ("CoverageMonitor",),
 }
 _PART_OF = {name: part for part, names in _NAMES.items() for name in names}

@@ -19,7 +19,6 @@ from aucross import (
     AUCGate,
     AUCross,
     CoverageMonitor,
-    DecisionLog,
     PlugIn,
     PlugInAUC,
     ScoreColumn,
@@ -32,7 +31,7 @@ from aucross.core import OptimalBands, RankedScores, RejectionBand
 from aucross.core.band_rule import BandRule
 from aucross.core.scored_rows import split_ties
 from aucross.estimators.reach import expected_coverage
-from aucross.record import read_decisions
+from aucross.record import Record
 from tests.reference import select_each
 
 COVERAGES = (0.95, 0.9, 0.8, 0.7)
@@ -152,10 +151,9 @@ def test_scored_rows_saved_recalibrated_evaluated_logged_and_monitored_rows_deci
     table = evaluate_selective(split, scored, y_new, coverages=[0.8], n_bootstrap=0)
     assert table.estimates["achieved_coverage"][0] == selected.mean()
 
-    with DecisionLog(tmp_path / "log.csv", split) as log:
-        log.decide(range(100), X_new[:100])
-    logged = read_decisions(tmp_path / "log.csv")
-    assert [word == "automatic" for word in logged["decision"]] == selected[:100].tolist()
+    with Record.open(tmp_path / "cases.db") as record:
+        recorded = record.decide(split, X_new[:100], batch="a", ids=range(100))
+    assert recorded.selected.tolist() == selected[:100].tolist()
 
     monitor = CoverageMonitor(split)
     assert not monitor.update(X_new[:2000]).alarm

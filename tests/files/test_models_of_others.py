@@ -21,11 +21,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
 
-from aucross import AUCGate, AUCross, DecisionLog, PlugInAUC, load, save
+from aucross import AUCGate, AUCross, PlugInAUC, load, save
 from aucross.datasets import make_credit
 from aucross.export import rule_to_json
 from aucross.files import model_fingerprint, read_header, rule_fingerprint
 from aucross.files.listed import listed_classes
+from aucross.record import Record
 
 TEXT = ["grade", "region"]
 NUMBERS = ["income", "age", "debt_to_income"]
@@ -71,14 +72,14 @@ def test_catboost_is_fitted_with_columns_of_text_and_a_list_of_them(catboost):
     assert catboost.estimator_.get_params()["cat_features"] == TEXT
 
 
-def test_catboost_is_saved_logged_and_handed_over(catboost, credit, tmp_path):
+def test_catboost_is_saved_recorded_and_handed_over(catboost, credit, tmp_path):
     X, _ = credit
     assert_same(saved_and_loaded(catboost, tmp_path / "model.aucross"), catboost, X)
     rule = json.loads(rule_to_json(catboost, [0.8]))
     assert rule["model_fingerprint"] == model_fingerprint(catboost)
-    with DecisionLog(tmp_path / "log.csv", catboost) as log:
-        log.decide(range(5), X.head(5))
-    assert model_fingerprint(catboost) in (tmp_path / "log.csv").read_text()
+    with Record.open(tmp_path / "cases.db") as record:
+        decided = record.decide(catboost, X.head(5), batch="a", ids=range(5))
+    assert decided.model_fingerprint == model_fingerprint(catboost)
 
 
 def test_catboost_in_a_file_is_read_only_where_it_is_trusted(catboost, tmp_path):

@@ -36,7 +36,6 @@ from aucross import (
     AUCGate,
     AUCross,
     CoverageMonitor,
-    DecisionLog,
     HashedFolds,
     PlugIn,
     PlugInAUC,
@@ -66,7 +65,6 @@ from aucross.evaluation import (
 )
 from aucross.export import band_to_sql, ranking_query, rule_to_json, rule_to_sql
 from aucross.files import read_header
-from aucross.record import read_decisions
 from aucross.report import build_summary
 
 Flat = dict[str, Any]
@@ -749,21 +747,6 @@ def _add_files() -> None:
 
 
 _add_files()
-
-
-@case("file/log of decisions")
-def _log(_seed: int) -> Flat:
-    clf = clf_of("vendor")
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "log.csv"
-        with DecisionLog(path, clf) as log:
-            log.append(NEW.ids, clf.decide(NEW.X))
-        written = read_decisions(path)
-    kept = [name for name in written.columns if not re.search("time|fingerprint|at$|version", name)]
-    first = {name: written[name].tolist()[0] for name in kept}
-    return flat(
-        {"columns": list(written.columns), "first": first, "selected": bits(written["decision"] == "automatic")}
-    )
 
 
 # ---- reports ----

@@ -1,7 +1,6 @@
-"""Writes decision logs in child processes and kills each of them at a random moment.
+"""Writes to a record in child processes and kills each of them at a random moment.
 
-Run as ``python killed_writer.py FILE_OF_A_CLASSIFIER LOG N_KILLS``. Prints a JSON list: how many batches each child
-said to have written before it was killed.
+Run as ``python killed_writer.py MODEL RECORD N_KILLS``. Prints a JSON list of what the children said to have written.
 """
 
 import json
@@ -12,43 +11,46 @@ import sys
 import time
 
 import numpy as np
-import pyarrow.parquet  # noqa: F401 - here and not in every child
 
-from aucross.files.model_file import load
-from aucross.record.log import DecisionLog
-
-BATCH = 400
+from aucross import load
+from aucross.record import Record
 
 
-def write_for_ever(clf, path, run, acknowledge):
-    """Log batch after batch, telling the number of each once it is written."""
-    rng = np.random.default_rng(run)
-    with DecisionLog(path, clf) as log:
-        batch = 0
-        while True:
-            ids = [f'{run}-{batch}-{row} "Ümlaut, comma"' for row in range(BATCH)]
-            log.decide(ids, rng.normal(size=(BATCH, clf.n_features_in_)), 0.7)
-            batch += 1
-            os.write(acknowledge, f"{batch}\n".encode())
+def write_for_ever(clf, source, run, acknowledge):
+    """Write one kind of event after the other, telling each once it is written."""
+    rows = np.random.default_rng(run).normal(size=(200, clf.n_features_in_))
+    record = Record.open(source)
+    number = 0
+    while True:
+        batch = f"{run}-{number}"
+        record.decide(clf, rows, batch=batch, ids=[f"{batch}-{row}" for row in range(200)], keep={"n": range(200)})
+        os.write(acknowledge, f"decide {batch}\n".encode())
+        record.add_reviews([{"id": f"{batch}-1", "reviewer": "ann", "answer": 1, "note": "n"}])
+        os.write(acknowledge, f"reviews {batch}\n".encode())
+        record.add_outcomes([{"id": f"{batch}-2", "outcome": 1}])
+        os.write(acknowledge, f"outcomes {batch}\n".encode())
+        record.erase(f"{batch}-3")
+        os.write(acknowledge, f"erase {batch}\n".encode())
+        number += 1
 
 
-def kill_one(clf, path, run):
-    """Start a child, kill it and return the number of batches it told."""
+def kill_one(clf, source, run):
+    """Start a child, kill it and return what it told."""
     receive, acknowledge = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(receive)
-        write_for_ever(clf, path, run, acknowledge)
+        write_for_ever(clf, source, run, acknowledge)
     os.close(acknowledge)
     with os.fdopen(receive, "rb") as told:
-        told.readline()  # it is at work
-        time.sleep(random.Random(run).uniform(0, 0.08))
+        first = told.readline()  # it is at work
+        time.sleep(random.Random(run).uniform(0, 0.1))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        return 1 + len(told.read().splitlines())
+        return [line.decode().split() for line in [first, *told.read().splitlines()]]
 
 
 if __name__ == "__main__":
     classifier = load(sys.argv[1])
-    counts = [kill_one(classifier, sys.argv[2], run) for run in range(int(sys.argv[3]))]
-    print(json.dumps(counts))  # noqa: T201
+    written = [each for run in range(int(sys.argv[3])) for each in kill_one(classifier, sys.argv[2], run)]
+    print(json.dumps(written))  # noqa: T201

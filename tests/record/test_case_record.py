@@ -455,6 +455,7 @@ EDITS = {
 }
 
 
+@pytest.mark.attack("record, changed behind its back")
 @pytest.mark.parametrize(("statement", "said"), EDITS.values(), ids=EDITS)
 def test_verify_names_what_was_changed(source, clf, rows, statement, said):
     with Record.open(source) as record:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from aucross.record import read_decisions
+from aucross.record import Record
 from aucross.serve import ServeOptions, guard, make_app
 from tests.cli.commands import aucross
 from tests.serve.test_serve import JSON, MODEL, NO_DATES, ROWS, TOKEN, Client, Server, model_file  # noqa: F401
@@ -227,6 +227,11 @@ CUT = {
 }  # fmt: skip
 
 
+def n_recorded(path):
+    with Record.open(path) as record:
+        return record.cases().num_rows
+
+
 class Live(Server):
     """The server of the command, asked by bytes."""
 
@@ -263,8 +268,8 @@ def status_of(connection):
 @pytest.fixture(scope="module")
 def live(model_file, tmp_path_factory):  # noqa: F811
     folder = tmp_path_factory.mktemp("live")
-    server = Live(model_file, folder / "log.csv", "--body-seconds", 600)
-    server.log = folder / "log.csv"
+    server = Live(model_file, folder / "cases.db", "--body-seconds", 600)
+    server.log = folder / "cases.db"
     yield server
     server.kill(signal.SIGTERM)
 
@@ -274,8 +279,8 @@ def impatient(model_file, tmp_path_factory):  # noqa: F811
     """A server with a token that waits for no body."""
     folder = tmp_path_factory.mktemp("impatient")
     (folder / "token").write_bytes(TOKEN)
-    server = Live(model_file, folder / "log.csv", "--body-seconds", 0.2, "--token-file", folder / "token")
-    server.log = folder / "log.csv"
+    server = Live(model_file, folder / "cases.db", "--body-seconds", 0.2, "--token-file", folder / "token")
+    server.log = folder / "cases.db"
     yield server
     server.kill(signal.SIGTERM)
 
@@ -288,8 +293,8 @@ def wrong_among(server, sent, *, leaves=False):
             yield f"{name}: got {status}, expected one of {right}"
     if not server.is_well():
         yield "the server is not well afterwards"
-    if n_decided := len(read_decisions(server.log)):
-        yield f"{n_decided} decisions were logged"
+    if n_decided := n_recorded(server.log):
+        yield f"{n_decided} decisions were recorded"
 
 
 FAMILIES = {
@@ -377,7 +382,7 @@ def test_bodies_that_stall_make_room_for_others(live, attacked, full_size):
         status = live.status(request(b"{}"))
         wrong += [] if status == 422 else [f"another caller: got {status}"]
     attacked(n_bodies, wrong)
-    assert len(read_decisions(live.log)) == 0
+    assert n_recorded(live.log) == 0
 
 
 def test_a_right_request_is_decided_by_each_name_of_the_server(model_file, tmp_path, monkeypatch):  # noqa: F811

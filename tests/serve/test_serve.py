@@ -9,12 +9,12 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import numpy as np
 import pandas as pd
@@ -28,10 +28,11 @@ from xgboost import XGBClassifier
 from aucross import AUCross, PlugIn, PlugInAUC, ScoreColumn
 from aucross.cli.schema import Roles, Schema, save_model
 from aucross.files import model_fingerprint, rule_fingerprint
-from aucross.record import DecisionLog, read_decisions
+from aucross.record import Record
 from aucross.serve import ServedModel, ServeOptions, make_app
 from aucross.serve.decider import Decider, reason_of
 from aucross.serve.served_model import example_row
+from aucross.serve.webhook import Webhook
 from aucross.watch import CoverageMonitor
 from tests.cli.commands import aucross
 from tests.serve.client import Client
@@ -82,10 +83,25 @@ ROWS = as_json(X)
 JSON = {"Content-Type": "application/json"}
 
 
+@contextmanager
+def client_of(model, folder, **options):
+    """A client of a server that records, and lets its callers choose the coverage unless told otherwise."""
+    options = {"allow_coverage": True, **options}
+    record = Record.open(folder / "cases.db", wait=0.2)
+    with record, Client(make_app(model, ServeOptions(record=record, **options))) as client:
+        yield client
+
+
 @pytest.fixture
 def client(tmp_path):
-    with Client(make_app(MODEL, ServeOptions(log=tmp_path / "log.csv"))) as client:
+    with client_of(MODEL, tmp_path) as client:
         yield client
+
+
+def recorded(path):
+    """The cases of a record."""
+    with Record.open(path) as record:
+        return record.cases().to_pandas()
 
 
 # ---- decisions ----
@@ -100,11 +116,12 @@ def test_many_rows_are_decided_as_the_classifier_does_and_logged(client, tmp_pat
     np.testing.assert_allclose([each["probability"] for each in answer["decisions"]], clf.predict_proba(X)[:, 1])
     expected = np.where(clf.predict(X) == 1, "unpaid", "paid").tolist()
     assert [each["prediction"] for each in answer["decisions"]] == expected
-    log = read_decisions(tmp_path / "log.csv")
+    log = recorded(tmp_path / "cases.db")
     assert log["id"].tolist() == names == [each["id"] for each in answer["decisions"]]
     assert log["decision"].tolist() == [each["decision"] for each in answer["decisions"]]
     assert {(each["lower"], each["upper"]) for each in answer["decisions"]} == {(clf.band().lower, clf.band().upper)}
     assert answer["decided_by"] == {
+        "batch": log["batch"][0],
         "coverage": 0.8,
         "rule_fingerprint": rule_fingerprint(clf),
         "model_fingerprint": model_fingerprint(clf),
@@ -124,7 +141,7 @@ def test_another_coverage_can_be_asked_for_and_ids_are_made_where_none_are_given
     answer = client.post("/decisions", json={"rows": ROWS[:50], "coverage": 0.5}).json()
     assert [each["decision"] == "automatic" for each in answer["decisions"]] == clf.select(X[:50], 0.5).tolist()
     assert len({each["id"] for each in answer["decisions"]}) == 50
-    assert set(read_decisions(tmp_path / "log.csv")["target_coverage"]) == {0.5}
+    assert set(recorded(tmp_path / "cases.db")["coverage"]) == {0.5}
     full = client.post("/decision", json={"row": ROWS[0], "coverage": 1}).json()
     assert (full["decision"], full["lower"], full["upper"]) == ("automatic", None, None)
     assert full["reason"] == "no score goes to review at this coverage"
@@ -232,7 +249,7 @@ def test_an_id_that_stands_twice_in_a_request_is_refused_and_not_repeated(client
     assert response.json()["error"] == (
         "ids must differ within a request, got one for rows 0 and 2 (from 0); name each once"
     )
-    assert len(read_decisions(tmp_path / "log.csv")) == 0
+    assert len(recorded(tmp_path / "cases.db")) == 0
 
 
 @pytest.mark.parametrize(("headers", "got"), [({}, "none"), ({"Content-Type": "text/plain"}, "another")])
@@ -249,7 +266,7 @@ def test_malformed_json_is_called_so_with_its_place(client):
 
 
 def test_missing_columns_wrong_ids_coverages_and_numbers_of_rows_are_refused(tmp_path):
-    with Client(make_app(MODEL, ServeOptions(log=tmp_path / "log.csv", most_rows=3))) as client:
+    with client_of(MODEL, tmp_path, most_rows=3) as client:
 
         def status(path, **body):
             return client.post(path, json=body).status_code
@@ -266,7 +283,7 @@ def test_missing_columns_wrong_ids_coverages_and_numbers_of_rows_are_refused(tmp
         assert client.post("/decision", content=b'{"row": ').status_code == 422
         assert client.post("/decision", content=b'{"row": {"income": NaN}}').status_code == 422
         assert client.get("/nowhere").json() == {"error": "Not Found", "details": []}
-    assert len(read_decisions(tmp_path / "log.csv")) == 0
+    assert len(recorded(tmp_path / "cases.db")) == 0
 
 
 def test_models_that_cannot_be_served_are_refused():
@@ -378,14 +395,14 @@ def test_a_group_may_stand_in_another_column_and_have_another_spelling(kind):
 @pytest.mark.parametrize("value", ["east", None, "", "NA"])
 def test_a_row_without_a_group_that_has_a_band_gets_no_decision(value, tmp_path):
     model = ServedModel(GROUPED, COLUMNS, ("0", "1"), group_column="branch <b>")
-    with Client(make_app(model, ServeOptions(log=tmp_path / "log.csv"))) as client:
+    with client_of(model, tmp_path) as client:
         response = client.post("/decisions", json={"rows": [ROWS[0], {**ROWS[1], "branch <b>": value}]})
         assert response.status_code == 422
         assert client.get("/docs").text.count("<td>branch &lt;b&gt;</td><td>category</td><td>no</td>") == 1
     if value is not None:
         named = "one of the groups seen in fit, " + ", ".join(GROUPED.band_rule_.group_labels)
         assert f"rows.1.branch <b>: must be {named}" in response.json()["details"][0]
-    assert len(read_decisions(tmp_path / "log.csv")) == 0
+    assert len(recorded(tmp_path / "cases.db")) == 0
 
 
 async def in_small_pieces():
@@ -483,7 +500,10 @@ def typed(rows):
 def test_rows_that_the_model_refuses_do_not_take_those_of_others_with_them(tmp_path):
     bad = typed([{**ROWS[0], "income": 1000.0}])
     first, failed, other = decided_together(
-        Decider(FAILING), (["a", "b"], typed(ROWS[:2]), 0.8), (["c"], bad, 0.8), (["d"], typed(ROWS[2:3]), 0.5)
+        Decider(FAILING),
+        ("1", ["a", "b"], typed(ROWS[:2]), 0.8),
+        ("2", ["c"], bad, 0.8),
+        ("3", ["d"], typed(ROWS[2:3]), 0.5),
     )
     assert isinstance(failed, ZeroDivisionError)
     assert first.decisions.selected.tolist() == clf.select(X[:2]).tolist()
@@ -491,62 +511,133 @@ def test_rows_that_the_model_refuses_do_not_take_those_of_others_with_them(tmp_p
 
 
 def test_requests_of_several_coverages_get_their_own_rows_back():
-    requests = [([str(row)], typed(ROWS[row : row + 1]), (0.8, 0.5)[row % 2]) for row in range(40)]
+    requests = [(str(row), [str(row)], typed(ROWS[row : row + 1]), (0.8, 0.5)[row % 2]) for row in range(40)]
     outcomes = decided_together(Decider(MODEL), *requests)
     for row, outcome in enumerate(outcomes):
         assert outcome.decisions.coverage == (0.8, 0.5)[row % 2]
         assert outcome.scored.score == pytest.approx(clf.scored(X[row : row + 1]).score, rel=1e-12)
 
 
-def test_requests_that_wait_share_one_write_to_the_disk(tmp_path, monkeypatch):
-    n_writes = 0
-    fsync = os.fsync
-
-    def counting(number):
-        nonlocal n_writes
-        n_writes += 1
-        fsync(number)
-
-    with DecisionLog(tmp_path / "log.csv", clf) as log:
-        monkeypatch.setattr("os.fsync", counting)
-        requests = [([f"r{row}"], typed(ROWS[row : row + 1]), 0.8) for row in range(100)]
-        decided_together(Decider(MODEL, log), *requests)
-    assert n_writes == 1
-    assert read_decisions(tmp_path / "log.csv")["id"].tolist() == [f"r{row}" for row in range(100)]
+def test_requests_that_wait_share_one_transaction(tmp_path):
+    with Record.open(tmp_path / "cases.db") as record:
+        requests = [(f"k{row}", [f"r{row}"], typed(ROWS[row : row + 1]), 0.8) for row in range(100)]
+        decided_together(Decider(MODEL, record), *requests)
+        assert record.head().transaction == 1
+        assert record.verify().is_clean
+    cases = recorded(tmp_path / "cases.db")
+    assert cases["id"].tolist() == [f"r{row}" for row in range(100)]
+    assert cases["batch"].tolist() == [f"k{row}" for row in range(100)]
 
 
-def test_a_decision_that_cannot_be_logged_is_not_given(client, tmp_path):
-    os.truncate(tmp_path / "log.csv", 5)
-    response = client.post("/decision", json={"row": ROWS[0]})
+def test_a_request_with_a_key_is_decided_once(client, tmp_path):
+    body = {"rows": ROWS[:3]}
+    first, again = (client.post("/decisions", json=body, headers={"Idempotency-Key": "k-1"}) for _ in range(2))
+    assert first.json() == again.json()
+    assert [each["id"] for each in first.json()["decisions"]] == ["k-1/0", "k-1/1", "k-1/2"]
+    assert first.json()["decided_by"]["batch"] == "k-1"
+    other = client.post("/decisions", json={"rows": ROWS[1:4]}, headers={"Idempotency-Key": "k-1"})
+    assert other.status_code == 409
+    assert re.search("batch 'k-1' was decided with inputs [0-9a-f]{64}, got inputs [0-9a-f]{64}", other.json()["error"])
+    assert "decisions" not in other.json()
+    elsewhere = client.post("/decisions", json={**body, "coverage": 0.5}, headers={"Idempotency-Key": "k-1"})
+    assert elsewhere.status_code == 409
+    assert client.post("/decision", json={"row": ROWS[0]}, headers={"Idempotency-Key": ""}).status_code == 422
+    assert len(recorded(tmp_path / "cases.db")) == 3
+
+
+def test_callers_cannot_change_the_coverage_unless_the_server_lets_them(tmp_path):
+    with client_of(MODEL, tmp_path, allow_coverage=False) as client:
+        refused = client.post("/decision", json={"row": ROWS[0], "coverage": 1})
+        assert refused.status_code == 403
+        assert refused.json()["error"] == (
+            "this server decides at coverage 0.8, and callers cannot change it; leave it out"
+        )
+        assert client.post("/decision", json={"row": ROWS[0], "coverage": 0.8}).status_code == 200
+        assert client.post("/decision", json={"row": ROWS[0]}).status_code == 200
+    assert set(recorded(tmp_path / "cases.db")["coverage"]) == {0.8}
+
+
+def test_the_final_decision_can_be_asked_for(tmp_path):
+    with client_of(MODEL, tmp_path) as client:
+        client.post("/decisions", json={"rows": ROWS[:60], "ids": [f"c{row}" for row in range(60)]})
+        place = int(np.argmin(clf.select(X[:60])))
+        waiting = client.post("/final", json={"id": f"c{place}"}).json()
+        assert (waiting["decision"], waiting["final_decision"], waiting["final_by"]) == ("review", None, None)
+        with Record.open(tmp_path / "cases.db") as record:
+            record.add_reviews([{"id": f"c{place}", "reviewer": "ann", "answer": "unpaid"}])
+        told = client.post("/final", json={"id": f"c{place}", "batch": waiting["batch"]}).json()
+        assert (told["final_decision"], told["final_by"]) == ("unpaid", "review")
+        automatic = client.post("/final", json={"id": f"c{int(np.argmax(clf.select(X[:60])))}"}).json()
+        assert automatic["final_by"] == "automatic"
+        assert client.post("/final", json={"id": "nobody"}).status_code == 404
+    with Client(make_app(MODEL)) as client:
+        assert client.post("/final", json={"id": "c1"}).status_code == 404
+
+
+def test_a_shadow_model_is_recorded_and_not_heard(tmp_path):
+    shadow = clf.recalibrate(X[:200])
+    with client_of(MODEL, tmp_path, shadow=shadow) as client:
+        answers = client.post("/decisions", json={"rows": ROWS}).json()["decisions"]
+    assert [each["decision"] == "automatic" for each in answers] == clf.select(X).tolist()
+    with Record.open(tmp_path / "cases.db") as record:
+        (compared,) = record.compare_shadow()
+        assert record.verify().is_clean
+    assert compared["shadow_automatic"] == shadow.select(X).sum()
+    assert compared["same_decision"] == (shadow.select(X) == clf.select(X)).sum()
+
+
+def test_a_webhook_is_told_of_each_final_decision_once(tmp_path, monkeypatch):
+    posted = []
+
+    class Answer:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return False
+
+    def post(request, timeout):
+        if len(posted) == 1 and not request.data.endswith(b"again"):
+            posted.append(None)
+            raise OSError("away")
+        posted.append((json.loads(request.data), request.get_header("Aucross-signature")))
+        return Answer()
+
+    monkeypatch.setattr("aucross.serve.webhook.urlopen", post)
+    with Record.open(tmp_path / "cases.db") as record:
+        record.decide(clf, X[:9], batch="b", ids=range(9), capacity=5)
+        first, second = record.queue().to_pydict()["id"][:2]
+        record.add_reviews([{"id": first, "reviewer": "ann", "answer": "0"}])
+        webhook = Webhook(record, "https://example.invalid/hook", b"key")
+        assert webhook.tell() == 0  # what was there before is known
+        record.add_reviews([{"id": second, "reviewer": "ann", "answer": "1"}])
+        assert webhook.tell() == 1
+        assert webhook.tell() == 0
+        record.add_reviews([{"id": first, "reviewer": "bob", "answer": "1"}])
+        with pytest.raises(OSError, match="away"):
+            webhook.tell()
+        assert webhook.tell() == 1  # what failed is tried again
+        with pytest.raises(ValueError, match="must begin with https://"):
+            Webhook(record, "ftp://example.invalid")
+    body, signature = posted[0]
+    assert (body["id"], body["final_decision"], len(signature)) == (second, "1", 64)
+
+
+def test_a_decision_that_cannot_be_recorded_is_not_given_and_health_comes_back(client, tmp_path):
+    client.post("/decision", json={"row": ROWS[0], "id": "first"})
+    other = sqlite3.connect(tmp_path / "cases.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    response = client.post("/decision", json={"row": ROWS[0], "id": "lost"})
     assert response.status_code == 503
-    assert "could not be logged" in response.json()["error"]
+    assert "could not be recorded" in response.json()["error"]
     assert "decision" not in response.json()
     assert client.get("/health").status_code == 503
-    assert 'aucross_refusals_total{reason="log"} 1.0' in client.get("/metrics").text
-
-
-def test_health_comes_back_when_the_log_does_without_a_decision_between(client, tmp_path):
-    log = tmp_path / "log.csv"
-    client.post("/decision", json={"row": ROWS[0], "id": "first"})
-    log.rename(tmp_path / "away")
-    assert client.post("/decision", json={"row": ROWS[0]}).status_code == 503
-    assert client.get("/health").status_code == 503
-    (tmp_path / "away").rename(log)
+    assert 'aucross_refusals_total{reason="record"} 1.0' in client.get("/metrics").text
+    other.rollback()
+    other.close()
     assert client.get("/health").json() == {"status": "ok"}
     assert client.post("/decision", json={"row": ROWS[0], "id": "second"}).status_code == 200
-    assert read_decisions(log, on_damage="raise")["id"].tolist() == ["first", "second"]
-
-
-def test_health_stays_away_while_the_disk_takes_nothing(client, tmp_path, monkeypatch):
-    def full(number):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("os.fsync", full)
-        assert client.post("/decision", json={"row": ROWS[0]}).status_code == 503
-        assert client.get("/health").status_code == 503
-    assert client.get("/health").status_code == 200
-    assert len(read_decisions(tmp_path / "log.csv", on_damage="raise")) == 0
+    assert recorded(tmp_path / "cases.db")["id"].tolist() == ["first", "second"]
 
 
 # ---- what is told about the server ----
@@ -626,41 +717,34 @@ def test_short_tokens_and_ports_in_use_are_refused(model_file, tmp_path):
     assert "--port must be in 0 to 65535" in aucross("serve", model_file, "--port", 70_000).stderr
 
 
-def test_a_log_that_cannot_be_opened_is_one_line_before_an_address_is_told(model_file, tmp_path):
-    (tmp_path / "folder.csv").mkdir()
-    (tmp_path / "foreign.csv").write_text("a,b\n1,2\n")
-    (tmp_path / "file").write_text("")
-    texts = {
-        "folder.csv": 'must be a file for format="csv", got a folder; pass another path',
-        "foreign.csv": "is not a decision log: its first line must be",
-        "file": "must be a folder for Parquet files, got a file",
-        "file/log.csv": "cannot be opened (File exists); name another file or folder",
-        "taken.csv": "is open in another DecisionLog",
-    }
-    with DecisionLog(tmp_path / "taken.csv", clf):
-        for name, text in texts.items():
-            result = aucross("serve", model_file, "--port", 0, "--log", tmp_path / name)
-            assert (result.exit_code, result.stdout) == (1, ""), name
-            lines = [line for line in result.stderr.splitlines() if not line.startswith("note: every program")]
-            assert len(lines) == 1
-            assert lines[0].startswith(f"error: --log: {tmp_path / name} ")
-            assert text in lines[0]
-    assert (tmp_path / "foreign.csv").read_text() == "a,b\n1,2\n"
+def test_a_record_that_cannot_be_opened_is_one_line_before_an_address_is_told(model_file, tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "foreign").write_text("a,b\n1,2\n" * 100)
+    texts = {"folder": "is a folder", "foreign": "it is no SQLite database", "no/cases.db": "there is no folder"}
+    for name, text in texts.items():
+        result = aucross("serve", model_file, "--port", 0, "--record", tmp_path / name)
+        assert (result.exit_code, result.stdout) == (1, ""), name
+        lines = [line for line in result.stderr.splitlines() if not line.startswith("note: every program")]
+        assert len(lines) == 1
+        assert lines[0].startswith("error: ")
+        assert text in lines[0]
+    for option in ("--shadow", "--webhook-file"):
+        assert "need --record" in aucross("serve", model_file, option, model_file).stderr
 
 
-def test_the_command_closes_its_log(model_file, tmp_path, monkeypatch):
-    open_meanwhile = []
-
-    def run(self, sockets):
-        with pytest.raises(BlockingIOError):
-            DecisionLog(tmp_path / "log.csv", clf)
-        with Client(self.config.app) as client:
-            open_meanwhile.append(client.post("/decision", json={"row": ROWS[0]}).status_code)
-
-    monkeypatch.setattr("uvicorn.Server.run", run)
-    assert aucross("serve", model_file, "--port", 0, "--log", tmp_path / "log.csv").exit_code == 0
-    assert open_meanwhile == [200]
-    DecisionLog(tmp_path / "log.csv", clf).close()
+def test_json_tells_the_address_in_one_line(model_file, tmp_path, monkeypatch):
+    monkeypatch.setattr("uvicorn.Server.run", lambda self, sockets: None)
+    (tmp_path / "hook").write_text("https://example.invalid/secret\n")
+    options = ("--record", tmp_path / "cases.db", "--shadow", model_file, "--webhook-file", tmp_path / "hook")
+    result = aucross("serve", model_file, "--port", 0, *options, "--json")
+    (line,) = result.stdout.splitlines()
+    told = json.loads(line)
+    assert re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d*", told["address"])
+    assert told["record"] == str(tmp_path / "cases.db")
+    (tmp_path / "hook").write_text("ftp://example.invalid/secret\n")
+    refused = aucross("serve", model_file, "--port", 0, *options)
+    assert "--webhook-file: the address of a webhook must begin with https://" in refused.stderr
+    assert "secret" not in refused.stderr
 
 
 def save_with_groups(path, kind, groups):
@@ -762,7 +846,7 @@ def test_a_score_in_points_is_answered_in_points_and_logged_as_a_distance_from_t
     lower, upper = sorted(VENDOR.estimator_.column_value([VENDOR.band().lower, VENDOR.band().upper]).tolist())
     sent = [lower - 1, lower, upper, upper + 1]
     model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
-    with Client(make_app(model, ServeOptions(log=tmp_path / "log.csv"))) as client:
+    with client_of(model, tmp_path) as client:
         answers = client.post("/decisions", json={"rows": [{"points": points} for points in sent]}).json()["decisions"]
         page = client.get("/docs").text
     assert [each["score"] for each in answers] == sent
@@ -774,7 +858,7 @@ def test_a_score_in_points_is_answered_in_points_and_logged_as_a_distance_from_t
         for place, points in places
     ]
     assert "&quot;points&quot;: 340.0" in page  # the lowest of the fit
-    assert read_decisions(tmp_path / "log.csv")["score"].tolist() == [420 - points for points in sent]
+    assert recorded(tmp_path / "cases.db")["score"].tolist() == [420 - points for points in sent]
 
 
 @pytest.mark.parametrize("points", [45.0, 900.0, -450.0])
@@ -794,7 +878,7 @@ def test_points_of_another_unit_are_not_decided_one_by_one(points):
 
 def test_where_no_points_go_to_review_there_are_no_ends():
     model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
-    with Client(make_app(model)) as client:
+    with Client(make_app(model, ServeOptions(allow_coverage=True))) as client:
         full = client.post("/decision", json={"row": {"points": 400}, "coverage": 1}).json()
     assert (full["decision"], full["lower"], full["upper"]) == ("automatic", None, None)
     assert full["reason"] == "no score goes to review at this coverage"
@@ -810,11 +894,10 @@ def test_points_in_a_tie_that_is_cut_are_placed_as_they_were_decided():
     np.testing.assert_allclose([each["score"] for each in answers], POINTS["points"][:300], rtol=1e-8)
 
 
-@pytest.mark.parametrize("log_name", ["log.csv", "parquet"])
-def test_a_case_without_a_score_goes_to_review_as_predict_sends_it(tmp_path, log_name):
+def test_a_case_without_a_score_goes_to_review_as_predict_sends_it(tmp_path):
     model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
     rows = [{"points": None}, {"points": 600}, {"points": None}, {"points": 300}]
-    with Client(make_app(model, ServeOptions(log=tmp_path / log_name))) as client:
+    with client_of(model, tmp_path) as client:
         answers = client.post("/decisions", json={"rows": rows, "ids": list("abcd")}).json()["decisions"]
         alone = client.post("/decision", json={"row": {"points": None}, "coverage": 1, "id": "e"}).json()
         text = client.get("/metrics").text
@@ -833,10 +916,11 @@ def test_a_case_without_a_score_goes_to_review_as_predict_sends_it(tmp_path, log
         )
         assert [each[name] for name in ("probability", "lower", "upper")] == [None] * 3
     assert alone["decision"] == "review"
-    log = read_decisions(tmp_path / log_name)
+    log = recorded(tmp_path / "cases.db")
+    assert log["why"].fillna("").tolist() == ["no score", "", "no score", "", "no score"]
     assert log["decision"].tolist() == ["review", "automatic", "review", "automatic", "review"]
     assert log["score"].isna().tolist() == [True, False, True, False, True]
-    assert log["target_coverage"].tolist() == [0.8, 0.8, 0.8, 0.8, 1.0]
+    assert log["coverage"].tolist() == [0.8, 0.8, 0.8, 0.8, 1.0]
     assert column["description"] == "a number, or null if it is missing: then the row goes to review"
     # What is watched has a score, as the rows of the fit have.
     assert metric(text, "aucross_coverage") == 1.0
@@ -848,7 +932,12 @@ def test_requests_with_and_without_scores_that_wait_together_get_their_own_rows_
     model = ServedModel(VENDOR, {"points": "number"}, ("paid", "default"))
 
     def request(name, coverage, *points):
-        return [f"{name}{row}" for row in range(len(points))], [model.row_type(points=one) for one in points], coverage
+        return (
+            name,
+            [f"{name}{row}" for row in range(len(points))],
+            [model.row_type(points=one) for one in points],
+            coverage,
+        )
 
     requests = (request("a", 0.8, None, 500), request("b", 0.5, None), request("c", 0.8, 450, None, 300))
     outcomes = decided_together(Decider(model), *requests)
@@ -872,7 +961,7 @@ class Server:
     """A server in a process of its own, on a port that the system chose."""
 
     def __init__(self, model_file, log, *options):
-        command = [sys.executable, "-m", "aucross", "serve", model_file, "--port", 0, "--log", log, *options]
+        command = [sys.executable, "-m", "aucross", "serve", model_file, "--port", 0, "--record", log, *options]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
             [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
@@ -908,7 +997,7 @@ def ask_on(connection, worker, answers, enough):
 
 
 def test_killed_under_load_a_server_loses_no_decision_that_it_has_given(model_file, tmp_path):
-    server = Server(model_file, tmp_path / "log.csv")
+    server = Server(model_file, tmp_path / "cases.db")
     answers, enough = {}, threading.Event()
     with ThreadPoolExecutor(8) as pool:
         for worker in range(8):
@@ -917,16 +1006,16 @@ def test_killed_under_load_a_server_loses_no_decision_that_it_has_given(model_fi
         server.kill()
     assert is_enough
     assert len(answers) >= 40
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a torn last line
-        log = read_decisions(tmp_path / "log.csv").set_index("id")["decision"]
+    with Record.open(tmp_path / "cases.db") as record:
+        assert record.verify().is_clean
+    log = recorded(tmp_path / "cases.db").set_index("id")["decision"]
     assert {name: log.get(name) for name in answers} == answers
     # The next server goes on where this one was killed.
-    again = Server(model_file, tmp_path / "log.csv")
+    again = Server(model_file, tmp_path / "cases.db")
     connection = http.client.HTTPConnection("127.0.0.1", again.port, timeout=60)
     with closing(connection):
         connection.request("POST", "/decision", json.dumps({"row": ROWS[0], "id": "after"}), JSON)
         status = connection.getresponse().status
     again.kill(signal.SIGTERM)
     assert status == 200
-    assert "after" in set(read_decisions(tmp_path / "log.csv")["id"])
+    assert "after" in set(recorded(tmp_path / "cases.db")["id"])

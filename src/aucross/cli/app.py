@@ -513,7 +513,7 @@ def report(
     return run_report(options, screen)
 
 
-@command("aucross serve model.aucross --log decisions.csv")
+@command("aucross serve model.aucross --record cases.db")
 def serve(
     screen: Screen,
     *,
@@ -522,9 +522,21 @@ def serve(
         str, typer.Option("--host", help="Address to listen at; others than this machine need a token.")
     ] = ("127.0.0.1"),
     port: Annotated[int, typer.Option("--port", help="Port to listen at; 0 takes a free one.")] = 8000,
-    log: Annotated[
+    record: Annotated[
+        str | None,
+        typer.Option(
+            "--record", metavar="RECORD", help="Record of decisions: a file such as cases.db, env:NAME or file:PATH."
+        ),
+    ] = None,
+    shadow: Annotated[
+        Path | None, typer.Option("--shadow", metavar="MODEL", help="A second model that decides in the record only.")
+    ] = None,
+    allow_coverage: Annotated[
+        bool, typer.Option("--allow-coverage", help="Let callers ask for another coverage than the model's.")
+    ] = False,
+    webhook_file: Annotated[
         Path | None,
-        typer.Option("--log", metavar="FILE", help="Log of decisions: a .csv file, or a folder for Parquet."),
+        typer.Option("--webhook-file", metavar="FILE", help="Holds an address that is told of final decisions."),
     ] = None,
     token_file: Annotated[
         Path | None, typer.Option("--token-file", metavar="FILE", help="Holds the token that callers must send.")
@@ -545,12 +557,14 @@ def serve(
 ) -> dict[str, Any]:
     """Decide on rows over HTTP: one or many at a time, typed as in the training table, until told to end.
 
-    A decision is handed out when it is in the log. /docs describes the requests, /metrics counts for Prometheus.
+    A decision is handed out when it is in the record. /docs describes the requests, /metrics counts for Prometheus.
     """
     from aucross.cli.serve import ServeCommand, run_serve  # noqa: PLC0415
 
     names = tuple(allow_host or ())
-    options = ServeCommand(model, host, port, log, token_file, most_bytes, most_rows, body_seconds, names)
+    limits = most_bytes, most_rows, body_seconds, names
+    more = allow_coverage, shadow, webhook_file
+    options = ServeCommand(model, host, port, record, token_file, *limits, *more)
     return run_serve(options, screen)
 
 

@@ -60,9 +60,17 @@ class Screen:
             table.add_row(*(Text(printable(cell)) for cell in cells), style="bold" if number == marked else None)
         self._print(table)
 
+    def line(self, content: Mapping[str, Any]) -> None:
+        """Print a JSON document in one line at once, if JSON was asked for."""
+        if self.as_json:
+            import json  # noqa: PLC0415  (not needed for --help)
+
+            with _to_standard_output():
+                print(json.dumps({**content, "notes": self.notes}), flush=True)  # noqa: T201
+
     def document(self, content: Mapping[str, Any]) -> None:
         """Print the JSON document, if that was asked for."""
-        if self.as_json:
+        if self.as_json and content:
             import json  # noqa: PLC0415  (not needed for --help)
 
             from aucross.system.text import json_ready  # noqa: PLC0415  (imports numpy)

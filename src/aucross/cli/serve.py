@@ -6,7 +6,7 @@ import ipaddress
 import logging
 import socket
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,11 @@ import pyarrow as pa
 from aucross.cli.base_models import models_of
 from aucross.cli.column_kinds import convert
 from aucross.cli.errors import CommandError, UsageError, listed, one_line
-from aucross.cli.schema import Schema, load_model_with_facts
+from aucross.cli.recording import opened
+from aucross.cli.schema import Schema, load_model_with_facts, signing_key
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_readable
 from aucross.estimators.familiar import known_categories
-from aucross.record import DecisionLog
 from aucross.system.libraries import import_library
 
 _SHORTEST_TOKEN = 16
@@ -34,12 +34,15 @@ class ServeCommand:
     model: Path
     host: str = "127.0.0.1"
     port: int = 8000
-    log: Path | None = None
+    record: str | None = None
     token_file: Path | None = None
     most_bytes: int = 1_000_000
     most_rows: int = 1_000
     body_seconds: float = 10.0
     allow_host: tuple[str, ...] = ()
+    allow_coverage: bool = False
+    shadow: Path | None = None
+    webhook_file: Path | None = None
 
 
 def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
@@ -50,7 +53,8 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     serve: Any = import_library("aucross.serve", purpose="aucross serve", extra="serve")
     try:
         limits = options.most_bytes, options.most_rows, options.body_seconds
-        served = serve.ServeOptions(None, token, *limits, hosts=(options.host, *options.allow_host))
+        hosts = (options.host, *options.allow_host)
+        served = serve.ServeOptions(None, token, *limits, hosts=hosts, allow_coverage=options.allow_coverage)
     except ValueError as error:
         raise UsageError(f"--allow-host, --body-seconds: {error}") from None
     clf, schema, facts = load_model_with_facts(options.model)
@@ -65,37 +69,48 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         groups,
         known_values=_all_categories(clf, facts),
     )
-    if options.log is None:
-        screen.note("decisions are not logged; --log names a file that keeps them")
+    if options.record is None and (options.shadow or options.webhook_file):
+        raise UsageError("--shadow and --webhook-file need --record, where decisions and reviews are kept")
+    if options.record is None:
+        screen.note("decisions are not recorded; --record names a file that keeps them")
     if token is None:
         screen.note("every program on this machine may ask; with --token-file FILE callers must send the token in it")
     # What goes wrong is told here and not to callers.
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     # Before an address is told: whoever reads it may ask at once.
-    with _log(options.log, clf) as log, _listening(options.host, options.port) as listener:
-        app = serve.make_app(model, replace(served, log=log))
+    record_part = nullcontext() if options.record is None else opened(options.record, create=True)
+    with record_part as record, _listening(options.host, options.port) as listener:
+        shadow = None if options.shadow is None else _shadow(options.shadow, schema)
+        webhook = None if options.webhook_file is None else _webhook(record, options.webhook_file)
+        app = serve.make_app(model, replace(served, record=record, shadow=shadow, webhook=webhook))
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         screen.say(f"Deciding at {address}, described at {address}/docs; Ctrl-C ends it.")
+        # At once and in one line, so that a program that took port 0 knows where to ask.
+        screen.line({"command": "serve", "model": str(options.model), "address": address, "record": options.record})
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, ws="none", timeout_graceful_shutdown=10
         )
         uvicorn.Server(config).run(sockets=[listener])
-    return {"command": "serve", "model": str(options.model), "log": None if options.log is None else str(options.log)}
+    return {}
 
 
-def _log(path: Path | None, clf: Any) -> AbstractContextManager[DecisionLog | None]:
-    """The log, open, if there is to be one."""
-    if path is None:
-        return nullcontext()
+def _shadow(path: Path, schema: Schema) -> Any:
+    """A second model that reads the same columns."""
+    clf, other, _ = load_model_with_facts(path)
+    if list(other.columns.items()) != list(schema.columns.items()) or other.labels != schema.labels:
+        raise UsageError("--shadow: the two models must read the same columns and answer with the same labels")
+    return clf
+
+
+def _webhook(record: Any, path: Path) -> Any:
+    """What tells another program of final decisions; its address may hold a secret, and stands in a file."""
+    check_readable(path)
+    webhook: Any = import_library("aucross.serve.webhook", purpose="aucross serve", extra="serve")
     try:
-        return DecisionLog(path, clf)
-    except OSError as error:
-        # An error of the system names the file; one of the log itself is a sentence with a remedy.
-        reason = f"{path} cannot be opened ({error.strerror}); name another file or folder" if error.strerror else error
-        raise CommandError(f"--log: {one_line(reason)}") from None
+        return webhook.Webhook(record, path.read_text(encoding="utf-8").strip(), signing_key())
     except ValueError as error:
-        raise CommandError(f"--log: {one_line(error)}") from None
+        raise CommandError(f"--webhook-file: {one_line(error)}") from None
 
 
 def _all_categories(clf: Any, facts: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -13,8 +13,6 @@ import importlib
 import typing
 
 from aucross.record.decision_folder import DecisionFolder, PartCounts, write_decisions
-from aucross.record.log import DecisionLog, read_decisions
-from aucross.record.log_rows import LogDamageWarning
 from aucross.system import libraries
 
 if typing.TYPE_CHECKING:
@@ -29,14 +27,11 @@ __all__ = [
     "ChainHead",
     "DecidedRows",
     "DecisionFolder",
-    "DecisionLog",
-    "LogDamageWarning",
     "PartCounts",
     "Record",
     "RecordError",
     "RecordedBatch",
     "Verification",
-    "read_decisions",
     "write_decisions",
 ]
 

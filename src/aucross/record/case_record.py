@@ -31,7 +31,15 @@ from aucross.record.adding import Added, add_outcomes, add_reviews, cases_named
 from aucross.record.canonical import as_text, moment, now
 from aucross.record.chain import ROWS_AT_A_TIME, Appending, ChainHead, Verification, head_of, insert, verify
 from aucross.record.database import Database, RecordError
-from aucross.record.decided_rows import SHADOW, DecidedRows, PreparedBatch, RecordedBatch, arrow_types, decide_rows
+from aucross.record.decided_rows import (
+    SHADOW,
+    DecidedRows,
+    PreparedBatch,
+    RecordedBatch,
+    arrow_types,
+    decide_rows,
+    with_shadow,
+)
 from aucross.record.event_tables import (
     APPENDED,
     SIDE_TABLES,
@@ -50,6 +58,7 @@ from aucross.record.transfer import copy_record, decisions_in, export_cases, ref
 from aucross.system.libraries import import_library
 
 _BATCH_NAMED = select(batches).where(batches.c.name == bindparam("name"))
+_NO_CASE = {"case_number": 0, "batch": 0, "id": "", "kept": None, "salt": b""}
 _BATCH_FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "capacity")
 _DECIDED = ("prediction", "score", "selection_score", "lower", "upper", "rank", "reason", "would_be", "decision", "why")
 
@@ -257,6 +266,13 @@ class Record:
         names = model_fingerprint(clf), rule_fingerprint(clf)
         self._fingerprints[number] = (ref(clf, lambda _: self._fingerprints.pop(number, None)), parts, *names)
         return names
+
+    def check(self) -> None:
+        """Raise the error that a decision would meet now, of a locked or read-only database for instance."""
+        with self._database.writing() as connection:
+            # A row that is no case, and is gone when the block ends.
+            insert(connection, personal, {name: [value] for name, value in _NO_CASE.items()})
+            connection.execute(delete(personal).where(personal.c.case_number == 0))
 
     # ---- reviews and outcomes ----
 
@@ -635,14 +651,6 @@ def _prepare(database: Database, *, may_create: bool) -> None:
 
 
 # ---- writing a batch ----
-
-
-def with_shadow(rows: DecidedRows, shadow: DecidedRows) -> DecidedRows:
-    """Return decisions beside which those of a second model are recorded."""
-    if list(shadow.labels) != list(rows.labels):
-        raise ValueError(f"shadow must know the classes {list(rows.labels)}, got {list(shadow.labels)}")
-    values = {name: getattr(rows, name) for name in rows.__dataclass_fields__}
-    return DecidedRows(**{**values, "shadow": shadow})
 
 
 def append_batch(

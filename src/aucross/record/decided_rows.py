@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -180,6 +180,13 @@ class PreparedBatch:
     def commitments(self, salts: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
         """Return commitments to ids and kept columns, and to the inputs."""
         return commitments(personal_rows(self.ids, self.kept), salts), commitments(self.rows, salts, self.names)
+
+
+def with_shadow(rows: DecidedRows, shadow: DecidedRows) -> DecidedRows:
+    """Return decisions beside which those of a second model are recorded."""
+    if list(shadow.labels) != list(rows.labels):
+        raise ValueError(f"shadow must know the classes {list(rows.labels)}, got {list(shadow.labels)}")
+    return replace(rows, shadow=shadow)
 
 
 def decide_rows(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from uuid import uuid4
 
-from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi import Depends, FastAPI, Header, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 from fastapi.routing import APIRoute
@@ -21,12 +21,15 @@ from fastapi.security import HTTPBearer
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException as PathError
 
+from aucross.estimators.base import SelectiveClassifier
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
-from aucross.record.log import DecisionLog
-from aucross.serve.decider import Decider, NotLoggedError, answers
+from aucross.record import Record, RecordError
+from aucross.serve.decider import Decider, NotRecordedError, OtherRequestError, answers
 from aucross.serve.request_guard import RequestGuard, has_token, is_host
 from aucross.serve.served_model import (
+    AskedCase,
     DecidedBy,
+    FinalDecision,
     ManyAnswers,
     OneAnswer,
     Refusal,
@@ -36,10 +39,13 @@ from aucross.serve.served_model import (
     request_types,
 )
 from aucross.serve.server_metrics import ServerMetrics
+from aucross.serve.webhook import Webhook
 from aucross.watch.monitor import CoverageMonitor
 
 logger = logging.getLogger(__name__)
 
+# Names a request: sent again with the same key, it is decided once.
+Key = Annotated[str | None, Header(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
 _MOST_DETAILS = 20
 _MOST_SECONDS = 3_600
 _LONGEST_PLACE = 200
@@ -52,7 +58,9 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
         413: "The request is too large.",
         421: "The header Host names another server.",
         422: "A value is not what its column takes, or ids are missing or repeated.",
-        503: "The decision could not be logged, so that none is given.",
+        403: "The coverage is the server's to choose.",
+        409: "The key names another request that was decided before.",
+        503: "The decision could not be recorded, so that none is given.",
     }.items()
 }
 
@@ -63,9 +71,8 @@ class ServeOptions:
 
     Parameters
     ----------
-    log : path-like or DecisionLog, optional
-        Where decisions are logged: a file that ends in ``.csv``, or a folder for Parquet. A log that is open already
-        stays so; whoever opened it closes it after the server.
+    record : Record, optional
+        Where decisions are recorded before they are handed out; whoever opened it closes it after the server.
     token : bytes, optional
         What callers must send as ``Authorization: Bearer``.
     most_bytes : int, default=1_000_000
@@ -77,14 +84,23 @@ class ServeOptions:
     hosts : sequence of str, default=()
         Further names or addresses by which callers reach the server, as in the header Host, without a port. Those of
         this machine (localhost) and the address that a caller connects to are known.
+    allow_coverage : bool, default=False
+        Whether callers may ask for another coverage than the model's; with 1 nothing would go to review.
+    shadow : SelectiveClassifier, optional
+        A second model of the same columns, whose decisions are recorded and never handed out.
+    webhook : Webhook, optional
+        Is told of each final decision that a person makes.
     """
 
-    log: Path | DecisionLog | None = None
+    record: Record | None = None
     token: bytes | None = None
     most_bytes: int = 1_000_000
     most_rows: int = 1_000
     body_seconds: float = 10.0
     hosts: Sequence[str] = ()
+    allow_coverage: bool = False
+    shadow: SelectiveClassifier | None = None
+    webhook: Webhook | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.body_seconds <= _MOST_SECONDS:
@@ -104,13 +120,13 @@ def make_app(model: ServedModel, options: ServeOptions | None = None) -> Request
     model : ServedModel
         What decides, and which columns it reads.
     options : ServeOptions, optional
-        Log, token, limits and names.
+        Record, token, limits and names.
 
     Returns
     -------
     ASGI application
         ``POST /decision`` for one row, ``POST /decisions`` for many, ``GET /health``, ``/metrics``, ``/docs`` and
-        ``/openapi.json``. The log is open from its start to its end.
+        ``/openapi.json``. ``POST /final`` tells what became of a case, where there is a record.
 
     Raises
     ------
@@ -121,7 +137,7 @@ def make_app(model: ServedModel, options: ServeOptions | None = None) -> Request
 
 
 class _Service:
-    """A model, its log, its metrics, and the paths by which they are reached."""
+    """A model, its record, its metrics, and the paths by which they are reached."""
 
     def __init__(self, model: ServedModel, options: ServeOptions) -> None:
         model.check_scores()
@@ -133,7 +149,7 @@ class _Service:
         }
         self._metrics = ServerMetrics(CoverageMonitor(model.clf), self._fingerprints)
         self._decider: Decider | None = None
-        self._log_error: str | None = None
+        self._record_error: str | None = None
 
     def guarded(self) -> RequestGuard:
         """The application behind its guard."""
@@ -162,36 +178,36 @@ class _Service:
 
     @asynccontextmanager
     async def _running(self, _app: FastAPI) -> AsyncIterator[None]:
-        with self._open_log() as log:
-            self._decider = Decider(self._model, log)
-            self._decider.start()
-            try:
-                yield
-            finally:
-                await self._decider.stop()
-
-    def _open_log(self) -> AbstractContextManager[DecisionLog | None]:
-        log = self._options.log
-        if log is None or isinstance(log, DecisionLog):
-            return nullcontext(log)
-        return DecisionLog(log, self._model.clf)
+        self._decider = Decider(self._model, self._options.record, self._options.shadow)
+        self._decider.start()
+        webhook = self._options.webhook
+        telling = None if webhook is None else asyncio.create_task(webhook.run())
+        try:
+            yield
+        finally:
+            await self._decider.stop()
+            if telling is not None:
+                telling.cancel()
 
     def _add_paths(self, app: FastAPI) -> None:
         one_row, many_rows = request_types(self._model, self._options.most_rows)
 
-        async def decide_one(request: one_row) -> OneAnswer:  # type: ignore[valid-type]
+        async def decide_one(request: one_row, idempotency_key: Key = None) -> OneAnswer:  # type: ignore[valid-type]
             """Decide on one row."""
             asked: Any = request
-            ids = [uuid4().hex if asked.id is None else asked.id]
-            decisions, decided_by = await self._decide(ids, [asked.row], asked.coverage)
+            key = idempotency_key or uuid4().hex
+            ids = [f"{key}/0" if asked.id is None else asked.id]
+            decisions, decided_by = await self._decide(key, ids, [asked.row], asked.coverage)
             return OneAnswer(**decisions[0], decided_by=decided_by)
 
-        async def decide_many(request: many_rows) -> ManyAnswers:  # type: ignore[valid-type]
+        async def decide_many(request: many_rows, idempotency_key: Key = None) -> ManyAnswers:  # type: ignore[valid-type]
             """Decide on many rows; the answers have their order."""
             asked: Any = request
-            ids = [uuid4().hex for _ in asked.rows] if asked.ids is None else asked.ids
+            key = idempotency_key or uuid4().hex
+            # By the key, so that a request that comes twice has the same ids.
+            ids = [f"{key}/{row}" for row in range(len(asked.rows))] if asked.ids is None else asked.ids
             _check_ids(ids, len(asked.rows))
-            decisions, decided_by = await self._decide(ids, asked.rows, asked.coverage)
+            decisions, decided_by = await self._decide(key, ids, asked.rows, asked.coverage)
             return ManyAnswers(decisions=[RowDecision(**each) for each in decisions], decided_by=decided_by)
 
         # Annotations are text in this file, and these types exist only here.
@@ -200,44 +216,66 @@ class _Service:
         token = [] if self._options.token is None else [Depends(HTTPBearer(auto_error=False, scheme_name="token"))]
         app.post("/decision", responses=_REFUSALS, response_model=OneAnswer, dependencies=token)(decide_one)
         app.post("/decisions", responses=_REFUSALS, response_model=ManyAnswers, dependencies=token)(decide_many)
+        if self._options.record is not None:
+            app.post("/final", responses=_REFUSALS, response_model=FinalDecision, dependencies=token)(self._final)
         app.get("/health")(self._health)
         app.get("/metrics", include_in_schema=False)(self._metrics_text)
         app.get("/docs", include_in_schema=False)(self._docs)
 
+    async def _final(self, asked: AskedCase) -> FinalDecision:
+        """Say what became of a case: the automatic answer, or a person's once there is one."""
+        assert self._options.record is not None
+        try:
+            case = await asyncio.to_thread(self._options.record.case, asked.id, asked.batch)
+        except LookupError:
+            raise HTTPException(404, "there is no such case, or it is in several batches; name one") from None
+        except RecordError as error:
+            logger.error("the record cannot be read: %s", error)
+            raise HTTPException(503, "the record cannot be read; ask again later") from None
+        return FinalDecision(**{name: case[name] for name in FinalDecision.model_fields})
+
     async def _decide(
-        self, ids: list[str], rows: list[Any], coverage: float | None
+        self, key: str, ids: list[str], rows: list[Any], coverage: float | None
     ) -> tuple[list[dict[str, Any]], DecidedBy]:
         assert self._decider is not None
-        coverage = self._model.clf.coverage if coverage is None else coverage
-        try:
-            decided = await self._decider.decide(ids, rows, coverage)
-        except NotLoggedError as error:
-            self._log_error = str(error)
-            logger.error("the log takes no decisions: %s", error)
+        own = float(self._model.clf.coverage)
+        if coverage not in (None, own) and not self._options.allow_coverage:
             raise HTTPException(
-                503, "the decision could not be logged, so that none is given; ask again later"
+                403, f"this server decides at coverage {own:g}, and callers cannot change it; leave it out"
+            )
+        coverage = own if coverage is None else coverage
+        try:
+            decided = await self._decider.decide(key, ids, rows, coverage)
+        except OtherRequestError as error:
+            raise HTTPException(409, str(error)) from None
+        except NotRecordedError as error:
+            self._record_error = str(error)
+            logger.error("the record takes no decisions: %s", error)
+            raise HTTPException(
+                503, "the decision could not be recorded, so that none is given; ask again later"
             ) from None
-        self._log_error = None
+        self._record_error = None
         self._metrics.decided(decided)
-        return answers(self._model, ids, decided), DecidedBy(coverage=coverage, **self._fingerprints)
+        by = DecidedBy(batch=None if self._options.record is None else key, coverage=coverage, **self._fingerprints)
+        return answers(self._model, ids, decided), by
 
     # ---- other paths ----
 
     async def _health(self) -> JSONResponse:
         """Whether decisions can be given."""
         # A balancer sends no requests until this is well again, so that it cannot wait for one that succeeds.
-        if self._log_error is not None and not await self._log_is_well():
-            return JSONResponse({"status": "the log takes no decisions"}, 503)
+        if self._record_error is not None and not await self._record_is_well():
+            return JSONResponse({"status": "the record takes no decisions"}, 503)
         return JSONResponse({"status": "ok"})
 
-    async def _log_is_well(self) -> bool:
+    async def _record_is_well(self) -> bool:
         assert self._decider is not None
         try:
-            await self._decider.check_log()
-        except NotLoggedError as error:
-            self._log_error = str(error)
+            await self._decider.check_record()
+        except NotRecordedError as error:
+            self._record_error = str(error)
             return False
-        self._log_error = None
+        self._record_error = None
         return True
 
     async def _metrics_text(self) -> Response:
@@ -268,7 +306,7 @@ class _Service:
         return JSONResponse({"error": text, "details": []}, 500)
 
     async def _refused(self, _request: Request, error: Any) -> JSONResponse:
-        self._metrics.refused("log" if error.status_code == 503 else "other")
+        self._metrics.refused("record" if error.status_code == 503 else "other")
         return JSONResponse({"error": str(error.detail), "details": []}, error.status_code)
 
 

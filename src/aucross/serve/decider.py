@@ -1,4 +1,4 @@
-"""Decisions for all requests that wait: one pass of the model, one write to the log, one wait for the disk.
+"""Decisions for all requests that wait: one pass of the model, one transaction of the record, one wait for the disk.
 
 While a write is forced to the disk, further requests gather; the next turn takes them all. So the more requests there
 are, the less each pays for the disk.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isinf
 from typing import Any
 
@@ -17,20 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
 from aucross.estimators.score_column import score_column_in
-from aucross.record.log import DecisionLog
+from aucross.record import DecidedRows, Record
+from aucross.record.decided_rows import with_shadow
 from aucross.serve.served_model import ServedModel
 
 
-class NotLoggedError(Exception):
-    """A decision could not be written to the log, and so it must not be handed out."""
+class NotRecordedError(Exception):
+    """A decision could not be recorded, and so it must not be handed out."""
+
+
+class OtherRequestError(Exception):
+    """The key of a request belongs to another one that was decided before."""
 
 
 @dataclass
 class Job:
-    """A request that waits for its decisions."""
+    """A request that waits for its decisions; its key names its batch in the record."""
 
+    key: str
     ids: Sequence[str]
     rows: Sequence[Any]
     coverage: float
@@ -39,7 +46,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Decided:
-    """The decisions on the rows of a request; they are on the disk if there is a log."""
+    """The decisions on the rows of a request; they are on the disk if there is a record."""
 
     decisions: Decisions  # a row without a score goes to review, and its score and band are NaN
     has_score: NDArray[np.bool_]
@@ -49,27 +56,34 @@ class Decided:
 class Decider:
     """Takes requests one after the other and decides on all that wait at a time."""
 
-    def __init__(self, model: ServedModel, log: DecisionLog | None = None, most_rows: int = 10_000) -> None:
+    def __init__(
+        self,
+        model: ServedModel,
+        record: Record | None = None,
+        shadow: SelectiveClassifier | None = None,
+        most_rows: int = 10_000,
+    ) -> None:
         self._model = model
-        self._log = log
+        self._record = record
+        self._shadow = None if shadow is None else replace(model, clf=shadow)
         self._most_rows = most_rows
         self._waiting: asyncio.Queue[Job] = asyncio.Queue()
         self._worker: asyncio.Task[None] | None = None
 
-    async def decide(self, ids: Sequence[str], rows: Sequence[Any], coverage: float) -> Decided:
+    async def decide(self, key: str, ids: Sequence[str], rows: Sequence[Any], coverage: float) -> Decided:
         """Decide on typed rows; returns when the decisions are on the disk."""
-        job = Job(ids, rows, coverage, asyncio.get_running_loop().create_future())
+        job = Job(key, ids, rows, coverage, asyncio.get_running_loop().create_future())
         self._waiting.put_nowait(job)
         return await job.done
 
-    async def check_log(self) -> None:
-        """Raise a NotLoggedError if no decision could be logged now."""
-        if self._log is None:
+    async def check_record(self) -> None:
+        """Raise a NotRecordedError if no decision could be recorded now."""
+        if self._record is None:
             return
         try:
-            await asyncio.to_thread(self._log.check)
+            await asyncio.to_thread(self._record.check)
         except Exception as error:
-            raise NotLoggedError(str(error)) from error
+            raise NotRecordedError(str(error)) from error
 
     def start(self) -> None:
         """Begin to take requests, within a running event loop."""
@@ -101,8 +115,8 @@ class Decider:
     def _outcomes(self, jobs: Sequence[Job]) -> list[Decided | Exception]:
         """Return what comes of each request. Rows that the model refuses must not take those of others with them."""
         try:
-            return list(self._decided(jobs))
-        except NotLoggedError as error:
+            return self._recorded(jobs, self._decided(jobs))
+        except NotRecordedError as error:
             return [error] * len(jobs)
         except Exception as error:
             return [error] if len(jobs) == 1 else [outcome for job in jobs for outcome in self._outcomes([job])]
@@ -121,17 +135,10 @@ class Decider:
                 selected[here], score[here] = found.selected, found.selection_score
                 lower[here], upper[here] = found.lower, found.upper
 
-        def decisions(rows: NDArray[np.bool_] | slice, coverage: float) -> Decisions:
+        def decisions(rows: slice, coverage: float) -> Decisions:
             made = selected[rows], score[rows], coverage, lower[rows], upper[rows]
             return Decisions(*made, decided_by=clf.band_rule_)
 
-        # After all have been decided: what raises an error is decided again one by one, and must not be logged twice.
-        for coverage in coverages if self._log is not None else ():
-            ids = [name for job in jobs if job.coverage == coverage for name in job.ids]
-            try:
-                self._log.append(ids, decisions(asked == coverage, coverage))  # type: ignore[union-attr]
-            except Exception as error:
-                raise NotLoggedError(str(error)) from error
         decided, end, n_scored = [], 0, 0
         for job in jobs:
             start, end = end, end + len(job.rows)
@@ -139,6 +146,33 @@ class Decider:
             rows = None if scored is None or first == n_scored else scored.take(slice(first, n_scored))
             decided.append(Decided(decisions(slice(start, end), job.coverage), has_score[start:end], rows))
         return decided
+
+    def _recorded(self, jobs: Sequence[Job], decided: Sequence[Decided]) -> list[Decided | Exception]:
+        """Record all that was decided; a request whose key belongs to another one gets an error and no decision."""
+        if self._record is None:
+            return list(decided)
+        batches = [_batch(self._model, job, each) for job, each in zip(jobs, decided, strict=True)]
+        if self._shadow is not None:
+            own = [replace(job, coverage=float(self._shadow.clf.coverage)) for job in jobs]
+            seconds = Decider(self._shadow)._decided(own)
+            batches = [
+                with_shadow(batch, _batch(self._shadow, job, second))
+                for batch, job, second in zip(batches, jobs, seconds, strict=True)
+            ]
+        try:
+            written = self._record.write(batches)
+        except Exception as error:
+            raise NotRecordedError(str(error)) from error
+        return [
+            OtherRequestError(str(batch)) if isinstance(batch, ValueError) else each
+            for batch, each in zip(written, decided, strict=True)
+        ]
+
+
+def _batch(model: ServedModel, job: Job, decided: Decided) -> DecidedRows:
+    labels, inputs = list(model.labels), model.inputs(job.rows)
+    made = decided.decisions, decided.scored, decided.has_score
+    return DecidedRows(job.key, model.clf, job.ids, *made, labels, inputs)
 
 
 def answers(model: ServedModel, ids: Sequence[str], decided: Decided) -> list[dict[str, Any]]:

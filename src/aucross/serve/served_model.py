@@ -260,13 +260,19 @@ class ServedModel:
         with rows_checked_elsewhere():
             return has_score, self.clf.scored(self.table(rows), band_groups=groups)
 
-    def table(self, rows: Sequence[BaseModel]) -> Any:
-        """The rows as the frame that the classifier reads."""
-        read = {
+    def inputs(self, rows: Sequence[BaseModel]) -> dict[str, list[Any]]:
+        """Return the values of each column as the classifier reads them."""
+        return {name: values.tolist() for name, values in self._read(rows).items()}
+
+    def _read(self, rows: Sequence[BaseModel]) -> dict[str, Any]:
+        return {
             name: _CONVERSIONS[kind]([getattr(row, self._attributes[name]) for row in rows])
             for name, kind in self.columns.items()
         }
-        columns = {name: pd.Series(values, copy=False) for name, values in read.items()}
+
+    def table(self, rows: Sequence[BaseModel]) -> Any:
+        """The rows as the frame that the classifier reads."""
+        columns = {name: pd.Series(values, copy=False) for name, values in self._read(rows).items()}
         for name, values in (self.categories or {}).items():
             columns[name] = columns[name].astype(pd.CategoricalDtype(list(values)))
         return pd.DataFrame(columns, copy=False)
@@ -350,9 +356,28 @@ class RowDecision(BaseModel):
     reason: str
 
 
-class DecidedBy(BaseModel):
-    """What decided, and under which names the log and the model file know it."""
+class FinalDecision(BaseModel):
+    """What became of a case: the automatic answer, or that of a person."""
 
+    id: str
+    batch: str
+    decision: Literal["automatic", "review"]
+    final_decision: str | None = Field(description="The label; null while nobody has decided.")
+    final_by: Literal["automatic", "review"] | None
+
+
+class AskedCase(BaseModel):
+    """A case by its id, and its batch where the id is in more than one."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: Id
+    batch: Id | None = None
+
+
+class DecidedBy(BaseModel):
+    """What decided, and under which names the record and the model file know it."""
+
+    batch: str | None = Field(default=None, description="The batch of the record; null if nothing is recorded.")
     coverage: float
     rule_fingerprint: str
     model_fingerprint: str

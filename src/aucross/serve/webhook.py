@@ -1,0 +1,73 @@
+"""Tells another program of each final decision that a person makes."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+from typing import Any
+from urllib.request import Request, urlopen
+
+from sqlalchemy import text
+
+from aucross.record import Record
+
+logger = logging.getLogger(__name__)
+
+
+class Webhook:
+    """Posts final decisions as JSON, each at least once, in the order of the reviews.
+
+    Parameters
+    ----------
+    record : Record
+        Where reviews arrive.
+    address : str
+        Where to post to.
+    key : bytes, optional
+        Signs the body: the header ``Aucross-Signature`` is its HMAC-SHA256.
+    seconds : float, default=5.0
+        How often the record is looked at, and how long a post may take.
+    """
+
+    def __init__(self, record: Record, address: str, key: bytes | None = None, seconds: float = 5.0) -> None:
+        if not address.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+            raise ValueError("the address of a webhook must begin with https://, or be on this machine")
+        self._record, self._address, self._key, self._seconds = record, address, key, seconds
+        self._last = self._newest()
+
+    async def run(self) -> None:
+        """Look and post until cancelled; what could not be posted is tried again."""
+        while True:
+            try:
+                await asyncio.to_thread(self.tell)
+            except Exception as error:
+                # Not the text: it may hold the address.
+                logger.error("the webhook failed (%s), and is tried again", type(error).__name__)
+            await asyncio.sleep(self._seconds)
+
+    def tell(self) -> int:
+        """Post what is new; return how many final decisions were posted."""
+        columns = "batch, id, case_number, decision, final_decision, final_by, review_number"
+        query = text(
+            f"SELECT {columns} FROM cases WHERE review_number > :last AND final_by = 'review' ORDER BY review_number"
+        )
+        with self._record.reading() as connection:
+            rows = [dict(row) for row in connection.execute(query, {"last": self._last}).mappings()]
+        for row in rows:
+            self._post(row)
+            self._last = row["review_number"]
+        return len(rows)
+
+    def _newest(self) -> int:
+        with self._record.reading() as connection:
+            return connection.execute(text("SELECT max(number) FROM reviews")).scalar() or 0
+
+    def _post(self, row: dict[str, Any]) -> None:
+        body = json.dumps(row).encode()
+        headers = {"Content-Type": "application/json"}
+        if self._key is not None:
+            headers["Aucross-Signature"] = hmac.new(self._key, body, "sha256").hexdigest()
+        with urlopen(Request(self._address, body, headers), timeout=self._seconds):
+            return
