@@ -691,7 +691,7 @@ def test_the_hidden_file_of_a_killed_writer_is_removed_at_the_next_start(name, m
     assert aucross("predict", "model.aucross", "t.csv", "--out", name).exit_code == 1
     Path("t.csv").write_text(loans())
     assert aucross("predict", "model.aucross", "t.csv", "--out", name).exit_code == 0
-    assert sorted(state(tmp_path)) == sorted(["model.aucross", "t.csv", name])
+    assert sorted(state(tmp_path)) == sorted(["model.aucross", "t.csv", name, f"{name}.json"])
 
 
 @pytest.mark.attack("command line")

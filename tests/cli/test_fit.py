@@ -232,6 +232,6 @@ def test_walkthrough_leaves_all_files_in_its_folder(run, tmp_path):
     result = run("walkthrough", "--folder", tmp_path / "walkthrough", "--rows", 500, "--quiet")
     assert result.exit_code == 0, result.stderr
     names = {path.name for path in (tmp_path / "walkthrough").iterdir()}
-    assert names == {"loans.csv", "new.csv", "model.aucross", "model.html", "decisions.csv"}
+    assert names == {"loans.csv", "new.csv", "model.aucross", "model.html", "decisions.csv", "decisions.csv.json"}
     assert "$ aucross fit" in result.stdout
     assert "$ aucross predict" in result.stdout
