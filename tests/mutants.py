@@ -103,8 +103,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "core/test_capacity.py",
         ),
         (
-            "return float(self.powers[3, 0] / self.powers[2, 0])",
-            "return float(self.powers[2, 0] / self.powers[1, 0])",
+            "return self.cubes / self.squares",
+            "return self.squares / self.weight",
             "core/test_bounds.py evaluation/test_promise.py",
         ),
     ],
@@ -280,8 +280,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "files/test_crafted_files.py",
         ),
         (
-            '_must(labels.min() >= 0 and labels.max() < len(state["classes_"]), "labels must be among the classes")',
-            '_must(labels.min() >= 0, "labels must be among the classes")',
+            'must(labels.min() >= 0 and labels.max() < len(state["classes_"]), "labels must be among the classes")',
+            'must(labels.min() >= 0, "labels must be among the classes")',
             "files/test_crafted_files.py",
         ),
         (
@@ -467,6 +467,23 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "self.generator = torch.Generator().manual_seed(seed)",
             "self.generator = torch.Generator().manual_seed(0)",
             "torch/test_training.py",
+        ),
+    ],
+    "cluster": [
+        (
+            "own = np.flatnonzero(part.fold == fold)",
+            "own = np.flatnonzero(part.fold == (fold + 1) % len(counting.models))",
+            "cluster/test_dask.py",
+        ),
+        (
+            "half = None if part.half is None else part.half[held]",
+            "half = None if part.half is None else 1 - part.half[held] % 1",
+            "cluster/test_dask.py",
+        ),
+        (
+            "return replace(evaluation, at_least=asks_for_at_least(clf))",
+            "return evaluation",
+            "cluster/test_dask.py",
         ),
     ],
     "system": [

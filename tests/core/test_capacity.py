@@ -205,6 +205,10 @@ def test_of_equally_low_rows_the_first_in_order_is_taken():
 # ---- groups ----
 
 
+def test_shares_are_those_of_sainte_lague():
+    assert share_of_groups([600, 300, 100], 25) == [15, 8, 2]  # d'Hondt would give 16, 7 and 2
+
+
 @property_test
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=6), st.integers(0, 130))
 def test_shares_add_up_and_stay_within_the_groups(sizes, capacity):
