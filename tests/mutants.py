@@ -141,12 +141,12 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         (
             "return None if (times == 1).all() else 1.0 / times",
             "return None",
-            "estimators/test_held_out.py estimators/test_coverage_for.py",
+            "estimators/test_held_out.py",
         ),
         (
             "return len(np.unique(self.rows))",
             "return len(self.rows)",
-            "estimators/test_held_out.py estimators/test_coverage_promise.py",
+            "estimators/test_held_out.py",
         ),
         (
             "missing = OWN_BAND_ROWS - n_own",
@@ -417,7 +417,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         (
             "if options.capacity is not None and options.capacity < n_without_score:",
             "if options.capacity is not None and options.capacity <= 0:",
-            "cli/test_unscored.py",
+            "cli/test_score.py",
         ),
         (
             "delimiter = separator or max(DELIMITERS, key=",
@@ -427,7 +427,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         (
             "capacity = max(self.capacity - int((~rows.has_score).sum()), 0)",
             "capacity = self.capacity",
-            "cli/test_unscored.py cli/test_predict.py",
+            "cli/test_score.py cli/test_unscored.py",
         ),
     ],
     "mlflow": [

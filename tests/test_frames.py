@@ -43,6 +43,11 @@ def test_a_frame_answers_alike_in_every_library(library):
     assert len(frames.types_of(X)) == 3
 
 
+def test_text_and_what_is_of_no_kind_are_left_out_of_the_kinds():
+    X = pd.DataFrame({"age": [1, 2], "name": pd.array(["a", "b"], dtype="string"), "any": np.array([1, "b"], object)})
+    assert frames.kinds_of(X) == {"age": "number"}
+
+
 @every_library
 def test_columns_rows_and_parts_keep_the_type_of_the_frame(library):
     X = frame_of(library)

@@ -52,6 +52,12 @@ def test_a_positive_label_that_is_not_there_is_refused():
         labels_of(["no", "yes"], "maybe")
 
 
+@pytest.mark.parametrize("positive", [None, "2"])
+def test_a_third_class_is_refused(positive):
+    with pytest.raises(CommandError, match="target 'y' must be binary, got 3 classes: '0', '1', '2'; make it"):
+        labels_of([0, 1, 2], positive)
+
+
 def test_rows_become_zeros_and_ones():
     assert is_positive("y", label_text(pa.array(["no", " yes"])), ("no", "yes")).tolist() == [0, 1]
 

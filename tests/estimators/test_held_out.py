@@ -319,3 +319,10 @@ def test_other_fit_arguments_are_passed_on_as_they_are(method):
     method(Remembering(), random_state=0).fit(numbered_rows(), y, **others)
     for model in TRAININGS:
         assert all(model.fit_params_[name] is value for name, value in others.items())
+
+
+def test_a_row_counts_once_however_often_it_was_scored():
+    held_out = HeldOutScores(np.array([4, 7, 7]), np.array([0, 1, 1]), np.array([0.2, 0.5, 0.6]))
+    assert held_out.weight_of_rows.tolist() == [1.0, 0.5, 0.5]
+    assert held_out.n_rows == 2
+    assert held_out.take(slice(0, 2)).weight_of_rows is None
