@@ -254,7 +254,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         ),
         (
             "return Trees(roots, divisor=float(len(roots)), in_float32=True)",
-            "return Trees(roots, divisor=float(len(roots)))",
+            "return Trees(roots, divisor=1.0, in_float32=True)",
             "export/test_onnx.py",
         ),
     ],

@@ -14,6 +14,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, HashedFolds, load, save
+from aucross.estimators.placing import as_halves
 from tests.strategies import property_test
 
 X, y = make_classification(
@@ -139,3 +140,7 @@ def test_missing_keys_are_refused():
 def test_folds_without_rows_are_refused():
     with pytest.raises(ValueError, match="every fold must have rows, got"):
         next(HashedFolds(5).split(X, y, groups=np.zeros(len(X))))
+
+
+def test_the_halves_are_the_rows_of_each_hash():
+    assert [half.tolist() for half in as_halves(np.array([0, 1, 1, 0]))] == [[0, 3], [1, 2]]

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from aucross import AUCross, PlugInAUC, SCross
 from aucross.core.bounds import auc_under_exponential_weights, bootstrap_auc_bounds
 from aucross.evaluation import achieved_coverage, auc_interval, selective_auc
-from aucross.evaluation.promise import SelectivePromise, promise_selection, promise_selective
+from aucross.evaluation.promise import SelectivePromise, check_confidence, promise_selection, promise_selective
 from tests import strategies
 from tests.strategies import property_test
 
@@ -733,3 +733,10 @@ def test_bounds_at_several_levels_come_from_one_call():
     ]
     assert bounds[0] == sorted(bounds[0], reverse=True)
     assert bounds[0][1:] == bounds[1]
+
+
+@pytest.mark.parametrize("confidence", [0.05, 0.49])
+def test_a_promise_that_is_rather_broken_than_kept_is_refused(confidence):
+    with pytest.raises(ValueError, match=rf"confidence must be at least 0.5, got {confidence}; it is the probability"):
+        check_confidence(confidence)
+    assert check_confidence(0.5) == 0.5
