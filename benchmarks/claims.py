@@ -245,7 +245,7 @@ def of_gaps(name: str, kind: str) -> Claim:
                 {0.8: band.selects(rows.score)},
                 np.repeat(np.arange(5), sizes),
                 sample_weight=weight,
-                groups=customer,
+                customers=customer,
             )
             within.append([row["gap"] <= row["gap_by_chance"] for row in report.gaps().rows()])
         shares = np.mean(within, axis=0)

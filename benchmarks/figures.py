@@ -105,12 +105,12 @@ def crossfit(tables: Tables) -> Figure:
 
 
 def intervals(lines: pd.DataFrame) -> Figure:
-    """How often every interval holds the truth against how wide it is, before and now; the aim is the shaded field."""
+    """Show how often every interval holds against how wide it is, beside normal ones; the aim is the shaded field."""
     figure = Figure(figsize=(WIDTH, 4.9), layout="constrained")
     axes = figure.subplots()
     most = 1.05 * lines["width"].max()
     axes.add_patch(Rectangle((0, HOLDS_AIM), WIDTH_AIM, 1.02 - HOLDS_AIM, color="#dcebd3", zorder=0, label="aim"))
-    _points(axes, lines["width_before"], lines["holds_before"], (OTHER_COLOUR, "x", "before: bootstrap percentiles"))
+    _points(axes, lines["width_before"], lines["holds_before"], (OTHER_COLOUR, "x", "normal: 1.96 standard deviations"))
     is_met = (lines["holds"] >= HOLDS_AIM) & (lines["width"] <= WIDTH_AIM)
     _points(axes, lines["width"][is_met], lines["holds"][is_met], (OURS_COLOUR, "o", "now, aim met"))
     _points(axes, lines["width"][~is_met], lines["holds"][~is_met], (LOSS_COLOUR, "D", "now, aim missed"))

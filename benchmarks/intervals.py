@@ -20,9 +20,9 @@ speed       time at 15,000 and at a million rows, in multiples of one np.argsort
 Bands are placed once, for each coverage, on 20,000 rows of their own. *Holds* is the share of samples in which the 95 %
 interval holds the truth, *width* its mean width divided by that of an interval that knows the law: 3.92 standard
 deviations of the estimate over all samples. *Normal* are 1.96 standard deviations to either side of the estimate, as
-they stand in the same table. *Before* are lines that this file printed when the added row of an interval lost little more
-than the rows of the sample; they are kept as they were. `!` marks what misses the aim: at least .93, at most 2. Seeds are fixed; every finished
-line is kept in benchmarks/results/intervals.csv and not computed again.
+they stand in the same table. *Before* are lines that this file printed when the added row of an interval lost little
+more than the rows of the sample; they are kept as they were. `!` marks what misses the aim: at least .93, at most 2.
+Seeds are fixed; every finished line is kept in benchmarks/results/intervals.csv and not computed again.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.bands import RejectionBand
+from aucross.core.bounds import Ends
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.scored_rows import ScoredRows, confidence_of
 from aucross.evaluation.bootstrap import draw_weights, measure
@@ -455,8 +456,10 @@ def evaluate_folds(
     Notes
     -----
     What is estimated is the classifier *trained on as many rows as a fold leaves*, averaged over such training sets;
-    the one trained on all rows is usually a little better. The intervals take the test rows for a sample. That the
-    models of the folds share training rows is not in them; the guide on small data shows how often they held.
+    the one trained on all rows is usually a little better. The intervals take the test rows for a sample. A row that is
+    tested trains the models that test others, which makes an AUC vary more than independent rows would, above all
+    where there is little signal. No variance from one data set shows by how much. So intervals of the AUC are wider by
+    n / (n - t) for folds of t of the n rows, a factor chosen by ``python -m benchmarks.intervals claims folds``.
 
     Examples
     --------
@@ -489,12 +492,27 @@ def evaluate_folds(
         raise ValueError("folds must hold at least one fold, got none; a generator can be read only once")
     own = np.concatenate(tested)
     positive, score, predicted, *masks = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return evaluate_selections(
+    evaluation = evaluate_selections(
         *(positive, score, predicted, dict(zip(asked, masks, strict=True))),
         sample_weight=None if sample_weight is None else weight[own],
         customers=own if units is None else units[own],
         **options,
     )
+    n_tested = len(own) / len(tested)
+    if len(tested) == 1 or n_tested >= len(labels):
+        return evaluation
+    return _widened(evaluation, len(labels) / (len(labels) - n_tested))
+
+
+def _widened(evaluation: SelectiveEvaluation, factor: float) -> SelectiveEvaluation:
+    """Widen the intervals of the AUC and of what follows from it, both ends by one factor."""
+    intervals = dict(evaluation.intervals)
+    for name, least in (("selective_auc", 0.0), ("auc_gain", -1.0), ("selective_gini", -1.0)):
+        if name in intervals:
+            estimate, (low, high, step) = evaluation.estimates[name], intervals[name]
+            low, high = (estimate + factor * (end - estimate) for end in (low, high))
+            intervals[name] = Ends(np.maximum(low, least), np.minimum(high, 1.0), step)
+    return replace(evaluation, intervals=intervals)
 
 
 def _checked_numbers(clf: Any, numbers: ArrayLike, n_rows: int) -> IndexArray:
