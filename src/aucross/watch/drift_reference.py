@@ -27,6 +27,8 @@ Tolerance = float | Literal["auto"]
 # With tolerance="auto" this share of the false-alarm probability is for placement: that the limits, read from a limited
 # number of reference rows, do not hold the truth. The rest is for the sequential test.
 PLACEMENT_SHARE = 0.5
+# Fewer distinct scores than this share of the rows are ties.
+_TIED = 0.5
 
 
 def watched_scores(rows: ScoredRows, decisions: Decisions, rule: BandRule) -> dict[str, FloatArray]:
@@ -136,9 +138,11 @@ def reference_from(
     # A classifier fitted with weights keeps a share of weight; the stream is counted in rows, and so is the reference.
     is_weighted = rows is None and clf.held_out_.has_weights
     share = float(np.average(decisions.selected, weights=weight))
-    # Bands that were placed on the scores of fold models and now meet those of another one.
+    # The band was placed on the scores of fold models and now meets those of another one. Where scores are few, whole
+    # leaves lie on either side of it; what models of many scores differ by, the correction of the coverage takes out.
     folds = None if rows is not None or clf.band_rule_.judged_apart else clf.held_out_.folds
-    between = 0.0 if folds is None else variance_between_folds(decisions.selected, folds)
+    has_ties = len(np.unique(decisions.selection_score)) < _TIED * len(scored)
+    between = variance_between_folds(decisions.selected, folds) if folds is not None and has_ties else 0.0
     target = share if is_weighted else coverage
     low, high, level = share_limits(target, share, n_rows, tolerance, false_alarm, between=between)
     bins = {
