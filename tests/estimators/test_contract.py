@@ -381,7 +381,6 @@ CHECKS = [
     check_select_does_not_depend_on_the_other_rows,
     check_select_is_the_band_applied_to_the_selection_score,
     check_rows_scored_once_are_selected_as_they_come,
-    check_the_coverage_of_the_constructor_is_only_the_default,
     check_full_coverage_selects_everything,
     check_selections_are_nested,
     check_coverage_on_the_rows_that_placed_the_band,

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from aucross.estimators.fitted import Fitted
-from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.training_rows import TrainingRows
 from aucross.torch.devices import Precision
 from aucross.torch.images import Augment
@@ -188,8 +186,10 @@ class SelectiveNet(NetworkSelection):
         for size in self.head_sizes:
             check_count("each of head_sizes", size)
 
-    def _further_attributes(self, fitted_models: Sequence[Any], held_out: HeldOutScores) -> dict[str, Any]:
-        return {**super()._further_attributes(fitted_models, held_out), "trained_coverage_": self.coverage}
+    @property
+    def trained_coverage_(self) -> float:
+        """The coverage that the network was trained for."""
+        return self.estimator_.method.target_coverage
 
 
 @with_shared_parameters(_SHARED)
