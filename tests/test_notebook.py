@@ -175,7 +175,7 @@ def test_reports_of_the_monitor_show_batch_and_run():
     monitor.update(X_test[:200])
     report = monitor.update(X_test[200:])
     shown = Shown(report)
-    assert shown.sentence == f"No alarm: evidence {report.evidence:.3g} of 40."
+    assert shown.sentence == f"No alarm: evidence {report.evidence:.3g} to 1, and 40 to 1 gives one."
     assert shown.sentence in report.message
     assert [row[0] for row in shown.cells[1:]] == ["batch", "run"]
     assert shown.cells[2][1:3] == ["400", str(report.run_selected)]
@@ -282,6 +282,6 @@ def test_an_empty_queue_can_be_read_through_arrow():
 def test_without_pyarrow_a_sentence_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(
-        ModuleNotFoundError, match=r'needs pyarrow, which is not installed; run: pip install "aucross\[dep'
+        ModuleNotFoundError, match=r'needs pyarrow, which is not installed; run: pip install "aucross\[arrow'
     ):
         evaluation().__arrow_c_stream__()

@@ -80,12 +80,30 @@ def test_drift_gives_an_alarm_that_names_side_and_start(clf):
     )
 
 
-def test_an_alarm_whose_drift_has_turned_round_says_what_was(clf):
+def test_a_share_outside_its_limits_without_an_alarm_is_explained(clf):
+    report = CoverageMonitor(clf).update_selected(np.arange(10) < 6)
+    assert not report.alarm
+    assert report.share < report.low
+    assert report.message.endswith("Outside its limits, but so few rows can be so by chance; the next ones tell.")
+
+
+def test_each_test_has_a_line_of_its_own(clf):
+    report = CoverageMonitor(clf).update_labels(X_new[:500], y_new[:500])
+    assert [line.partition(":")[0] for line in report.message.splitlines()] == [
+        "Batch 1 of labels",
+        "The share of positives among the selected rows",
+        "The share of positives less the mean of their probabilities",
+    ]
+
+
+def test_an_alarm_whose_drift_has_turned_round_says_what_is_and_what_was(clf):
     monitor = CoverageMonitor(clf)
     for selected in [0.5] * 3 + [1.0] * 5:
         report = monitor.update_selected(np.arange(500) < selected * 500)
     assert report.message.endswith("; it shows from batch 1 on.")
-    assert "ALARM since batch 1: the automatic share was below what it should be" in report.message
+    assert "share is above what it should be now, and was below at the alarm (evidence more than 1,000 to 1, " in str(
+        report
+    )
     assert (report.direction, report.drift_since) == ("below", 1)
 
 

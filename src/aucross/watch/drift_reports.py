@@ -60,9 +60,12 @@ class _Verdict(ABC):
         """Say what is wrong by the alarm."""
 
     def _side(self, value: float) -> str:
-        """On which side of its limits a value is by the alarm, or was where this batch lies on the other one."""
-        has_turned = value > self.high if self.direction == "below" else value < self.low
-        return f"{'was' if has_turned else 'is'} {self.direction} what it should be"
+        """Say on which side of its limits a value is now, and on which it was at the alarm if that is another."""
+        now = "above" if value > self.high else "below" if value < self.low else ""
+        if not now:
+            return f"was {self.direction} what it should be, and is within its limits in this batch"
+        before = "" if now == self.direction else f" now, and was {self.direction} at the alarm"
+        return f"is {now} what it should be{before}"
 
     @abstractmethod
     def _shown(self) -> list[dict[str, Any]]:
@@ -72,14 +75,23 @@ class _Verdict(ABC):
         """All numbers and the message as a JSON-ready dictionary; undefined numbers are None."""
         return {**json_ready(asdict(self)), "alarm": self.alarm, "message": self.message}
 
+    @abstractmethod
+    def _value(self) -> float:
+        """Return what is watched, in this batch."""
+
     def _judged(self, what: str) -> str:
         if not self.alarm:
-            return f"No alarm: evidence {self.evidence:.3g} of {self.alarm_at:g}."
+            is_outside = not self.low <= self._value() <= self.high and self.n > 0
+            why = " Outside its limits, but so few rows can be so by chance; the next ones tell." if is_outside else ""
+            return f"No alarm: evidence {_odds(self.evidence)}, and {_odds(self.alarm_at)} gives one.{why}"
         since = "" if self.drift_since is None else f"; it shows from batch {self.drift_since} on"
-        return (
-            f"ALARM since batch {self.alarm_batch}: {what} (evidence reached {self.alarm_at:g}, now "
-            f"{self.evidence:.3g}){since}."
-        )
+        odds = f"evidence {_odds(self.evidence)}, {_odds(self.alarm_at)} gives an alarm"
+        return f"ALARM since batch {self.alarm_batch}: {what} ({odds}){since}."
+
+
+def _odds(evidence: float) -> str:
+    """Evidence as odds against no drift; beyond a thousand the number says nothing more."""
+    return "more than 1,000 to 1" if evidence > 1000 else f"{evidence:.3g} to 1"
 
 
 def _verdict(test: SequentialMeanTest) -> dict[str, Any]:
@@ -156,7 +168,7 @@ class CoverageReport(_Verdict):
     @property
     def message(self) -> str:
         """The report in plain language."""
-        return " ".join([self._shares(), self._verdict_sentence(), *self._stability_sentences()])
+        return "\n".join([f"{self._shares()} {self._verdict_sentence()}", *self._stability_sentences()])
 
     def _shares(self) -> str:
         if not self.n:
@@ -183,6 +195,9 @@ class CoverageReport(_Verdict):
 
     def _what(self) -> str:
         return f"the automatic share {self._side(self.share)}"
+
+    def _value(self) -> float:
+        return self.share
 
 
 @dataclass(frozen=True)
@@ -228,6 +243,9 @@ class RateReport(_Verdict):
 
     def _what(self) -> str:
         return f"{self.what} {self._side(self.value)}"
+
+    def _value(self) -> float:
+        return self.value
 
     @property
     def message(self) -> str:
@@ -289,6 +307,9 @@ class AUCReport(_Verdict):
     def _what(self) -> str:
         return "the AUC of the selected rows is lower than it should be"
 
+    def _value(self) -> float:
+        return self.auc if isfinite(self.auc) else self.low
+
     def _shown(self) -> list[dict[str, Any]]:
         watched: list[tuple[str, float, float, AUCReport | RateReport]]
         watched = [("the AUC of the selected rows", self.auc, self.run_auc, self)]
@@ -319,7 +340,7 @@ class AUCReport(_Verdict):
     def message(self) -> str:
         """The report in plain language."""
         further = [report.message for report in (self.base_rate, self.calibration) if report is not None]
-        return " ".join([self._auc_message(), *further])
+        return "\n".join([self._auc_message(), *further])
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers and the messages as a JSON-ready dictionary; undefined numbers are None."""
