@@ -261,12 +261,12 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     "files": [
         (
             "if member.file_size > _LARGEST_RATIO * (member.compress_size + 1):",
-            "if member.file_size > 100 * _LARGEST_RATIO * (member.compress_size + 1):",
-            "files/test_crafted_files.py",
+            "if member.file_size > 2 * _LARGEST_RATIO * (member.compress_size + 1):",
+            "files/test_damaged_files.py",
         ),
         (
-            "if version > FORMAT_VERSION:",
-            "if version > FORMAT_VERSION + 1:",
+            "if version != FORMAT_VERSION:",
+            "if version < FORMAT_VERSION:",
             "files/test_model_file.py",
         ),
         (
@@ -292,23 +292,18 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "record": [
         (
+            "if made != stored:",
+            "if not made:",
+            "record/test_case_record.py",
+        ),
+        (
+            "if answer not in OPEN_ANSWERS and answer not in json.loads(case.classes):",
+            "if not answer:",
+            "record/test_case_record.py",
+        ),
+        (
             "if own != known:",
             "if len(own) != len(known):",
-            "record/test_case_record.py",
-        ),
-        (
-            "if made != stored:",
-            "if made is None:",
-            "record/test_case_record.py",
-        ),
-        (
-            '"secure_delete = ON",',
-            '"secure_delete = OFF",',
-            "record/test_case_record.py",
-        ),
-        (
-            "numbers = numbers.astype(np.float64) + 0.0",
-            "numbers = numbers.astype(np.float64) - 0.0",
             "record/test_case_record.py",
         ),
     ],
@@ -351,8 +346,8 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "serve/test_hostile_requests.py",
         ),
         (
-            'place = "below" if score < lower else',
-            'place = "below" if score > upper else',
+            '"above" if (own > high) != turned else "below"',
+            '"above" if own > high else "below"',
             "serve/test_serve.py",
         ),
         (
@@ -467,6 +462,23 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "self.generator = torch.Generator().manual_seed(seed)",
             "self.generator = torch.Generator().manual_seed(0)",
             "torch/test_training.py",
+        ),
+    ],
+    "audit": [
+        (
+            "return np.asarray(places, dtype=np.float64) / 2.0**64 < wanted",
+            "return np.asarray(places, dtype=np.float64) / 2.0**64 > wanted",
+            "audit/test_audit_draw.py",
+        ),
+        (
+            "if min(n_of_class) < FEWEST_OF_A_CLASS:",
+            "if min(n_of_class) < 1:",
+            "audit/test_audited_auc.py",
+        ),
+        (
+            "fits = ((checked >= 0.0) if may_be_zero else (checked > 0.0))",
+            "fits = (checked >= 0.0)",
+            "audit/test_audited_auc.py",
         ),
     ],
     "cluster": [

@@ -5,9 +5,13 @@ from __future__ import annotations
 import random
 import time
 import tracemalloc
+from zipfile import ZipFile
 
 import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
 
+from aucross import PlugIn, load, save
 from tests.files.forging import Forgery, archive_of, members_of, outcome, warm_up
 
 # Few rows are enough for files, and leave none for review.
@@ -89,3 +93,17 @@ def test_a_damaged_file_is_refused_with_a_sentence_and_at_little_cost(source, tm
 def _is_bookkeeping(content, changed):
     """Whether all members of a changed archive are still what they were: only the notes of the packer differ."""
     return members_of(changed) == members_of(content)
+
+
+def test_a_size_that_no_compression_can_hold_is_damage(tmp_path):
+    path = tmp_path / "clf.aucross"
+    save(PlugIn(LogisticRegression(), random_state=0).fit(*make_classification(200, random_state=0)), path)
+    content = bytearray(path.read_bytes())
+    with ZipFile(path) as archive:
+        member, directory = archive.infolist()[-1], archive.start_dir
+    size = (1033 * (member.compress_size + 1)).to_bytes(4, "little")
+    entry = content.index(member.filename.encode(), directory) - 46
+    content[member.header_offset + 22 : member.header_offset + 26] = content[entry + 24 : entry + 28] = size
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{member.filename} declares more bytes than can be packed into it"):
+        load(path)
