@@ -36,6 +36,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "figures": (),
     "out_of_core": (),
     "serve_load": (),
+    "record": ("--rows", "100000"),
     "onnx_suite": (),
     "dask_scale": (),
     "spark_scale": (),
@@ -47,6 +48,7 @@ RUNS: dict[str, tuple[str, ...]] = {
 LIBRARIES = {
     "house_paths": "fastapi",
     "serve_load": "fastapi",
+    "record": "sqlalchemy",
     "onnx_suite": "onnx",
     "dask_scale": "dask",
     "spark_scale": "pyspark",
@@ -57,6 +59,7 @@ LONGER = """
 python -m benchmarks.speed growth
 python -m benchmarks.coverage_promise                        all parts, about an hour
 python -m benchmarks.crossfit_coverage run                   hours; above are the tables of benchmarks/results
+python -m benchmarks.record                                 a million decisions, on both databases
 python -m benchmarks.onnx_suite FOLDER                       above is the table of benchmarks/results
 python -m benchmarks.out_of_core --rows 100000000
 python -m benchmarks.dask_scale --rows 1000000,5000000,20000000
