@@ -55,6 +55,7 @@ from aucross.files.description import Description
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.files.listed import listed_classes
 from aucross.files.model_file import load, read_header, read_metadata, save
+from aucross.files.signing import KEY_FILE, signing_key
 
 X, y = make_classification(700, n_features=8, n_informative=5, flip_y=0.2, random_state=0)
 three_classes = np.digitize(X[:, 0] + y, [-0.5, 1.0])
@@ -854,3 +855,13 @@ def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ModuleNotFoundError, match=r"clf\.aucross needs lightgbm.*, which is not installed here"):
         load(tmp_path / "clf.aucross")
+
+
+def test_a_key_file_needs_sixteen_bytes(tmp_path, monkeypatch):
+    path = tmp_path / "key"
+    monkeypatch.setenv(KEY_FILE, str(path))
+    path.write_bytes(b"k" * 15 + b"\n")
+    with pytest.raises(ValueError, match=f"{KEY_FILE}: .* must hold a key of at least 16 bytes, got 15"):
+        signing_key()
+    path.write_bytes(b"k" * 16 + b"\n")
+    assert signing_key() == b"k" * 16
