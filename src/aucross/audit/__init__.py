@@ -1,4 +1,4 @@
-"""How good are decisions that nobody looked at: the draw of an audit, and the AUC that few labels tell."""
+"""Audits of decisions that nobody has checked: the draw of cases, and the AUC from a sample of their labels."""
 
 from aucross.audit.audit_draw import AuditPlan, audit_plan, audit_probability, drawn_for_audit
 from aucross.audit.audited_auc import AuditedAUC, audited_auc

@@ -1,4 +1,4 @@
-"""Which automatic cases a person audits: with what probability, drawn how, and how many a month."""
+"""Draw of automatic cases for audit: with which probability, by which draw, and how many a month."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _worth(score: FloatArray, eta: FloatArray) -> FloatArray:
 def drawn_for_audit(
     key: bytes, record: str, batch: str, ids: Sequence[Any], probability: ArrayLike
 ) -> NDArray[np.bool_]:
-    """Draw cases for audit by a keyed hash, so that a case is drawn alike each time and nobody can foresee it.
+    """Draw cases for audit by a keyed hash: a case is drawn alike each time, and nobody can foresee it.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def drawn_for_audit(
 
 @dataclass(frozen=True)
 class AuditPlan:
-    """How many cases to audit; made by :func:`audit_plan`.
+    """Number of cases to audit; made by :func:`audit_plan`.
 
     Attributes
     ----------
@@ -221,7 +221,7 @@ _MOST_MONTHS = 24
 
 
 def _spread_of_expected(score: FloatArray, eta: FloatArray) -> float:
-    """Return the variance of the influence that cases are expected to have, which an audit without it must bear."""
+    """Return the variance of the expected influence of cases, which an audit that does not use it has in addition."""
     if not 0.0 < eta.mean() < 1.0:
         return 0.0
     as_positive, as_negative = influences(RankedScores.from_probabilities(eta, score), score)

@@ -31,7 +31,7 @@ FEWEST_TO_LEARN = 30
 
 @dataclass(frozen=True)
 class AuditedAUC:
-    """What an audit tells of the AUC; made by :func:`audited_auc`.
+    """Estimate of the AUC from an audit; made by :func:`audited_auc`.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class AuditedAUC:
 
     @property
     def sentence(self) -> str:
-        """What the audit tells, in one sentence."""
+        """Result of the audit in one sentence."""
         labels = f"{self.n_labels:,} labels ({self.n_positive:,} positive) of {self.n_cases:,} cases"
         if not self.is_known:
             return (
@@ -233,7 +233,7 @@ def _of_class(positive: NDArray[np.bool_], as_positive: FloatArray, as_negative:
 def _expected_influence(
     score: FloatArray, eta: FloatArray, weight: FloatArray, *, audited: IndexArray, alone: FloatArray, drawn: FloatArray
 ) -> tuple[FloatArray, float]:
-    """Return the influence that each case is expected to have, scaled by the share that helps most, and that share.
+    """Return the expected influence of each case, times the share of it that helps most, and that share.
 
     Cases are split into two halves along the score. The share of each half is learnt on the audited cases of the
     other, so that it cannot follow the surprises that it is multiplied with.
@@ -256,7 +256,7 @@ def _expected_influence(
 
 
 def _anytime_ratio(size: float, failure: float) -> float:
-    """Return how much wider an interval is that holds at all times at once, by the mixture of normal laws."""
+    """Return how much wider an interval must be to hold at all times at once, by the mixture of normal laws."""
     # Tuned to be narrowest at 100 effective labels (Waudby-Smith et al., "Time-uniform central limit theory").
     both = 2.0 * failure
     tuned = size / 100.0 * (-2.0 * log(both) + log(-2.0 * log(both)) + 1.0)

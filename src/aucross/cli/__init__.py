@@ -30,7 +30,7 @@ def main() -> None:
 
 
 def _show_the_table() -> None:
-    """What the demo can show without the extra."""
+    """Print the part of the demo that works without the extra ``cli``."""
     from aucross.cli import demo  # noqa: PLC0415  (takes seconds to import)
 
     demo.print_comparison(demo.compare_on_loans(demo.N_LOANS), print)

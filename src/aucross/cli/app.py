@@ -26,7 +26,7 @@ _COMMANDS: dict[str, TyperCommand] = {}
 
 
 class _Command(TyperCommand):
-    """A command that can be listed at once; typer reads its options only when it is run."""
+    """A command whose options typer reads only when it is run, so that all commands are listed quickly."""
 
     def __init__(self, function: Callable[..., dict[str, Any]], example: str) -> None:
         super().__init__(function.__name__.replace("_", "-"), help=getdoc(function))
@@ -176,7 +176,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _with_a_screen(function: Callable[..., dict[str, Any]]) -> Callable[..., None]:
-    """The command with the options that all have, which say what the screen shows; it returns its JSON document."""
+    """Return the command with the options that all commands share (JSON, quiet, debug), and print its result."""
 
     @wraps(function)
     def with_a_screen(*, as_json: bool, quiet: bool, debug: bool, **options: Any) -> None:
@@ -198,7 +198,7 @@ def _with_a_screen(function: Callable[..., dict[str, Any]]) -> Callable[..., Non
 
 
 def _reading(separator: str | None, decimal: str | None, thousands: str | None) -> dict[str, Any]:
-    """How a table is to be read, in the words of all commands."""
+    """Return the settings for reading a table, from the options that all commands share."""
     from aucross.cli.numbers import number_format  # noqa: PLC0415
     from aucross.cli.table_files import check_separator  # noqa: PLC0415
 
@@ -206,7 +206,7 @@ def _reading(separator: str | None, decimal: str | None, thousands: str | None) 
 
 
 def _given_score(column: str | None, threshold: float | None, low_is_positive: bool) -> GivenScore | None:
-    """The score that is in the table, if one was named."""
+    """Return the score column that the options name; None if they name none."""
     if column is None:
         if threshold is not None or low_is_positive:
             option = "--threshold" if threshold is not None else "--low-is-positive"
@@ -221,13 +221,13 @@ def _check_scheduler(engine: EngineName | None, scheduler: str | None) -> None:
 
 
 def _refuse_with_engine(options: dict[str, Any]) -> None:
-    """Say so where an option needs the rows in this process."""
+    """Refuse options that need the rows in this process if an engine is used."""
     if given := [option for option, value in options.items() if value is not None]:
         raise UsageError(f"{given[0]} needs the rows in this process and is not for --engine; leave out one of them")
 
 
 def _spelled(context: typer.Context) -> str | None:
-    """The command as it was typed, for the report; None if it was not typed."""
+    """Return the command as it was typed, for the report; None if it was not typed."""
     return f"aucross {shlex.join(context.obj)}" if context.obj else None
 
 

@@ -55,7 +55,7 @@ class Features:
 
     @classmethod
     def of(cls, columns: Mapping[str, Kind], rows: pd.DataFrame) -> Features:
-        """Look for the categories that enough of the rows have; a column without one says nothing to a model."""
+        """Return the features of training rows; categories are those that enough rows have."""
         categories = {name: _frequent(rows[name]) for name, kind in columns.items() if kind == "category"}
         known = {name: values for name, values in categories.items() if values}
         dates = [name for name, kind in columns.items() if kind == "date"]
@@ -67,7 +67,7 @@ class Features:
         return cls(numbers, known, dates)
 
     def most_frequent(self, most: int) -> list[list[str]]:
-        """Categories of each column, at most so many, in the order of the alphabet."""
+        """Return the most frequent categories of each column, at most so many, in alphabetical order."""
         return [sorted(values[:most]) for values in self.categories.values()]
 
 
@@ -97,7 +97,7 @@ def make_classifier(
     weighted: bool = False,
     ties: Ties = Ties.WHOLE,
 ) -> Any:
-    """A selective classifier for a table with the given columns, not yet fitted."""
+    """Return an unfitted selective classifier for a table with the given columns."""
     base_jobs = 1 if method.cross_fits else jobs
     parameters: dict[str, Any] = {"coverage": coverage, "random_state": seed, "ties": str(ties)}
     if method.cross_fits:
@@ -112,14 +112,14 @@ def make_classifier(
 
 
 def make_score_column(score: GivenScore, *, weighted: bool = False) -> ScoreColumn:
-    """The score as a classifier."""
+    """Return a classifier that reads its score from a column."""
     model = ScoreColumn(score.column, threshold=score.threshold, higher_is_positive=not score.low_is_positive)
     with _routing(weighted):
         return model.set_fit_request(sample_weight=True) if weighted else model
 
 
 def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weighted: bool = False) -> Pipeline:
-    """A base model behind the encoding that it needs."""
+    """Return a pipeline of the encoding that a base model needs and the base model."""
     check_installed(base)
     with _routing(weighted):
         if base is Base.LOGISTIC:
@@ -132,35 +132,35 @@ def make_model(base: Base, features: Features, *, seed: int, jobs: int = 1, weig
 
 
 def models_of(clf: Any) -> list[Any]:
-    """The fitted models of a classifier that read the table."""
+    """Return the fitted models of a classifier that read the table: the base model and the gate."""
     return [model for model in (getattr(clf, "estimator_", None), getattr(clf, "gate_", None)) if model is not None]
 
 
 def strange_values(clf: Any, schema: Schema) -> StrangeValues:
-    """What counts the values of a table that are unlike those of the fit."""
+    """Return a counter of values that were not seen in the fit."""
     rare, ranges = (schema.familiar.get(part, {}) for part in ("rare", "ranges"))
     return StrangeValues(known_categories(models_of(clf)), rare, ranges)
 
 
 def fit_classifier(clf: Any, rows: LabelledRows) -> Any:
-    """Fit on rows with whatever they have: weights reach the model inside the pipeline, groups the folds."""
+    """Fit a classifier on rows, with their weights and groups if they have any."""
     with _routing(rows.weight is not None):
         clf.fit(rows.X, rows.y, sample_weight=rows.weight, groups=rows.groups, band_groups=rows.band_groups)
     return clf
 
 
 def _routing(weighted: bool) -> AbstractContextManager[None]:
-    """A pipeline hands weights to its last step only where scikit-learn's metadata routing is on."""
+    """Turn on metadata routing of scikit-learn, without which a pipeline does not pass weights to its last step."""
     return config_context(enable_metadata_routing=True) if weighted else nullcontext()
 
 
 def is_installed(base: Base) -> bool:
-    """Whether the library of a base model is there."""
+    """Return whether the library of a base model is installed."""
     return base not in _LIBRARIES or find_spec(_LIBRARIES[base]) is not None
 
 
 def check_installed(base: Base) -> None:
-    """Say how to install the library of a base model."""
+    """Refuse a base model whose library is not installed, and say how to install it."""
     if not is_installed(base):
         raise CommandError(
             f"--base {base} needs {_LIBRARIES[base]}, which is not installed: pip install {_LIBRARIES[base]}; "
@@ -169,7 +169,7 @@ def check_installed(base: Base) -> None:
 
 
 def _codes_and_numbers(features: Features) -> ColumnTransformer:
-    """Numbers as they are, after a code for each category; missing and unseen ones are missing, as trees like it."""
+    """Return an encoder for trees: categories as codes, numbers as they are; unseen categories become missing."""
     code = OrdinalEncoder(
         categories=features.most_frequent(_MOST_CATEGORIES),
         handle_unknown="use_encoded_value",

@@ -1,4 +1,4 @@
-"""Which method to use where: the rule of the page "Choosing a method".
+"""Choice of a method: the rule of the page "Choosing a method".
 
 The rule stands here and nowhere else. `aucross compare` prints the line that applies, the suite of data sets checks
 every line, and the page shows what the suite writes about them.
@@ -28,7 +28,7 @@ class Family(StrEnum):
 
 
 class Choice(StrEnum):
-    """What the rule can name, as it is written in Python."""
+    """Method that the rule can name, as it is written in Python."""
 
     AUCROSS = "AUCross(model)"
     JUDGED = 'AUCross(model, ensemble="judge")'
@@ -42,7 +42,7 @@ class Choice(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Situation:
-    """What is known before a method is chosen: the table, the model, and what is allowed."""
+    """Facts known before a method is chosen: the table, the model, and what is allowed."""
 
     n_rows: int  # of the training
     n_positives: int
@@ -70,7 +70,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do beside the choice of a method; any number of them can apply."""
+    """Advice that comes with the choice of a method; any number of them can apply."""
 
     when: str
     do: str
@@ -161,18 +161,18 @@ ADVICE: Sequence[Advice] = (
 
 
 def line_for(situation: Situation) -> Line:
-    """The line of the rule that applies."""
+    """Return the line of the rule that applies."""
     for_aim = [line for line in RULE if line.for_accuracy == situation.wants_accuracy]
     return next(line for line in for_aim if line.applies(situation))
 
 
 def advice_for(situation: Situation) -> list[Advice]:
-    """What to do beside it."""
+    """Return the advice that applies beside the choice of a method."""
     return [advice for advice in ADVICE if advice.applies(situation)]
 
 
 def sentence(situation: Situation, options: str, same_as: str | None = None) -> str:
-    """Return what the rule says about a situation, in options to type and in simpler ones that decide alike."""
+    """Return the advice of the rule in options to type, and simpler options that give the same decisions."""
     line = line_for(situation)
     number = RULE.index(line) + 1
     model = f", and {situation.family}" if situation.family is not None else ""

@@ -1,4 +1,4 @@
-"""What the values of a column mean: numbers, yes and no, dates, categories or the two labels; blanks are missing.
+"""Kinds of columns: numbers, yes and no, dates, categories or the two labels; blanks are missing.
 
 =========  ===============================================  =========================================
 kind       recognised in text by                            given to the model as
@@ -46,14 +46,14 @@ _DIGITS_OF_AN_ACCOUNT = 8
 
 @dataclass(frozen=True)
 class Inferred:
-    """What a column was taken for, and what its owner should know about that."""
+    """Kind of a column, and a note about it for the user."""
 
     kind: Kind | None  # None: not for a model
     note: str | None = None
 
 
 def infer_kind(name: str, values: pa.ChunkedArray, numbers: NumberFormat = _AS_USUAL) -> Inferred:
-    """Decide what the values of a training column are; refuse what would be misread."""
+    """Return the kind of values in a training column; refuse a column that would be misread."""
     if is_text(values.type):
         return _infer_from_text(name, values, numbers)
     if pa.types.is_boolean(values.type):
@@ -76,7 +76,7 @@ def _has_values(values: pa.ChunkedArray) -> bool:
 
 
 def check_is_score(name: str, values: pa.ChunkedArray, numbers: NumberFormat = _AS_USUAL) -> None:
-    """Refuse a column that holds anything but numbers, or none at all."""
+    """Refuse a score column that is empty or holds anything but numbers."""
     if not _has_values(values):
         raise CommandError(f"--score: column {name!r} has no values at all; name another column")
     given, converted = _converted(values, "number", numbers)
@@ -88,7 +88,7 @@ def check_is_score(name: str, values: pa.ChunkedArray, numbers: NumberFormat = _
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether values of this type are text, dictionary-encoded or not."""
+    """Return whether values of this type are text, dictionary-encoded or not."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
@@ -102,7 +102,7 @@ def _is_span(kind: pa.DataType) -> bool:
 
 
 def as_text(values: Any) -> Any:
-    """Text without spaces around it, null where a value is missing."""
+    """Return values as text without spaces around it; null if a value is missing."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     text = pc.utf8_trim_whitespace(values.cast(pa.string()))
@@ -138,7 +138,7 @@ def _infer_from_text(name: str, values: pa.ChunkedArray, numbers: NumberFormat) 
 
 
 def _note_on_numbers(text: pa.ChunkedArray, is_number: pa.ChunkedArray, numbers: NumberFormat) -> str | None:
-    """What is wrong where categories were probably meant as numbers, and the remedy."""
+    """Return a note with the remedy if a column of text was probably meant as numbers; else None."""
     odd = text.filter(pc.invert(is_number))
     if not len(odd):
         return None
@@ -151,7 +151,7 @@ def _note_on_numbers(text: pa.ChunkedArray, is_number: pa.ChunkedArray, numbers:
 
 
 def _check_names_no_rows(name: str, n_distinct: int, n_rows: int) -> None:
-    """Refuse names, account numbers and free text: they say who a row is, and would be kept in the model."""
+    """Refuse a column of names, account numbers or free text, which would identify people in the model file."""
     if n_distinct > max(_FEW_CATEGORIES, _NEARLY_UNIQUE * n_rows):
         raise CommandError(
             f"column {name!r} looks like an identifier: {n_distinct:,} different texts in {n_rows:,} rows; name the "
@@ -160,12 +160,12 @@ def _check_names_no_rows(name: str, n_distinct: int, n_rows: int) -> None:
 
 
 def _shown(value: str, longest: int = 40) -> str:
-    """A value in an error, which is no place for whole texts."""
+    """Return a value in quotes for an error message, shortened if it is long."""
     return repr(value if len(value) <= longest else f"{value[: longest - 3]}...")
 
 
 def _unless_it_counts_rows(name: str, values: pa.ChunkedArray) -> Inferred:
-    """Numbers, unless they are row numbers: whole, each once and without a gap."""
+    """Return a column of numbers as such, or left out if it numbers the rows."""
     n_rows = len(values)
     if values.null_count or n_rows < 3:
         return Inferred("number")
@@ -178,7 +178,7 @@ def _unless_it_counts_rows(name: str, values: pa.ChunkedArray) -> Inferred:
 
 
 def _note_on_accounts(name: str, values: pa.ChunkedArray) -> str | None:
-    """Say so where whole numbers may name the rows: long, of one length, and nearly all different."""
+    """Return a note if whole numbers look like account numbers: long, of one length, and nearly all different."""
     numbers = values.drop_null()
     ends = pc.min_max(numbers).as_py()
     if len(numbers) <= _FEW_CATEGORIES or not 10 ** (_DIGITS_OF_AN_ACCOUNT - 1) <= ends["min"] <= ends["max"] < 1e18:
@@ -201,7 +201,7 @@ def _as_date(name: str) -> Inferred:
 
 
 def convert(name: str, values: Any, kind: Kind, first_row: int = 0, numbers: NumberFormat = _AS_USUAL) -> NDArray[Any]:
-    """Return values of a column as the model gets them, floats or objects of text and NaN; refuse what does not fit."""
+    """Return the values of a column as the model reads them: floats, or text and NaN; refuse other kinds of values."""
     given, converted = _converted(values, kind, numbers)
     if converted is None:
         misfit = _misfit(given, kind, numbers, first_row)
@@ -211,7 +211,7 @@ def convert(name: str, values: Any, kind: Kind, first_row: int = 0, numbers: Num
 
 
 def _converted(values: Any, kind: Kind, numbers: NumberFormat) -> tuple[Any, NDArray[Any] | None]:
-    """The values, of text the trimmed one, and what they are converted to; None if one of them does not fit."""
+    """Return the values, text trimmed, and their conversion; None for the latter if a value does not fit."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     if pa.types.is_null(values.type):
@@ -232,7 +232,7 @@ def _to_numbers(values: Any, is_from_text: bool, numbers: NumberFormat) -> NDArr
 
 
 def _floats(values: Any) -> NDArray[np.float64]:
-    """Floats with NaN for null."""
+    """Return values as floats, with NaN for null."""
     return np.asarray(pc.fill_null(values.cast(pa.float64()), np.nan).to_numpy(zero_copy_only=False))
 
 
@@ -253,7 +253,7 @@ def _to_days(values: Any, is_from_text: bool, _numbers: NumberFormat) -> NDArray
 
 
 def _days(values: Any) -> NDArray[np.float64] | None:
-    """Days since 1970 in UTC with their fraction, or None if something is no date."""
+    """Return dates as days since 1970 in UTC, with fractions; None if a value is not a date."""
     try:
         if is_text(values.type):  # each text is read once, as everywhere else
             encoded = values.dictionary_encode()
@@ -300,7 +300,7 @@ def _remedy(values: Any, kind: Kind, numbers: NumberFormat) -> str:
 
 
 def _misfit(values: Any, kind: Kind, numbers: NumberFormat, first_row: int = 0) -> str:
-    """Name the first value that does not fit, or the type if none does."""
+    """Return the first value that does not fit, or the type if no value fits, for an error message."""
     if is_text(values.type):
         for row, value in enumerate(values.to_pylist()):
             if value is not None and _CONVERSIONS[kind](pa.array([value]), True, numbers) is None:
@@ -320,7 +320,7 @@ _NEGATIVE_AND_POSITIVE = ({"0", "1"}, {"False", "True"})
 
 
 def label_text(values: Any) -> pa.Array:
-    """Labels as text in one spelling, 1 for 1.0 and True for true; null where a label is missing."""
+    """Return labels as text in one spelling (1 for 1.0, True for true); null if a label is missing."""
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     text = as_text(values if pa.types.is_dictionary(values.type) else values.cast(pa.string()))
@@ -330,7 +330,7 @@ def label_text(values: Any) -> pa.Array:
 
 
 def spelling(label: str) -> str:
-    """The spelling of a label that stands for all of its spellings."""
+    """Return the standard spelling of a label: 1 for 1.0, True for true."""
     label = label.strip()
     if label.casefold() in ("true", "false"):
         return label.capitalize()
@@ -341,7 +341,7 @@ def spelling(label: str) -> str:
 
 
 def choose_labels(target: str, text: pa.Array, positive: str | None) -> tuple[str, str]:
-    """The negative and the positive label of a training column."""
+    """Return the negative and the positive label of a training column."""
     labels = sorted(text.drop_null().unique().to_pylist())
     if not labels:
         raise CommandError(f"target {target!r} has no values at all; name another column with --target")
@@ -359,7 +359,7 @@ def choose_labels(target: str, text: pa.Array, positive: str | None) -> tuple[st
 
 
 def _named(labels: list[str]) -> str:
-    """A few labels; so many that they may be people's names stay unnamed."""
+    """Return a list of a few labels for an error message; nothing if there are many, as they may be names of people."""
     return f": {listed(labels, 5)}" if len(labels) <= _MOST_TO_NAME else ""
 
 
@@ -384,7 +384,7 @@ def _ordered(target: str, labels: list[str], positive: str | None) -> tuple[str,
 
 
 def is_positive(target: str, text: pa.Array, labels: tuple[str, str]) -> NDArray[np.int64]:
-    """1 for the positive label and 0 for the negative one, refusing all others."""
+    """Return 1 for the positive label and 0 for the negative one; refuse other labels."""
     unknown = pc.invert(pc.is_in(text, value_set=pa.array(labels)))
     if pc.any(unknown).as_py():
         others = text.filter(unknown).unique().to_pylist()
@@ -396,7 +396,7 @@ def is_positive(target: str, text: pa.Array, labels: tuple[str, str]) -> NDArray
 
 
 def output_labels(labels: tuple[str, str]) -> pa.Array:
-    """Both labels in the type of a table to write: whole numbers, booleans or text."""
+    """Return both labels in the type in which they are written: whole numbers, booleans or text."""
     if set(labels) == {"False", "True"}:
         return pa.array([label == "True" for label in labels])
     is_whole = all(re.fullmatch(r"-?[0-9]{1,18}", label) and str(int(label)) == label for label in labels)

@@ -23,7 +23,7 @@ from aucross.evaluation.selective_evaluation import decimal
 
 @dataclass(frozen=True, kw_only=True)
 class CompareOptions(TrainingOptions):
-    """What `aucross compare` was asked for; without methods or base models, all of them."""
+    """Options of `aucross compare`; all methods and base models by default."""
 
     bases: Sequence[Base] = ()
     methods: Sequence[Method] = ()
@@ -34,7 +34,7 @@ class CompareOptions(TrainingOptions):
         return self.score is None or Method.GATE in (self.methods or Method)
 
     def check(self) -> None:
-        """Refuse, before anything is read, options that cannot work."""
+        """Refuse options that cannot work, before any file is read."""
         super().check()
         if self.score is not None and self.bases:
             raise UsageError("--score and --base both say what answers; give one of them")
@@ -52,12 +52,12 @@ class Contestant:
 
     @property
     def name(self) -> str:
-        """What it is called in a sentence."""
+        """Name of the method and model in a sentence."""
         return f"{self.method} with {self.answer}"
 
     @property
     def options(self) -> str:
-        """What to type to have it."""
+        """Options to type for this method and model."""
         return _options(self.answer, self.method)
 
     @property
@@ -67,7 +67,7 @@ class Contestant:
 
 
 def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
-    """Fit and judge every method with every base model; return what the JSON document says."""
+    """Fit and judge every method with every base model; return the content of the JSON document."""
     options.check()
     answers = [options.score] if options.score else _bases(options.bases, screen)
     schema, fitted_on, test = read_rows(options, screen)
@@ -108,7 +108,7 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
 
 
 def _bases(asked: Sequence[Base], screen: Screen) -> list[Base]:
-    """Base models asked for, or all whose libraries are installed."""
+    """Return the base models asked for; by default all whose libraries are installed."""
     for base in asked:
         check_installed(base)
     if asked:
@@ -129,7 +129,7 @@ _FAMILIES = {
 
 
 def _situation(options: CompareOptions, contestants: Sequence[Contestant], rows: LabelledRows) -> Situation:
-    """What the rule of the page "Choosing a method" asks for; of several models that which ranks all rows best."""
+    """Return the facts that the rule of the page "Choosing a method" asks for, about the model of highest AUC."""
     best = max(contestants, key=lambda contestant: contestant.auc_of_all)
     return Situation(
         n_rows=len(rows),
@@ -147,7 +147,7 @@ _METHODS = {Choice.AUCROSS: Method.AUCROSS, Choice.SCORE_COLUMN: Method.AUCROSS,
 
 
 def _rule(situation: Situation, contestants: Sequence[Contestant]) -> str:
-    """The line of the rule in options to type; where they change nothing, the simpler ones that decide alike."""
+    """Return the advice of the rule in options to type, and simpler options if they give the same decisions."""
     method = _METHODS[line_for(situation).use]
     answer = max(contestants, key=lambda contestant: contestant.auc_of_all).answer
     found = {(contestant.answer, contestant.method): contestant for contestant in contestants}
@@ -157,7 +157,7 @@ def _rule(situation: Situation, contestants: Sequence[Contestant]) -> str:
 
 
 def _decide_alike(first: Contestant, second: Contestant) -> bool:
-    """Return whether two have the same coverage and AUC to the last digit shown, with the ends of their difference."""
+    """Return whether coverage, AUC and the interval of their difference agree to the last digit shown."""
     names = ("difference", "difference_low", "difference_high")
     rows = first.evaluation.minus(second.evaluation).rows()
     shown = [row for row in rows if row["metric"] in ("selective_auc", "achieved_coverage")]
@@ -178,7 +178,7 @@ def _missed(contestant: Contestant, coverage: float) -> str | None:
 
 
 def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
-    """One row for each, with the paired difference from the first."""
+    """Return one row for each contestant, with its paired difference from the first."""
     reference = contestants[0].evaluation
     rows = []
     for contestant in contestants:
@@ -239,5 +239,5 @@ def _interval(row: dict[str, Any], name: str) -> str:
 
 
 def _best(rows: Sequence[dict[str, Any]]) -> int:
-    """Number of the row with the highest AUC of automatic rows."""
+    """Return the number of the row with the highest AUC of automatic rows."""
     return int(np.argmax([-1.0 if np.isnan(row["selective_auc"]) else row["selective_auc"] for row in rows]))

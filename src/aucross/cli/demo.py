@@ -1,4 +1,4 @@
-"""aucross demo and aucross walkthrough: what the band is worth, and the whole way to decisions, on made-up loans.
+"""aucross demo and aucross walkthrough: the value of the band, and all steps to decisions, on made-up loans.
 
 The table of the demo needs what the package itself needs. Its report and its picture are written where their libraries
 are. The walkthrough needs the extra of the command line.
@@ -64,7 +64,7 @@ def compare_on_loans(n_loans: int) -> LoanComparison:
 
 
 def _loans(n_loans: int) -> tuple[Any, Any, Any]:
-    """Columns and outcomes, and how gradient boosting is told of the categories."""
+    """Return columns and outcomes of made-up loans, and the argument that tells gradient boosting the categories."""
     if find_spec("pandas"):
         X, y = make_credit(n_loans, return_X_y=True)
         return X.drop(columns="issue_date"), y, "from_dtype"
@@ -74,7 +74,7 @@ def _loans(n_loans: int) -> tuple[Any, Any, Any]:
 
 
 def print_comparison(compared: LoanComparison, say: Callable[[str], None]) -> None:
-    """Say what was compared, the table, and what it means."""
+    """Print the rules that were compared, the table of results, and its meaning."""
     say(
         f"Synthetic loan portfolio: {compared.n_loans:,} loans, {compared.default_rate:.1%} defaulted; "
         f"{len(compared.y):,} held back for the test."
@@ -146,7 +146,7 @@ def _conclusion(compared: LoanComparison) -> list[str]:
 
 
 def run_demo(folder: Path, n_loans: int, screen: Screen) -> dict[str, Any]:
-    """Compare, print, and write what the installed libraries can; return what the JSON document says."""
+    """Compare, print, and write the files whose libraries are installed; return the content of the JSON document."""
     _check_rows(n_loans)
     with_report, with_picture = (all(map(find_spec, names)) for names in (_OF_THE_REPORT, _OF_THE_PICTURE))
     report, picture = folder / "report.html", folder / "picture.png"
@@ -181,7 +181,7 @@ def _check_rows(n_rows: int) -> None:
 
 
 def _make_room(folder: Path, *paths: Path) -> None:
-    """Make the folder, and refuse before any work what could not be written at the end."""
+    """Make the folder; refuse, before any work, a folder or file that cannot be written."""
     from aucross.cli.output import check_writable  # noqa: PLC0415  (needs pyarrow)
 
     try:
@@ -264,7 +264,7 @@ def _draw_curves(axes: Any, compared: LoanComparison) -> None:
 
 
 def run_walkthrough(folder: Path, n_rows: int, seed: int, screen: Screen) -> dict[str, Any]:
-    """Write two tables, fit on the first with a report, decide on the second; return what the JSON document says."""
+    """Write two tables, fit on the first and decide on the second; return the content of the JSON document."""
     from aucross.cli.fit import FitOptions, run_fit  # noqa: PLC0415  (libraries of an extra)
     from aucross.cli.predict import PredictOptions, run_predict  # noqa: PLC0415
     from aucross.cli.schema import Roles  # noqa: PLC0415
@@ -292,7 +292,7 @@ def run_walkthrough(folder: Path, n_rows: int, seed: int, screen: Screen) -> dic
 
 
 def _write_tables(loans: Path, new: Path, n_rows: int, seed: int) -> None:
-    """Labelled loans, and later ones whose outcome nobody knows yet."""
+    """Write a table of labelled loans, and one of later loans without outcomes."""
     from aucross.cli.table_files import open_table  # noqa: PLC0415  (needs pyarrow)
 
     table = make_credit(n_rows, random_state=seed).frame

@@ -34,7 +34,7 @@ _METHODS: dict[Method, Any] = {Method.AUCROSS: AUCross, Method.PLUGIN_AUC: PlugI
 
 @contextmanager
 def open_engine(name: EngineName, scheduler: str | None, screen: Screen) -> Iterator[Engine]:
-    """Connect to a cluster, or start one on this machine: by ``open_engine`` of its rows in ``aucross.cluster``."""
+    """Connect to a cluster, or start one on this machine."""
     try:
         module = import_module(f"aucross.cluster.{name}.{name}_rows")
     except ModuleNotFoundError as error:
@@ -54,7 +54,7 @@ def open_engine(name: EngineName, scheduler: str | None, screen: Screen) -> Iter
 
 @dataclass(frozen=True, kw_only=True)
 class EngineFitOptions:
-    """What `aucross fit --engine` was asked for."""
+    """Options of `aucross fit --engine`."""
 
     engine: EngineName
     scheduler: str | None
@@ -71,7 +71,7 @@ class EngineFitOptions:
     command: str | None = None
 
     def check(self) -> None:
-        """Refuse, before anything is read, options that cannot work."""
+        """Refuse options that cannot work, before any file is read."""
         check_coverage_option(self.coverage)
         if self.method not in _METHODS:
             raise UsageError(
@@ -85,7 +85,7 @@ class EngineFitOptions:
 
 
 def run_engine_fit(options: EngineFitOptions, screen: Screen) -> dict[str, Any]:
-    """Fit on a folder of Parquet where a cluster has the rows, test and save; return what the JSON document says."""
+    """Fit on a folder of Parquet on a cluster, test and save; return the content of the JSON document."""
     started = time.perf_counter()
     options.check()
     schema = _schema_of(options.data, options.roles, options.drop)
@@ -139,7 +139,7 @@ def _rows(engine: Engine, folder: Path, schema: Schema, groups: str | None = Non
 
 
 def _fitted(engine: Engine, rows: ClusterRows, schema: Schema, options: EngineFitOptions, base: Base) -> Any:
-    """Fit where the rows lie: boosters of the engine on all workers, other models in the memory of one process."""
+    """Fit on the cluster: boosters of the engine on all workers, other models in the memory of one process."""
     check_installed(base)
     if base in engine.boosters:
         estimator, local = engine.booster(base, options.seed)
@@ -156,7 +156,7 @@ def _fitted(engine: Engine, rows: ClusterRows, schema: Schema, options: EngineFi
 
 
 def _schema_of(folder: Path, roles: Roles, drop: Sequence[str]) -> Schema:
-    """The columns of a folder of Parquet: numbers and booleans, which models on a cluster read as they are."""
+    """Return the columns of a folder of Parquet; features must be numbers or booleans."""
     schema = _arrow_schema(folder)
     for option, name in (
         ("--target", roles.target),
@@ -210,7 +210,7 @@ def run_engine_evaluate(
     coverage: float | None,
     screen: Screen,
 ) -> dict[str, Any]:
-    """Test a model on a folder of labelled rows; return what the JSON document says."""
+    """Test a model on a folder of labelled rows; return the content of the JSON document."""
     started = time.perf_counter()
     check_coverage_option(coverage)
     clf, schema = load_model(model)
@@ -248,7 +248,7 @@ def run_engine_predict(
     id_column: str | None,
     screen: Screen,
 ) -> dict[str, Any]:
-    """Decide on every row of a folder, file by file; return what the JSON document says."""
+    """Decide on every row of a folder, file by file; return the content of the JSON document."""
     started = time.perf_counter()
     check_coverage_option(coverage)
     clf, schema = load_model(model)

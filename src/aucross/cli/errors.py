@@ -23,19 +23,19 @@ OUTPUT_CLOSED = 141  # as of a program that a closed pipe ends
 
 
 class CommandError(Exception):
-    """Something is wrong with a file or its contents; the text says what and how to mend it."""
+    """An error in a file or its contents; the text says what is wrong and how to mend it."""
 
     exit_code = DATA_ERROR
 
 
 class UsageError(CommandError):
-    """Something is wrong with the options given."""
+    """An error in the options given."""
 
     exit_code = USAGE_ERROR
 
 
 class OutputError(CommandError):
-    """The standard output takes no more."""
+    """An error in writing to the standard output."""
 
     exit_code = OUTPUT_CLOSED
 
@@ -67,7 +67,7 @@ def reported(note: Callable[[str], None], *, debug: bool = False) -> Iterator[No
 
 
 def _described(error: BaseException) -> str:
-    """The text of an error; those of this package say what to do, of others the kind is worth knowing."""
+    """Return the text of an error; for errors of other packages with their type."""
     if isinstance(error, ModuleNotFoundError) and error.name in EXTRA:
         return f"the command line needs {error.name}, which is not installed: {INSTALL}"
     if isinstance(error, CommandError | ValueError | TypeError | ImportError):
@@ -80,13 +80,13 @@ def _print(text: str) -> None:
 
 
 def one_line(error: object, longest: int = 600) -> str:
-    """The text of an error without line breaks, cut where it gets too long."""
+    """Return the text of an error without line breaks, shortened if it is long."""
     text = printable(" ".join(str(error).split()) or type(error).__name__)
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 def printable(text: str) -> str:
-    """The text with characters that control a terminal, or the direction of writing, spelled out."""
+    """Return the text with control characters, and marks of writing direction, written as escapes."""
     return "".join(
         character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode()
         for character in text
@@ -95,7 +95,7 @@ def printable(text: str) -> str:
 
 @contextmanager
 def _warnings_as(note: Callable[[str], None]) -> Iterator[None]:
-    """Show each warning once, as a note; warnings for programmers are none of the user's business."""
+    """Show each warning once, as a note; leave out warnings for programmers."""
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         from aucross.estimators.familiar import StrangeValuesWarning  # noqa: PLC0415  (slow, and seldom needed)
@@ -112,7 +112,7 @@ def _warnings_as(note: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def _ended_by_signals(interrupted: Event) -> Iterator[None]:
-    """Let a polite request to end (SIGTERM) clean up as Ctrl-C does, which is remembered."""
+    """Clean up on SIGTERM as on Ctrl-C, and remember that Ctrl-C was pressed."""
 
     def end(number: int, _frame: Any) -> None:
         raise SystemExit(128 + number)
@@ -145,14 +145,14 @@ def _ended_by_signals(interrupted: Event) -> Iterator[None]:
 
 
 def listed(names: Iterable[object], most: int = 8) -> str:
-    """Names in quotes, as many as fit on a line."""
+    """Return names in quotes, as many as fit on a line."""
     names = list(names)
     shown = ", ".join(repr(str(name)) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """A hint at the column that may be meant, or the columns that there are."""
+    """Return a hint: the column that was probably meant, or a list of all columns."""
     names = list(names)
     by_lower_case = {other.casefold(): other for other in names}
     close = get_close_matches(name.casefold(), by_lower_case, n=1)

@@ -34,7 +34,7 @@ from aucross.report.rows import GRID
 
 @dataclass(frozen=True, kw_only=True)
 class FitOptions(TrainingOptions):
-    """What `aucross fit` was asked for."""
+    """Options of `aucross fit`."""
 
     out: Path
     base: Base | None = None
@@ -45,7 +45,7 @@ class FitOptions(TrainingOptions):
 
     @property
     def answer(self) -> Answer:
-        """The score or the base model asked for; a gate is of use to a model that is weaker than itself."""
+        """The score or the base model asked for; by default logistic regression with a gate, else boosted trees."""
         return self.score or self.base or (Base.LOGISTIC if self.method is Method.GATE else Base.HGB)
 
     @property
@@ -54,7 +54,7 @@ class FitOptions(TrainingOptions):
         return super().reads_other_columns or self.method is Method.GATE
 
     def check(self) -> None:
-        """Refuse, before anything is read, options that cannot work."""
+        """Refuse options that cannot work, before any file is read."""
         super().check()
         for table in (self.data, *([self.test] if self.test else [])):
             check_table(table)
@@ -74,7 +74,7 @@ class FitOptions(TrainingOptions):
 
 
 def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
-    """Fit, evaluate, save and report; return what the JSON document says."""
+    """Fit, evaluate, save and report; return the content of the JSON document."""
     started = time.perf_counter()
     options.check()
     report = _report_to_write(options, screen)
@@ -143,7 +143,7 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
 
 
 def _review_band(options: FitOptions, clf: Any) -> list[float] | None:
-    """The band of a given score that goes to review, in the unit of its column; None where there is no such band."""
+    """Return the band of a given score that goes to review, in the unit of its column; None if there is no band."""
     is_on_score = options.score is not None and options.method in (Method.AUCROSS, Method.PLUGIN_AUC)
     if not is_on_score or options.roles.band_group is not None or (band := clf.band()).is_empty:
         return None
@@ -151,7 +151,7 @@ def _review_band(options: FitOptions, clf: Any) -> list[float] | None:
 
 
 def _report_to_write(options: FitOptions, screen: Screen) -> Path | None:
-    """Where the report goes; said before the training if its libraries are missing, an error if it was asked for."""
+    """Return the path of the report; None if none is to be written, with a note if its libraries are missing."""
     if not options.with_report:
         return None
     path = report_path(options.report, options.out)

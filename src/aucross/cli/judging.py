@@ -48,12 +48,12 @@ _GROUP_COLUMNS = {
 
 
 def coverages_with(asked: Iterable[float]) -> list[float]:
-    """The usual coverages and those asked for, highest first."""
+    """Return the usual coverages and those asked for, highest first."""
     return sorted({*COVERAGES, *asked}, reverse=True)
 
 
 def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> SelectiveEvaluation:
-    """Metrics of labelled rows at each coverage, with intervals; the coverage is that of all cases."""
+    """Return the metrics of labelled rows at each coverage, with intervals; the coverage counts unscored rows too."""
     evaluation = evaluate_selective(
         clf,
         rows.scored,
@@ -74,18 +74,18 @@ def evaluate(clf: Any, rows: LabelledRows, coverages: Sequence[float]) -> Select
 
 
 def n_rows_text(rows: LabelledRows, what: str) -> str:
-    """How many rows a table is about, for its title."""
+    """Return the number of rows in a table as text for its title."""
     without = f", {rows.n_without_score:,} of them without a score" if rows.unscored is not None else ""
     return f"{rows.n_cases:,} {what}{without}{by_weight(rows.weight is not None)}"
 
 
 def by_weight(is_weighted: bool) -> str:
-    """What to add to the title of a table whose shares are not those of rows."""
+    """Return an addition to the title of a table whose shares are by weight; empty for shares of rows."""
     return ", shares by weight" if is_weighted else ""
 
 
 def show_evaluation(screen: Screen, evaluation: SelectiveEvaluation, title: str, asked: float) -> None:
-    """Print the table by coverage, the coverage in use marked."""
+    """Print the table by coverage, and mark the coverage in use."""
     rows = [
         [
             f"{row['target_coverage']:g}",
@@ -110,7 +110,7 @@ def _with_interval(row: Mapping[str, Any], name: str) -> str:
 
 
 def _too_few_rows(evaluation: SelectiveEvaluation, at: int) -> str | None:
-    """Say how many rows of the rarer class are automatic if their AUC would be a matter of chance."""
+    """Return the number of automatic rows of the rarer class as text if it is too small to judge the AUC; else None."""
     if evaluation.n_positive is None or evaluation.n_negative is None:
         return None
     positives, negatives = int(evaluation.n_positive[at]), int(evaluation.n_negative[at])
@@ -121,7 +121,7 @@ def _too_few_rows(evaluation: SelectiveEvaluation, at: int) -> str | None:
 def conclusion(
     evaluation: SelectiveEvaluation, asked: float, *, is_weighted: bool = False, on_unscored: str | None = None
 ) -> str:
-    """What sending as many rows to review as asked does to the AUC of the others, and what becomes of the unscored."""
+    """Return a sentence on how review changes the AUC of the automatic rows, and on cases without a score."""
     said = _conclusion_on_band(evaluation, asked, is_weighted, is_whole=on_unscored is None)
     return " ".join(filter(None, (said, evaluation.missed_sentence([asked]), on_unscored)))
 
@@ -144,7 +144,7 @@ def _conclusion_on_band(evaluation: SelectiveEvaluation, asked: float, is_weight
 
 
 def _cases(evaluation: SelectiveEvaluation, at: int, everyone: int, *, with_rows: bool) -> str:
-    """The weight, beside the rows that carry it where the evaluation has counted all of them."""
+    """Return the words for the weight, with the number of rows that carry it if asked for and known."""
     if not with_rows or evaluation.n_positive is None or evaluation.n_negative is None:
         return "the weight"
     automatic, n_rows = ((evaluation.n_positive + evaluation.n_negative)[place] for place in (at, everyone))
@@ -154,7 +154,7 @@ def _cases(evaluation: SelectiveEvaluation, at: int, everyone: int, *, with_rows
 def note_if_turned_round(
     evaluation: SelectiveEvaluation, score: GivenScore | None, note: Callable[[str], None]
 ) -> None:
-    """Say so if a given score clearly speaks for the negative class, as one does whose direction was forgotten."""
+    """Note that the direction of a given score seems to be reversed, if its AUC is clearly below one half."""
     everyone = int(np.flatnonzero(evaluation.target_coverage == 1.0)[0])
     if score is None or not evaluation.spread("selective_auc")["selective_auc_high"][everyone] < 0.5:
         return
@@ -167,7 +167,7 @@ def note_if_turned_round(
 
 
 def _effect_on_auc(evaluation: SelectiveEvaluation, at: int, everyone: int) -> str:
-    """Whether the AUC rises, with the interval of the rise."""
+    """Return in words whether the AUC rises or falls, with the interval of the change."""
     auc, spread = evaluation.estimates["selective_auc"], evaluation.spread("auc_gain")
     change = f"from {decimal(auc[everyone])} to {decimal(auc[at])}"
     low, high = float(spread["auc_gain_low"][at]), float(spread["auc_gain_high"][at])
@@ -186,7 +186,7 @@ def _effect_on_auc(evaluation: SelectiveEvaluation, at: int, everyone: int) -> s
 def show_groups(
     screen: Screen, clf: Any, rows: LabelledRows, by: str | None, *, coverage: float
 ) -> list[dict[str, Any]] | None:
-    """Print the same numbers for each group of a column, if one was named, and return them."""
+    """Print and return the metrics of each group of a column, if one was named."""
     if by is None:
         return None
     assert rows.scored is not None
@@ -218,14 +218,14 @@ INSTALL = 'pip install "aucross[report]"'
 
 
 def check_report(path: Path, option: str) -> None:
-    """Refuse, before any work is done, a report that could not be written at its end."""
+    """Refuse a report that cannot be written, before any work is done."""
     if path.suffix.lower() not in RENDERERS:
         raise UsageError(f"{option}: the report {path.name} must end in {', '.join(RENDERERS)}; for PDF print the page")
     check_writable(path, option)
 
 
 def check_libraries(path: Path) -> None:
-    """Refuse, before any work is done, a report for which a library is missing."""
+    """Refuse a report for which a library is missing, before any work is done."""
     missing = [name for name in ("jinja2", "plotly") if find_spec(name) is None]
     if missing and RENDERERS[path.suffix.lower()] is render_html:
         raise CommandError(
@@ -234,7 +234,7 @@ def check_libraries(path: Path) -> None:
 
 
 def report_path(report: Path | None, model: Path) -> Path:
-    """Where the report of a model goes by default: beside it."""
+    """Return the path of the report; by default beside the model."""
     if report is not None:
         return report
     # Other endings are part of the name: model.v1 and model.v2 must not share a report.
@@ -278,7 +278,7 @@ def write_model_report(
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """What `aucross evaluate` or `aucross report` was asked for."""
+    """Options of `aucross evaluate` and `aucross report`."""
 
     model: Path
     data: Path
@@ -292,7 +292,7 @@ class EvaluateOptions:
 
 
 def run_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
-    """Judge a model on labelled rows that it was not fitted on; return what the JSON document says."""
+    """Judge a model on labelled rows that it was not fitted on; return the content of the JSON document."""
     started = time.perf_counter()
     clf, _, rows, coverage = _read(options, screen)
     evaluation = evaluate(clf, rows, coverages_with([coverage]))
@@ -317,7 +317,7 @@ def run_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
 
 
 def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
-    """Write the report of a model on labelled rows; return what the JSON document says."""
+    """Write the report of a model on labelled rows; return the content of the JSON document."""
     path = report_path(options.out, options.model)
     check_report(path, "--out")
     check_libraries(path)

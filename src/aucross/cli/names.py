@@ -17,14 +17,14 @@ class Base(StrEnum):
 
 
 class EngineName(StrEnum):
-    """Where rows lie that are not read by this process."""
+    """Engines that read rows outside of this process."""
 
     DASK = "dask"
     SPARK = "spark"
 
 
 class Ties(StrEnum):
-    """What happens to rows that share a score at the end of the band."""
+    """Ways to treat rows that share a score at the end of the band."""
 
     WHOLE = "whole"
     SPLIT = "split"

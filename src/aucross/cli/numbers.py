@@ -27,7 +27,7 @@ MOSTLY = 0.9
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How the numbers of a table are written."""
+    """Marks with which a table writes its numbers."""
 
     decimal: str = "."  # mark before the fraction
     thousands: str = ""  # mark between thousands; numbers without it are read too
@@ -51,11 +51,11 @@ class NumberFormat:
         return f"^[+-]?(?:{whole}(?:{decimal}[0-9]*)?|{decimal}[0-9]+)(?:[eE][+-]?[0-9]+)?$"
 
     def are_numbers(self, text: Any) -> Any:
-        """Whether each value is a number in this format."""
+        """Return whether each value is a number in this format."""
         return pc.match_substring_regex(text, self.pattern)
 
     def to_floats(self, text: Any) -> Any:
-        """Values as floats; raises ArrowInvalid where one of them is no number."""
+        """Return values as floats; raise ArrowInvalid if one of them is not a number."""
         if self == NumberFormat():
             return text.cast(pa.float64())
         if pc.any(pc.invert(self.are_numbers(text))).as_py():
@@ -65,19 +65,19 @@ class NumberFormat:
         return pc.replace_substring(text, self.decimal, ".").cast(pa.float64())
 
     def to_metadata(self) -> dict[str, str]:
-        """The format as it is kept with a model."""
+        """Return the format as it is kept with a model."""
         return asdict(self)
 
 
 def number_format(decimal: str | None, thousands: str | None) -> NumberFormat | None:
-    """The format that options name; None if they name nothing."""
+    """Return the number format that options name; None if they name none."""
     if decimal is None and thousands is None:
         return None
     return NumberFormat(decimal or ".", thousands or "")
 
 
 def other_marks(text: Any, numbers: NumberFormat) -> str | None:
-    """A remedy where values are numbers with other marks than those of the format; None where they are not."""
+    """Return a remedy if values are numbers in another format; else None."""
     odd = text.filter(pc.invert(numbers.are_numbers(text)))
     if not len(odd):
         return None
@@ -109,7 +109,7 @@ def _n_changes(other: NumberFormat, numbers: NumberFormat) -> int:
 
 
 def _options(other: NumberFormat, numbers: NumberFormat) -> str:
-    """What to pass to have the other format."""
+    """Return the options to pass for the other format."""
     options = []
     if other.decimal != numbers.decimal:
         options.append(f"--decimal {other.decimal}")

@@ -22,14 +22,14 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 
 class TableWriter(Protocol):
-    """Where batches of a table go."""
+    """Destination for batches of a table."""
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Append rows."""
 
 
 def check_writable(path: Path, option: str = "--out") -> None:
-    """Refuse, before any work is done, a file that could not be written at its end."""
+    """Refuse a file that cannot be written, before any work is done."""
     if (n_bytes := len(os.fsencode(path.name))) > LONGEST_NAME:
         raise UsageError(
             f"{option}: the name of the file has {n_bytes} bytes, and {LONGEST_NAME} is the most; shorten it"
@@ -54,7 +54,7 @@ def check_writable(path: Path, option: str = "--out") -> None:
 
 @contextmanager
 def table_writer(path: Path, schema: pa.Schema) -> Iterator[TableWriter]:
-    """Write a table in the format that the ending says, whole or not at all."""
+    """Write a table in the format of the file's ending, whole or not at all."""
     is_parquet = format_of(path) == "parquet"
     with whole_file(path) as file:
         if is_parquet:
@@ -76,7 +76,7 @@ def _compressed(file: Any, compression: str | None) -> Iterator[Any]:
 
 
 class _KeptOpen:
-    """A file that Arrow cannot close with its stream: it has to be put on the disk first."""
+    """A file that stays open when Arrow closes its stream, so that it can be put on the disk first."""
 
     def __init__(self, file: Any) -> None:
         self.write = file.write
@@ -84,12 +84,12 @@ class _KeptOpen:
         self.closed = False
 
     def close(self) -> None:
-        """End of the stream, not of the file."""
+        """End the stream, but keep the file open."""
         self.closed = True
 
 
 class _CsvWriter:
-    """Lines with quotes only where a value needs them, and no text that a spreadsheet would run."""
+    """Writer of lines with quotes only where a value needs them, and no text that a spreadsheet would run."""
 
     def __init__(self, stream: Any, schema: pa.Schema, delimiter: str) -> None:
         self._stream = stream
@@ -106,7 +106,7 @@ class _CsvWriter:
 
 
 def n_marked(column: pa.Array, path: Path) -> int:
-    """How many values of a column come after an apostrophe in a file, because a spreadsheet would run them."""
+    """Return how many values of a column are written after an apostrophe, as a spreadsheet would run them."""
     if format_of(path) == "parquet" or not is_text(column.type):
         return 0
     return pc.sum(_are_formulas(pc.fill_null(column.cast(pa.string()), ""))).as_py() or 0
@@ -118,7 +118,7 @@ def _as_csv(column: pa.Array) -> pa.Array:
 
 
 def _without_formulas(text: pa.Array) -> pa.Array:
-    """As :func:`aucross.system.spreadsheets.without_formula`, for a whole column."""
+    """Put an apostrophe before each text of a column that a spreadsheet would run as a formula."""
     is_formula = _are_formulas(text)
     if not pc.any(is_formula).as_py():
         return text

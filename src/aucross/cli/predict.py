@@ -28,7 +28,7 @@ from aucross.system.text import json_ready
 
 @dataclass(frozen=True)
 class PredictOptions:
-    """What `aucross predict` was asked for."""
+    """Options of `aucross predict`."""
 
     model: Path
     data: Path
@@ -42,7 +42,7 @@ class PredictOptions:
 
 
 def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
-    """Decide on every row of a table; return what the JSON document says."""
+    """Decide on every row of a table; return the content of the JSON document."""
     started = time.perf_counter()
     _check(options)
     clf, schema = load_model(options.model, options.numbers)
@@ -112,7 +112,7 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
 
 
 def _write_facts(options: PredictOptions, clf: Any) -> None:
-    """Say beside the decisions what decided; a capacity has no band, and bands placed on these rows are in no model."""
+    """Write the facts about the model and its bands to a file beside the decisions."""
     coverage = clf.coverage if options.coverage is None else options.coverage
     groups = clf.band_rule_.group_labels or (None,)
     bands = [clf.band(coverage, group) for group in groups]
@@ -131,7 +131,7 @@ def _write_facts(options: PredictOptions, clf: Any) -> None:
 
 
 def _check(options: PredictOptions) -> None:
-    """Refuse, before anything is read, options that cannot work."""
+    """Refuse options that cannot work, before any file is read."""
     check_coverage_option(options.coverage)
     if options.capacity is not None:
         if options.capacity < 0:
@@ -154,7 +154,7 @@ def _check(options: PredictOptions) -> None:
 def _write(
     decisions: TableDecisions, out: Path, screen: Screen
 ) -> tuple[int, int, int, int, tuple[float, float] | None]:
-    """Write all decisions; return the numbers of rows, of automatic ones, of those without a score and of formulas.
+    """Write all decisions; return the numbers of rows, of automatic rows, of rows without a score and of formulas.
 
     Beside them the weight of all rows and that of the automatic ones, if rows have weights.
     """

@@ -35,7 +35,7 @@ _WRITTEN = ("id", "score", "prediction", "decision", "why", "rank", "reason", "l
 
 @contextmanager
 def opened(source: str, *, create: bool = False) -> Iterator[Any]:
-    """Open the record that a command names; what goes wrong with it is an error of the command."""
+    """Open the record that a command names; report its errors as those of the command."""
     record: Any = import_library("aucross.record", purpose="a record", extra="record")
     try:
         with record.Record.open(source, create=create) as found:
@@ -46,7 +46,7 @@ def opened(source: str, *, create: bool = False) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class RecordedPredict:
-    """What `aucross predict --record` was asked for."""
+    """Options of `aucross predict --record`."""
 
     model: Path
     data: Path
@@ -63,7 +63,7 @@ class RecordedPredict:
 
 
 def run_recorded_predict(options: RecordedPredict, screen: Screen) -> dict[str, Any]:
-    """Decide on all rows of a table as one batch of a record; return what the JSON document says."""
+    """Decide on all rows of a table as one batch of a record; return the content of the JSON document."""
     started = time.perf_counter()
     check_coverage_option(options.coverage)
     if options.capacity is not None and (options.coverage is not None or options.capacity < 0):
@@ -207,7 +207,7 @@ def run_queue(record: str, batch: str | None, out: Path | None, screen: Screen) 
 
 
 def run_erase(record: str, name: str | None, batch: str | None, older: float | None, screen: Screen) -> dict[str, Any]:
-    """Erase what is personal of one case, or of all that are older."""
+    """Erase personal data of one case, or of all cases older than an age."""
     if (name is None) == (older is None):
         raise UsageError("name the id of a person, or an age with --older-than, and not both")
     with opened(record) as found:
@@ -222,7 +222,7 @@ def run_erase(record: str, name: str | None, batch: str | None, older: float | N
 
 
 def run_monitor(record: str, model: Path, screen: Screen) -> dict[str, Any]:
-    """Say whether what a model decided is as it should be."""
+    """Say whether coverage and AUC of the decisions of a model are as expected."""
     clf, schema = load_model(model)
     watching: Any = import_library("aucross.record.watching", purpose="the monitor", extra="record")
     with opened(record) as found:
@@ -239,7 +239,7 @@ def run_monitor(record: str, model: Path, screen: Screen) -> dict[str, Any]:
 
 
 def run_shadow(record: str, screen: Screen) -> dict[str, Any]:
-    """Compare what a shadow model decided with what was handed out."""
+    """Compare the decisions of a shadow model with those that were handed out."""
     with opened(record) as found:
         compared = found.compare_shadow()
     if not compared:
@@ -282,7 +282,7 @@ def run_show(path: str, screen: Screen) -> dict[str, Any]:
 
 
 def run_verify(record: str, expected: str | None, screen: Screen) -> dict[str, Any]:
-    """Say whether a record is as it was written; exit with 1 if it is not."""
+    """Say whether a record is unchanged since it was written; exit with 1 if it is not."""
     with opened(record) as found:
         result = found.verify(expected)
     screen.say(str(result))
@@ -309,7 +309,7 @@ def run_backup(record: str, out: Path, screen: Screen) -> dict[str, Any]:
 
 
 def run_restore(backup: Path, record: str, screen: Screen) -> dict[str, Any]:
-    """Make a record of a backup."""
+    """Make a record from a backup."""
     part: Any = import_library("aucross.record", purpose="a record", extra="record")
     try:
         with part.Record.restore(backup, record) as found:
@@ -321,7 +321,7 @@ def run_restore(backup: Path, record: str, screen: Screen) -> dict[str, Any]:
 
 
 def run_recalibrate(model: Path, data: Path, out: Path, separator: str | None, screen: Screen) -> dict[str, Any]:
-    """Place the bands of a model on the rows of a table, and write the model that comes of it."""
+    """Place the bands of a model on the rows of a table, and write the new model."""
     if is_table(out):
         raise UsageError(f"--out: {out} is a table; name a model file such as model-october.aucross")
     check_writable(out)

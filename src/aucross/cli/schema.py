@@ -1,4 +1,4 @@
-"""Which column plays which part, learnt from the training table and kept with the model in its file."""
+"""Roles of columns, learnt from the training table and kept with the model in its file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _CLOCKS: tuple[Kind, ...] = ("number", "date")
 
 @dataclass(frozen=True)
 class Roles:
-    """Columns named by options; all but the target can be absent."""
+    """Columns named by options; all but the target are optional."""
 
     target: str
     id: str | None = None
@@ -61,7 +61,7 @@ class Roles:
     band_group: str | None = None
 
     def check(self, table: TableFile, dropped: Sequence[str] = ()) -> None:
-        """Refuse columns that the table lacks or that are given two parts."""
+        """Refuse columns that the table lacks or that are given two roles."""
         spelled = {"time": "time-column", "band_group": "band-group"}
         options = {f"--{spelled.get(part, part)}": name for part, name in asdict(self).items() if name}
         for option, name in options.items():
@@ -73,13 +73,13 @@ class Roles:
 
     @property
     def named(self) -> set[str]:
-        """Columns that are no features; one that has bands for its groups may be a feature, too."""
+        """Columns that are not features; a column of groups with bands of their own may be a feature too."""
         return {name for part, name in asdict(self).items() if name and part != "band_group"}
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of the training table: the features with their kinds, the labels, the other parts."""
+    """Columns of the training table: features with their kinds, labels, and other roles."""
 
     columns: Mapping[str, Kind]  # features in the order that the model gets them
     labels: tuple[str, str]  # the negative and the positive one
@@ -90,7 +90,7 @@ class Schema:
     familiar: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # what the values of the fit were like
 
     def to_metadata(self) -> dict[str, Any]:
-        """The schema as it is kept with the model."""
+        """Return the schema as it is kept with the model."""
         return {
             "columns": dict(self.columns),
             "labels": {"negative": self.labels[0], "positive": self.labels[1]},
@@ -103,7 +103,7 @@ class Schema:
 
     @classmethod
     def from_metadata(cls, metadata: Mapping[str, Any], path: Path) -> Schema:
-        """The schema that was kept with a model, refused where a file says anything else in its place."""
+        """Return the schema that is kept with a model; refuse a file whose schema is malformed."""
         try:
             labels, numbers, left_out = metadata["labels"], metadata["numbers"], metadata["left_out"]
             schema = cls(
@@ -124,7 +124,7 @@ class Schema:
         return schema
 
     def _check(self) -> None:
-        """Raise a TypeError where a part is not what its type says: it comes from a file."""
+        """Raise a TypeError if a part of the schema, which comes from a file, has the wrong type."""
         parts = [name for name in asdict(self.roles).values() if name is not None]
         names = [*self.columns, *self.labels, *self.left_out, *parts, *self.numbers.to_metadata().values()]
         is_named = isinstance(self.left_out, tuple) and (self.score is None or self.score in self.columns)
@@ -140,7 +140,7 @@ class Schema:
             raise TypeError("familiar values must be of columns that the model reads")
 
     def check_columns(self, table: TableFile, note: Note, used: Sequence[str] = ()) -> None:
-        """Refuse a table that lacks features of the training data; mention what is neither known nor used."""
+        """Refuse a table that lacks features of the training data; note columns that are not used."""
         missing = [name for name in self.columns if name not in table.names]
         hint = _other_capitals(missing, table)
         if self.score in missing:
@@ -166,7 +166,7 @@ class Schema:
 
 
 def _other_capitals(missing: Sequence[str], table: TableFile) -> str:
-    """A hint at columns that differ from missing ones in capital letters alone."""
+    """Return a hint at columns that differ from missing ones only in capital letters; empty if there are none."""
     by_lower_case = {name.casefold(): name for name in table.names}
     found = [by_lower_case[name.casefold()] for name in missing if name.casefold() in by_lower_case]
     return f", but {listed(found)}, which differs in capital letters" if found else ""
@@ -188,7 +188,7 @@ def learn_schema(
     with_other_columns: bool = True,
     numbers: NumberFormat = _AS_USUAL,
 ) -> Schema:
-    """Decide what each column of the training table is; a column may hold the score, beside the others or alone."""
+    """Return the role and kind of each column of the training table."""
     roles.check(table, drop)
     if table.n_unnamed:
         note(f"{table.path.name} has {table.n_unnamed} column(s) without a name, perhaps row numbers; not used")
@@ -212,7 +212,7 @@ def learn_schema(
 
 
 def features_of(rows: pa.Table | pa.RecordBatch, schema: Schema, first_row: int = 0) -> pd.DataFrame:
-    """The features as the model gets them."""
+    """Return the features as the model reads them."""
     import pandas as pd  # noqa: PLC0415  (slow to import, and not needed for --help)
 
     values = {
@@ -243,21 +243,21 @@ class LabelledRows:
 
     @property
     def n_without_score(self) -> int:
-        """How many cases were set apart because they have no score."""
+        """Number of cases that were set apart because they have no score."""
         return 0 if self.unscored is None else len(self.unscored)
 
     @property
     def n_cases(self) -> int:
-        """Rows to decide on, with or without a score."""
+        """Number of rows to decide on, with or without a score."""
         return len(self) + self.n_without_score
 
     @property
     def sentence_on_unscored(self) -> str | None:
-        """What becomes of the cases without a score, if there are any."""
+        """Sentence on what happens to cases without a score; None if there are none."""
         return None if self.unscored is None else self.unscored.sentence(self.n_cases)
 
     def unscored_apart(self, score: str | None) -> LabelledRows:
-        """The rows that have a score; the others are set apart, to be counted as reviews."""
+        """Return the rows that have a score, and keep the others apart as cases for review."""
         if score is None or (has_score := self.X[score].notna().to_numpy()).all():
             return self
         others, scored = self.take(np.flatnonzero(~has_score)), self.take(np.flatnonzero(has_score))
@@ -265,11 +265,11 @@ class LabelledRows:
         return replace(scored, unscored=unscored) if len(unscored) else scored
 
     def scored_by(self, clf: Any) -> LabelledRows:
-        """The same rows after the models of a classifier have seen them; nothing after this runs a model again."""
+        """Return the rows with the scores of a classifier, so that later steps need not run its models again."""
         return replace(self, scored=clf.scored(self.X, band_groups=self.band_groups))
 
     def take(self, positions: NDArray[np.intp]) -> LabelledRows:
-        """The rows at the given positions."""
+        """Return the rows at the given positions."""
         parts = (self.weight, self.groups, self.times, self.by, self.band_groups)
         weight, groups, times, by, bands = (None if part is None else part[positions] for part in parts)
         X = self.X.iloc[positions].reset_index(drop=True)
@@ -279,7 +279,7 @@ class LabelledRows:
 def labelled_rows(
     table: TableFile, rows: pa.Table, schema: Schema, note: Note, *, by: str | None = None
 ) -> LabelledRows:
-    """Features, labels, weights and groups of a table; rows without a label are left out with a note."""
+    """Return features, labels, weights and groups of a table; leave out rows without a label, with a note."""
     roles = schema.roles
     if roles.target not in table.names:
         raise CommandError(
@@ -310,18 +310,18 @@ def labelled_rows(
 
 
 def band_groups_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[Any] | None:
-    """The group of each row, if groups have bands of their own."""
+    """Return the group of each row; None if groups have no bands of their own."""
     return _names(rows, schema.roles.band_group, "--band-group")
 
 
 def has_groups(rows: pa.Table, name: str) -> bool:
-    """Whether a column names a group for every row, and more than one in all."""
+    """Return whether a column names a group for each row, with at least two groups in all."""
     names = _names(rows, name, None)
     return names is not None and _MISSING not in names and len(np.unique(names)) > 1
 
 
 def weights_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[np.float64] | None:
-    """Return the weight of each row, if the table has the column of weights of the fit."""
+    """Return the weight of each row; None if the table lacks the weight column of the fit."""
     name = schema.roles.weight
     if name is None or name not in rows.schema.names:
         return None
@@ -364,7 +364,7 @@ def _result_groups(rows: pa.Table, name: str | None) -> NDArray[Any] | None:
 
 
 def _names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None) -> NDArray[Any] | None:
-    """Names of groups as text; a missing one is refused where it matters to which group a row belongs."""
+    """Return the names of groups as text; refuse missing names if an option needs the group of each row."""
     if name is None or name not in rows.schema.names:
         return None
     values = rows.column(name)
@@ -383,7 +383,7 @@ def _names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None
 
 
 def signing_key() -> bytes | None:
-    """The key in use, if there is one."""
+    """Return the signing key in use; None if there is none."""
     try:
         return key_in_use()
     except ValueError as error:
@@ -402,13 +402,13 @@ def save_model(clf: Any, path: Path, schema: Schema, **facts: Any) -> None:
 
 
 def load_model(path: Path, numbers: NumberFormat | None = None) -> tuple[Any, Schema]:
-    """The classifier, and what its tables look like; numbers are written as at the fit if nothing else is said."""
+    """Return the classifier and its schema; numbers are read as in the fit unless a format is given."""
     clf, schema, _ = load_model_with_facts(path)
     return clf, schema if numbers is None else replace(schema, numbers=numbers)
 
 
 def load_model_with_facts(path: Path) -> tuple[Any, Schema, dict[str, Any]]:
-    """The classifier, what its tables look like, and all that was noted of its fit: of one reading of the file."""
+    """Return the classifier, its schema and the facts about its fit, from one reading of the file."""
     if is_table(path):
         raise CommandError(f"{path} is a table, and the model comes first; `aucross fit` makes one of a table")
     check_readable(path, "model file")

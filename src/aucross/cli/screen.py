@@ -1,4 +1,4 @@
-"""What people and programs see: tables, notes and progress, or one JSON document."""
+"""Output for people and programs: tables, notes and progress, or one JSON document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aucross.cli.errors import OutputError, printable
 
 
 class Screen:
-    """Where the results of a command go."""
+    """Output of a command."""
 
     def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json = as_json
@@ -22,12 +22,12 @@ class Screen:
         self.progress = Progress(quiet)  # where to show what is under way
 
     def check_open(self) -> None:
-        """Refuse to start where nobody could read the result."""
+        """Refuse to start if the standard output is closed."""
         if sys.stdout is None:
             raise OutputError("the standard output is closed; open it, or send it to a file or to /dev/null")
 
     def note(self, text: str) -> None:
-        """Tell something worth knowing, once; it is part of the JSON document too."""
+        """Print a note once, and add it to the JSON document."""
         text = printable(text)
         if text in self.notes:
             return
@@ -69,7 +69,7 @@ class Screen:
                 print(json.dumps({**content, "notes": self.notes}), flush=True)  # noqa: T201
 
     def document(self, content: Mapping[str, Any]) -> None:
-        """Print the JSON document, if that was asked for."""
+        """Print the JSON document, if JSON was asked for."""
         if self.as_json and content:
             import json  # noqa: PLC0415  (not needed for --help)
 
@@ -92,7 +92,7 @@ class Screen:
 
 @contextmanager
 def _to_standard_output() -> Iterator[None]:
-    """Print at once, and say so if nobody takes it: a pipe that was closed, a disk that is full."""
+    """Print at once; raise an OutputError if the pipe was closed or the disk is full."""
     try:
         yield
         sys.stdout.flush()
@@ -107,13 +107,13 @@ def _to_standard_output() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Progress:
-    """What is under way, on the standard error."""
+    """Progress of a command, shown on the standard error."""
 
     quiet: bool = False
 
     @contextmanager
     def training(self, what: str, clf: Any) -> Iterator[None]:
-        """Show which step of a fit is under way, where scikit-learn has callbacks to tell it (1.9 and later)."""
+        """Show the current step of a fit, if scikit-learn has callbacks (1.9 and later)."""
         trains_nothing = getattr(clf.estimator, "trains_nothing", False) and not hasattr(clf, "gate")
         if trains_nothing or not hasattr(clf, "set_callbacks"):
             with self.wait(what):
@@ -146,13 +146,13 @@ class Progress:
 
     @contextmanager
     def wait(self, what: str) -> Iterator[None]:
-        """Show that something is under way that cannot be counted."""
+        """Show that work without a known length is in progress."""
         with self._bar(what, ""):
             yield
 
     @contextmanager
     def _bar(self, what: str, count: str) -> Iterator[Callable[..., None]]:
-        """Yield what shows the number done, and the number of all if it is known."""
+        """Yield a function that shows the number done, and the total if it is known."""
         if self.quiet or not _is_terminal():
             yield lambda *_: None
             return
@@ -172,7 +172,7 @@ def _is_terminal() -> bool:
 
 
 class _Steps:
-    """A callback of scikit-learn that tells when a step of a fit begins."""
+    """A callback of scikit-learn that reports when a step of a fit begins."""
 
     def __init__(self, begun: Callable[[int, int, str], None]) -> None:
         self._begun = begun
@@ -181,17 +181,17 @@ class _Steps:
     # scikit-learn gives all arguments by name.
 
     def setup(self, estimator: Any, context: Any) -> None:  # noqa: ARG002
-        """Learn how many steps there will be."""
+        """Learn the number of steps."""
         self._number, self._total = 0, context.max_subtasks
 
     def teardown(self, estimator: Any, context: Any) -> None:
-        """Nothing is left to do."""
+        """Do nothing: there is nothing to clean up."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any, **_: Any) -> None:  # noqa: ARG002
-        """Tell of a step; the fit as a whole is none."""
+        """Report a step of the fit; the fit as a whole does not count as one."""
         if context.parent is not None:
             self._number += 1
             self._begun(self._number, self._total, context.task_name)
 
     def on_fit_task_end(self, estimator: Any, context: Any, **_: Any) -> None:
-        """Nothing is shown of the end of a step but the beginning of the next."""
+        """Do nothing: the beginning of the next step shows the end of this one."""

@@ -29,7 +29,7 @@ _WAITING_CONNECTIONS = 2048
 
 @dataclass(frozen=True)
 class ServeCommand:
-    """What `aucross serve` was asked for."""
+    """Options of `aucross serve`."""
 
     model: Path
     host: str = "127.0.0.1"
@@ -46,7 +46,7 @@ class ServeCommand:
 
 
 def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
-    """Serve a model until the process is told to end; return what the JSON document says."""
+    """Serve a model until the process is told to end; return the content of the JSON document."""
     token = _token(options.token_file)
     _check_host(options.host, token)
     uvicorn = import_library("uvicorn", purpose="aucross serve", extra="serve")
@@ -96,7 +96,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
 
 
 def _shadow(path: Path, schema: Schema) -> Any:
-    """A second model that reads the same columns."""
+    """Return a second model; refuse one that reads other columns or answers with other labels."""
     clf, other, _ = load_model_with_facts(path)
     if list(other.columns.items()) != list(schema.columns.items()) or other.labels != schema.labels:
         raise UsageError("--shadow: the two models must read the same columns and answer with the same labels")
@@ -104,7 +104,7 @@ def _shadow(path: Path, schema: Schema) -> Any:
 
 
 def _webhook(record: Any, path: Path) -> Any:
-    """What tells another program of final decisions; its address may hold a secret, and stands in a file."""
+    """Return a webhook for final decisions; its address is read from a file, as it may hold a secret."""
     check_readable(path)
     webhook: Any = import_library("aucross.serve.webhook", purpose="aucross serve", extra="serve")
     try:
@@ -114,9 +114,9 @@ def _webhook(record: Any, path: Path) -> Any:
 
 
 def _all_categories(clf: Any, facts: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The categories of columns of which the model knows all that the fit saw.
+    """Return the categories of each column whose categories are all in the model file.
 
-    A model file keeps no category of few rows. A column that had some may be sent one: it counts as at the fit.
+    A model file leaves out categories of few rows. A column that had some takes unknown values, as the fit did.
     """
     counts = facts.get("n_categories")
     counts = counts if isinstance(counts, dict) else {}
@@ -125,7 +125,7 @@ def _all_categories(clf: Any, facts: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _group_of_each_value(clf: Any, schema: Schema) -> dict[Any, Any] | None:
-    """Which group a value of the column of groups stands for: groups are text, and the column may hold numbers."""
+    """Return the group of each value in the group column: groups are text, and the column may hold numbers."""
     known, name = clf.band_rule_.group_labels, schema.roles.band_group
     if known is None or name is None:
         return None
@@ -140,7 +140,7 @@ def _group_of_each_value(clf: Any, schema: Schema) -> dict[Any, Any] | None:
 
 
 def _token(path: Path | None) -> bytes | None:
-    """What callers must send, if a file names it."""
+    """Return the token that callers must send; None without a file that holds it."""
     if path is None:
         return None
     check_readable(path)
@@ -155,7 +155,7 @@ def _token(path: Path | None) -> bytes | None:
 
 
 def _check_host(host: str, token: bytes | None) -> None:
-    """Other machines may ask only with a token."""
+    """Refuse to serve other machines without a token."""
     try:
         is_loopback = ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -168,7 +168,7 @@ def _check_host(host: str, token: bytes | None) -> None:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket that takes connections; with port 0 the system chooses a free one."""
+    """Return a socket that takes connections; with port 0 the system chooses a free port."""
     if not 0 <= port <= 65_535:
         raise UsageError(f"--port must be in 0 to 65535, got {port}; 0 takes a free one")
     with ExitStack() as undo:

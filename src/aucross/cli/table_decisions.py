@@ -45,7 +45,7 @@ class Ids:
 
     @classmethod
     def of(cls, table: TableFile, asked: str | None, at_fit: str | None) -> Ids:
-        """Choose the column asked for, else that of the fit, else row numbers."""
+        """Choose the column asked for, else the id column of the fit, else row numbers."""
         name = at_fit if asked is None else asked
         if name is None or (name == ROW and ROW not in table.names):
             return cls(ROW, pa.int64(), False)
@@ -63,7 +63,7 @@ class Ids:
         return cls(name, kind.value_type if pa.types.is_dictionary(kind) else kind, True)
 
     def of_batch(self, batch: pa.RecordBatch, first_row: int) -> pa.Array:
-        """Ids of the rows of a batch."""
+        """Return the ids of the rows of a batch."""
         if self.is_column:
             return batch.column(self.name).cast(self.type)
         return pa.array(np.arange(first_row, first_row + batch.num_rows, dtype=np.int64))
@@ -80,7 +80,7 @@ class _Batch(NamedTuple):
 
 
 class _AllRows(NamedTuple):
-    """The same of all rows of a table, of their ids only a digest."""
+    """All rows of a table after the model has seen them, with a digest in place of their ids."""
 
     has_score: NDArray[np.bool_]
     scored: ScoredRows | None
@@ -88,7 +88,7 @@ class _AllRows(NamedTuple):
     ids: str
 
     def with_ids(self, ids: Iterator[pa.Array]) -> Iterator[_Batch]:
-        """The rows again in batches of ids."""
+        """Yield the rows in batches with their ids."""
         first = n_scored = 0
         for part in ids:
             rows = slice(first, first + len(part))
@@ -119,7 +119,7 @@ class TableDecisions:
         return pa.schema([(self.ids.name, self.ids.type), *zip(DECISION_COLUMNS, types, strict=True)])
 
     def batches(self) -> Iterator[tuple[pa.RecordBatch, NDArray[np.float64] | None]]:
-        """Decisions batch by batch, with the weights of the rows where they have some.
+        """Yield decisions batch by batch, with the weights of the rows if they have any.
 
         Rows without a score have no prediction either.
         """
@@ -138,7 +138,7 @@ class TableDecisions:
             first += len(batch.ids)
 
     def _takes(self, score: Any) -> NDArray[np.bool_]:
-        """Which scores are there, and of the unit of the fit, so that a band can decide on them."""
+        """Return which rows have a score in the unit of the fit, so that a band can decide on them."""
         column = score_column_in(self.clf.estimator_)
         return score.notna().to_numpy() if column is None else column.takes(score.to_numpy(dtype=np.float64))
 
@@ -181,7 +181,7 @@ class TableDecisions:
         return groups
 
     def _all_rows(self) -> tuple[IdNames | None, _AllRows]:
-        """Score all rows; of their ids only short names are kept, and those where they may decide."""
+        """Score all rows; keep short names of their ids only if ids decide between equal scores."""
         names = IdNames() if self.capacity is not None and self.ids.is_column else None
         has_score, scored, weight = [np.empty(0, dtype=bool)], [], []
         digest = RowsDigest([self.ids.name])
@@ -202,7 +202,7 @@ class TableDecisions:
         )
 
     def _ids(self, n_rows: int, expected: str) -> Iterator[pa.Array]:
-        """Ids of all rows, batch after batch; row numbers need no file."""
+        """Yield the ids of all rows, batch by batch; refuse a file that changed since its rows were scored."""
         if not self.ids.is_column:
             for first in range(0, n_rows, BATCH_ROWS):
                 yield pa.array(np.arange(first, min(first + BATCH_ROWS, n_rows), dtype=np.int64))
@@ -217,14 +217,14 @@ class TableDecisions:
     def _selected_by_coverage(
         self, has_score: NDArray[np.bool_], scored: ScoredRows | None, clf: Any
     ) -> NDArray[np.bool_]:
-        """Whether each decision by a coverage is automatic; rows without a score are reviewed."""
+        """Return whether each row is decided automatically at a coverage; rows without a score go to review."""
         selected = np.zeros(len(has_score), dtype=bool)
         if scored is not None:
             selected[has_score] = clf.decide(scored, self.coverage).selected
         return selected
 
     def _placed_on(self, scored: ScoredRows) -> Any:
-        """The classifier with its bands on these rows; too few for the coverage asked for are refused."""
+        """Return the classifier with its bands placed on these rows; refuse too few rows for the coverage."""
         try:
             refuse_too_few(scored, self.clf.coverage if self.coverage is None else self.coverage)
             return self.clf.recalibrate(scored)
@@ -233,7 +233,7 @@ class TableDecisions:
             raise CommandError(f"--recalibrate: {said}; without --recalibrate the bands of the fit decide") from error
 
     def _selected(self, rows: _AllRows, names: IdNames | None) -> NDArray[np.bool_]:
-        """Whether each decision is automatic; rows without a score are reviewed, and count first in a capacity."""
+        """Return whether each row is decided automatically; rows without a score take places for review first."""
         if self.capacity is None:
             clf = self.clf if rows.scored is None else self._placed_on(rows.scored)
             return self._selected_by_coverage(rows.has_score, rows.scored, clf)
@@ -247,7 +247,7 @@ class TableDecisions:
         return selected
 
     def _rejected(self, scored: ScoredRows, capacity: int, rows: IndexArray) -> IndexArray:
-        """Positions of the rows that a capacity sends to review; ids decide between equal scores."""
+        """Return the positions of the rows that a capacity sends to review; ids decide between equal scores."""
         rule, read = self.clf.band_rule_, replace(scored.rule_input.without_noise(), sample_weight=None)
         order = np.arange(len(scored))
         rejected = rule.rows_to_reject(read, capacity, order)
@@ -258,7 +258,7 @@ class TableDecisions:
         return np.asarray(rule.rows_to_reject(read, capacity, order))
 
     def _places_of_ids(self, rows: IndexArray) -> IndexArray:
-        """Places of some rows among their ids, which say the same as the ids."""
+        """Return the ranks of some rows by id."""
         found, first = [], 0
         for ids in self._ids_again():
             own = rows[np.searchsorted(rows, first) : np.searchsorted(rows, first + len(ids))]
@@ -271,7 +271,7 @@ class TableDecisions:
             yield self.ids.of_batch(batch, 0)
 
     def _check_names(self, names: IdNames) -> None:
-        """Refuse repeated ids: which of two rows of one name is reviewed would depend on their order in the file."""
+        """Refuse repeated ids: the order in the file would decide which of two rows with one id is reviewed."""
         if n_repeated := names.n_repeated(self._ids_again):
             raise CommandError(
                 f"--capacity: column {self.ids.name!r} must name each row once, since ids decide between equal scores, "
@@ -295,17 +295,17 @@ class TableDecisions:
 
 
 class IdNames:
-    """Short names of ids, eight bytes each, by which repeated ids are found without keeping the ids."""
+    """Hashes of ids, eight bytes each, which find repeated ids without keeping the ids."""
 
     def __init__(self) -> None:
         self._hashes: list[NDArray[np.uint64]] = []
 
     def add(self, ids: pa.Array) -> None:
-        """Name some more ids."""
+        """Add the hashes of some ids."""
         self._hashes.append(_hashed(ids))
 
     def n_repeated(self, ids_again: Callable[[], Iterator[pa.Array]]) -> int:
-        """How many ids there are too many; where short names repeat, the ids are read again."""
+        """Return the number of repeated ids; read the ids again only if hashes repeat."""
         hashes = np.concatenate([np.empty(0, dtype=np.uint64), *self._hashes])
         self._hashes = []
         hashes.sort()
@@ -322,9 +322,9 @@ def _hashed(ids: pa.Array) -> NDArray[np.uint64]:
 
 
 def tied_rows(read: RuleInput, rejected: IndexArray) -> IndexArray:
-    """Rows that a rule cannot tell from rows on the other side of its decision, ascending.
+    """Return rows that a rule cannot tell from rows on the other side of its decision, ascending.
 
-    Of a rule that reads more than one number that may be any row.
+    For a rule that reads more than one number, all rows are returned.
     """
     if read.probabilities is not None or read.columns.shape[1] > 1:
         return np.arange(len(read))

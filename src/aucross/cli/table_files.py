@@ -50,7 +50,7 @@ _LOOKS_LIKE_A_VALUE = re.compile(r"[+-]?[0-9][0-9.,:eE /-]*")
 
 @dataclass(frozen=True)
 class TableFile:
-    """A table that can be read: where it is and which columns it has."""
+    """A table in a file or folder: its path and its columns."""
 
     path: Path
     format: Format
@@ -80,7 +80,7 @@ class TableFile:
 
 
 def format_of(path: Path) -> Format:
-    """The format that the ending of a file's name stands for."""
+    """Return the format that the ending of a file name stands for."""
     name = path.name.lower()
     for ending, table_format in ENDINGS.items():
         if name.endswith(ending):
@@ -91,12 +91,12 @@ def format_of(path: Path) -> Format:
 
 
 def is_table(path: Path) -> bool:
-    """Whether the ending of a file's name is that of a table."""
+    """Return whether the ending of a file name is that of a table."""
     return path.name.lower().endswith(tuple(ENDINGS))
 
 
 def check_separator(separator: str | None) -> str | None:
-    """The separator that was asked for, None for the one that the header shows."""
+    """Return the separator asked for; None to find it in the header."""
     if separator is None:
         return None
     separator = {"tab": "\t", "\\t": "\t"}.get(separator.lower(), separator)
@@ -106,7 +106,7 @@ def check_separator(separator: str | None) -> str | None:
 
 
 def check_readable(path: Path, kind: str = "file") -> None:
-    """Refuse a file that is not there, that may not be read, or that is no file at all."""
+    """Refuse a path that is missing, not readable, or not a file."""
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -123,13 +123,13 @@ def check_readable(path: Path, kind: str = "file") -> None:
 
 
 def check_table(path: Path) -> None:
-    """Refuse what is neither a file to read nor a folder of Parquet files."""
+    """Refuse a path that is neither a readable file nor a folder of Parquet files."""
     for part in _parts(path) or (path,):
         check_readable(part)
 
 
 def _parts(path: Path) -> tuple[Path, ...]:
-    """The Parquet files of a folder; none for what is no folder."""
+    """Return the Parquet files of a folder; none if the path is not a folder."""
     if not os.path.isdir(path):  # Path.is_dir raises where a name is too long
         return ()
     if parts := parquet_files(path):
@@ -141,14 +141,14 @@ _CHECK_PATH = {"file": "check the path", "model file": "make one with `aucross f
 
 
 def name_without_ending(path: Path) -> str:
-    """The name of a table's file without its ending: loans.2024 for loans.2024.csv.gz."""
+    """Return the file name of a table without its ending: loans.2024 for loans.2024.csv.gz."""
     name = path.name.lower()
     endings = [ending for ending in ENDINGS if name.endswith(ending)]
     return path.name[: -len(endings[0])] if endings else path.stem
 
 
 def open_table(path: Path, separator: str | None = None) -> TableFile:
-    """Look at a file's format and columns, or those of a folder of Parquet files, without reading the rows."""
+    """Read the format and columns of a file, or of a folder of Parquet files, without the rows."""
     parts = _parts(path)
     table_format = "parquet" if parts else format_of(path)
     check_table(path)
@@ -166,7 +166,7 @@ def open_table(path: Path, separator: str | None = None) -> TableFile:
 
 
 def _columns_of_all(files: Sequence[Path]) -> list[str]:
-    """Names of the columns of Parquet files, which must have the same ones."""
+    """Return the column names of Parquet files, which must all have the same columns."""
     found: list[str] | None = None
     for path in files:
         with _reading(path):
@@ -181,7 +181,7 @@ def _columns_of_all(files: Sequence[Path]) -> list[str]:
 
 
 def read_table(table: TableFile) -> pa.Table:
-    """All rows; refuses a table without any, and one that is larger than the memory."""
+    """Return all rows; refuse a table without rows, or one that does not fit in memory."""
     _check_fits_in_memory(table)
     if table.format == "parquet":
         whole = _whole_parquet(table)
@@ -203,7 +203,7 @@ def _whole_parquet(table: TableFile) -> pa.Table:
 
 
 def _check_fits_in_memory(table: TableFile) -> None:
-    """Refuse a table that takes more than half of the memory: a fit keeps its rows, and then some."""
+    """Refuse a table that takes more than half of the memory, as a fit needs more than its rows."""
     size, memory = _bytes_of_values(table), memory_bytes()
     if memory is None or size <= memory / 2:
         return
@@ -228,7 +228,7 @@ def _bytes_of_values(table: TableFile) -> int:
 
 
 def memory_bytes() -> int | None:
-    """Memory that this process may use: that of the machine, or less in a container; None if nobody says."""
+    """Return the memory that this process may use, in bytes, within the limit of a container; None if not known."""
     limits = []
     with suppress(ValueError, OSError, AttributeError):
         limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -238,7 +238,7 @@ def memory_bytes() -> int | None:
 
 
 def read_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """The given columns, batch after batch, in the order of the file."""
+    """Yield the given columns batch by batch, in the order of the file."""
     columns = [name for name in table.names if name in set(columns)]
     for path in table.files:
         with _reading(path):
@@ -265,12 +265,12 @@ def _csv_batches(table: TableFile, columns: Sequence[str]) -> Iterator[pa.Record
 
 
 def _stream(path: Path) -> Any:
-    """The bytes of a file, decompressed if its ending says so."""
+    """Open a file for reading bytes, decompressed if its ending says so."""
     return pa.input_stream(str(path), compression="detect")
 
 
 def _header(path: Path, separator: str | None) -> tuple[list[str], str]:
-    """Names of the columns as they are in the file, and what stands between them."""
+    """Return the column names as they are in the file, and their separator."""
     with _stream(path) as stream:
         start = stream.read(_HEADER_BYTES)
         # Of a line that is cut, some columns would be missing in silence.
@@ -309,7 +309,7 @@ def _parse_options(table: TableFile, handler: Any = None) -> Any:
 
 @contextmanager
 def _naming_odd_rows(table: TableFile) -> Iterator[None]:
-    """Name a row that has too many or too few values by its number; its values are never shown or logged."""
+    """Report a row with too many or too few values by its number, never by its values."""
     try:
         yield
     except pa.ArrowInvalid as error:
@@ -322,7 +322,7 @@ def _naming_odd_rows(table: TableFile) -> Iterator[None]:
 
 
 def _odd_row(table: TableFile) -> str:
-    """Which row it is; only a reader without threads counts them, hence the second look."""
+    """Return a description of the first malformed row; reads the file again without threads, to count rows."""
     found: list[Any] = []
 
     def remember(row: Any) -> str:
@@ -346,7 +346,7 @@ def _odd_row(table: TableFile) -> str:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Say which file could not be read, and why."""
+    """Report which file could not be read, and why."""
     try:
         yield
     except (pa.ArrowException, OSError, EOFError, UnicodeError, csv.Error) as error:
@@ -355,7 +355,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _without_data(error: Exception) -> str:
-    """What is wrong with a file and the remedy, without a word of its content."""
+    """Return what is wrong with a file and the remedy, without any of its content."""
     text = str(error)
     if isinstance(error, PermissionError):
         return "no permission; ask its owner for it"

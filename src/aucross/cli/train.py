@@ -1,4 +1,4 @@
-"""What `fit` and `compare` share: reading the table, keeping rows apart to test on, training."""
+"""Steps that `fit` and `compare` share: reading the table, keeping rows apart to test on, training."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class TrainingOptions:
 
     @property
     def reads_other_columns(self) -> bool:
-        """Whether more than a given score is read: by a model, or to cut through rows of one score."""
+        """Whether a model reads columns beside a given score, or ties in the score are split."""
         return self.score is None or self.ties is Ties.SPLIT
 
     def check(self) -> None:
-        """Refuse, before anything is read, options that cannot work."""
+        """Refuse options that cannot work, before any file is read."""
         check_coverage_option(self.coverage)
         if self.jobs == 0:
             raise UsageError("--jobs must be a number of processes, or -1 for all cores, got 0")
@@ -62,7 +62,7 @@ class TrainingOptions:
 
     @property
     def split(self) -> str:
-        """How the test rows are chosen, for a title."""
+        """Way in which the test rows are chosen, for a title."""
         if self.test is not None:
             return self.test.name
         share = exact_percent(self.test_size)
@@ -74,7 +74,7 @@ class TrainingOptions:
 
 
 def check_coverage_option(coverage: float | None) -> None:
-    """Refuse a coverage that is none."""
+    """Refuse a coverage outside of its range."""
     try:
         if coverage is not None:
             check_coverage(int(coverage) if coverage.is_integer() else coverage, "--coverage")
@@ -127,7 +127,7 @@ def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, Labelle
 
 
 def _check_score(score: GivenScore, rows: LabelledRows) -> None:
-    """Refuse points that are taken for probabilities."""
+    """Refuse points that are given as probabilities."""
     values = rows.X[score.column]
     if score.threshold is None and not values.between(0, 1).all():
         raise CommandError(
@@ -141,7 +141,7 @@ _FEWEST_ROWS_TO_TELL = 20
 
 
 def _note_leaks(schema: Schema, rows: LabelledRows, screen: Screen) -> None:
-    """Say so where a column tells the classes apart without an error, as only the outcome itself does."""
+    """Note columns that separate the classes without an error, as they probably hold the outcome."""
     for name in schema.columns:
         if _tells_all(rows.X[name].to_numpy(), rows.y):
             screen.note(
@@ -151,7 +151,7 @@ def _note_leaks(schema: Schema, rows: LabelledRows, screen: Screen) -> None:
 
 
 def _tells_all(values: NDArray[Any], y: NDArray[np.int64]) -> bool:
-    """Whether one value, or one cut through the numbers, parts positives from negatives; blanks tell nothing."""
+    """Return whether one value, or one cut through the numbers, separates the classes; False with blanks."""
     if len(y) < _FEWEST_ROWS_TO_TELL or y.min() == y.max():
         return False
     if values.dtype == object:
@@ -164,7 +164,7 @@ def _tells_all(values: NDArray[Any], y: NDArray[np.int64]) -> bool:
 
 
 def _note_shared_groups(roles: Roles, train_rows: LabelledRows, test_rows: LabelledRows, screen: Screen) -> None:
-    """Say so where a split by time leaves rows of one group on both sides, which flatters the test."""
+    """Note a split by time with rows of one group on both sides, which makes the test look too good."""
     if roles.time is None or train_rows.groups is None or test_rows.groups is None:
         return
     if n_shared := int(np.isin(test_rows.groups, train_rows.groups).sum()):
@@ -183,7 +183,7 @@ def read_test_rows(
     group: str | None = None,
     separator: str | None = None,
 ) -> LabelledRows:
-    """Read labelled rows of another file than that of the fit; their groups are those of the fit, or of a column."""
+    """Read labelled rows of another file; their groups come from the column of the fit, or from one named here."""
     table = open_table(path, separator)
     if group == schema.roles.target:
         raise UsageError(f"--group {group}: the target cannot be the column of groups; name that of the customers")
@@ -206,7 +206,7 @@ def read_test_rows(
 
 
 def _group_of_fit(name: str, table: TableFile, rows: pa.Table, screen: Screen) -> str | None:
-    """The column of groups of the fit if these rows have it, else a note: nobody asked for it here."""
+    """Return the group column of the fit if these rows have it; else None, with a note."""
     if has_groups(rows, name):
         return name
     screen.note(
@@ -227,7 +227,7 @@ def train(
     screen: Screen,
     what: str,
 ) -> tuple[Any, float]:
-    """Fit one method with one base model or score; return the classifier and the seconds that it took."""
+    """Fit one method with one base model or score; return the classifier and the seconds it took."""
     clf = make_classifier(
         method,
         answer,
@@ -254,7 +254,7 @@ def train(
 def split_rows(
     rows: LabelledRows, test_size: float, seed: int, score: str | None = None
 ) -> tuple[LabelledRows, LabelledRows]:
-    """Training and test rows: by time if there is one, else by groups if there are any, else at random.
+    """Return training and test rows: split by time if there is a time column, else by groups, else at random.
 
     Rows without a given score are split as all others, and then set apart: the test part needs its share of them.
     """
@@ -273,14 +273,14 @@ def split_rows(
 
 
 def check_both_classes(rows: LabelledRows, what: str, remedy: str) -> None:
-    """Refuse rows on which no AUC is defined."""
+    """Refuse rows of one class, for which the AUC is undefined."""
     n_positive = int(rows.y.sum())
     if n_positive in (0, len(rows)):
         raise CommandError(f"{what} of {len(rows)} rows must hold both classes, got {n_positive} positives; {remedy}")
 
 
 def check_some_groups(rows: LabelledRows, column: str | None, what: str) -> None:
-    """Refuse rows of a single group, from which nobody can tell how much groups differ."""
+    """Refuse rows of a single group, which do not show how much groups differ."""
     if rows.groups is not None and len(np.unique(rows.groups)) < 2:
         raise CommandError(
             f"--group: {what} must hold at least two groups of {column!r} for intervals, got one; add rows of others, "
@@ -289,7 +289,7 @@ def check_some_groups(rows: LabelledRows, column: str | None, what: str) -> None
 
 
 def check_groups_to_train(groups: NDArray[Any], fewest: int, column: str | None) -> None:
-    """Refuse fewer groups than folds or parts, each of which needs groups of its own."""
+    """Refuse fewer groups than folds or parts, as each of them needs its own groups."""
     if (n_groups := len(np.unique(groups))) < fewest:
         raise CommandError(
             f"--group: the training rows must hold at least {fewest} groups of {column!r}, one for each fold, got "
@@ -307,7 +307,7 @@ def _at_random(y: NDArray[Any], test_size: float, seed: int) -> tuple[NDArray[np
 
 
 def _by_time(times: NDArray[np.float64], test_size: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The latest rows are the test part; rows of the same moment stay together."""
+    """Split rows by time, the latest for the test; rows of one moment stay together."""
     start = np.sort(times)[len(times) - max(1, round(test_size * len(times)))]
     train, test = np.flatnonzero(times < start), np.flatnonzero(times >= start)
     if not len(train):
@@ -321,7 +321,7 @@ def _by_time(times: NDArray[np.float64], test_size: float) -> tuple[NDArray[np.i
 def _by_group(
     y: NDArray[Any], groups: NDArray[Any], test_size: float, seed: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Folds of about the size asked for keep each group on one side."""
+    """Split rows by group into parts of about the sizes asked for; rows of a group stay together."""
     n_groups = len(np.unique(groups))
     if n_groups < 2:
         raise CommandError(f"--group: {n_groups} group cannot be split into two parts; pass a test file with --test")

@@ -48,7 +48,7 @@ _ROWS_TO_LOOK_AT = 10_000
 
 
 class ClusterFit(NamedTuple):
-    """What a fit on a cluster leaves.
+    """Result of a fit on a cluster.
 
     Attributes
     ----------
@@ -167,7 +167,7 @@ def _merge_surveys(surveys: Sequence[_Survey]) -> _Survey:
 
 
 def _check_survey(survey: _Survey, folds: HashedFolds, label: str, classes: Sequence[Any] | None) -> Labels:
-    """Refuse rows that no model could be trained on; return the two labels."""
+    """Refuse rows on which no model can be trained; return the two labels."""
     folds.check_sizes(survey.counts.sum(axis=0))
     if classes is not None and (others := int(survey.counts[~np.isin(survey.labels, classes)].sum())):
         raise ValueError(
@@ -298,7 +298,7 @@ def rank_on_cluster(
 
 @dataclass(frozen=True)
 class RankingsByCoverage:
-    """Rankings of all rows and of those that each coverage selects: all that an evaluation needs of them.
+    """Rankings of all rows and of those that each coverage selects, from which an evaluation is computed.
 
     Attributes
     ----------
@@ -342,7 +342,7 @@ class RankingsByCoverage:
         )
 
     def check_labels(self, name: str, classes: ArrayLike) -> None:
-        """Refuse rows with a label that the classifier does not know, given where labels come from."""
+        """Refuse rows with a label that the classifier does not know, and name the column of the labels."""
         if self.n_unknown:
             known = np.asarray(classes).tolist()
             raise ValueError(

@@ -1,4 +1,4 @@
-"""What an engine does for a selective classifier: the protocol that ``cluster/dask.py`` and ``cluster/spark.py`` meet.
+"""Protocol of an engine for selective classifiers, which ``cluster/dask`` and ``cluster/spark`` meet.
 
 ::
 
@@ -24,11 +24,11 @@ Counts = TypeVar("Counts")
 
 
 class LostWorkerError(RuntimeError):
-    """A worker was lost while a model was trained, so that the fit has to begin again."""
+    """A worker was lost while a model was trained, so the fit has to start over."""
 
 
 class Part(NamedTuple):
-    """Some rows of a cluster in the memory of one worker; what was not given or is not read is None.
+    """Some rows of a cluster in the memory of one worker; fields that were not given or are not read are None.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Engine(Protocol):
 
     @property
     def about(self) -> str:
-        """What it is, and where it can be watched."""
+        """Description of the cluster, and the address where it can be watched."""
 
     @property
     def boosters(self) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class Engine(Protocol):
         """Read a folder of Parquet files, given the names of its columns."""
 
     def run_parts(self, told: Callable[[int, int], None] | None = None) -> RunParts:
-        """Return what runs a function on each of some numbers, for :func:`aucross.record.write_decisions`.
+        """Return a function that runs another one on each of some numbers, for :func:`aucross.record.write_decisions`.
 
         A part whose worker is lost runs again. `told` is called with the number of parts that are done, and of all.
         """

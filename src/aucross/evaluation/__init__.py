@@ -1,4 +1,4 @@
-"""Reads labels, scores and selections; never fits anything."""
+"""Evaluation from labels, scores and selections; nothing here fits a model."""
 
 from aucross.evaluation.auc_metrics import (
     auc_gain,

@@ -50,7 +50,7 @@ def listed_metrics(metrics: Iterable[MetricLike] | MetricLike) -> list[MetricLik
 
 
 def metrics_on_request(metrics: Iterable[MetricLike], *, two_classes: bool) -> dict[str, AnyMetric]:
-    """Return metrics by name beyond those of every evaluation, given by name or as functions that the rows suit."""
+    """Return metrics asked for beyond those of every evaluation, by name; refuse those that the rows do not suit."""
     standard, names = (STANDARD_METRICS, METRICS_ON_REQUEST) if two_classes else (MULTICLASS_METRICS, ())
     found: dict[str, AnyMetric] = {}
     for entry in listed_metrics(metrics):
@@ -78,7 +78,7 @@ def _suits(metric: AnyMetric, two_classes: bool) -> bool:
 
 
 def _described(metric: AnyMetric | None, entry: MetricLike) -> str:
-    """Say what was asked for, and why a metric does not fit."""
+    """Return what was asked for, and why a metric does not fit."""
     if metric is None:
         return repr(entry)
     if metric.needs:

@@ -54,7 +54,7 @@ def decile_rows(
 
 
 def wilson_interval(rate: float, n_rows: float, level: float) -> tuple[float, float]:
-    """Wilson's confidence interval for a rate that was observed on so many rows, with weights the effective number."""
+    """Return Wilson's confidence interval for a rate; with weights, from the effective number of rows."""
     z = float(ndtri((1 + level) / 2))
     middle = rate + z * z / (2 * n_rows)
     margin = z * sqrt(rate * (1 - rate) / n_rows + (z / (2 * n_rows)) ** 2)

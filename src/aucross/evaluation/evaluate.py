@@ -111,8 +111,8 @@ def evaluate_selective(
     The intervals of coverage, accuracy and positive rate are those of Clopper and Pearson. That of the AUC is the Beta
     interval of the promise with a milder added row, see the guide on small data; that of the gain is a paired
     difference. Standard deviations are those of sums over rows, or over `customers`: each row adds to a metric what the
-    ranking says of its score and class. Metrics on request are computed anew on resamples of the rows and have their
-    percentiles.
+    ranking says of its score and class. Metrics on request are computed on resamples of the rows, and their intervals
+    are percentiles.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def evaluate_selective(
 
 
 def _selections_within(clf: Any, rows: ScoredRows, capacity: int | Iterable[int]) -> dict[float, BoolArray]:
-    """Return the rows that are selected if people review so many, by the share of the weight that they are."""
+    """Return the rows that are selected for each review capacity, by the share of the weight that they have."""
     weight, selections = row_weights(rows.sample_weight, len(rows)), {}
     for number in capacity if isinstance(capacity, Iterable) else [capacity]:
         selected = clf.decide(rows, capacity=number).selected
@@ -179,7 +179,7 @@ def _selections_within(clf: Any, rows: ScoredRows, capacity: int | Iterable[int]
 
 
 def asks_for_at_least(clf: Any) -> bool:
-    """Return whether a classifier promises its coverage, and reaches more on average."""
+    """Return whether a classifier guarantees its coverage, and so reaches more on average."""
     return getattr(clf, "coverage_confidence", None) is not None
 
 
@@ -240,7 +240,7 @@ def _evaluate(
     confidence_level: float,
     random_state: Any,
 ) -> SelectiveEvaluation:
-    """Evaluate rows from their ranking, and what the ranking does not tell on the rows as given and resampled."""
+    """Evaluate rows from their ranking; compute metrics that need more on the rows and their resamples."""
     check_probability(confidence_level, "confidence_level", ends=False)
     check_replicates(n_bootstrap)
     requested = metrics_on_request(metrics, two_classes=True)
@@ -296,7 +296,7 @@ def evaluate_ranking(
 
     See Also
     --------
-    aucross.evaluate_selective : The same from rows, with more metrics, customers and comparisons.
+    aucross.evaluate_selective : Evaluation from rows, with more metrics, customers and comparisons.
 
     Notes
     -----
@@ -370,7 +370,7 @@ def selected_of(ranked: RankedScores, selection: Selection) -> RankedScores:
 
 
 def check_ranking(ranked: Any) -> RankedScores:
-    """Refuse what is no ranking, or one that does not tell how many rows there are."""
+    """Refuse an object that is not a ranking, or a ranking without the number of rows."""
     if not isinstance(ranked, RankedScores):
         raise TypeError(
             f"ranked must be a RankedScores, got {type(ranked).__name__}; make one with RankedScores.from_labels, or "
@@ -414,7 +414,7 @@ def selected_at(ranked: RankedScores, bands: Any, coverages: list[float]) -> Ite
 
 
 def _is_probability(bands: Any) -> bool:
-    """Return whether the scores of a classifier are probabilities; they are if it does not say otherwise."""
+    """Return whether the scores of a classifier are probabilities, as they are unless it says otherwise."""
     return getattr(getattr(bands, "fitted_", None), "response_method", "predict_proba") == "predict_proba"
 
 
@@ -430,7 +430,7 @@ def evaluate_folds(
     customers: Any = None,
     **options: Any,
 ) -> SelectiveEvaluation:
-    """Evaluate a selective classifier that was fitted anew for each of several test folds, all folds together.
+    """Evaluate a selective classifier that was fitted once for each of several test folds, all folds together.
 
     Parameters
     ----------
@@ -516,7 +516,7 @@ def _widened(evaluation: SelectiveEvaluation, factor: float) -> SelectiveEvaluat
 
 
 def _checked_numbers(clf: Any, numbers: ArrayLike, n_rows: int) -> IndexArray:
-    """Return row numbers of a fold; refuse so many that the classifier must have seen some of them."""
+    """Return the row numbers of a fold; refuse so many that the classifier must have seen some of them."""
     rows = np.asarray(numbers)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) < len(rows):
         raise ValueError("the rows of a fold must be distinct row numbers, as the second part of cv.split(X, y)")

@@ -184,7 +184,7 @@ class _MulticlassRows(NamedTuple):
         return values if self.units is None else sums_by_unit(self.units, values)
 
     def share(self, name: str, coverage: float) -> tuple[FloatArray, FloatArray]:
-        """Return the weight of each row that a share is about, and of those of them that do not count."""
+        """Return the weight of each row that a share is about, and its weight where it does not count."""
         mask = self.selections[coverage]
         if name == "selective_accuracy":
             return self.weight * mask, self.weight * (mask & (self.y_true != self.y_pred))
@@ -202,7 +202,7 @@ class _MulticlassRows(NamedTuple):
         return low - less, high - less, losses.share_of_added_unit()
 
     def influence(self, name: str, coverage: float) -> FloatArray:
-        """Return what each row, or each unit, adds to a metric at a coverage, to first order."""
+        """Return the contribution of each row, or each unit, to a metric at a coverage, to first order."""
         if name not in _RANKING:
             return self._by_unit(share_influence(*self.share(name, coverage)))
         mask, n_classes = self.selections[coverage], self.score.shape[1]

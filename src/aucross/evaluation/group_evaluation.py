@@ -1,4 +1,4 @@
-"""What a report per group gives back: tables of the groups, of their gaps and of their differences from one of them."""
+"""Results of a report per group: tables of the groups, of their gaps and of their differences from one of them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class CountedShares(NamedTuple):
     n_counted: IndexArray
 
     def of(self, groups: IndexArray) -> CountedShares:
-        """Return the same of some groups."""
+        """Return the counts of some groups."""
         return CountedShares(self.n_rows[groups], self.n_counted[groups])
 
 
@@ -109,7 +109,7 @@ class GroupEvaluation(ResultTable):
     evaluations : tuple of SelectiveEvaluation
         One per group; the rows of all are paired.
     overall : SelectiveEvaluation
-        The same for all rows.
+        Evaluation of all rows.
     n_hidden_groups, n_hidden_rows : int
         Groups that :meth:`without_small_groups` left out, and their rows.
     shares : dict of str to CountedShares
@@ -298,9 +298,9 @@ class GroupEvaluation(ResultTable):
         The highest of many noisy numbers is too high and the lowest too low, so the gap is biased upwards, the more
         the more groups there are and the smaller they are. The interval does not repair that: it is the interval of
         the difference between the two groups named, which were chosen for being far apart. Compare the gap with
-        ``gap_by_chance``, which repeats that choice. For shares of rows it deals the rows to groups of these sizes
-        anew, which is exact for groups of any size. For the AUC, and where rows have weights or belong together, it is
-        the range of normal deviations of the groups, spread as that of all rows would be with so few rows. Where
+        ``gap_by_chance``, which repeats that choice. For shares of rows it deals the rows at random to groups of
+        these sizes, which is exact for any size. For the AUC, and where rows have weights or belong together, it is the
+        range of normal deviations of the groups, spread as that of all rows would be with so few rows. Where
         nothing should be chosen by looking, use :meth:`differences`.
         """
         small = self.small_groups_sentence(ENOUGH_ROWS if min_n is None else min_n)
@@ -348,7 +348,7 @@ class GroupEvaluation(ResultTable):
         }
 
     def _gap_by_chance(self, name: str, index: int, taking_part: IndexArray) -> float:
-        """Return what the gap between equal groups stays under at the level of the intervals; NaN without."""
+        """Return the upper limit of the gap between equal groups at the level of the intervals; NaN without them."""
         level, counts = self.overall.confidence_level, self.shares.get(name)
         if not self.overall.has_intervals:
             return float("nan")
@@ -369,7 +369,7 @@ class GroupEvaluation(ResultTable):
         return _range_by_chance(errors, self._correlation(name, index, chosen), level)
 
     def _correlation(self, name: str, index: int, chosen: Sequence[SelectiveEvaluation]) -> FloatArray:
-        """Correlations between the groups, which may share customers."""
+        """Return the correlations between the groups, which may share customers."""
         if self.overall.n_customers is None:
             return np.eye(len(chosen))
         coverage = float(self.overall.target_coverage[index])
@@ -432,7 +432,7 @@ def _in_words(name: str) -> str:
 
 
 def _ratio(part: SelectiveEvaluation, whole: SelectiveEvaluation, name: str, index: int) -> dict[str, float]:
-    """Return a metric of one evaluation by that of another, with an interval; NaN for 0 by 0.
+    """Return the ratio of a metric in two evaluations, with an interval; NaN for 0 divided by 0.
 
     The logarithm of the ratio is taken for normal, so that no end is below 0.
     """
@@ -449,7 +449,7 @@ def _ratio(part: SelectiveEvaluation, whole: SelectiveEvaluation, name: str, ind
 
 
 def _range_of_dealt_shares(n_rows: IndexArray, n_counted: IndexArray, confidence_level: float) -> float:
-    """Return what the range of the shares stays under if the rows are dealt to the groups at random."""
+    """Return the upper limit of the range of the shares if the rows are dealt to the groups at random."""
     with_rows = n_rows > 0
     if not with_rows.any():
         return float("nan")
@@ -462,7 +462,7 @@ def _range_of_dealt_shares(n_rows: IndexArray, n_counted: IndexArray, confidence
 
 
 def _range_by_chance(errors: FloatArray, correlation: FloatArray, confidence_level: float) -> float:
-    """Return what the range of normal deviations of the groups stays under, given errors and correlations."""
+    """Return the upper limit of the range of normal deviations of the groups, given errors and correlations."""
     defined = ~np.isnan(errors)
     if not defined.any():
         return float("nan")

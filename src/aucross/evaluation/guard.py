@@ -24,7 +24,7 @@ class BaseRateWarning(UserWarning):
 
 @dataclass(frozen=True)
 class BaseRateCheck:
-    """What a selection does to the share of positives.
+    """Result of comparing the share of positives among selected rows with that of all rows.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class BaseRateCheck:
 
     @property
     def message(self) -> str:
-        """The numbers in a sentence, with the limits that are exceeded."""
+        """Numbers in a sentence, with the limits that are exceeded."""
         if isnan(self.rarer_for_review):
             return f"there are no {self.rarer_class}s among {self.n} rows: nothing to compare"
         if isnan(self.selected_positive_rate):
@@ -116,7 +116,7 @@ class BaseRateCheck:
 
 @dataclass(frozen=True)
 class BaseRateGuard:
-    """Warns when the rows that are answered are no longer like all rows.
+    """Guard that warns if the selected rows are no longer like all rows.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def _with_weight(
 def base_rate_check(
     guard: BaseRateGuard, positive: BoolArray, selected: BoolArray, weight: FloatArray
 ) -> BaseRateCheck:
-    """Return what a guard says of checked rows that carry weight."""
+    """Return the verdict of a guard on checked rows that carry weight."""
     overall, rate = weighted_mean(positive, weight), weighted_mean(positive[selected], weight[selected])
     for_review = 1.0 - weighted_mean(selected, weight)
     is_rare = overall <= 0.5
@@ -274,7 +274,7 @@ def base_rate_check(
 
 
 def _chance(positive: BoolArray, selected: BoolArray) -> float:
-    """Two-sided probability of the number of positives among the rejected rows, had they been drawn at random."""
+    """Return the two-sided probability of the number of rejected positives, if rows were rejected at random."""
     drawn = (len(positive), int(positive.sum()), int((~selected).sum()))
     found = int((positive & ~selected).sum())
     return min(1.0, 2.0 * float(min(hypergeom.cdf(found, *drawn), hypergeom.sf(found - 1, *drawn))))

@@ -68,7 +68,7 @@ def label_rows(
 
 
 def rows_of_fit(clf: Any, X: Any, rows: ScoredRows | None = None) -> tuple[float, str | None]:
-    """Return the share of the rows that took part in the fit, and a sentence about it; 0 and None if none are noticed.
+    """Return the share of the rows that took part in the fit, and a sentence about it; 0 and None if there is no sign.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def rows_of_fit(clf: Any, X: Any, rows: ScoredRows | None = None) -> tuple[float
     X : array-like or frame of shape (n_samples, n_features), ScoredRows or None
         Rows as they would be scored; scored rows carry no marks.
     rows : ScoredRows, optional
-        The same rows with labels: where no mark is noticed, labels and scores are compared with those of the fit.
+        These rows with labels: where no mark is noticed, labels and scores are compared with those of the fit.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def selections_at(clf: Any, rows: ScoredRows, coverages: Iterable[float]) -> dic
 
 
 def check_selective(clf: Any) -> None:
-    """Refuse what is no selective classifier, or not a fitted one."""
+    """Refuse an object that is not a fitted selective classifier."""
     if not hasattr(clf, "scored"):
         raise TypeError(
             f"clf must be a selective classifier such as AUCross, got {type(clf).__name__}; wrap the model, with its "
@@ -130,7 +130,7 @@ def check_selective(clf: Any) -> None:
 
 
 def check_two_classes(clf: Any, remedy: str) -> None:
-    """Refuse a classifier of more than two classes, which `remedy` says what to do with."""
+    """Refuse a classifier of more than two classes, with the remedy given."""
     check_selective(clf)
     if len(clf.classes_) != 2:
         raise ValueError(f"clf must have two classes, got {len(clf.classes_)}; {remedy}")
@@ -177,7 +177,7 @@ def check_answers(y_pred: ArrayLike, n_rows: int) -> BoolArray:
 
 
 def customer_numbers(customers: Any, n_rows: int) -> IndexArray | None:
-    """Number the customers that rows belong to from 0 on; None if every row stands for itself."""
+    """Return the number of the customer that each row belongs to, from 0 on; None if every row stands for itself."""
     if customers is None:
         return None
     numbers = numbers_of_units(customers, n_rows, "customers")
@@ -213,7 +213,7 @@ def ranked_rows(
 
 
 def rank(positive: BoolArray, score: FloatArray, weight: FloatArray) -> RankedScores:
-    """Return the ranking of checked rows, of which there may be none."""
+    """Return the ranking of checked rows; there may be no rows."""
     return RankedScores.of_rows(positive, score, weight if len(weight) else None)
 
 
@@ -253,7 +253,7 @@ def weighted_mean(values: NDArray[np.generic], weight: FloatArray) -> float:
 
 
 def check_both_classes(ranked: RankedScores, purpose: str) -> RankedScores:
-    """Refuse rows of one class for a picture that would be empty."""
+    """Refuse rows of one class, for which a picture would be empty."""
     if min(ranked.total_positives, ranked.total_negatives) == 0:
         raise ValueError(
             f"y_true must hold both classes, got {ranked.total_positives:g} positives and "
@@ -278,7 +278,7 @@ def check_coverages(coverages: Iterable[float]) -> list[float]:
 
 
 def check_replicates(n_bootstrap: int) -> None:
-    """Refuse a number of bootstrap replicates that is none."""
+    """Refuse an invalid number of bootstrap replicates."""
     if not isinstance(n_bootstrap, Integral) or n_bootstrap < 0:
         raise ValueError(f"n_bootstrap must be a whole number, 0 or more, got {n_bootstrap!r}")
 

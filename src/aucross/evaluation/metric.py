@@ -34,7 +34,7 @@ _ARGUMENTS = {
 
 @dataclass(frozen=True)
 class Metric(Generic[Parameters]):
-    """A function that judges a selection, and what others need to know about it; calling it calls the function.
+    """Function that judges a selection, with what callers need to know about it; calling it calls the function.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Metric(Generic[Parameters]):
 
     See Also
     --------
-    metric : The same as a decorator.
+    metric : Decorator that makes a metric.
 
     Examples
     --------
@@ -132,7 +132,7 @@ class Metric(Generic[Parameters]):
         return self.label.format(positive=positive) if self.label else self.name.replace("_", " ")
 
     def as_score(self, value: float) -> float:
-        """Return the value with the sign that makes the greater the better one."""
+        """Return the value with the sign that makes greater better."""
         if self.better is None:
             raise ValueError(f"metric must have a better and a worse, got {self.name!r}, which has none")
         return {"higher": value, "lower": -value, "zero": -abs(value)}[self.better]
@@ -158,7 +158,7 @@ class Metric(Generic[Parameters]):
 def metric(
     *, reads: Reads = "scores", better: Better | None = "higher", label: str = ""
 ) -> Callable[[Callable[Parameters, float]], Metric[Parameters]]:
-    """Make a :class:`Metric` of the function below.
+    """Make a :class:`Metric` from the decorated function.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def metric(
 
 
 def as_metric(function: Callable[..., float]) -> Metric[...]:
-    """Make a metric of a function: it reads scores, the higher the better, unless it is one or part of one."""
+    """Return a metric as it is, and make one of another function: it reads scores, and higher is better."""
     if isinstance(function, Metric):
         return function
     inner = function

@@ -1,4 +1,4 @@
-"""What a selection does, and how good its answers are: coverage, class counts, base rates, accuracy, cost, calibration.
+"""Metrics of a selection and its answers: coverage, class counts, base rates, accuracy, cost, calibration.
 
 ::
 

@@ -35,7 +35,7 @@ def hand_till_m(
     classes: ArrayLike | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    """Hand and Till's M of the selected rows: the mean AUC over all ordered pairs of classes.
+    """Return Hand and Till's M of the selected rows: the mean AUC over all ordered pairs of classes.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def auc_mu(
     classes: ArrayLike | None = None,
     sample_weight: Weights = None,
 ) -> float:
-    """AUC-mu of the selected rows: the mean over pairs of classes of the AUC of their difference in probability.
+    """Return AUC-mu of the selected rows: the mean AUC of probability differences over pairs of classes.
 
     Parameters
     ----------
@@ -154,11 +154,11 @@ class RowsByClass(NamedTuple):
 
     @property
     def tolerance(self) -> float:
-        """How far apart sums and differences of scores may be and count as equal."""
+        """Largest distance at which sums and differences of scores count as equal."""
         return _ROUNDING * float(np.abs(self.columns).max())
 
     def of_class(self, number: int) -> slice:
-        """Return where the rows of a class are."""
+        """Return the positions of the rows of a class."""
         start, stop = np.searchsorted(self.label, [number, number + 1])
         return slice(int(start), int(stop))
 
@@ -197,7 +197,7 @@ def check_columns(y_prob: ArrayLike) -> FloatArray:
 
 
 def class_numbers(y_true: ArrayLike, classes: ArrayLike | None, n_classes: int) -> IndexArray:
-    """Return number of each row's class: its place in `classes`, or among the sorted labels."""
+    """Return the number of each row's class: its place in `classes`, or among the sorted labels."""
     labels = np.asarray(y_true)
     if labels.ndim != 1:
         raise ValueError(f"y_true must be 1-d, got shape {labels.shape}; pass labels, not one column per class")
@@ -220,7 +220,7 @@ def class_numbers(y_true: ArrayLike, classes: ArrayLike | None, n_classes: int) 
 
 
 def _places(found: NDArray[np.generic], names: NDArray[np.generic], n_classes: int) -> IndexArray:
-    """Return place of each label that was found among the names of the classes."""
+    """Return the place of each label among the names of the classes."""
     place = {label: index for index, label in enumerate(names.ravel().tolist())}
     if names.shape != (n_classes,) or len(place) != n_classes:
         raise ValueError(
@@ -265,7 +265,7 @@ def _pairs_won(
 
 
 def _tie_starts(ascending: FloatArray, tolerance: float = 0.0) -> IndexArray:
-    """Return first position of every run of equal values."""
+    """Return the first position of every run of equal values."""
     return np.append(0, np.flatnonzero(np.diff(ascending) > tolerance) + 1)
 
 

@@ -1,4 +1,4 @@
-"""What can be promised of a selection: at least this coverage and at least this AUC, with a stated confidence."""
+"""Promises about a selection: at least this coverage and at least this AUC, with a stated confidence."""
 
 from __future__ import annotations
 
@@ -101,13 +101,13 @@ class SelectivePromise:
 
     @property
     def is_supported(self) -> bool | None:
-        """Whether the rows support `promised_coverage`; None if none was fixed; rows of the fit support nothing."""
+        """Whether the rows support `promised_coverage`; None if no coverage was fixed, False for rows of the fit."""
         if self.share_of_fit:
             return False
         return None if self.promised_coverage is None else self.coverage_alone >= self.promised_coverage
 
     def holds(self, *, coverage: float | None = None, auc: float | None = None) -> bool:
-        """Return whether the rows support bounds that were signed before anyone looked at them.
+        """Return whether the rows support bounds that were fixed before anyone looked at the rows.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class SelectivePromise:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers and the sentence, ready for JSON; what is undefined is None."""
+        """Return all numbers and the sentence, ready for JSON; undefined numbers are None."""
         values = {**asdict(self), "is_supported": self.is_supported, "sentence": str(self)}
         return {name: json_ready(value) for name, value in values.items()}
 
@@ -485,7 +485,7 @@ def bounds_of(losses: LossSums | None, failures: Sequence[float]) -> list[float]
 
 
 def coverage_losses(selected: BoolArray, weight: FloatArray, units: IndexArray | None) -> LossSums | None:
-    """Return what the bound of a coverage is read from."""
+    """Return the losses from which the bound of a coverage is computed."""
     if units is not None:
         return share_losses_of_units(sums_by_unit(units, weight), sums_by_unit(units, weight * ~selected))
     powers = np.stack([weight**power for power in range(4)])
@@ -495,7 +495,7 @@ def coverage_losses(selected: BoolArray, weight: FloatArray, units: IndexArray |
 def auc_losses_of_rows(
     ranked: RankedScores, positive: BoolArray, score: FloatArray, weight: FloatArray, units: IndexArray | None
 ) -> LossSums | None:
-    """Return what the bound of the AUC of ranked rows is read from; None if a class has too few."""
+    """Return the losses from which the bound of the AUC is computed; None if a class has too few rows."""
     if units is None:
         return auc_losses(ranked)
     loss = ranked.losses_of(positive, score)
@@ -554,5 +554,5 @@ def share_of_fit(clf: Any, X: Any, rows: ScoredRows, *, allowed: bool) -> float:
 
 
 def no_promise(share: float) -> str:
-    """Return how a sentence begins that is no promise, since so many of its rows took part in the fit."""
+    """Return the beginning of a sentence that promises nothing, as rows took part in the fit; empty if none did."""
     return f"No promise, since {percent(share)} of the rows took part in the fit: " if share else ""

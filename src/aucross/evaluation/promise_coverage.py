@@ -99,7 +99,7 @@ class CoveragePromise:
         return self.share_of_fit == 0 and not isnan(self.target_coverage)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all numbers and the sentence, ready for JSON; what is undefined is None."""
+        """Return all numbers and the sentence, ready for JSON; undefined numbers are None."""
         tried = [step._asdict() for step in self.tried]
         values = {**asdict(self), "tried": tried, "is_supported": self.is_supported, "sentence": str(self)}
         return {name: json_ready(value) for name, value in values.items()}
@@ -243,7 +243,7 @@ def promise_coverage(
 
 
 def likeliest_start(clf: Any, auc: float, n_rows: int) -> float:
-    """Return the coverage at which so many rows are likeliest to show the AUC, by the held-out rows.
+    """Return the coverage that is likeliest to show the AUC with so many rows, by the held-out rows.
 
     A low coverage has a high AUC and few rows to show it; a high one has many rows and an AUC nearer to the target.
     What counts is the distance to the target in standard errors. Of coverages that are about as good, within a tenth of

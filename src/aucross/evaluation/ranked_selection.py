@@ -1,4 +1,4 @@
-"""What is said of a selection, from the ranking of all rows and the ranking of the selected ones.
+"""Metrics of a selection from the ranking of all rows and the ranking of the selected ones.
 
 A ranking says for each score how many positives and negatives have it, and with what weights. That is all that
 coverage, AUC, accuracy and their intervals read, so that rows may stay where they are: in memory, in partitions, in a
@@ -66,14 +66,14 @@ SHARE_THAT_DIFFERS = 0.1
 
 
 class Moments(NamedTuple):
-    """Sums of the squares and of the cubes of what each row, or unit of rows, adds to a number."""
+    """Sums of squares and of cubes of the contributions of rows, or units of rows, to a number."""
 
     squares: float
     cubes: float
 
     @classmethod
     def of(cls, influence: FloatArray) -> Moments:
-        """Return the moments of what each row or unit adds."""
+        """Return the moments of the contributions of rows or units."""
         squared = influence * influence
         return cls(float(squared.sum()), float(squared @ influence))
 
@@ -112,7 +112,7 @@ class RankedSelection:
 
     @cached_property
     def is_everything(self) -> bool:
-        """Whether no row is left out."""
+        """Whether all rows are selected."""
         ours, theirs = self.selected, self.everything.selected
         return ours is theirs or (
             np.array_equal(ours.positives, theirs.positives) and np.array_equal(ours.negatives, theirs.negatives)
@@ -120,7 +120,7 @@ class RankedSelection:
 
     @cached_property
     def shares(self) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Metrics that are shares of rows: powers of the weights of the rows in question, and of those that lose."""
+        """Metrics that are shares of rows: power sums of the weights in question, and of those that do not count."""
         of_all, of_selected = self.everything.selected.totals, self.selected.totals
         taken, rows = of_selected.sum(axis=0), of_all.sum(axis=0)
         rejected = 0.0 * rows if self.is_everything else np.maximum(rows - taken, 0.0)
@@ -150,7 +150,7 @@ class RankedSelection:
         return found
 
     def spread(self) -> Spread:
-        """Return what intervals and deviations are read from, of rows drawn independently of each other."""
+        """Return the numbers behind intervals and deviations, for rows that are independent of each other."""
         losses: dict[str, LossSums | None] = {name: share_losses(*powers) for name, powers in self.shares.items()}
         losses["selective_auc"] = auc_losses(self.selected)
         moments = {name: _share_moments(*powers) for name, powers in self.shares.items()}
@@ -160,14 +160,14 @@ class RankedSelection:
 
     @cached_property
     def influences(self) -> tuple[FloatArray, FloatArray]:
-        """What a selected positive, and a negative, of weight 1 at each score adds to the AUC."""
+        """Contributions to the AUC of a selected positive, and of a selected negative, of weight 1 at each score."""
         above, below = self.selected.losses
         positives, negatives = self.selected.totals[:, 1].tolist()
         return ((1.0 - self.auc) - above) / (positives or 1.0), ((1.0 - self.auc) - below) / (negatives or 1.0)
 
     @cached_property
     def auc_moments(self) -> Moments:
-        """Moments of what the rows add to the AUC."""
+        """Moments of the contributions of the rows to the AUC."""
         if np.isnan(self.auc):
             return Moments(nan, nan)
         squares, cubes = 0.0, 0.0
@@ -236,7 +236,7 @@ def _share_moments(of_all: FloatArray, of_lost: FloatArray) -> Moments:
 
 
 def _squares_left_out(powers: FloatArray, weight: float) -> FloatArray:
-    """Return squared weights, with what rows add beyond first order.
+    """Return squared weights, with the contribution of rows beyond first order.
 
     A row of weight w that is left out of W moves a mean by 1 / (1 - w / W) times as much, and its square counts about
     1 + 2 w / W times. It matters where a class has few rows, or one of them weighs much.
@@ -391,7 +391,7 @@ class RankedRows:
 
     @cached_property
     def order(self) -> IndexArray:
-        """Numbers of the rows that take part, by ascending score; equal scores, which count as one, in any order."""
+        """Numbers of the rows that take part, by ascending score; rows of equal scores are in any order."""
         if self.members is None:
             return np.argsort(self.score)
         return self.members[np.argsort(self.score[self.members])]
@@ -404,14 +404,14 @@ class RankedRows:
 
     @cached_property
     def _starts(self) -> IndexArray | None:
-        """Where another score begins; None if all scores differ."""
+        """Positions at which another score begins; None if all scores differ."""
         score = self._ascending[0]
         is_new = score[1:] != score[:-1]
         return None if is_new.all() else np.append(0, np.flatnonzero(is_new) + 1)
 
     @cached_property
     def everything(self) -> RankedSelection:
-        """All rows that take part, which a gain is measured from."""
+        """All rows that take part, from which a gain is measured."""
         return self._selection(np.ones(len(self.order), dtype=bool))
 
     def _selection(self, chosen: BoolArray) -> RankedSelection:
@@ -455,7 +455,7 @@ class RankedRows:
     # ---- what each row adds ----
 
     def influence(self, name: str, coverage: float) -> FloatArray:
-        """Return what each row, or each unit, adds to a metric at a coverage, to first order; 0 for other groups."""
+        """Return the contribution of each row or unit to a metric at a coverage, to first order; 0 for other groups."""
         return self._influence(name, self.selections[coverage][self.order], self.selection(coverage))
 
     def _influence(self, name: str, chosen: BoolArray, part: RankedSelection) -> FloatArray:
@@ -470,7 +470,7 @@ class RankedRows:
         return share_influence(*self._share(name, chosen))
 
     def _share(self, name: str, chosen: BoolArray) -> tuple[FloatArray, FloatArray]:
-        """Return the weight that a share is about, and that of it which does not count, in each row or unit."""
+        """Return the weight that a share is about, and the part of it that does not count, in each row or unit."""
         _, positive, wrong, weight = self._ascending
         among, lost = {
             "achieved_coverage": (None, ~chosen),
@@ -488,7 +488,7 @@ class RankedRows:
         return self._by_unit(chosen * added * left_out(np.ones(len(chosen)) if weight is None else weight, totals))
 
     def _of_rows(self, by_class: tuple[FloatArray, FloatArray]) -> FloatArray:
-        """Read for each row what the positives and the negatives of its score have."""
+        """Return a value for each row: that of the positives or of the negatives at its score."""
         if self._starts is not None:
             sizes = np.diff(self._starts, append=len(self.order))
             by_class = np.repeat(by_class[0], sizes), np.repeat(by_class[1], sizes)
@@ -502,7 +502,7 @@ class RankedRows:
         return added
 
     def _spread_of_units(self, coverage: float, part: RankedSelection) -> Spread:
-        """Return what intervals and deviations are read from where rows of one unit were drawn together."""
+        """Return the numbers behind intervals and deviations, for rows of one unit that were drawn together."""
         assert self.units is not None
         _, positive, _, weight = self._ascending
         is_all = part is self.everything
@@ -523,13 +523,13 @@ class RankedRows:
 
 
 def left_out(weight: FloatArray, total: FloatArray | float) -> FloatArray:
-    """Return the share of the weight that each row has, with what it adds beyond first order."""
+    """Return the share of each row in the weight, with its contribution beyond first order."""
     share = weight / total
     return np.asarray(share * np.sqrt(1.0 + 2.0 * share))
 
 
 def share_influence(weight: FloatArray, lost: FloatArray) -> FloatArray:
-    """Return what each row or unit adds to the share of the weight that is not lost."""
+    """Return the contribution of each row or unit to the share of the weight that is not lost."""
     total = float(weight.sum())
     share = float(lost.sum()) / total if total > 0 else nan
     scale = np.sqrt(1.0 + 2.0 * weight / (total or 1.0)) / (total or 1.0)

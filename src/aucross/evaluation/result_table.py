@@ -22,7 +22,7 @@ _HEADS = {
 
 
 class ResultTable:
-    """What every table of results can do; a class of results says its rows."""
+    """Base class of tables of results; a subclass defines the rows."""
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows as dictionaries."""
@@ -66,12 +66,12 @@ def estimate_of(row: Mapping[str, Any], name: str) -> Estimate:
 
 
 def shown_metrics(row: Mapping[str, Any], names: Iterable[str]) -> dict[str, Estimate]:
-    """Return the metrics of a row as cells, without the difference of coverages asked and reached, which both show."""
+    """Return the metrics of a row as cells, without the coverage error, which follows from two other cells."""
     return {head_of(name): estimate_of(row, name) for name in names if name != "coverage_error"}
 
 
 def head_of(name: str) -> str:
-    """Return what the head of a narrow table calls a metric."""
+    """Return the short name of a metric for the head of a narrow table."""
     return _HEADS.get(name, name)
 
 

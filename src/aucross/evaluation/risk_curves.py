@@ -342,7 +342,7 @@ def _check_convention(convention: str) -> None:
 
 
 def _area_of_ordered(loss: FloatArray, weight: FloatArray, convention: Convention) -> float:
-    """Area for rows in order of selection, each a point of its own.
+    """Return the area for rows in order of selection, each a point of its own.
 
     Every convention is the sum S of the risks at the positions 1 ... W plus a correction at the ends.
     """

@@ -60,7 +60,7 @@ class SelectiveScorer(BaseEstimator):  # type: ignore[misc]  # scikit-learn has 
         return metric.as_score(float(evaluation.estimates[metric.name][0]))
 
     def _compare_coverage(self, coverage: float) -> None:
-        """Say so, once, if classifiers of different coverages are scored each at its own, as in a grid of coverages."""
+        """Warn, once, if classifiers of different coverages are each scored at their own, as in a grid of coverages."""
         first = _FIRST_COVERAGES.setdefault(self._name, coverage)
         if first not in (None, coverage):
             _FIRST_COVERAGES[self._name] = None

@@ -1,4 +1,4 @@
-"""What an evaluation gives back: a table of estimates with intervals, and paired differences between several."""
+"""Results of an evaluation: a table of estimates with intervals, and paired differences between several."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class SelectiveEvaluation(ResultTable):
 
     @property
     def has_intervals(self) -> bool:
-        """Whether it has more than estimates."""
+        """Whether the estimates have intervals."""
         return bool(self.intervals) or any(len(replicates) > 1 for replicates in self.replicates.values())
 
     def spread(self, name: str) -> dict[str, FloatArray]:
@@ -344,7 +344,7 @@ class SelectiveComparison(ResultTable):
         ]
 
     def _rows_of_ranking(self) -> list[dict[str, Any]]:
-        """Return the rows of the AUC, or of what stands in its place."""
+        """Return the rows of the AUC, or of the metric that replaces it."""
         metric = _ranking_metric(self.metrics)
         return [row for row in self.rows() if row["metric"] == metric]
 

@@ -1,4 +1,4 @@
-"""What classifier and reviewers achieve together: rejected decisions are replaced by the reviewers', then any metric.
+"""Classifier and reviewers together: rejected decisions are replaced by the reviewers', then any metric.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Cases without a score: nobody decides on them automatically, so that every share of all cases must count them."""
+"""Cases without a score: they are never decided automatically, so every share of all cases must count them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_ALL_CASES = ("achieved_coverage", "coverage_error")
 
 @dataclass(frozen=True, eq=False)
 class UnscoredRows:
-    """Labelled cases that have no score, as where a vendor knows nothing of an applicant; each of them is a review.
+    """Labelled cases without a score, such as applicants whom a vendor does not know; each of them goes to review.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class UnscoredRows:
         return len(np.asarray(self.positive))
 
     def sentence(self, n_cases: int) -> str:
-        """Say how many of all cases they are, and what becomes of them."""
+        """Return a sentence on how many of all cases have no score, and what happens to them."""
         cases = "case" if n_cases == 1 else "cases"
         become = (
             "has no score: it goes to review, and the coverage counts it"
@@ -61,7 +61,7 @@ class UnscoredRows:
         return f"{len(self):,} of {n_cases:,} {cases} {become}; the AUC is that of the others."
 
     def with_weight(self) -> UnscoredRows:
-        """Those that weigh something; the others take no part."""
+        """Return the cases that carry weight."""
         if self.sample_weight is None:
             return self
         # Beside a row of weight 1, because they may all weigh nothing.
@@ -72,15 +72,15 @@ class UnscoredRows:
         return UnscoredRows(np.asarray(self.positive)[used], weight[used], customers, by)
 
     def labels_after(self, positive: BoolArray) -> BoolArray:
-        """Return the labels of scored rows, and after them those of these."""
+        """Return the labels of scored rows followed by those of the unscored."""
         return np.concatenate((positive, as_positive(self.positive)))
 
     def unselected_after(self, selected: BoolArray) -> BoolArray:
-        """Return one or many selections of scored rows, and after them these, which nothing selects."""
+        """Return one or many selections of scored rows followed by the unscored, none of them selected."""
         return np.concatenate((selected, np.zeros((*selected.shape[:-1], len(self)), dtype=bool)), axis=-1)
 
     def part_after(self, values: Any, name: Literal["sample_weight", "customers"]) -> NDArray[Any] | None:
-        """Return the weights or customers of scored rows, and after them those of these; None if neither have any."""
+        """Return the weights or customers of scored rows followed by those of the unscored; None if there are none."""
         own = self._own(values, name)
         if own is None:
             return None
@@ -89,11 +89,11 @@ class UnscoredRows:
         return together if together.dtype.kind in "biuf" else np.array([*values, *own], dtype=object)
 
     def by_after(self, by: Any) -> list[Any]:
-        """Return the groups of scored rows, and after them those of these; an array would spell missing values."""
+        """Return a list of the groups of scored rows followed by those of the unscored, missing values unchanged."""
         return [*by, *self._own(by, "by")]
 
     def _own(self, values: Any, name: str) -> Any:
-        """Return a part of these; refuse it if either the scored rows or these have none."""
+        """Return an attribute of the unscored; refuse it if only the scored rows or only the unscored have it."""
         own = getattr(self, name)
         if (values is None) != (own is None):
             raise ValueError(f"unscored must have {name} where the scored rows have, and only there; pass both or none")

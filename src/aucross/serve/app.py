@@ -67,7 +67,7 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How a model is served.
+    """Options for serving a model.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ class _Service:
         self._record_error: str | None = None
 
     def guarded(self) -> RequestGuard:
-        """The application behind its guard."""
+        """Return the application behind its request guard."""
         app = FastAPI(
             title="aucross",
             version=import_module("aucross").__version__,
@@ -223,7 +223,7 @@ class _Service:
         app.get("/docs", include_in_schema=False)(self._docs)
 
     async def _final(self, asked: AskedCase) -> FinalDecision:
-        """Say what became of a case: the automatic answer, or a person's once there is one."""
+        """Return the final decision on a case: the automatic one, or the reviewer's once there is one."""
         assert self._options.record is not None
         try:
             case = await asyncio.to_thread(self._options.record.case, asked.id, asked.batch)
@@ -262,7 +262,7 @@ class _Service:
     # ---- other paths ----
 
     async def _health(self) -> JSONResponse:
-        """Whether decisions can be given."""
+        """Say whether decisions can be given."""
         # A balancer sends no requests until this is well again, so that it cannot wait for one that succeeds.
         if self._record_error is not None and not await self._record_is_well():
             return JSONResponse({"status": "the record takes no decisions"}, 503)
@@ -289,7 +289,7 @@ class _Service:
     # ---- refusals ----
 
     async def _invalid(self, request: Request, error: Any) -> JSONResponse:
-        """Name the fields that are wrong, and what they take; never the values, which may be those of a person."""
+        """Name the fields that are wrong and the values they take, but never the values sent, which may be personal."""
         self._metrics.refused("values")
         details = [_detail(each) for each in error.errors()[:_MOST_DETAILS]]
         if isinstance(error.body, bytes):  # it was not read as JSON
@@ -298,7 +298,7 @@ class _Service:
         return JSONResponse({"error": "the request is not as described in /openapi.json", "details": details}, 422)
 
     async def _failed(self, _request: Request, error: Exception) -> JSONResponse:
-        """Tell the log of the server what went wrong, and the caller where to find it there."""
+        """Log what went wrong, and give the caller the number of the log entry."""
         self._metrics.refused("error")
         number = uuid4().hex
         logger.error("request %s failed", number, exc_info=error)
@@ -323,7 +323,7 @@ class _Route(APIRoute):
 
 
 class _StrictRequest(Request):
-    """A request whose body names every field once: of two values, others might read the other one."""
+    """A request whose body must not repeat a field, as readers could pick different values."""
 
     async def json(self) -> Any:
         return json.loads(await self.body(), object_pairs_hook=_each_once)
@@ -349,7 +349,7 @@ def _check_ids(ids: list[str], n_rows: int) -> None:
 
 
 def _detail(error: Any) -> str:
-    """A field and what is wrong with it."""
+    """Return a field and what is wrong with it."""
     reason = error.get("ctx", {}).get("error")
     if error["type"] == "json_invalid":
         return f"body: must be JSON, and is none from character {error['loc'][-1]} on ({reason})"
@@ -386,7 +386,7 @@ _PATHS = {
 
 
 def _page(model: ServedModel | None, needs_token: bool) -> str:
-    """The page as HTML; without a model, for a caller who has sent no token, it says only how to ask."""
+    """Return the help page as HTML; without a model, for callers without a token, it leaves out the columns."""
     token = _TOKEN if needs_token else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>aucross: how to ask</title>'

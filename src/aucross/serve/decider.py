@@ -54,7 +54,7 @@ class Decided:
 
 
 class Decider:
-    """Takes requests one after the other and decides on all that wait at a time."""
+    """Queue of requests; all that wait are decided together."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Decider:
         self._worker: asyncio.Task[None] | None = None
 
     async def decide(self, key: str, ids: Sequence[str], rows: Sequence[Any], coverage: float) -> Decided:
-        """Decide on typed rows; returns when the decisions are on the disk."""
+        """Decide on typed rows; return when the decisions are on the disk."""
         job = Job(key, ids, rows, coverage, asyncio.get_running_loop().create_future())
         self._waiting.put_nowait(job)
         return await job.done
@@ -90,7 +90,7 @@ class Decider:
         self._worker = asyncio.create_task(self._work())
 
     async def stop(self) -> None:
-        """End; requests that still wait get no decision."""
+        """Stop; requests that still wait get no decision."""
         if self._worker is not None:
             self._worker.cancel()
             with suppress(asyncio.CancelledError):
@@ -113,7 +113,7 @@ class Decider:
                     job.done.set_result(outcome)
 
     def _outcomes(self, jobs: Sequence[Job]) -> list[Decided | Exception]:
-        """Return what comes of each request. Rows that the model refuses must not take those of others with them."""
+        """Return the result of each request; rows that the model refuses must not spoil other requests."""
         try:
             return self._recorded(jobs, self._decided(jobs))
         except NotRecordedError as error:
@@ -176,7 +176,7 @@ def _batch(model: ServedModel, job: Job, decided: Decided) -> DecidedRows:
 
 
 def answers(model: ServedModel, ids: Sequence[str], decided: Decided) -> list[dict[str, Any]]:
-    """Return the answer for each row of a request, with points as they were sent and other scores as they are."""
+    """Return the answer for each row of a request; scores in points are given as they were sent."""
     nothing = dict.fromkeys(("prediction", "score", "probability", "lower", "upper"))
     missing = f"the score {model.score_name} is missing or far from all of the fit, and such a case goes to review"
     told: list[dict[str, Any]] = [{"id": name, "decision": REVIEW, **nothing, "reason": missing} for name in ids]
@@ -209,7 +209,7 @@ def answers(model: ServedModel, ids: Sequence[str], decided: Decided) -> list[di
 
 
 def reason_of(what: str, score: float, lower: float, upper: float, place: str) -> str:
-    """Return why a row is automatic or for review, in a sentence."""
+    """Return a sentence on why a row is automatic or for review."""
     if lower > upper:
         return "no score goes to review at this coverage"
     band = f"from {lower:.6g} on" if isinf(upper) else f"from {lower:.6g} to {upper:.6g}"

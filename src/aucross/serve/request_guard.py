@@ -1,4 +1,4 @@
-"""What stands before every request: for whom it is meant, who may ask, and how much may be sent in which time."""
+"""Checks before every request: its host, its token, its size and its time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]*)?")
 
 
 class _RefusedError(Exception):
-    """A request is answered before it reaches the application."""
+    """Refusal of a request before it reaches the application."""
 
     def __init__(self, status: int, reason: str, text: str) -> None:
         super().__init__(text)
@@ -37,7 +37,7 @@ class _RefusedError(Exception):
 
 
 class RequestGuard:
-    """Checks host, token and body of each request, and counts it.
+    """Guard that checks host, token and body of each request, and counts it.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class RequestGuard:
             self._answered(getattr(route, "path", "other"), status, perf_counter() - start)
 
     async def _checked_body(self, scope: Any, receive: Receive) -> bytes:
-        """The whole body of a request that may be answered."""
+        """Return the whole body of a request; refuse a wrong host, a wrong token or an oversized body."""
         if not self._is_meant(scope):
             # A page of another site can have its own name lead here, and then ask in the name of its visitor.
             raise _RefusedError(
@@ -129,7 +129,7 @@ class RequestGuard:
         return body
 
     def _is_meant(self, scope: Any) -> bool:
-        """Whether the header Host names this machine, the address that was connected to, or a name that is allowed."""
+        """Return whether the header Host names this machine, the address connected to, or an allowed name."""
         named = [value for name, value in scope["headers"] if name == b"host"]
         match = _HOST.fullmatch(named[0].decode("latin-1").lower()) if len(named) == 1 else None
         if match is None:
@@ -142,7 +142,7 @@ class RequestGuard:
         return False
 
     async def _body(self, receive: Receive) -> bytes | None:
-        """The whole body; None if the caller leaves before its end."""
+        """Return the whole body; None if the caller disconnects early."""
         body = bytearray()
         try:
             async with asyncio.timeout(self._body_seconds) as limit:
@@ -168,7 +168,7 @@ class RequestGuard:
             self._arriving.pop(limit, None)
 
     def _make_room(self) -> None:
-        """End what has been arriving longest: bodies that stall must neither fill the memory nor keep others out."""
+        """End the requests that have been arriving longest if there are too many, or if they fill the memory."""
         most_held = max(_MOST_HELD, 2 * self._most_bytes)
         while len(self._arriving) > _MOST_BODIES or sum(map(len, self._arriving.values())) > most_held:
             longest = next(iter(self._arriving))
@@ -191,13 +191,13 @@ class RequestGuard:
 
 
 def has_token(token: bytes | None, authorization: bytes) -> bool:
-    """Whether a caller may ask."""
+    """Return whether a caller has sent the token, or none is needed."""
     # All bytes are compared, however many agree, so that the time tells nothing.
     return token is None or hmac.compare_digest(authorization, b"Bearer " + token)
 
 
 def is_host(host: Any) -> bool:
-    """Whether something is a name or an address, without a scheme and without a port."""
+    """Return whether a value is a host name or an address, without scheme and port."""
     with suppress(ValueError):
         return isinstance(host, str) and bool(ip_address(host.removeprefix("[").removesuffix("]")))
     match = _HOST.fullmatch(host.lower())
@@ -205,7 +205,7 @@ def is_host(host: Any) -> bool:
 
 
 def _plain_address(host: str) -> str:
-    """An address in its one spelling, without brackets; a name as it is."""
+    """Return an address in its standard spelling, without brackets; a name unchanged."""
     host = host.removeprefix("[").removesuffix("]")
     with suppress(ValueError):
         address = ip_address(host)

@@ -1,4 +1,4 @@
-"""What a caller may send: one typed field for each column that the model reads, and what becomes of it."""
+"""Types of requests: one typed field for each column that the model reads, and its conversion."""
 
 from __future__ import annotations
 
@@ -148,18 +148,18 @@ class ServedModel:
 
     @cached_property
     def fields(self) -> Mapping[str, ColumnKind]:
-        """The columns of a request: those that the classifier reads, and that of the groups."""
+        """Columns of a request: those that the classifier reads, and the group column."""
         if self.group_column is None or self.group_column in self.columns:
             return self.columns
         return {**self.columns, self.group_column: "category"}
 
     def may_be_null(self, name: str) -> bool:
-        """Whether the value of a column may be missing."""
+        """Return whether the value of a column may be missing."""
         return name != self.group_column
 
     @cached_property
     def score_name(self) -> str | None:
-        """The column without whose value a row has no score; None if a model scores every row."""
+        """Column without whose value a row has no score; None if a model scores every row."""
         column = score_column_in(self.clf.estimator_)
         if self.required is not None or column is None:
             return self.required
@@ -167,7 +167,7 @@ class ServedModel:
 
     @cached_property
     def row_type(self) -> type[BaseModel]:
-        """The type of one row: every column must be there, null where a value is missing; no other may."""
+        """Type of one row: it must name every column and no other; null stands for a missing value."""
         fields: dict[str, Any] = {}
         for name, kind in self.fields.items():
             value, about = _TYPES[kind], _MEANING[kind]
@@ -185,7 +185,7 @@ class ServedModel:
         return ": then the row goes to review" if name == self.score_name else ""
 
     def _of_a_group(self, value: Any) -> Any:
-        """A value of the column of groups, refused if it stands for none: no band decides on such a row."""
+        """Return a value of the group column; refuse an unknown group, as it has no band."""
         if _CONVERSIONS[self.fields[self.group_column]]([value])[0] not in self.group_of:  # type: ignore[index]
             raise ValueError(f"must be {self._groups_named}; send rows of other groups to review yourself")
         return value
@@ -196,14 +196,14 @@ class ServedModel:
 
     @cached_property
     def _taken(self) -> Mapping[str, Sequence[Any]]:
-        """The values of columns that take no others."""
+        """Allowed values of each column that takes no others."""
         return {**(self.known_values or {}), **(self.categories or {})}
 
     def _named(self, name: str) -> str:
         return f"one of the categories of the fit, {_listed(self._taken[name])}"
 
     def _check_of(self, name: str) -> Callable[[Any], Any]:
-        """What refuses a value that is no category, which would become a missing one in silence."""
+        """Return a check that refuses unknown categories, which would otherwise be read as missing."""
         known = set(self._taken[name])
 
         def check(value: Any) -> Any:
@@ -215,7 +215,7 @@ class ServedModel:
         return check
 
     def example(self, name: str) -> Any:
-        """A value that a column may have, as a caller writes it."""
+        """Return an example value of a column, as a caller writes it."""
         kind = self.fields[name]
         if name == self.group_column:
             return _AS_SENT[kind](next(iter(self.group_of)))
@@ -227,7 +227,7 @@ class ServedModel:
         return _EXAMPLES[kind]
 
     def check_scores(self) -> None:
-        """Refuse a classifier that does not take rows as requests bring them: it would fail at each of them."""
+        """Refuse a classifier that cannot score rows in the form in which requests bring them."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the values are made up
@@ -241,7 +241,7 @@ class ServedModel:
             ) from error
 
     def scored(self, rows: Sequence[BaseModel]) -> tuple[NDArray[np.bool_], ScoredRows | None]:
-        """Return which rows have a score of the unit of the fit, and the scored rows, if there are any."""
+        """Return which rows have a score in the unit of the fit, and those rows scored; None if no row has one."""
         has_score = np.ones(len(rows), dtype=bool)
         if self.score_name is not None:
             values = [getattr(row, self._attributes[self.score_name]) for row in rows]
@@ -271,7 +271,7 @@ class ServedModel:
         }
 
     def table(self, rows: Sequence[BaseModel]) -> Any:
-        """The rows as the frame that the classifier reads."""
+        """Return the rows as the frame that the classifier reads."""
         columns = {name: pd.Series(values, copy=False) for name, values in self._read(rows).items()}
         for name, values in (self.categories or {}).items():
             columns[name] = columns[name].astype(pd.CategoricalDtype(list(values)))
@@ -279,7 +279,7 @@ class ServedModel:
 
     @cached_property
     def _attributes(self) -> dict[str, str]:
-        """Where a typed row keeps each column, whose name may be no word of Python."""
+        """Attribute of a typed row for each column, whose name may not be valid in Python."""
         return {name: f"column_{number}" for number, name in enumerate(self.fields)}
 
 
@@ -326,7 +326,7 @@ Coverage = Annotated[
 
 
 def request_types(model: ServedModel, most_rows: int) -> tuple[Any, Any]:
-    """Types of a request for one row, and of one for many."""
+    """Return the types of a request for one row, and of a request for many."""
     strict = ConfigDict(extra="forbid")
     row = model.row_type
     one = create_model("DecideOne", __config__=strict, row=(row, ...), id=(Id | None, None), coverage=(Coverage, None))
@@ -357,7 +357,7 @@ class RowDecision(BaseModel):
 
 
 class FinalDecision(BaseModel):
-    """What became of a case: the automatic answer, or that of a person."""
+    """Final decision on a case: the automatic answer, or that of a person."""
 
     id: str
     batch: str
@@ -375,7 +375,7 @@ class AskedCase(BaseModel):
 
 
 class DecidedBy(BaseModel):
-    """What decided, and under which names the record and the model file know it."""
+    """Model and rule that decided, under the names by which the record and the model file know them."""
 
     batch: str | None = Field(default=None, description="The batch of the record; null if nothing is recorded.")
     coverage: float
@@ -404,5 +404,5 @@ class Refusal(BaseModel):
 
 
 def example_row(model: ServedModel) -> dict[str, Any]:
-    """A row with a value of the right type in each column."""
+    """Return a row with an example value in each column."""
     return {name: model.example(name) for name in model.fields}

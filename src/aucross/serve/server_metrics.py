@@ -1,4 +1,4 @@
-"""What a server has done, for Prometheus: requests, refusals, decisions, the coverage so far and its alarm."""
+"""Metrics of a server for Prometheus: requests, refusals, decisions, the coverage so far and its alarm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROWS_A_BATCH = 200
 
 
 class ServerMetrics:
-    """Counts what a server does, and watches the share that is decided automatically."""
+    """Counts of requests and decisions, and a monitor of the automatic share."""
 
     def __init__(self, monitor: CoverageMonitor, fingerprints: dict[str, str]) -> None:
         self._monitor = monitor
@@ -71,7 +71,7 @@ class ServerMetrics:
         self._refusals.labels(reason).inc()
 
     def decided(self, decided: Decided) -> None:
-        """Count decisions, and let the monitor hear of those at its coverage, which a band made."""
+        """Count decisions, and pass to the monitor those that a band made at its coverage."""
         selected = decided.decisions.selected
         n_automatic = int(selected.sum())
         self._decisions.labels(AUTOMATIC).inc(n_automatic)
@@ -89,7 +89,7 @@ class ServerMetrics:
                 self._tell_monitor()
 
     def text(self) -> bytes:
-        """All numbers, in the format of Prometheus."""
+        """Return all numbers in the format of Prometheus."""
         with self._lock:
             self._tell_monitor()
             self._alarm.set(float(self._monitor.coverage_alarm))
@@ -106,5 +106,5 @@ class ServerMetrics:
 
 
 def _target(reference: Reference) -> float:
-    """The share to compare with, in rows, as the server counts them; a coverage in weight is another share of rows."""
+    """Return the expected automatic share of rows, which differs from the coverage if that is by weight."""
     return reference.share if reference.is_weighted else reference.coverage

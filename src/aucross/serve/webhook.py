@@ -1,4 +1,4 @@
-"""Tells another program of each final decision that a person makes."""
+"""Webhook that tells another program of each final decision that a person makes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class Webhook:
-    """Posts final decisions as JSON, each at least once, in the order of the reviews.
+    """Sender of final decisions as JSON, each at least once, in the order of the reviews.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Webhook:
         self._last = self._newest()
 
     async def run(self) -> None:
-        """Look and post until cancelled; what could not be posted is tried again."""
+        """Look for new final decisions and post them until cancelled; retry those that failed."""
         while True:
             try:
                 await asyncio.to_thread(self.tell)
@@ -48,7 +48,7 @@ class Webhook:
             await asyncio.sleep(self._seconds)
 
     def tell(self) -> int:
-        """Post what is new; return how many final decisions were posted."""
+        """Post new final decisions; return their number."""
         columns = "batch, id, case_number, decision, final_decision, final_by, review_number"
         query = text(
             f"SELECT {columns} FROM cases WHERE review_number > :last AND final_by = 'review' ORDER BY review_number"

@@ -1,1 +1,1 @@
-"""What touches the machine and knows nothing of classifiers: whole files, libraries that may be missing."""
+"""Tools for the machine that know nothing of classifiers: whole files, libraries that may be missing."""

@@ -38,14 +38,14 @@ class Estimate(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """An interval as a picture, on a scale that the rows of a table share, with a line at a value to compare with."""
+    """An interval as a picture, on a scale shared by all rows of a table, with a line at a reference value."""
 
     estimate: Estimate
     scale: tuple[float, float]
     mark: float
 
     def svg(self) -> str:
-        """The picture; nothing where there is no interval."""
+        """Return the picture as SVG; empty if there is no interval."""
         if not (self.estimate.has_interval and isfinite(self.estimate.value)):
             return ""
         value, low, high = (self._place(number) for number in self.estimate)
@@ -65,7 +65,7 @@ class Strip(NamedTuple):
 
 
 def strips(estimates: Sequence[Estimate], mark: float) -> list[Strip]:
-    """Pictures of the intervals of a column, one a row, on one scale.
+    """Return pictures of the intervals of a column, one for each row, on one scale.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def strips(estimates: Sequence[Estimate], mark: float) -> list[Strip]:
 
 
 def result_html(sentence: str, rows: Sequence[Mapping[str, Any]], further: str = "") -> str:
-    """A sentence, a table and what else there is to say, as a notebook shows them.
+    """Return a sentence, a table and further sentences as HTML for a notebook.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def result_html(sentence: str, rows: Sequence[Mapping[str, Any]], further: str =
 
 
 def arrow_stream(columns: Mapping[str, Any], requested_schema: object | None) -> object:
-    """Columns as a stream of Arrow's C interface, which polars, DuckDB, pandas and pyarrow read without a copy.
+    """Return columns as a stream of Arrow's C interface, which polars, DuckDB, pandas and pyarrow read without a copy.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def arrow_stream(columns: Mapping[str, Any], requested_schema: object | None) ->
 
 
 def _cell(tag: str, value: Any, *, like: Any) -> str:
-    """A cell of a table; texts and pictures are at the left, numbers at the right."""
+    """Return a cell of a table as HTML; text and pictures are left-aligned, numbers right-aligned."""
     side = "left" if isinstance(like, str | Strip) else "right"
     style = f"text-align:{side};vertical-align:top;padding:.2em .4em"
     if tag == "td" and not (isinstance(value, str) and len(value) > _LONG):

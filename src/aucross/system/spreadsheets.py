@@ -14,7 +14,7 @@ NEGATIVE_NUMBER = r"-[0-9]+(?:\.[0-9]+)?"
 
 
 def without_formula(text: str) -> str:
-    """The text with an apostrophe before it, if a spreadsheet would run it; any other text as it is.
+    """Return the text with an apostrophe before it if a spreadsheet would run it; other text unchanged.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def without_formula(text: str) -> str:
 
 
 def original_text(written: str) -> str:
-    """The text that :func:`without_formula` was given.
+    """Return the text that was passed to :func:`without_formula`.
 
     Parameters
     ----------

@@ -16,32 +16,32 @@ _USUAL = frozenset("\n\t")
 
 
 def percent(share: float) -> str:
-    """A share in per cent, rounded to one decimal: ``12.5 %``, ``80 %``."""
+    """Return a share in per cent, rounded to one decimal: ``12.5 %``, ``80 %``."""
     return f"{round(100 * share, 1):g} %"
 
 
 def exact_percent(share: float) -> str:
-    """A share that someone chose, such as a confidence level, in per cent with all its digits: ``99.95 %``."""
+    """Return a share that someone chose, such as a confidence level, in per cent with all digits: ``99.95 %``."""
     return f"{100 * share:.10g} %"
 
 
 def percent_down(share: float) -> str:
-    """The same rounded down, so that a sentence promises no more than the number."""
+    """Return a share in per cent, rounded down, so that a sentence promises no more than the number."""
     return percent(floor(1000 * share + 1e-9) / 1000)
 
 
 def down(number: float) -> str:
-    """A number in [0, 1) with three digits, rounded down: ``.812``."""
+    """Return a number in [0, 1) with three digits, rounded down: ``.812``."""
     return f"{floor(1000 * number + 1e-9) / 1000:.3f}".removeprefix("0")
 
 
 def plural(noun: str, count: int) -> str:
-    """A noun as it follows a count: one row, two rows."""
+    """Return a noun in the form that follows a count: one row, two rows."""
     return noun if count == 1 else f"{noun}s"
 
 
 def json_ready(value: Any) -> Any:
-    """The value in types that JSON knows; a number that is not finite becomes None."""
+    """Return the value in types that JSON knows; a number that is not finite becomes None."""
     if type(value) is float:  # most values of a report
         return value if isfinite(value) else None
     if isinstance(value, Mapping):
@@ -56,7 +56,7 @@ def json_ready(value: Any) -> Any:
 
 
 def marked(text: str) -> str:
-    r"""The text with a mark in place of each character that cannot be seen.
+    r"""Return the text with a mark in place of each invisible character.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def followed(path: Path) -> Path:
-    """Where a path leads when its links are followed; OSError where they lead round in a circle."""
+    """Return the path with its links followed; raise OSError if they lead in a circle."""
     target = Path(os.path.realpath(path))
     if target.is_symlink():
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
@@ -51,13 +51,13 @@ def followed(path: Path) -> Path:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that whoever looks sees the old content or the new one, even after a crash."""
+    """Write a file so that readers see the old content or the new, even after a crash."""
     with whole_file(path) as file:
         file.write(content)
 
 
 def remove_orphans(path: Path) -> None:
-    """Remove the hidden files that killed writers of a file left; those of living ones are locked and stay."""
+    """Remove hidden files that killed writers of a file left; those of running writers are locked and stay."""
     target = path.resolve()
     name = re.compile(re.escape(_start(target)) + r"[0-9a-f]{32}\.tmp")
     with suppress(OSError):  # a folder that cannot be read has other problems, which come up when it is written to
@@ -67,14 +67,14 @@ def remove_orphans(path: Path) -> None:
 
 
 def _start(target: Path) -> str:
-    """How the names of hidden files of a file start; a long name stands there as its checksum, lest it be too long."""
+    """Return how the names of hidden files of a file start; a checksum replaces a name that is too long."""
     is_short = len(os.fsencode(target.name)) + 38 <= LONGEST_NAME
     name = target.name if is_short else hashlib.sha256(os.fsencode(target.name)).hexdigest()
     return f".{name}."
 
 
 def _hidden_file(target: Path) -> tuple[Path, BinaryIO]:
-    """A new hidden file, locked, so that others can tell that its writer lives."""
+    """Open a new hidden file and lock it, so that others can tell that its writer is running."""
     while True:
         # Opened like this and not by tempfile, whose files no other user may read.
         temporary = target.with_name(f"{_start(target)}{uuid4().hex}.tmp")
@@ -93,7 +93,7 @@ def _remove_unlocked(path: Path) -> None:
 
 
 def _lock(file: BinaryIO, *, wait: bool) -> None:
-    """Lock a file until it is closed, however its process ends; raises OSError if another process has it."""
+    """Lock a file until it is closed or its process ends; raise OSError if another process has locked it."""
     if os.name != "posix":  # Windows removes no file that is open
         return
     import fcntl  # noqa: PLC0415  (exists on POSIX systems only)
@@ -102,7 +102,7 @@ def _lock(file: BinaryIO, *, wait: bool) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk, where the system knows such a thing."""
+    """Write the file names of a folder to the disk, if the system supports it."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -113,7 +113,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def parquet_files(folder: Path) -> list[Path]:
-    """The Parquet files of a folder and of the folders in it, in the order of their names.
+    """Return the Parquet files of a folder and its subfolders, in the order of their names.
 
     Hidden files, and those that engines write beside their parts, start with a dot or an underscore and hold no rows.
     """

@@ -38,12 +38,12 @@ _OF_MACHINES = (
 
 
 def is_distributed(estimator: Any) -> bool:
-    """Say whether a classifier trains on collections, by a client: those of lightgbm.dask and xgboost.dask do."""
+    """Return whether a classifier trains on collections with a client, as those of lightgbm.dask and xgboost.dask."""
     return hasattr(type(estimator), "client") or "client" in estimator.get_params(deep=False)
 
 
 def local_model(estimator: Any) -> Any:
-    """Return the counterpart in memory of a classifier that trains on collections, not fitted; others as they are."""
+    """Return the unfitted in-memory counterpart of a classifier that trains on collections; others unchanged."""
     if not is_distributed(estimator):
         return estimator
     library = type(estimator).__module__.partition(".")[0]
@@ -66,7 +66,7 @@ def without_client(estimator: Any) -> Any:
 
 
 def train_booster(client: Client, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-    """Train a copy of a booster on all workers, and return it as one in memory, without parameters of the machines.
+    """Train a copy of a booster on all workers, and return it for use in memory, without settings of the cluster.
 
     A :class:`LostWorkerError` says that a worker was lost; the others have started again by then.
     """
@@ -91,7 +91,7 @@ def train_booster(client: Client, estimator: Any, X: Any, y: Any, sample_weight:
 
 
 def _watched(client: Client, fit: Callable[[], Any]) -> Any:
-    """Run a fit; if a worker is gone and the fit does not end by itself, take away what it waits for."""
+    """Run a fit; if a worker is lost and the fit hangs, cancel what it waits for."""
     workers, futures = set(client.nthreads()), set(client.futures)
     outcome: dict[str, Any] = {}
 
@@ -131,7 +131,7 @@ def _without_dependents(keys: list[Any], dask_scheduler: Any) -> list[Any]:
 
 
 def _is_about_peers(error: BaseException) -> bool:
-    """Say whether an error is about a worker that no longer answers; the scheduler may know of the loss only later."""
+    """Return whether an error is about a worker that no longer answers, of which the scheduler may learn later."""
     if isinstance(error, KilledWorker | CommClosedError):
         return True
     is_of_booster = type(error).__module__.partition(".")[0] in ("lightgbm", "xgboost")
@@ -139,7 +139,7 @@ def _is_about_peers(error: BaseException) -> bool:
 
 
 def _is_missed(client: Client, workers: set[str]) -> bool:
-    """Say whether the scheduler misses one of some workers, now or in a moment."""
+    """Return whether the scheduler has lost one of some workers, now or within a moment."""
     until = monotonic() + _NOTICE
     while not (missed := workers - set(client.nthreads())) and monotonic() < until:
         sleep(_LOOK)
@@ -147,7 +147,7 @@ def _is_missed(client: Client, workers: set[str]) -> bool:
 
 
 def _renew_workers(client: Client, before: set[str]) -> None:
-    """End the workers that were left, and wait for new ones: some hang in the fit, or keep broken connections."""
+    """Restart the remaining workers, as some hang in the fit or keep broken connections."""
     until = monotonic() + 2 * _GRACE
     # A worker that is gone must be known to be: asked to end itself, it would not answer.
     while not before - set(client.nthreads()) and monotonic() < until:

@@ -46,7 +46,7 @@ _DECISIONS = pd.Series([REVIEW, AUTOMATIC]).array
 
 
 class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """What the methods share on a cluster."""
+    """Base class of the methods on a Dask cluster."""
 
     estimator: Classifier
     coverage: float
@@ -118,7 +118,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return twin
 
     def named_client(self) -> Client | None:
-        """Return the client that was given, here or to the base classifier."""
+        """Return the client that was given to this classifier or to the base classifier."""
         with suppress(ValueError):  # of XGBoost, if there is no cluster
             return self.client or (self.estimator.client if is_distributed(self.estimator) else None)
         return None
@@ -159,7 +159,7 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 
     @property
     def band_rule_(self) -> Any:
-        """Answers which band to reject for a coverage."""
+        """Rule that gives the band to reject for a coverage."""
         return self._fitted("band_rule_")
 
     @property
@@ -252,13 +252,13 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         return self._rows(X, band_groups).mapped(_answered, sent, like)
 
     def predict(self, X: Any) -> Any:
-        """Predict a class label for every row, whether it is selected or not; a lazy collection of the kind of `X`."""
+        """Predict a class label for every row, selected or not, as a lazy collection of the kind of `X`."""
         local = self.to_local()
         like = _no_labels(local.classes_)
         return DaskRows.of(self.named_client(), X).mapped(_answered, (light_copy(local), "predict", {}, like), like)
 
     def predict_proba(self, X: Any) -> Any:
-        """Return probabilities of the base classifier for every row: a lazy Array with a column for each class."""
+        """Return probabilities of the base classifier for every row, as a lazy Array with a column for each class."""
         return DaskRows.of(self.named_client(), X).mapped(_probabilities, self.to_local().estimator_, np.empty((0, 2)))
 
     def recalibrate(
@@ -577,7 +577,7 @@ def write_decisions(
 
 
 def _local_of(clf: Any) -> tuple[Any, Client | None, ScoreRounding | None]:
-    """Return the classifier in memory, the client of its own, and how its scores are rounded."""
+    """Return the classifier in memory, its own client, and how its scores are rounded."""
     is_local = not isinstance(clf, DaskSelectiveClassifier)
     return (clf, None, None) if is_local else (clf.to_local(), clf.named_client(), clf.rounding_)
 
@@ -586,7 +586,7 @@ def _local_of(clf: Any) -> tuple[Any, Client | None, ScoreRounding | None]:
 
 
 def _decided(part: Part, clf: Any) -> pd.DataFrame:
-    """Score, label, decision and the ends of the band of each row."""
+    """Return score, label, decision and the ends of the band for each row."""
     if not len(part.X):
         return _no_decisions(clf.classes_).set_index(_index_of(part))
     scored = scored_part(clf, part)
@@ -602,7 +602,7 @@ def _decided(part: Part, clf: Any) -> pd.DataFrame:
 
 
 def _answered(part: Part, sent: tuple[Any, str, dict[str, Any], pd.Series]) -> Any:
-    """One value for each row, by a method of the classifier."""
+    """Return one value for each row, from a method of the classifier."""
     clf, method, options, like = sent
     if part.band_groups is not None:
         options = {**options, "band_groups": part.band_groups}
@@ -620,7 +620,7 @@ def _no_labels(classes: Any) -> pd.Series:
 
 
 def _no_decisions(classes: Any) -> pd.DataFrame:
-    """Return the table of decisions without rows: what a lazy collection says of itself."""
+    """Return the table of decisions without rows, which describes a lazy collection."""
     nothing, labels = np.empty(0), _no_labels(classes)
     return pd.DataFrame(
         {"score": nothing, "prediction": labels, "decision": _DECISIONS[:0], "lower": nothing, "upper": nothing}

@@ -214,7 +214,7 @@ def _blocks(parts: list[Delayed], shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _sent(value: Any) -> Delayed:
-    """Return a value as a part of the graph: any worker can have it again from the scheduler, so none can lose it."""
+    """Return a value as a part of the graph, so that any worker can get it again from the scheduler."""
     return delayed(value, name=f"aucross-{uuid4().hex}", traverse=False)
 
 
@@ -299,7 +299,7 @@ class DaskEngine:
 
     @property
     def about(self) -> str:
-        """How many workers there are, and where they can be watched."""
+        """Number of workers, and the address where they can be watched."""
         client: Any = self.client
         workers = f"{len(client.nthreads())} workers at {client.scheduler.address}"
         return f"Dask: {workers}, dashboard at {client.dashboard_link}"

@@ -44,7 +44,7 @@ from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
 
 class _Owner(Params):
-    """Stands for the owner of parameters that belong to a class; each object gets copies of its own."""
+    """Stand-in for the owner of parameters that belong to a class; each object gets its own copies."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ def _param(name: str, about: str, convert: Any = TypeConverters.toString) -> Any
 
 
 class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed):
-    """What estimators and models share."""
+    """Parameters that estimators and models share."""
 
     featuresCol = _param(
         "featuresCol",
@@ -91,7 +91,7 @@ class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed):
         return self.setParams(coverage=value)
 
     def with_uid(self, uid: str) -> Self:
-        """Take the name that was stored."""
+        """Set the name that was stored."""
         self._resetUid(uid)
         return self
 
@@ -105,7 +105,7 @@ class _SelectiveParams(HasLabelCol, HasPredictionCol, HasWeightCol, HasSeed):
 
 
 class _SparkSelective(Estimator[Any], _SelectiveParams, MLReadable[Any], MLWritable):
-    """What the estimators share."""
+    """Base class of the estimators."""
 
     estimator = _param("estimator", "base classifier", TypeConverters.identity)
     numFolds = _param("numFolds", "number of folds", TypeConverters.toInt)
@@ -134,12 +134,12 @@ class _SparkSelective(Estimator[Any], _SelectiveParams, MLReadable[Any], MLWrita
         return copied
 
     def write(self) -> FolderWriter:
-        """Return a writer, as of every estimator of ``pyspark.ml``."""
+        """Return a writer, as every estimator of ``pyspark.ml`` does."""
         return FolderWriter(self, save_estimator)
 
     @classmethod
     def read(cls) -> FolderReader:
-        """Return a reader, as of every estimator of ``pyspark.ml``."""
+        """Return a reader, as every estimator of ``pyspark.ml`` does."""
         return FolderReader(cls, load_estimator)
 
     def _fit(self, dataset: DataFrame) -> SparkSelectiveModel:
@@ -367,12 +367,12 @@ class SparkSelectiveModel(Model, _SelectiveParams, MLReadable[Any], MLWritable):
         return copied
 
     def write(self) -> FolderWriter:
-        """Return a writer, as of every model of ``pyspark.ml``."""
+        """Return a writer, as every model of ``pyspark.ml`` does."""
         return FolderWriter(self, save_model)
 
     @classmethod
     def read(cls) -> FolderReader:
-        """Return a reader, as of every model of ``pyspark.ml``."""
+        """Return a reader, as every model of ``pyspark.ml`` does."""
         return FolderReader(cls, load_model)
 
     def _scored(self, dataset: DataFrame) -> tuple[DataFrame, Any]:
@@ -414,7 +414,7 @@ class SparkSelectiveModel(Model, _SelectiveParams, MLReadable[Any], MLWritable):
         return decided.withColumn(prediction, F.col(prediction).cast("double")).drop(SCORE)
 
     def _decision(self, score: Column) -> Column:
-        """Return the band as an expression of Spark; what is no score goes to review."""
+        """Return the band as an expression of Spark; values that are not scores go to review."""
         band = self.band()
         if self._classifier.band_rule_.axis == "confidence":
             score = F.greatest(score, 1 - score)

@@ -30,7 +30,7 @@ _BESIDE = "beside"
 
 
 class FolderWriter(MLWriter):
-    """Writes an estimator or a model by a function of it, a path and a session."""
+    """Writer of an estimator or a model, by a function of it, a path and a session."""
 
     def __init__(self, instance: Any, save_to: Callable[[Any, str, Any], None]) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ class FolderWriter(MLWriter):
 
 
 class FolderReader(MLReader[Any]):
-    """Reads an estimator or a model by a function of its class, a path and a session."""
+    """Reader of an estimator or a model, by a function of its class, a path and a session."""
 
     def __init__(self, cls: type[Any], load_from: Callable[[Any, str, Any], Any]) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ def _with_metadata(instance: Any, path: str, spark: Any) -> Any:
 
 
 def _digest(spark: Any, path: str, *, has_base: bool) -> str:
-    """Name the content of the files beside the classifier."""
+    """Return a digest of the files beside the classifier."""
     whole = sha256()
     for part in ("metadata", "base") if has_base else ("metadata",):
         files = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(f"{path}/{part}")

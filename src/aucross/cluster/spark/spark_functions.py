@@ -251,7 +251,7 @@ def _rows(clf: Any, df: DataFrame, features: str | Sequence[str] | None, **colum
 
 
 def refuse_taken_columns(df: DataFrame, added: Sequence[str]) -> None:
-    """Refuse a frame that has a column already which is to be added."""
+    """Refuse a frame that already has a column of a name to be added."""
     if taken := [name for name in added if name in df.columns]:
         raise ValueError(
             f"the frame must not have a column {taken[0]!r}, which decisions add; drop it, or pass another name for it"
@@ -259,7 +259,7 @@ def refuse_taken_columns(df: DataFrame, added: Sequence[str]) -> None:
 
 
 def _decided(part: Part, clf: Any) -> list[Any]:
-    """Score, number of the label and decision of each row."""
+    """Return score, number of the label and decision for each row."""
     rows = scored_part(clf, part)
     score = rows.score if rows.score.ndim == 1 else list(rows.score)
     return [score, np.searchsorted(clf.classes_, rows.predicted) + 1, clf.decide(rows).selected]

@@ -128,7 +128,7 @@ class FeatureColumns:
 
 
 def check_columns(df: DataFrame, names: Sequence[str], argument: str) -> None:
-    """Refuse names that a frame has no column of."""
+    """Refuse names of columns that a frame does not have."""
     if lacking := [name for name in names if name not in df.columns]:
         raise ValueError(
             f"{argument} must be columns of the frame, got {lacking[0]!r}, which it lacks; add or rename it"
@@ -384,7 +384,7 @@ def local_model(estimator: Any, score_col: str) -> Any:
 
 
 def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Put small batches together; none that is given is empty."""
+    """Yield small batches joined into larger ones, none of them empty."""
     waiting: list[pa.RecordBatch] = []
     n_rows = n_bytes = 0
     for batch in batches:
@@ -414,7 +414,7 @@ class SparkEngine:
 
     @property
     def about(self) -> str:
-        """How many tasks run at a time, and where they can be watched."""
+        """Number of tasks that run at a time, and the address where they can be watched."""
         context = self.session.sparkContext
         dashboard = f", dashboard at {context.uiWebUrl}" if context.uiWebUrl else ""
         return f"Spark {context.version}: {context.defaultParallelism} tasks at a time at {context.master}{dashboard}"
@@ -435,7 +435,7 @@ class SparkEngine:
         return SparkRows.of(df, features, {"label": label, "weight": sample_weight, "groups": groups})
 
     def run_parts(self, told: Callable[[int, int], None] | None = None) -> RunParts:
-        """Return what runs a function on each of some numbers, in rounds that keep all workers busy."""
+        """Return a function that runs another one on each of some numbers, in rounds that keep all workers busy."""
         context = self.session.sparkContext
 
         def run(function: Callable[[int], Any], parts: Sequence[int]) -> Iterator[Any]:

@@ -77,7 +77,7 @@ class AUCSurface:
 
     @property
     def best(self) -> float:
-        """The highest AUC on the grid; the Oracle, who is not bound to it, may be higher."""
+        """Highest AUC on the grid; the Oracle, which is not bound to the grid, may be higher."""
         return float(np.nanmax(self.auc))
 
 
@@ -130,7 +130,7 @@ def auc_surface(
 
 
 def check_below_one(coverage: float) -> float:
-    """Return a coverage in (0, 1), at which something may be rejected."""
+    """Return a coverage in (0, 1), which leaves rows to reject."""
     if check_coverage(coverage) == 1.0:
         raise ValueError("coverage must be below 1 for a surface, got 1: only the empty band selects every row")
     return float(coverage)
@@ -160,7 +160,7 @@ def _surface(ranked: RankedScores, coverage: float, n_bins: int) -> AUCSurface:
 
 
 def _bin_edges(ranked: RankedScores, n_bins: int) -> IndexArray:
-    """Entries at which bins of about equal weight begin, and the number of entries."""
+    """Return the entries at which bins of about equal weight begin, and the number of entries."""
     if len(ranked) <= n_bins:
         return np.arange(len(ranked) + 1)
     positions = np.linspace(0.0, ranked.total, n_bins + 1)
@@ -315,7 +315,7 @@ class AUCSurfaceDisplay(Display):
         return cls(surface, {**marked, **(bands or {})}, ranked, name=name).plot(ax, **kwargs)
 
     def place(self, band: RejectionBand, *, scale: Scale = "rank") -> tuple[float, float]:
-        """Return where a band lies on the axes: its first and last rejected score, or their ranks; NaN without any."""
+        """Return the place of a band on the axes: its first and last rejected score, or their ranks; NaN if empty."""
         start, stop = self.ranked.block(band)
         if start == stop:
             return float("nan"), float("nan")
@@ -387,7 +387,7 @@ class AUCSurfaceDisplay(Display):
             ax.contour(x, y, auc, levels=np.linspace(low, high, 10)[1:-1], colors="white", linewidths=0.5)
 
     def _limits(self) -> tuple[float, float, str]:
-        """Return range of the colours, from the AUC of all rows up if some bands are better than that."""
+        """Return the range of the colours, from the AUC of all rows up if some bands are better than that."""
         low, high = float(np.nanmin(self.surface.auc)), self.surface.best
         all_rows = self.ranked.auc()
         if low < all_rows < high - 1e-9:
@@ -415,7 +415,7 @@ class AUCSurfaceDisplay(Display):
 
 
 def _edges_between(scores: FloatArray) -> FloatArray:
-    """Return edges of cells around ascending scores, half-way to the neighbours."""
+    """Return the edges of cells around ascending scores, half-way to the neighbours."""
     if len(scores) == 1:
         return np.array([scores[0] - 0.5, scores[0] + 0.5])
     middle = (scores[1:] + scores[:-1]) / 2

@@ -286,7 +286,7 @@ class BandDisplay(Display):
 
     @property
     def description(self) -> str:
-        """The band in words."""
+        """Band in words."""
         if self.band.is_empty:
             return "empty band: nothing is rejected"
         if not np.isfinite(self.band.lower) and not np.isfinite(self.band.upper):

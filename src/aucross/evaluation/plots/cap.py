@@ -220,7 +220,7 @@ class CAPDisplay(Display):
         return self._on(ax, legend=True, loc="lower right")
 
     def plot_removal(self, ax: Any = None) -> CAPDisplay:
-        """Draw what rejection cuts out of the profile, and what is left: the paper's Figures 2 and 3.
+        """Draw the parts that rejection cuts out of the profile, and the rest: the paper's Figures 2 and 3.
 
         Rejecting a row takes its column from under the curve, and rejecting a positive also the strip of cells to the
         right of its step. The grey cells of the left panel are taken out and the rest is pushed together, which gives
@@ -254,7 +254,7 @@ class CAPDisplay(Display):
 
 
 def _removed_pieces(score: FloatArray, selected: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-    """Return which distinct scores are rejected, from the highest down; None if a tie is parted."""
+    """Return which distinct scores are rejected, from the highest down; None if rows of one score are divided."""
     distinct, entry = np.unique(-score, return_inverse=True)
     n_selected = np.bincount(entry, weights=selected, minlength=len(distinct))
     n_rows = np.bincount(entry, minlength=len(distinct))

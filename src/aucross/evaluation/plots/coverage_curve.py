@@ -300,7 +300,7 @@ class CoverageCurveDisplay(CurveDisplay):
 
     @property
     def baseline(self) -> float | None:
-        """The value with every row selected, if the curve has that point."""
+        """Value with every row selected; None if the curve has no such point."""
         everything = np.flatnonzero((self.coverage == 1.0) & np.isfinite(self.value))
         return float(self.value[everything[0]]) if len(everything) else None
 
@@ -312,7 +312,7 @@ def reference_curves(
     confidence: FloatArray | None,
     sample_weight: ArrayLike | None,
 ) -> dict[str, Curve]:
-    """Return the best bands on labelled rows, and the rejection of the least confident ones, as asked for; by name."""
+    """Return the curves asked for, by name: the best bands on labelled rows, rejection of the least confident rows."""
     coverages = sorted(coverages, reverse=True)
     curves: dict[str, Curve] = {}
     if oracle:

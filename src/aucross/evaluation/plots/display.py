@@ -1,4 +1,4 @@
-"""What all displays share: matplotlib on demand, axes, and styles that do not rely on colour alone.
+"""Base of all displays: matplotlib on demand, axes, and styles that do not rely on colour alone.
 
 The colours are those of Okabe and Ito, which people with colour blindness can tell apart; every curve has a line style
 and a marker of its own as well.
@@ -43,7 +43,7 @@ CURVE_STYLES = (
 
 
 class Display:
-    """What every display has: a name, and the axes and figure where it was drawn."""
+    """Base class of displays: a name, and the axes and figure of the drawing."""
 
     name: str | None = None
 
@@ -59,13 +59,13 @@ class CurveDisplay(Display):
     """A curve over the coverage with its intervals."""
 
     def _keep(self, coverage: ArrayLike, ends: tuple[Any, Any], confidence_level: float, name: str | None) -> None:
-        """Check and keep what every curve has."""
+        """Check and keep the arguments that every curve has."""
         self.coverage = as_floats(coverage, "coverage")
         self.low, self.high = interval_of(*ends, self.coverage.shape)
         self.confidence_level, self.name = confidence_level, name
 
     def _draw(self, ax: Any, values: FloatArray, label: str | None, line: dict[str, Any]) -> str:
-        """Draw the curve, and return what the axis says of its intervals."""
+        """Draw the curve, and return the words about its intervals for the axis."""
         options = {"label": label, "zorder": 3, **line}
         self.line_, self.interval_ = draw_curve(ax, self.coverage, values, (self.low, self.high), **options)
         return "" if self.interval_ is None else f"\n(shaded: {exact_percent(self.confidence_level)} interval)"
@@ -146,7 +146,7 @@ def draw_curve(ax: Any, x: FloatArray, y: FloatArray, interval: tuple[Any, Any],
 
 
 def draw_level(ax: Any, value: float, text: str) -> Any:
-    """Draw a dotted horizontal line with its meaning written on it; None where the same line is there already."""
+    """Draw a labelled dotted horizontal line; return None if the axes have that line already."""
     mark = f"_{text}"  # the underscore keeps it out of the legend
     if any(line.get_label() == mark and np.allclose(line.get_ydata(), value) for line in ax.get_lines()):
         return None
@@ -186,7 +186,7 @@ def as_floats(values: ArrayLike, name: str, shape: tuple[int, ...] | None = None
 
 
 def interval_of(low: ArrayLike | None, high: ArrayLike | None, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return both ends of the intervals, or None twice."""
+    """Return both ends of the intervals; None and None without intervals."""
     if (low is None) != (high is None):
         raise ValueError("low and high must both be given or both be None, got one of them")
     return (

@@ -330,7 +330,7 @@ class GroupGapDisplay(Display):
         return points
 
     def _label(self, metric: str, name: str | None) -> str | None:
-        """Return name and gap, above each panel."""
+        """Return the name and gap of a metric, for the top of its panel."""
         gap, by_chance = self.gaps.get(metric, (np.nan, np.nan))
         words = "" if np.isnan(gap) else f"gap {gap:.3f}"
         words += "" if np.isnan(by_chance) else f", by chance under {by_chance:.3f}"
@@ -347,7 +347,7 @@ class GroupGapDisplay(Display):
 
 
 def _index_of(target_coverage: FloatArray, coverage: float | None) -> int:
-    """Return which of the evaluated coverages is asked for."""
+    """Return the index of the coverage asked for among those evaluated."""
     if coverage is None and len(target_coverage) == 1:
         return 0
     if coverage is not None:
