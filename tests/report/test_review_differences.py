@@ -165,3 +165,14 @@ def test_a_classifier_that_rejects_at_coverage_one_is_refused():
     nothing = classifier_and_rows(columns, y, lambda score, coverage: np.zeros(len(score), dtype=bool))
     with pytest.raises(ValueError, match="clf must answer every row at coverage 1, got 400 rejected"):
         read_rows(*nothing, 0.7)
+
+
+def test_a_level_of_fewer_than_five_rows_is_not_named():
+    columns, y = make_columns()
+    nearest = np.argsort(np.abs(columns["score"] - 0.5))
+    town = np.full(len(y), "town", dtype=object)
+    town[nearest[:4]] = "hermit"
+    rare = differences(pd.DataFrame({"score": columns["score"], "town": town}), y)
+    assert "hermit" not in {found.get("level") for found in rare.values()}
+    town[nearest[:5]] = "hermit"
+    assert ("town", "category") in differences(pd.DataFrame({"score": columns["score"], "town": town}), y)

@@ -585,3 +585,9 @@ def test_an_evaluation_that_lacks_a_coverage_is_refused():
     evaluation = evaluate_selective(*case, GRID[1:])
     with pytest.raises(ValueError, match=r"coverages must be some of .*, got also \[0\.5\]; evaluate at them too"):
         build_summary(*case, evaluation=evaluation)
+
+
+def test_a_gap_is_more_than_chance_if_it_is_larger(summary):
+    gap = {"metric": "achieved_coverage", "gap_by_chance": 0.1, "lowest_group": "a", "highest_group": "b"}
+    gaps = [{**gap, "gap": size} for size in (0.2, 0.05, None)]
+    assert [row[3] for row in tables.gap_table(summary, {"group_gaps": gaps}).rows][:2] == ["yes", "no"]
