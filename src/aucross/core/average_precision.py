@@ -60,7 +60,7 @@ class AveragePrecision(OfWidestBlocks):
 
 
 def _average_precision(ranked: RankedScores, start: int, stop: int) -> float:
-    """Average precision after rejecting one block, from the definition."""
+    """Return the average precision after rejecting one block, from the definition."""
     kept = np.r_[len(ranked) - 1 : stop - 1 : -1, start - 1 : -1 : -1]
     positives, weight = ranked.positives[kept], (ranked.positives + ranked.negatives)[kept]
     found = np.cumsum(positives)
@@ -93,7 +93,7 @@ class _PrecisionTerms:
         self._above = np.append(from_top, 0.0)[stops]
 
     def bounds(self, blocks: IndexArray, n_weights: int) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper bounds of the given blocks, from the exact values at some weights."""
+        """Return lower and upper bounds of the given blocks, from the exact values at some weights."""
         weight = self._weight_inside[blocks]
         grid = np.unique(weight)
         if len(grid) > n_weights:

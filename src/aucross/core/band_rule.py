@@ -1,4 +1,4 @@
-"""What every rule answers: which band to reject for a coverage, and what others need to know of the rule.
+"""The base of every rule: which band to reject for a coverage, and what callers may ask the rule.
 
 A new rule is one new class: a frozen dataclass with :meth:`BandRule.place` and :meth:`BandRule.place_anew`. Everything
 else has a default, and nothing outside asks what kind of rule it is.
@@ -48,7 +48,7 @@ class RowBands(NamedTuple):
 
 
 class CoverageMap(Protocol):
-    """Says for which coverage a rule is placed, so that new rows have the one that is asked for.
+    """Maps the coverage asked for to the coverage to place a rule for, so that new rows reach the former.
 
     A correction for a refitted model is one (:mod:`aucross.core.correction`), the caution of a promise is another
     (:mod:`aucross.core.cautious`).
@@ -67,7 +67,7 @@ class CoverageMap(Protocol):
         ...
 
     def too_few_rows(self, rule: BandRule, coverage: float) -> TooFewRows | None:
-        """Say what is lacking if nothing may be rejected at a coverage below 1."""
+        """Return what is lacking if nothing may be rejected at a coverage below 1."""
         ...
 
     def for_rows(self, rows: RuleInput) -> CoverageMap | None:
@@ -77,7 +77,7 @@ class CoverageMap(Protocol):
 
 @dataclass(frozen=True)
 class BandRule(ABC):
-    """Anything that turns a coverage into the band to reject.
+    """Base of all rules that turn a coverage into the band to reject.
 
     A subclass says where it places a band for a coverage. What surrounds this is the same for all rules: each coverage
     is placed once, a map may ask for another coverage, and a band of rounded scores is widened to scores as they are.
@@ -103,29 +103,29 @@ class BandRule(ABC):
 
     @abstractmethod
     def place(self, coverage: float) -> RejectionBand:
-        """Find the band for a checked coverage in (0, 1); it is asked once for each."""
+        """Find the band for a checked coverage in (0, 1); called once per coverage."""
 
     @abstractmethod
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> BandRule:
-        """Return the same kind of rule for other rows, whose labels are not known."""
+        """Return a rule of this kind, placed on other rows without labels."""
 
     def scores_of(self, rows: RuleInput, coverage: float) -> FloatArray:  # noqa: ARG002
-        """Return the score of rows on which the band for a coverage lies."""
+        """Return the score that the band for a coverage applies to."""
         return rows.score
 
     def share_selected(self, coverage: float) -> float:
-        """Return the share of the rows that placed the rule that its band selects: more than asked for with ties.
+        """Return the share of the placing rows that the band selects; ties can make it larger than asked for.
 
         By default the coverage itself; a rule that knows the rows that placed it counts them.
         """
         return coverage
 
     def auc_gain(self, coverage: float) -> float | None:  # noqa: ARG002
-        """AUC of the rows that the band selects minus that of all rows that placed it; None if it aims elsewhere."""
+        """Return the AUC of the selected placing rows minus that of all; None if the rule has another aim."""
         return None
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Return the positions of exactly `capacity` of the given rows; rows of equal score go by `order`.
+        """Return the positions of exactly `capacity` of the given rows; ties are broken by `order`.
 
         By default those nearest in rank to the middle of the band that the rule places on the given rows.
         """
@@ -135,19 +135,19 @@ class BandRule(ABC):
         return rows_around_band(rows.score, band, capacity, order)
 
     def clear_of_noise(self, band: RejectionBand) -> RejectionBand:
-        """Return the band with ends that no known score can pass by its last digits; as it is if a rule knows none."""
+        """Return the band with its ends moved away from known scores, so that noise in a score cannot cross them."""
         return band
 
     # ---- what a rule states about itself ----
 
     @property
     def lies_on(self) -> Axis:
-        """On what the bands lie, if the model that answers also judges."""
+        """The kind of score that the bands lie on, if the model that answers also judges."""
         return "score"
 
     @property
     def is_fixed(self) -> bool:
-        """Whether the place of the band is fixed in advance (the lowest scores), not found by a search."""
+        """Whether the place of the band is fixed in advance (the lowest scores) instead of searched."""
         return False
 
     @property
@@ -157,32 +157,32 @@ class BandRule(ABC):
 
     @property
     def n_placing_rows(self) -> int | None:
-        """Number of rows that place the bands; None if that is all rows given."""
+        """Number of rows that place the bands; None if all given rows do."""
         return None
 
     @property
     def group_labels(self) -> tuple[Any, ...] | None:
-        """Groups that have bands of their own; None if all rows share one."""
+        """Groups with bands of their own; None if all rows share one band."""
         return None
 
     @property
     def rules_by_group(self) -> Mapping[Any, BandRule]:
-        """The rule of each group; the rule itself under None if all rows share one."""
+        """The rule of each group; if all rows share one rule, that rule under the key None."""
         return {None: self}
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:  # noqa: ARG002
-        """Probability of being positive, as the rows that placed the bands bear it out; None if they do not tell."""
+        """Return the probability of being positive, read off the placing rows; None if they do not tell."""
         return None
 
     # ---- what everyone asks, for the coverage that is asked for ----
 
     @property
     def axis(self) -> Axis:
-        """On what the bands lie; a system that has only the answer cannot apply the band of a judge."""
+        """The kind of score that the bands lie on; "other" if a judge's score is needed to apply them."""
         return "other" if self.judged_apart else self.lies_on
 
     def coverage_to_place(self, coverage: float) -> float:
-        """Return the coverage that the band is placed for, so that new rows have the one asked for."""
+        """Return the coverage to place the band for, so that new rows reach the coverage asked for."""
         coverage = check_coverage(coverage)
         if (to_place := self.coverage_map) is None:
             return coverage
@@ -195,7 +195,7 @@ class BandRule(ABC):
         return self.placed(self.coverage_to_place(coverage))
 
     def placed(self, coverage: float) -> RejectionBand:
-        """Return the band that is placed for a coverage, whatever a map would ask for; 1 rejects nothing."""
+        """Return the band placed for a coverage, without the coverage map; 1 rejects nothing."""
         return RejectionBand() if coverage == 1.0 else self._once("band", coverage, lambda: self._placed(coverage))
 
     def _placed(self, coverage: float) -> RejectionBand:
@@ -203,11 +203,11 @@ class BandRule(ABC):
         return band if self.rounding is None else self.rounding.widen(band)
 
     def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
-        """Return the score of rows on which the band for a coverage lies."""
+        """Return the score that the band for a coverage applies to."""
         return self.scores_of(rows, self.coverage_to_place(coverage))
 
     def expected_coverage(self, coverage: float, group: Any = None) -> float:
-        """Share of new rows that the band for a coverage in (0, 1] should select, of one group if there are groups."""
+        """Return the share of new rows, or of new rows of one group, that the band for a coverage should select."""
         coverage = check_coverage(coverage)
         if group is not None:
             raise ValueError(_no_groups("band_group"))
@@ -224,15 +224,15 @@ class BandRule(ABC):
         return self._once("gain", to_place, lambda: self.auc_gain(to_place))
 
     def coverage_aimed_at(self, coverage: float) -> float:
-        """Coverage that a band without ties would have: above the one asked for where a promise holds back."""
+        """Return the coverage that a band without ties would have; a coverage promise can raise it."""
         return coverage if self.coverage_map is None else self.coverage_map.coverage_aimed_at(self, coverage)
 
     def too_few_rows(self, coverage: float) -> TooFewRows | None:
-        """What a promise lacks if it may reject nothing at a coverage below 1; None if nothing is lacking."""
+        """Return what a coverage promise lacks to reject any row at a coverage below 1; None if nothing is lacking."""
         return None if self.coverage_map is None else self.coverage_map.too_few_rows(self, coverage)
 
     def placed_on(self, rows: RuleInput, *, label_shift: bool = False) -> BandRule:
-        """Return the same kind of rule placed on other rows, whose labels are not known.
+        """Return a rule of this kind, placed on other rows without labels.
 
         With `label_shift` the share of positives may have changed, and is estimated from the scores.
         """
@@ -247,7 +247,7 @@ class BandRule(ABC):
         )
 
     def parts(self, rows: RuleInput) -> list[tuple[Rows, BandRule]]:
-        """Which rule decides on which rows."""
+        """Return pairs of rows and the rule that decides on them."""
         if rows.groups is not None:
             raise ValueError(_no_groups("band_groups"))
         return [(slice(None), self)]
@@ -262,7 +262,7 @@ class BandRule(ABC):
         return RowBands(self.scores_of(rows, to_place), lower, upper)
 
     def _once(self, what: str, coverage: float, find: Callable[[], Found]) -> Found:
-        """Return what was found for a coverage before, or find it."""
+        """Return the stored result for a coverage, or compute and store it."""
         known = self._known
         if (what, coverage) in known:
             found: Found = known[what, coverage]
@@ -312,19 +312,19 @@ class RankedRule(BandRule):
         return kept_clear(band, self.ranked.scores, self.ranked.noise)
 
     def share_selected(self, coverage: float) -> float:
-        """Share of the ranked weight that the band selects."""
+        """Return the share of the ranked weight that the band selects."""
         return self.ranked.coverage(self.placed(coverage)) if self.ranked.total > 0 else coverage
 
     def gain_of_ranked(self, coverage: float) -> float:
-        """AUC of the ranked rows that the band selects minus that of all."""
+        """Return the AUC of the ranked rows that the band selects minus that of all."""
         return self.ranked.auc(self.placed(coverage)) - self.ranked.auc()
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
-        """Share of positives at each score."""
+        """Return the share of positives at each score."""
         return self.ranked.probability_at(self.ranked_score(rows))
 
     def ranked_score(self, rows: RuleInput) -> FloatArray:
-        """Return the score of rows as it was ranked."""
+        """Return the score of each row, rounded in the way the ranked scores were."""
         return rows.score if self.rounding is None else self.rounding.round(rows.score)
 
 
@@ -352,13 +352,13 @@ class GroupBands(BandRule):
         return self.place(coverage) if group is None else self.rule(group).band(coverage)
 
     def expected_coverage(self, coverage: float, group: Any = None) -> float:
-        """Share of new rows of one group that its band should select."""
+        """Return the share of new rows of one group that its band should select."""
         if group is None:
             raise ValueError(_needs_group("band_group"))
         return self.rule(group).expected_coverage(coverage)
 
     def rule(self, group: Any) -> BandRule:
-        """The rule of one group; an unseen group is an error that names it."""
+        """Return the rule of one group; raise for a group that the fit has not seen."""
         if group not in self.rules:
             known = ", ".join(repr(known) for known in list(self.rules)[:10])
             raise ValueError(
@@ -368,7 +368,7 @@ class GroupBands(BandRule):
         return self.rules[group]
 
     def parts(self, rows: RuleInput) -> list[tuple[Rows, BandRule]]:
-        """Which rule decides on which rows, in the order of the fit, so that the order of the rows does not matter."""
+        """Return pairs of rows and the rule of their group, in the order of the fit, whatever the order of the rows."""
         positions = positions_by_group(_groups_of(rows))
         rules = {group: self.rule(group) for group in positions}
         return [(positions[group], rules[group]) for group in self.rules if group in positions]
@@ -405,7 +405,7 @@ class GroupBands(BandRule):
 
     @property
     def lies_on(self) -> Axis:
-        """On what the bands of all groups lie."""
+        """The kind of score that the bands of all groups lie on; "other" if groups differ."""
         axes = {rule.lies_on for rule in self.rules.values()}
         return axes.pop() if len(axes) == 1 else "other"
 
@@ -432,12 +432,12 @@ def _groups_of(rows: RuleInput) -> Any:
 
 
 def ungrouped(rows: RuleInput, positions: Rows) -> RuleInput:
-    """Some of the rows, for a rule that knows no groups."""
+    """Return some of the rows without their groups, for a rule that has none."""
     return replace(rows.take(positions), groups=None)
 
 
 def positions_by_group(groups: Any) -> dict[Any, IndexArray]:
-    """Positions of the rows of each group, groups in order of appearance."""
+    """Return the positions of the rows of each group, groups in order of appearance."""
     codes: dict[Any, int] = {}
     numbers = np.array([codes.setdefault(group, len(codes)) for group in groups.tolist()], dtype=np.intp)
     return {group: np.flatnonzero(numbers == code) for group, code in codes.items()}

@@ -58,7 +58,7 @@ class RejectionBand:
         return self.lower == inf and self.upper == -inf
 
     def rejects(self, scores: ArrayLike) -> NDArray[np.bool_]:
-        """Mask of the scores that fall inside the band.
+        """Return a mask of the scores that fall inside the band.
 
         Parameters
         ----------
@@ -150,12 +150,12 @@ class RejectionBand:
         )
 
     def selects(self, scores: ArrayLike) -> NDArray[np.bool_]:
-        """Mask of the scores outside the band, whose predictions are used."""
+        """Return a mask of the scores outside the band, whose predictions are used."""
         return ~self.rejects(scores)
 
 
 def _log2_odds_of_good(probability: float) -> float:
-    """Base-2 logarithm of the odds against the positive class, infinite where it is impossible or certain."""
+    """Return the base-2 log odds against the positive class, infinite where it is impossible or certain."""
     if probability <= 0.0:
         return inf
     return -inf if probability >= 1.0 else log2((1.0 - probability) / probability)

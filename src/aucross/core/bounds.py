@@ -37,7 +37,7 @@ _DRAWS_AT_A_TIME = 2**15
 
 
 class LossSums(NamedTuple):
-    """A mean of losses between 0 and 1 over what was drawn independently: rows, or units of several rows.
+    """Sums for the mean of losses between 0 and 1 over independent draws: rows, or units of several rows.
 
     A unit of weight w loses l, the sum of weight times loss of its rows.
 
@@ -80,7 +80,7 @@ class LossSums(NamedTuple):
         return self.cubes / self.squares
 
     def mirrored(self) -> LossSums:
-        """The same mean, gains for losses."""
+        """Return the sums with gains in place of losses."""
         return self._replace(
             loss=self.weight - self.loss,
             mixed=self.squares - self.mixed,
@@ -90,15 +90,15 @@ class LossSums(NamedTuple):
         )
 
     def mean(self) -> float:
-        """One minus the mean loss."""
+        """Return one minus the mean loss."""
         return 1.0 - self.loss / self.weight
 
     def share_of_added_unit(self) -> float:
-        """Share of the weight that an added unit has."""
+        """Return the share of the weight that an added unit has."""
         return self.added / (self.weight + self.added)
 
     def squares_around(self, mean_loss: float) -> float:
-        """Sum over the units of the squared deviation of what they lose from a mean loss."""
+        """Return the sum over the units of the squared deviation of their loss from a mean loss."""
         return max(self.squared_loss - 2.0 * mean_loss * self.mixed + mean_loss**2 * self.squares, 0.0)
 
 
@@ -106,7 +106,7 @@ class LossSums(NamedTuple):
 
 
 def share_losses(of_all: FloatArray, of_lost: FloatArray) -> LossSums | None:
-    """Sums of a share of rows, from the powers 0 to 3 of the weights of all rows and of those that lose."""
+    """Return the sums of a share of rows, from the powers 0 to 3 of the weights of all and of losing rows."""
     if of_all[0] == 0:
         return None
     unit = of_all[1] / of_all[0]  # neither the cube of a large weight nor the square of a small one is a number
@@ -117,13 +117,13 @@ def share_losses(of_all: FloatArray, of_lost: FloatArray) -> LossSums | None:
 
 
 def share_losses_of_units(weight: FloatArray, lost: FloatArray) -> LossSums | None:
-    """Sums of a share from the weight of each unit and what it loses."""
+    """Return the sums of a share, from the weight and the loss of each unit."""
     largest = weight.max(initial=0.0)
     return _sums_of(weight / largest, lost / largest) if largest > 0 else None
 
 
 def auc_losses(ranked: RankedScores) -> LossSums | None:
-    """Sums of the AUC of rows that were drawn independently of each other; None if a class has too few."""
+    """Return the sums of the AUC of independent rows; None if a class has too few."""
     if not has_pairs(*ranked.totals[:, 0]):
         return None
     sides = []
@@ -141,7 +141,7 @@ def auc_losses(ranked: RankedScores) -> LossSums | None:
 def auc_losses_of_units(
     positive: NDArray[np.bool_], weight: FloatArray, loss: FloatArray, units: IndexArray, n_units: int
 ) -> LossSums | None:
-    """Sums of the AUC of rows that belong to units, from the loss of each row among the rows of the other class."""
+    """Return the sums of the AUC of rows that belong to units, from each row's loss against the other class."""
     # Units and not rows: copies of a row within a unit say no more than the row.
     if not has_pairs(*(len(np.unique(units[own])) for own in (positive, ~positive))):
         return None
@@ -161,17 +161,17 @@ def auc_losses_of_units(
 
 
 def sums_by_unit(units: IndexArray, values: FloatArray, n_units: int = 0) -> FloatArray:
-    """Sum of the values of each unit."""
+    """Return the sum of the values of each unit."""
     return np.bincount(units, values, minlength=n_units).astype(np.float64, copy=False)
 
 
 def has_pairs(n_positive: float, n_negative: float) -> bool:
-    """Whether an AUC has an interval: rows of both classes, and two of one."""
+    """Return whether an AUC has an interval: rows of both classes, and two of one."""
     return bool(min(n_positive, n_negative) >= 1 and max(n_positive, n_negative) >= 2)
 
 
 def _sums_of(weight: FloatArray, lost: FloatArray) -> LossSums:
-    """The sums from the weight of each unit and what it loses."""
+    """Return the sums from the weight and the loss of each unit."""
     squared = weight * weight
     sums = weight.sum(), squared.sum(), squared @ weight, lost.sum(), weight @ lost, lost @ lost
     return LossSums(*map(float, sums))
@@ -181,7 +181,7 @@ def _sums_of(weight: FloatArray, lost: FloatArray) -> LossSums:
 
 
 def lower_bound(sums: LossSums, failure: float) -> float:
-    """The mean is above this with probability ``1 - failure``, judged with one more unit that loses everything."""
+    """Return a bound that the mean exceeds with probability ``1 - failure``, as if one more unit lost everything."""
     if sums.n_beside <= 1.0:
         return 0.0  # one row that outweighs all others says nothing about their spread
     added, before = sums.added, sums.weight
@@ -197,7 +197,7 @@ def lower_bound(sums: LossSums, failure: float) -> float:
 
 
 def interval(sums: LossSums, failure: float) -> tuple[float, float]:
-    """Ends that each fail with probability `failure`: the lower bound of the mean, and that of what it lacks to 1."""
+    """Return the ends of an interval of the mean, each of which fails with probability `failure`."""
     mean = sums.mean()
     return min(lower_bound(sums, failure), mean), max(1.0 - lower_bound(sums.mirrored(), failure), mean)
 
@@ -207,7 +207,7 @@ def _degrees(size: float) -> float:
 
 
 def beta_quantile(mean: float, variance: float, failure: float) -> float:
-    """Quantile of the Beta distribution with this mean and the variance of a share of so many rows."""
+    """Return the quantile `failure` of the Beta distribution with this mean and variance."""
     if mean <= 0.0:
         return 0.0
     size = mean * (1.0 - mean) / variance + 1.0
@@ -218,7 +218,7 @@ def beta_quantile(mean: float, variance: float, failure: float) -> float:
 
 
 def auc_lower_bound(ranked: RankedScores, failure: float) -> float:
-    """The AUC of all rows is above this with probability ``1 - failure``, whatever rows the sample lacks.
+    """Return a bound that the AUC exceeds with probability ``1 - failure``, whatever rows the sample lacks.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def auc_lower_bound(ranked: RankedScores, failure: float) -> float:
 
 
 def auc_ends(ranked: RankedScores, failure: float, band: RejectionBand | None = None) -> tuple[float, float]:
-    """Ends of an interval of the AUC of the rows that `band` selects, each of which fails with probability `failure`.
+    """Return the interval of the AUC of the selected rows; each end fails with probability `failure`.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ def auc_ends_of_units(
     units: IndexArray,
     failure: float,
 ) -> tuple[float, float]:
-    """The same ends for rows of which several belong to one unit, such as a customer.
+    """Return the interval of the AUC of rows grouped into units, such as several rows per customer.
 
     Parameters
     ----------
@@ -331,21 +331,21 @@ def auc_ends_of_units(
 
 
 class Ends(NamedTuple):
-    """Lower and upper ends, one pair per selection, and what the row added to judge them moves the number by."""
+    """Lower and upper ends, one pair per selection, and how far one added row moves the number."""
 
     low: FloatArray
     high: FloatArray
     step: FloatArray
 
     def at(self, own: slice | list[int]) -> Ends:
-        """The intervals of some of the selections."""
+        """Return the intervals of some of the selections."""
         return Ends(self.low[own], self.high[own], self.step[own])
 
 
 def difference_ends(
     difference: FloatArray, spread: FloatArray, skewness: FloatArray, step: FloatArray, confidence_level: float
 ) -> Ends:
-    """Interval of a paired difference, from its standard deviation and skewness and one more row against each end.
+    """Return the interval of a paired difference, from its standard deviation, its skewness and one added row.
 
     The added row moves the difference by `step`, and by what the rows do that make the difference skewed towards that
     end. It shifts the end and adds to the variance, as for a single number.
@@ -361,7 +361,7 @@ def difference_ends(
 def ends_by_moments(
     mean: float, squares: float, cubes: float, steps: tuple[float, float], failure: float
 ) -> tuple[float, float]:
-    """Interval of a number that is no mean between 0 and 1, from what its rows add to it and one more row.
+    """Return the interval of a number other than a mean in [0, 1], from its moments and one added row.
 
     The added row moves it down, or up, by one of the `steps`. As if every row were weighted by an exponential number,
     the number has the variance ``squares + step ** 2`` and twice the third moment ``cubes + step ** 3``. Each end is
@@ -392,7 +392,7 @@ def bootstrap_auc_bounds(
     seed: int,
     units: IndexArray | None = None,
 ) -> list[float]:
-    """The AUC of the rows is above each of these with probability ``1 - failure``; both classes must have rows."""
+    """Return a bound for each failure that the AUC exceeds with probability ``1 - failure``, by a bootstrap."""
     positive, score, weight, units = _with_worst_unit(positive, score, weight, units)
     drawn = auc_under_exponential_weights(positive, score, weight, n_bootstrap=n_bootstrap, seed=seed, units=units)
     replicates = np.sort(drawn)
@@ -431,7 +431,7 @@ def auc_under_exponential_weights(
     seed: int,
     units: IndexArray | None = None,
 ) -> FloatArray:
-    """AUC of the rows, each unit weighted by an exponential number (and each row its own weight), per replicate."""
+    """Return the AUC of each replicate, in which every unit (or row) gets a random exponential weight."""
     by_rows = units is not None or has_weights(weight)
     draw, n_entries = _draws_of_rows(positive, score, weight, units) if by_rows else _draws_of_runs(positive, score)
     rng = np.random.Generator(np.random.SFC64(seed))
@@ -447,7 +447,7 @@ def auc_under_exponential_weights(
 def _draws_of_rows(
     positive: NDArray[np.bool_], score: FloatArray, weight: FloatArray, units: IndexArray | None
 ) -> tuple[Draw, int]:
-    """Weights of each class at every distinct score, ascending, by one draw for each row or unit."""
+    """Return a function that draws the weight of each class at every distinct score, one draw per row or unit."""
     order = np.argsort(score, kind="stable")
     score, positive, weight = score[order], positive[order], weight[order]
     starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
@@ -463,7 +463,7 @@ def _draws_of_rows(
 
 
 def _draws_of_runs(positive: NDArray[np.bool_], score: FloatArray) -> tuple[Draw, int]:
-    """The same for rows of one weight, by one draw for each run of rows of one class.
+    """Return a function that draws weights for unweighted rows, one draw per run of rows of one class.
 
     Rows between two neighbours of the other class win against the same rows, so that only the sum of their weights
     matters, and a sum of k exponential numbers is a Gamma number of shape k.
@@ -481,10 +481,10 @@ def _draws_of_runs(positive: NDArray[np.bool_], score: FloatArray) -> tuple[Draw
 
 
 def replicate_below(n_bootstrap: int, failure: float) -> int:
-    """How many of the replicates, the bound included, lie at or below the bound."""
+    """Return the number of replicates at or below the bound, the bound included."""
     return floor((n_bootstrap + 1) * failure + 1e-9)
 
 
 def has_weights(weight: FloatArray) -> bool:
-    """Whether the rows differ in weight; equal weights, whatever they are, are none."""
+    """Return whether the rows differ in weight; equal weights count as none."""
     return bool((weight != weight[0]).any())

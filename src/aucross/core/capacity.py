@@ -1,4 +1,4 @@
-"""Which rows of a batch to reject if exactly so many can be reviewed.
+"""The rows of a batch to reject if an exact number can be reviewed.
 
 A band is fixed before the rows are known, so the number of rows in it varies from batch to batch. With a capacity the
 rows are at hand, and a block of them is chosen::
@@ -47,7 +47,7 @@ def _remedy(capacity: object) -> str:
 
 
 def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: IndexArray | None = None) -> IndexArray:
-    """Choose the rows whose rejection leaves the highest expected AUC: neighbours by score, exactly so many.
+    """Choose exactly `capacity` neighbours by score whose rejection leaves the highest expected AUC.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def best_rows(score: FloatArray, probability: FloatArray, capacity: int, order: 
 def rows_around_band(
     score: FloatArray, band: RejectionBand, capacity: int, order: IndexArray | None = None
 ) -> IndexArray:
-    """Choose exactly so many neighbours by score around the middle of a band, for targets other than the AUC.
+    """Choose exactly `capacity` neighbours by score around the middle of a band, for targets other than the AUC.
 
     If the band rejects more rows than the capacity the middle ones are taken, if fewer, the next ones on both sides.
     An empty band has its middle at the middle row. Arguments and result as in :func:`best_rows`.
@@ -112,7 +112,7 @@ def rows_around_band(
 
 
 def lowest_rows(score: FloatArray, capacity: int, order: IndexArray | None = None) -> IndexArray:
-    """Choose exactly so many rows with the lowest selection score; of ties those that `order` puts first.
+    """Choose exactly `capacity` rows with the lowest selection score; ties are broken by `order`.
 
     With a score that is fixed for each row, a larger capacity only adds rows. Arguments and result as in
     :func:`best_rows`.
@@ -163,7 +163,7 @@ def _sorted_rows(score: FloatArray, order: IndexArray | None) -> IndexArray:
 
 
 def _block(score: FloatArray, by_score: IndexArray, start: int, capacity: int) -> IndexArray:
-    """Return the rows of a block, ascending; of a tie at its lower end the first rows instead of the last."""
+    """Return the rows of a block in ascending order; from a tie at its lower end, take the first rows."""
     if not capacity:
         return by_score[:0]
     ascending = score[by_score]
@@ -174,7 +174,7 @@ def _block(score: FloatArray, by_score: IndexArray, start: int, capacity: int) -
 
 
 def _best_start(probability: FloatArray, capacity: int) -> int:
-    """First row of the block of `capacity` sorted rows whose rejection leaves the highest expected AUC.
+    """Return the first row of the block of `capacity` sorted rows whose rejection leaves the highest expected AUC.
 
     Every row is an entry of its own. That counts ties half all the same: two tied rows have one probability p, and
     whichever is taken for the upper one, they are in the right order with probability p (1 - p).

@@ -205,14 +205,14 @@ class Caution:
         return 1.0 - rows / self.n_rows if rows else 1.0
 
     def _holds_at_most(self, rule: BandRule, most: int, rows: int) -> bool:
-        """Return whether the band for so many rows holds no more than allowed; centred bands and ties may hold more."""
+        """Return whether the band for this number of rows holds no more than allowed; ties and centring add some."""
         if rule.ranking is None or rows == 0:
             return True  # rules on other scores keep their budget
         held = (1.0 - rule.ranking.coverage(rule.placed(1.0 - rows / self.n_rows))) * self.n_rows
         return held <= most + _ROUNDING * self.n_rows
 
     def expected_coverage(self, rule: BandRule, coverage: float) -> float:
-        """Share of the rows that placed the rule that its band selects, for the shrunk budget."""
+        """Return the share of the placing rows that the band for the shrunk budget selects."""
         to_place = rule.coverage_to_place(coverage)
         return 1.0 if to_place == 1.0 else rule.share_selected(to_place)
 
@@ -238,7 +238,7 @@ class Caution:
 
 
 class TooFewRows(NamedTuple):
-    """Why a promise rejects nothing: so many rows place the band, and for this confidence so many would do."""
+    """Number of placing rows, too few to reject any with this confidence, and the number that would be enough."""
 
     n_rows: int
     confidence: float
@@ -249,7 +249,7 @@ class TooFewRows(NamedTuple):
 
 
 def _law(n_rows: int, rejected: float, confidence: float, fixed: bool) -> Callable[[int], bool]:
-    """Return whether so many spacings stay within the rejected share with this confidence."""
+    """Return a test whether this many spacings stay within the rejected share with this confidence."""
 
     def holds(spacings: int) -> bool:
         # A number whose fixed block is too long already needs no look at all blocks.
@@ -261,19 +261,19 @@ def _law(n_rows: int, rejected: float, confidence: float, fixed: bool) -> Callab
 
 
 def _rows_less_spacings(fixed: bool, tied: bool) -> int:
-    """Rows in a band less the spacings that it reaches over at most."""
+    """Return the number of rows in a band minus the largest number of spacings that it covers."""
     if tied:
         return -1
     return 0 if fixed else 1
 
 
 def _lowest_are_longer(n_rows: int, spacings: int, length: float) -> float:
-    """Chance that the first `spacings` of n + 1 together exceed `length`: that fewer rows than that lie below it."""
+    """Return the chance that the first `spacings` of n + 1 exceed `length`: fewer rows than that lie below it."""
     return _at_most(spacings - 1, n_rows, length)
 
 
 def _some_block_is_longer(n_rows: int, spacings: int, length: float) -> float:
-    """Upper bound of the chance that some block of so many neighbours among n + 1 spacings exceeds `length`."""
+    """Return an upper bound of the chance that any `spacings` neighbours among n + 1 spacings exceed `length`."""
     ends_are_short = 2 * _at_most(spacings - 1, n_rows, length)
     if length > 0.5:
         return ends_are_short + _short_in_the_only_move(n_rows, spacings, length)
@@ -285,7 +285,7 @@ def _some_block_is_longer(n_rows: int, spacings: int, length: float) -> float:
 
 
 def _short_in_a_full_move(n_rows: int, spacings: int, length: float) -> float:
-    """Chance that a window is short while it moves by its own length, though long enough before and after.
+    """Return the chance that a window is short while it moves by its own length, but not before and after.
 
     Of the orders in which `left` rows leave and `entered` rows enter, c(left + entered, m - 1) make it short (reflect
     the count of rows at m - 1). Summed over all pairs with left + entered = s that is (s - 2m + 1) c(s, m - 1), which
@@ -298,7 +298,7 @@ def _short_in_a_full_move(n_rows: int, spacings: int, length: float) -> float:
 
 
 def _short_in_the_only_move(n_rows: int, spacings: int, length: float) -> float:
-    """Chance that a window of more than half is short while it moves by what is left; its middle stays inside."""
+    """Return the chance that a window of more than half is short while it moves over the rest."""
     outside = 1 - length
     return _equals(n_rows - spacings + 1, n_rows, outside) * _expected_shortfall(
         n_rows - spacings, spacings - 1, outside / length
@@ -306,7 +306,7 @@ def _short_in_the_only_move(n_rows: int, spacings: int, length: float) -> float:
 
 
 def _density_of_short_after_a_move(n_rows: int, spacings: int, length: float) -> float:
-    """Density of being short for the first time just after a move by the full length.
+    """Return the density of first being short just after a move by the full length.
 
     A row leaves at that moment. The others must have brought the window down to m without passing below: orders
     that end there, less those reflected, c(s, m - 1) - c(s, m - 2).
@@ -318,7 +318,7 @@ def _density_of_short_after_a_move(n_rows: int, spacings: int, length: float) ->
 
 
 def _largest(holds: Callable[[int], bool], high: int) -> int:
-    """Return the largest number up to `high` that meets a condition which fails from some number on; 0 if none."""
+    """Return the largest number up to `high` that meets a monotone condition; 0 if none."""
     low = 0
     while low < high:
         middle = (low + high + 1) // 2
@@ -352,7 +352,7 @@ def _at_least(count: int, trials: int, share: float) -> float:
 
 
 def _expected_shortfall(goal: int, trials: int, share: float) -> float:
-    """E[(goal - count)+] of a binomial count."""
+    """Return E[(goal - count)+] of a binomial count."""
     if goal <= 0:
         return 0.0
     return goal * _at_most(goal, trials, share) - trials * share * _at_most(goal - 1, trials - 1, share)

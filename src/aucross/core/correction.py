@@ -1,4 +1,4 @@
-"""Coverage of a model trained on all rows, read off the rows that it and the fold models were trained on.
+"""Correction of the coverage of a model trained on all rows, measured on rows that it and the fold models saw.
 
 Fold models place the band, and a model that is refitted on all rows decides on new rows. It saw more rows, and it is
 another model: the share of new rows that it scores into the band is another one, mostly by chance. No row is left that
@@ -39,7 +39,7 @@ _LEAST_SLOPE = 0.05
 
 @dataclass(frozen=True)
 class Correction:
-    """A map of coverages, so that a model trained on all rows has the one that was asked for.
+    """A map of coverages that gives a model trained on all rows the coverage asked for.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ class Correction:
         by_refit : RuleInput
             The training rows, scored by the model trained on all of them.
         by_folds : RuleInput
-            The same rows, scored by the fold models that were trained on them, each with its part of the row's weight.
+            These rows, scored by the fold models that were trained on them, each with its part of the row's weight.
         """
         return cls(tuple(_shift(rule, rejected, by_refit, by_folds) for rejected in _KNOTS))
 
     def coverage_to_place(self, rule: BandRule, coverage: float) -> float:  # noqa: ARG002
-        """Coverage on the rows that placed the rule at which new rows are expected to have the one asked for."""
+        """Return the coverage on the placing rows at which new rows should have the coverage asked for."""
         rejected = np.interp(1.0 - coverage, self._shares_reached, (0.0, *_KNOTS, 1.0))
         return max(1.0 - float(rejected), float_info.min)  # a coverage is never 0
 
@@ -79,19 +79,19 @@ class Correction:
         return np.concatenate(([0.0], np.cumsum(steps) / steps.sum()))
 
     def expected_coverage(self, rule: BandRule, coverage: float) -> float:
-        """The coverage asked for, and what the rule could not reject because of ties."""
+        """Return the coverage asked for plus the share that ties keep from being rejected."""
         to_place = rule.coverage_to_place(coverage)
         return coverage + rule.share_selected(to_place) - to_place
 
     def coverage_aimed_at(self, rule: BandRule, coverage: float) -> float:  # noqa: ARG002
-        """The coverage asked for."""
+        """Return the coverage asked for."""
         return coverage
 
     def too_few_rows(self, rule: BandRule, coverage: float) -> None:
-        """Nothing is lacking: no promise is made."""
+        """Return None: no promise is made, so nothing is lacking."""
 
     def for_rows(self, rows: RuleInput) -> None:
-        """None: other rows are scored by the model in use and need no correction."""
+        """Return None: other rows are scored by the model in use and need no correction."""
 
 
 def _shift(rule: BandRule, rejected: float, by_refit: RuleInput, by_folds: RuleInput) -> float:

@@ -130,7 +130,7 @@ class ExpectedCost:
         return ranked.band(int(pays[0]), int(pays[-1]) + 1) if len(pays) else RejectionBand()
 
     def _decision_costs(self, ranked: RankedScores) -> FloatArray:
-        """Cost of each entry if it is decided."""
+        """Return the cost of each entry if it is decided."""
         as_positive = self.true_positive * ranked.positives + self.false_positive * ranked.negatives
         as_negative = self.false_negative * ranked.positives + self.true_negative * ranked.negatives
         if self.threshold is None:
@@ -138,7 +138,7 @@ class ExpectedCost:
         return np.where(ranked.scores > self.threshold, as_positive, as_negative)
 
     def _review_costs(self, ranked: RankedScores) -> FloatArray:
-        """Cost of each entry if it is reviewed."""
+        """Return the cost of each entry if it is reviewed."""
         of_negative, of_positive = self._reviews
         costs: FloatArray = of_positive * ranked.positives + of_negative * ranked.negatives
         return costs

@@ -29,7 +29,7 @@ from aucross.core.targets import OptimalBands
 
 @dataclass(frozen=True)
 class FixedPathBands(RankedRule):
-    """Bands along a path that other rows have fixed; these rows say only how far to go.
+    """Bands along a path fixed by other rows; the ranked rows only decide how far to go.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class FixedPathBands(RankedRule):
 
     @property
     def is_fixed(self) -> bool:
-        """The path knows nothing of the rows that say where to stop."""
+        """Whether the place is fixed in advance: True, the path does not depend on the ranked rows."""
         return True
 
     def place(self, coverage: float) -> RejectionBand:
@@ -84,11 +84,11 @@ class FixedPathBands(RankedRule):
         return kept_clear(super().clear_of_noise(band), self.path.scores, self.path.noise)
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> FixedPathBands:
-        """Go along the same path as far as other rows say; after a label shift its rows count by the new shares."""
+        """Follow this path on other rows; after a label shift its rows are weighted by the new class shares."""
         path = with_new_shares(self.path, self.ranked, rows) if label_shift else self.path
         return FixedPathBands(expected_ranking(self.ranked, rows, label_shift=label_shift), path, self.reference)
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows that the rule without a path takes: a number of rows needs no promise."""
+        """Take the rows that the rule without a path takes: an exact number of rows needs no promise."""
         searched = OptimalBands(self.ranked) if self.reference is None else NestedBands(self.ranked, self.reference)
         return searched.rows_to_reject(rows, capacity, order)

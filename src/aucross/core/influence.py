@@ -89,7 +89,7 @@ class PairwiseMetric:
         return 1 + max(contest.column for contest in self.contests)
 
     def columns(self, responses: FloatArray) -> FloatArray:
-        """Score columns from the scores of the positive class, or of all classes."""
+        """Return the score columns from the scores of the positive class, or of all classes."""
         if self.n_classes == 2:
             return responses.reshape(-1, 1)
         if self.name == "auc_mu":
@@ -106,7 +106,7 @@ class ColumnBins:
 
     @classmethod
     def of(cls, scores: FloatArray, weight: FloatArray | None = None, max_bins: int = MAX_BINS) -> ColumnBins:
-        """Every distinct score its own bin, or as many quantiles as allowed; rows of weight 0 do not count."""
+        """Make a bin for every distinct score, or as many quantiles as allowed; rows of weight 0 do not count."""
         if weight is not None:
             scores, weight = scores[weight > 0], weight[weight > 0]
         distinct = np.unique(scores)
@@ -122,7 +122,7 @@ class ColumnBins:
         return len(self.edges) + 1
 
     def find(self, scores: FloatArray) -> IndexArray:
-        """Bin of each score."""
+        """Return the bin of each score."""
         return np.searchsorted(self.edges, scores, side="left")
 
 
@@ -250,7 +250,7 @@ class ExpectedAUC:
         return float(np.mean(values))
 
     def influence(self, table: InfluenceTable) -> FloatArray:
-        """Influence of the rows themselves, without looking up their bins again."""
+        """Return the influence of the objective's own rows, without looking up their bins again."""
         return _expected_gain(table.gains, self.places, self._probabilities_by_class)
 
     @cached_property
@@ -259,7 +259,7 @@ class ExpectedAUC:
 
 
 def worth_of_review(columns: FloatArray, probabilities: FloatArray, contests: Sequence[Contest]) -> FloatArray:
-    """By how much the expected AUC of a batch rises, to first order, if a row alone is taken out of it.
+    """Return the first-order rise of a batch's expected AUC from removing each row alone.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def place_by_influence(
 def highest_within_budget(
     scores: FloatArray, weight: FloatArray | None, budget: float, noise_share: float = 0.0
 ) -> float:
-    """Threshold up to which all rows fit into the budget, -inf if none does; ties stay together.
+    """Return the highest threshold whose rows fit into the budget, -inf if none does; ties stay together.
 
     Scores that differ by less than a share of the largest are ties.
     """
@@ -417,7 +417,7 @@ class InfluenceBands(BandRule):
 
     @property
     def lies_on(self) -> Axis:
-        """The influence takes the models to compute."""
+        """The kind of score that the bands lie on: computing the influence takes the models."""
         return "other"
 
     @property
@@ -426,7 +426,7 @@ class InfluenceBands(BandRule):
         return len(self.threshold_rows) if self.threshold_rows is not None and self.is_fixed else None
 
     def probability_at(self, rows: RuleInput) -> FloatArray | None:
-        """Probability of being positive by the first score column alone."""
+        """Return the probability of being positive by the first score column alone."""
         return None if self.score_bands is None else self.score_bands.probability_at(rows)
 
     def place(self, coverage: float) -> RejectionBand:
@@ -447,7 +447,7 @@ class InfluenceBands(BandRule):
         return _band_within_budget(influence, objective.sample_weight, coverage, objective.noise_share)
 
     def scores_of(self, rows: RuleInput, coverage: float) -> FloatArray:
-        """Score of rows on which the band for this coverage lies, ties told apart where they may be."""
+        """Return the score that the band for this coverage applies to, with ties broken if they may be cut."""
         order = self._order(coverage)
         if isinstance(order, RejectionBand):
             score = (
@@ -463,7 +463,7 @@ class InfluenceBands(BandRule):
         return score if self.threshold_rows is None else rows.told_apart(score)
 
     def share_selected(self, coverage: float) -> float:
-        """Share of the weight of the rows that placed the bands that is selected."""
+        """Return the selected share of the weight of the rows that placed the bands."""
         if (rows := self.threshold_rows) is not None:
             return rows.share(self.placed(coverage).selects(self.scores_of(rows, coverage)))
         order, objective = self._order(coverage), self.objective
@@ -495,7 +495,7 @@ class InfluenceBands(BandRule):
         )
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows of lowest influence, among the given ones or, with a reference, whatever the capacity is."""
+        """Take the rows of lowest influence; with a reference their order does not depend on the capacity."""
         if self.reference is not None:
             return lowest_rows(replace(self, threshold_rows=None).scores_of(rows, self.reference), capacity, order)
         if not 0 < capacity < len(rows):
@@ -507,14 +507,14 @@ class InfluenceBands(BandRule):
         return lowest_rows(again.scores_of(rows, coverage), capacity, order)
 
     def probabilities_of(self, rows: RuleInput) -> FloatArray:
-        """Class probabilities of rows under the present shares of the classes."""
+        """Return the class probabilities of rows under the present shares of the classes."""
         assert rows.probabilities is not None, "a rule on the influence reads class probabilities"
         return (
             rows.probabilities if self.share_ratio is None else with_share_ratio(rows.probabilities, self.share_ratio)
         )
 
     def search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
-        """Return the influence and its threshold for a coverage, or the score band where that stays in force."""
+        """Return the influence threshold for a coverage, or the score band if that stays in force."""
         return self._once("search", coverage, lambda: self._search(coverage))
 
     def _search(self, coverage: float) -> InfluenceThreshold | RejectionBand:
@@ -528,7 +528,7 @@ class InfluenceBands(BandRule):
         return place_by_influence(self.objective, budget, start, steps=self.steps, least_gain=least_gain) or band
 
     def _order(self, coverage: float) -> InfluenceThreshold | RejectionBand | InfluenceTable | NestedBands:
-        """Return what puts rows in order: for this coverage, or with a reference for all of them."""
+        """Return what orders the rows: one order per coverage, or with a reference one for all coverages."""
         if self.reference is None:
             return self.search(coverage)
         found = self.search(self.reference)
@@ -546,19 +546,19 @@ class InfluenceBands(BandRule):
 def _band_within_budget(
     score: FloatArray, weight: FloatArray | None, coverage: float, noise_share: float
 ) -> RejectionBand:
-    """Return the band from the lowest score up to the highest that the rejection budget still holds."""
+    """Return the band from the lowest score up to the highest that fits into the rejection budget."""
     budget = budget_of(np.ones(len(score)) if weight is None else weight, coverage)
     return band_up_to(highest_within_budget(score, weight, budget, noise_share))
 
 
 def budget_of(weight: FloatArray, coverage: float) -> float:
-    """Weight that may be rejected; sums of weights carry rounding."""
+    """Return the weight that may be rejected, with a margin for rounding."""
     total = float(weight.sum())
     return total * (1.0 - coverage) + 1e-12 * total
 
 
 def share_of(selected: NDArray[np.bool_], weight: FloatArray | None) -> float:
-    """Share of the weight of the selected rows."""
+    """Return the share of the weight of the selected rows."""
     return float(np.average(selected, weights=weight))
 
 

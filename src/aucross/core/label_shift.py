@@ -35,7 +35,7 @@ _LEAST_CHANCE, _LEAST_MISFIT = 1e-3, 0.08
 
 
 class _Shift(ABC):
-    """What estimates for two and for more classes have in common: when to believe them, and how to say it."""
+    """Base of the estimates for two and for more classes: when to trust them, and how to report it."""
 
     misfit: float
     chance: float
@@ -64,7 +64,7 @@ class _Shift(ABC):
 
 @dataclass(frozen=True)
 class LabelShift(_Shift):
-    """The share of positives that unlabelled rows show, if nothing else has changed.
+    """The share of positives among unlabelled rows, if nothing else has changed.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class LabelShift(_Shift):
 
 @dataclass(frozen=True)
 class ClassShift(_Shift):
-    """The share of each of more than two classes that unlabelled rows show, if nothing else has changed.
+    """The share of each of more than two classes among unlabelled rows, if nothing else has changed.
 
     Attributes
     ----------
@@ -125,12 +125,12 @@ class ClassShift(_Shift):
 
 
 def class_shares(probabilities: FloatArray, sample_weight: FloatArray | None = None) -> FloatArray:
-    """Mean probability of each class, shape (n_classes,)."""
+    """Return the mean probability of each class, shape (n_classes,)."""
     return np.asarray(np.average(probabilities, axis=0, weights=sample_weight), dtype=np.float64)
 
 
 def with_share_ratio(probabilities: FloatArray, ratio: FloatArray) -> FloatArray:
-    """Probabilities after the share of each class was multiplied by `ratio`, shape (n, n_classes)."""
+    """Return the probabilities after multiplying the share of each class by `ratio`, shape (n, n_classes)."""
     corrected = probabilities * ratio
     total = corrected.sum(axis=1, keepdims=True)
     # A row that only classes now absent could explain keeps its probabilities.
@@ -139,7 +139,7 @@ def with_share_ratio(probabilities: FloatArray, ratio: FloatArray) -> FloatArray
 
 
 def share_ratio(probabilities: FloatArray, shares: FloatArray, sample_weight: FloatArray | None = None) -> FloatArray:
-    """Estimate new over old share of each class from unlabelled rows.
+    """Estimate the ratio of new to old share of each class from unlabelled rows.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def share_ratio(probabilities: FloatArray, shares: FloatArray, sample_weight: Fl
 
 
 def _bounded(new: FloatArray, old: FloatArray) -> FloatArray:
-    """Shares that add up to 1, none of which has changed by more than the factor allowed."""
+    """Return shares that add up to 1, none changed by more than the factor allowed."""
     bounded = np.clip(new, old / MOST_CHANGE, np.minimum(old * MOST_CHANGE, 1.0))
     return np.asarray(np.clip(bounded / bounded.sum(), old / MOST_CHANGE, np.minimum(old * MOST_CHANGE, 1.0)))
 
@@ -179,7 +179,7 @@ def estimate_label_shift(
     *,
     n_counted: float | None = None,
 ) -> LabelShift:
-    """Estimate the share of positives among unlabelled rows, with its error and with a look at its assumption.
+    """Estimate the share of positives among unlabelled rows, with its error and a check of the assumption.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def estimate_label_shift(
 
 
 def _slope_of_mixture(both: FloatArray, old: FloatArray, share: float) -> FloatArray:
-    """What each row says about the share of a mixture: the derivative of its log-likelihood."""
+    """Return the derivative of each row's log-likelihood with respect to the share of positives in a mixture."""
     negative, positive = (both / old).T
     density = np.maximum(share * positive + (1 - share) * negative, np.finfo(float).tiny)
     slope: FloatArray = (positive - negative) / density
@@ -221,7 +221,7 @@ def _slope_of_mixture(both: FloatArray, old: FloatArray, share: float) -> FloatA
 
 
 def _variance_of_classes(fitted: RankedScores, smooth: RankedScores, share: float, parts: tuple[float, float]) -> float:
-    """Variance of the mean slope of such parts of positives and negatives, known from the rows of the fit alone."""
+    """Return the variance of the mean slope in a mixture of `parts` positives and negatives, from the fitted rows."""
     slope = _slope_of_mixture(_of_both_classes(smooth, RuleInput.of_score(fitted.scores)), _shares(fitted), share)
     variance = 0.0
     for of_mixture, powers in zip(parts, fitted.class_powers, strict=True):
@@ -231,7 +231,7 @@ def _variance_of_classes(fitted: RankedScores, smooth: RankedScores, share: floa
 
 
 def _share_of_rise(fitted: RankedScores, share: float) -> float:
-    """How much less the mean slope rises with the share than the rows say that the curve was fitted to.
+    """Return the share of the slope's rise that holds on rows that the curve was not fitted to.
 
     The curve follows the chance of its own rows, the more the weaker the model or the more weights differ. So curves
     are fitted to either half of the rows and judged by the other half.
@@ -256,7 +256,7 @@ def _share_of_rise(fitted: RankedScores, share: float) -> float:
 def _misfit(
     fitted: RankedScores, scores: FloatArray, weight: FloatArray, share: float, n_rows: float
 ) -> tuple[float, float]:
-    """Share of rows in other bins than a mixture of the classes puts them, and the chance of as large a misfit."""
+    """Return the share of rows in other bins than a mixture of the classes predicts, and its p-value."""
     cuts = np.unique([fitted.score_at(fitted.total * part / _BINS) for part in range(1, _BINS)])
     bins = np.searchsorted(cuts, fitted.scores, side="left")
     classes = (fitted.negatives, fitted.positives)
@@ -267,7 +267,7 @@ def _misfit(
 
 
 def _difference(found: FloatArray, expected: FloatArray, size: float, *, n_classes: int) -> tuple[float, float]:
-    """Share of rows in other bins than expected, and its chance; `size` knows that both sides are samples."""
+    """Return the share of rows in other bins than expected, and its p-value; `size` allows for two samples."""
     used = expected > 0
     statistic = size * float(((found - expected)[used] ** 2 / expected[used]).sum())
     # The bins add up to 1, and so do the shares of the classes, which were estimated.
@@ -282,7 +282,7 @@ def estimate_class_shift(
     fitted_weight: FloatArray | None = None,
     new_weight: FloatArray | None = None,
 ) -> ClassShift:
-    """Estimate the share of each class among unlabelled rows, with a look at the assumption.
+    """Estimate the share of each class among unlabelled rows, with a check of the assumption.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ def estimate_class_shift(
 
 
 def _grouped(probabilities: FloatArray, sample_weight: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """Rows of equal probabilities, to six digits, as one: an iteration then costs thousands of rows, not millions."""
+    """Merge rows of equal probabilities (to six digits), so that an iteration costs thousands of rows, not millions."""
     weight = np.ones(len(probabilities)) if sample_weight is None else sample_weight
     distinct, place = np.unique(probabilities.round(6), axis=0, return_inverse=True)
     return distinct, np.bincount(place.ravel(), weights=weight).astype(np.float64)
@@ -332,13 +332,13 @@ def expected_ranking(fitted: RankedScores, rows: RuleInput, *, label_shift: bool
 
 
 def with_new_shares(ranked: RankedScores, fitted: RankedScores, rows: RuleInput) -> RankedScores:
-    """Weigh the classes of a ranking by the change of their shares that unlabelled rows show."""
+    """Reweight the classes of a ranking by the change of their shares estimated from unlabelled rows."""
     negative, positive = share_ratio(_of_both_classes(fitted, rows), _shares(fitted), rows.sample_weight).tolist()
     return RankedScores(ranked.scores, ranked.positives * positive, ranked.negatives * negative)
 
 
 def _of_both_classes(fitted: RankedScores, rows: RuleInput) -> FloatArray:
-    """Probability of being negative and positive of each row."""
+    """Return each row's probabilities of being negative and positive."""
     probability = fitted.probability_at(rows.score)
     return np.column_stack((1 - probability, probability))
 

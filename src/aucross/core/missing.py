@@ -63,13 +63,13 @@ def one_per_row(given: Any, name: str, n_rows: int, *, what: str = "value", reme
 
 
 def check_band_groups(band_groups: Any, n_rows: int) -> NDArray[Any]:
-    """Return the group of each row, each of which has a band of its own."""
+    """Return the group of each row; each group gets a band of its own."""
     remedy = 'give these rows a group of their own, such as "unknown"'
     return one_per_row(band_groups, "band_groups", n_rows, what="group", remedy=remedy)
 
 
 def numbers_of_units(groups: Any, n_rows: int, name: str = "groups") -> NDArray[np.intp]:
-    """Number the units that rows belong to, such as customers, from 0 on.
+    """Return the number of each row's unit, such as its customer, counted from 0.
 
     Parameters
     ----------

@@ -87,11 +87,11 @@ class NestedBands(RankedRule):
         return self.ranked.band(int(self._path.start[step]), int(self._path.stop[step]))
 
     def auc_gain(self, coverage: float) -> float:
-        """AUC of the ranked rows that the band selects minus that of all."""
+        """Return the AUC of the ranked rows that the band selects minus that of all."""
         return self.gain_of_ranked(coverage)
 
     def depth(self, scores: ArrayLike) -> FloatArray:
-        """Share of the weight that the path has rejected once it rejects a score: the order in which to reject.
+        """Return the share of the weight rejected when the path reaches each score: the order in which to reject.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class NestedBands(RankedRule):
         return np.asarray(np.where(distance > 0, 1 + distance, depth))
 
     def band_of_depth(self, depth: float) -> RejectionBand:
-        """Return the scores up to a depth: the band of the path at its entries, and one that ends between two of them.
+        """Return the band of all scores up to a depth, also between two entries of the path.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class NestedBands(RankedRule):
         return lowest_rows(self.depth(rows.score), capacity, order)
 
     def rejected_share(self, coverage: float) -> float:
-        """Share of the ranked weight that :meth:`band` rejects: the largest depth that it holds."""
+        """Return the share of the ranked weight that :meth:`band` rejects: the largest depth that it holds."""
         return float(self._path.share[self._step(check_coverage(coverage))])
 
     def _step(self, coverage: float) -> int:
@@ -206,7 +206,7 @@ def _path_through(ranked: RankedScores, start: int, stop: int) -> _Path:
 
 
 def _best_chunks(ranked: RankedScores, start: int, stop: int) -> tuple[IndexArray, IndexArray]:
-    """Blocks from none to all by way of [start, stop), each one chunk of entries wider than the one before.
+    """Return growing blocks from none to all that pass through [start, stop), one chunk wider at each step.
 
     Backwards over the widths: `value` holds, for the blocks of one width by their first chunk, the best sum of AUCs
     over all budgets from there on. A block stays in force until the budget holds the next chunk, so its AUC counts
@@ -234,7 +234,7 @@ def _best_chunks(ranked: RankedScores, start: int, stop: int) -> tuple[IndexArra
 
 
 def _allowed(width: int, first: int, last: int, n_chunks: int) -> IndexArray:
-    """First chunks of the blocks of one width that lie inside the reference [first, last) or around it."""
+    """Return the first chunks of the blocks of one width that lie inside or around the reference [first, last)."""
     if first == last:
         return np.arange(n_chunks - width + 1)
     if width <= last - first:
@@ -243,7 +243,7 @@ def _allowed(width: int, first: int, last: int, n_chunks: int) -> IndexArray:
 
 
 def _auc_outside(ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> FloatArray:
-    """The AUC outside of blocks, 0 where a class is missing: nothing is worse."""
+    """Return the AUC outside of each block, 0 (the worst) if a class is missing."""
     won, kept = ranked.pairs(starts, stops)
     auc: FloatArray = np.divide(won, kept, out=np.zeros(len(won)), where=kept > 0)
     return auc
@@ -255,7 +255,7 @@ def _middle_of_highest(value: FloatArray) -> int:
 
 
 def _follow(takes_left: NDArray[np.bool_], edges: IndexArray, first: int) -> tuple[IndexArray, IndexArray]:
-    """The blocks met on the way from the empty one before chunk `first`."""
+    """Return the blocks along the path that starts with the empty block before chunk `first`."""
     firsts = [first]
     for decisions in takes_left:
         first -= int(decisions[first])
@@ -264,12 +264,12 @@ def _follow(takes_left: NDArray[np.bool_], edges: IndexArray, first: int) -> tup
 
 
 def _by_entry(starts: IndexArray, stops: IndexArray) -> tuple[IndexArray, IndexArray]:
-    """The same path in steps of one entry: a chunk is taken from its inner end on."""
+    """Split a path into steps of one entry; each chunk is taken from its inner end."""
     sizes = np.diff(stops - starts)
     is_left = np.repeat(np.diff(starts) < 0, sizes)
     return starts[0] - _counts(is_left), stops[0] + _counts(~is_left)
 
 
 def _counts(mask: NDArray[np.bool_]) -> IndexArray:
-    """How many of the first 0, 1, 2 ... are true."""
+    """Return the number of true values among the first 0, 1, 2, ... entries."""
     return np.concatenate(([0], np.cumsum(mask)))

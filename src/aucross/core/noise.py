@@ -1,4 +1,4 @@
-"""The last digits of a score are noise: which scores count as one, and how far from a score a band ends.
+"""Noise in the last digits of a score: which scores count as one, and how far from a score a band ends.
 
 The same row can have another last digit in another batch, with another number of threads or on another way in, because
 sums are added up in another order. So one rule holds wherever scores meet each other or the end of a band:
@@ -35,12 +35,12 @@ _FINER = 6
 
 
 def noise_share(scores: FloatArray) -> float:
-    """Noise as a share of the size of a score, by the precision that the scores show."""
+    """Return the noise as a share of the size of a score, by the precision that the scores show."""
     return _SHARE_IN_SINGLE if _are_in_single_precision(scores) else _SHARE
 
 
 def noise_of(scores: FloatArray) -> FloatArray:
-    """By how much each of some scores may differ from itself.
+    """Return by how much each score may differ between batches or machines.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def _are_in_single_precision(scores: FloatArray) -> bool:
 
 
 def without_noise(scores: FloatArray) -> FloatArray:
-    """Scores with those that differ only by noise made equal.
+    """Return the scores with those that differ only by noise made equal.
 
     Parameters
     ----------
@@ -158,13 +158,13 @@ def _between(end: float, known: FloatArray, noise: FloatArray, place: int) -> fl
 
 
 def ends_above(known: FloatArray) -> FloatArray:
-    """Where each of some scores, distinct and ascending, ends: beyond its noise, or half way to the next."""
+    """Return the upper end of each distinct ascending score: beyond its noise, at most half way to the next."""
     gaps = np.append(np.diff(known), np.inf)
     ends = known + np.minimum(noise_of(known), gaps / 2)
     return np.asarray(np.where(ends < np.append(known[1:], np.inf), ends, known))
 
 
 def nearest_known(scores: FloatArray, known: FloatArray, noise: FloatArray) -> FloatArray:
-    """Scores with those that differ from a known one only by noise replaced by it; `known` is ascending, not empty."""
+    """Replace scores that differ from a known score only by noise by that score; `known` is ascending, not empty."""
     place = np.searchsorted((known[1:] + known[:-1]) / 2, scores)
     return np.asarray(np.where(np.abs(scores - known[place]) <= noise[place], known[place], scores))

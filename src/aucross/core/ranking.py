@@ -1,4 +1,4 @@
-"""Held-out scores, sorted once, with every question about bands answered from prefix sums.
+"""Held-out scores, sorted once; prefix sums answer every question about bands.
 
 Equal scores form one entry. Entry i holds the weight of positives p[i] and of negatives n[i] at that score::
 
@@ -31,7 +31,7 @@ FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
 Index = IndexArray | slice | int
 
-# From so many rankings on, sorting their scores anew beats merging the sorted runs (measured at 10^5 and 10^6 scores).
+# From so many rankings on, sorting their scores again beats merging the sorted runs (measured at 10^5 and 10^6 scores).
 _MANY_RUNS = 20
 
 # Weights of up to this size, and down to its inverse, are left as they are.
@@ -253,7 +253,7 @@ class RankedScores:
 
     @property
     def knows_rows(self) -> bool:
-        """Whether the number of rows is known: from powers of the weights, or because weights are whole numbers."""
+        """Whether the number of rows is known, from powers of the weights or because weights are whole numbers."""
         return self.powers is not None or all(
             bool((weight == np.floor(weight)).all()) for weight in (self.positives, self.negatives)
         )
@@ -275,7 +275,7 @@ class RankedScores:
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows differ in weight; equal weights, whatever they are, are none (Cauchy and Schwarz)."""
+        """Whether rows differ in weight; equal weights count as none (Cauchy and Schwarz)."""
         rows, weight, squares = self.totals.sum(axis=0)[:3].tolist()
         return self.powers is not None and not np.isclose(weight * weight, rows * squares, rtol=1e-12, atol=0.0)
 
@@ -292,7 +292,7 @@ class RankedScores:
         return above, (below - self.positives / 2.0) / total
 
     def losses_of(self, positive: NDArray[np.bool_], score: FloatArray) -> FloatArray:
-        """Read the loss of each of the ranked rows: the share of the other class that it is ranked wrongly against."""
+        """Return the loss of each ranked row: the share of the other class that it is ranked wrongly against."""
         place = np.searchsorted(self.scores, score)
         return np.where(positive, *(losses[place] for losses in self.losses))
 
@@ -356,7 +356,7 @@ class RankedScores:
 
     @cached_property
     def noise(self) -> FloatArray:
-        """By how much each score may differ in another batch or on another machine."""
+        """Amount by which each score may differ in another batch or on another machine."""
         return noise_of(self.scores)
 
     @property
@@ -382,7 +382,7 @@ class RankedScores:
     # ---- blocks of entries: vectorised over pairs (start, stop) ----
 
     def pairs(self, start: Index, stop: Index) -> tuple[FloatArray, FloatArray]:
-        """Pairs won and pairs kept after rejecting the entries start ... stop-1.
+        """Return the pairs won and the pairs kept after rejecting the entries start ... stop-1.
 
         Won are the pairs within the part below the block, those within the part above it, and those of a positive
         above with a negative below. Won, kept and their difference grow with `start` and fall with `stop`, for
@@ -394,7 +394,7 @@ class RankedScores:
         return won, kept
 
     def block(self, band: RejectionBand) -> tuple[int, int]:
-        """Entries [start, stop) that a band rejects."""
+        """Return the entries [start, stop) that a band rejects."""
         start = int(np.searchsorted(self.scores, band.lower, side="left"))
         stop = int(np.searchsorted(self.scores, band.upper, side="right"))
         return (start, stop) if start < stop else (0, 0)
@@ -406,14 +406,14 @@ class RankedScores:
     # ---- questions ----
 
     def auc(self, band: RejectionBand | None = None) -> float:
-        """AUC of the rows that `band` selects (all rows by default), ties half; NaN if a class is missing."""
+        """Return the AUC of the rows that `band` selects (all by default), ties half; NaN if a class is missing."""
         start, stop = self.block(band or RejectionBand())
         won, kept = (float(pairs) for pairs in self.pairs(start, stop))
         # Sums of fractional weights can round to a little more than 1.
         return min(max(won / kept, 0.0), 1.0) if kept > 0 else float("nan")
 
     def auc_standard_error(self, band: RejectionBand | None = None) -> float:
-        """DeLong's standard error of :meth:`auc`; weights count as repeated rows.
+        """Return DeLong's standard error of :meth:`auc`; weights count as repeated rows.
 
         NaN where the AUC is NaN or a class has no more than one row.
         """
@@ -433,7 +433,7 @@ class RankedScores:
         return float(np.sqrt(variance_of_positives / total_positives + variance_of_negatives / total_negatives))
 
     def auc_bounds(self, alpha: float, band: RejectionBand | None = None) -> tuple[float, float]:
-        """Lower and upper bound of :meth:`auc`, each of which fails with probability `alpha`.
+        """Return the lower and upper bound of :meth:`auc`, each of which fails with probability `alpha`.
 
         By DeLong's standard error. Separated classes have none: there the bound is the AUC below (or above) which a
         separation of so few rows would have probability `alpha`. NaN where the standard error is.
@@ -460,13 +460,13 @@ class RankedScores:
         return max(auc - margin, 0.0), min(auc + margin, 1.0)
 
     def coverage(self, band: RejectionBand | None = None) -> float:
-        """Share of the weight that `band` selects; NaN for an empty ranking."""
+        """Return the share of the weight that `band` selects; NaN for an empty ranking."""
         start, stop = self.block(band or RejectionBand())
         rejected = float(self.weight_below[stop] - self.weight_below[start])
         return 1.0 - rejected / self.total if self.total > 0 else float("nan")
 
     def score_at(self, position: float) -> float:
-        """Score of the row at a 0-based position of the ascending order, clipped to the first and last row.
+        """Return the score of the row at a 0-based ascending position, clipped to the first and last row.
 
         With weights a row of weight w takes w positions. NaN for an empty ranking.
         """
@@ -476,11 +476,11 @@ class RankedScores:
         return float(self.scores[min(entry, len(self) - 1)])
 
     def position_of(self, score: float) -> float:
-        """Weight of the rows with a lower score: the 0-based position of the first row at `score`."""
+        """Return the weight of the rows with a lower score: the 0-based position of the first row at `score`."""
         return float(self.weight_below[np.searchsorted(self.scores, score, side="left")])
 
     def probability_at(self, scores: FloatArray) -> FloatArray:
-        """Read the probability of being positive at any score from isotonic labels.
+        """Return the probability of being positive at any score, from isotonic labels.
 
         Parameters
         ----------
@@ -526,7 +526,7 @@ class RankedScores:
 
 
 def as_positive(y_true: ArrayLike, name: str = "y_true") -> NDArray[np.bool_]:
-    """Boolean labels from boolean, 0/1 or -1/1 ones."""
+    """Return boolean labels from boolean, 0/1 or -1/1 ones."""
     labels = np.asarray(y_true)
     if labels.ndim != 1:
         raise ValueError(f"{name} must be 1-d, got shape {labels.shape}")
@@ -544,7 +544,7 @@ def as_positive(y_true: ArrayLike, name: str = "y_true") -> NDArray[np.bool_]:
 
 
 def check_scores(y_score: ArrayLike, n_rows: int, name: str = "y_score") -> FloatArray:
-    """Scores as float64, one per row and finite."""
+    """Return the scores as float64, one per row and finite, or raise."""
     score = np.asarray(y_score, dtype=np.float64)
     if score.shape != (n_rows,):
         raise ValueError(f"{name} must hold one score per row, got shape {score.shape} for {n_rows} rows")
@@ -558,7 +558,7 @@ def check_scores(y_score: ArrayLike, n_rows: int, name: str = "y_score") -> Floa
 
 
 def check_weights(sample_weight: ArrayLike, n_rows: int, name: str = "sample_weight") -> FloatArray:
-    """Weights as float64: one per row, finite, not negative, not all zero unless there are no rows.
+    """Return the weights as float64, one per row, finite, not negative and not all zero, or raise.
 
     Only their ratios count. So weights near the limits of float64, whose products would be no numbers, are divided by
     the largest, and those that weigh next to nothing beside it are raised to what has a cube.
@@ -588,7 +588,7 @@ def check_weights(sample_weight: ArrayLike, n_rows: int, name: str = "sample_wei
 
 
 def effective_size(weight: NDArray[np.floating | np.integer]) -> float:
-    """Kish's effective number of rows: how many rows of equal weight say as much as these, whose weights differ."""
+    """Return Kish's effective number of rows: the number of equally weighted rows that say as much as these."""
     share = weight / weight.max()  # the square of a large weight may be no number
     return float(share.sum() ** 2 / (share @ share))
 
@@ -609,12 +609,12 @@ def equal_parts(score: FloatArray, weight: FloatArray, n_parts: int) -> IndexArr
 
 
 def ascending_order(score: FloatArray) -> IndexArray:
-    """Row numbers by ascending score; rows that come sorted are not sorted again."""
+    """Return the row numbers by ascending score; rows that come sorted are not sorted again."""
     return np.arange(len(score)) if (score[1:] >= score[:-1]).all() else np.argsort(score)
 
 
 def powers_of_weights(positive: NDArray[np.bool_], weight: FloatArray) -> FloatArray:
-    """Each row's weight to the powers 0 to 3, in the place of its class, an array of shape (2, 4, n)."""
+    """Return each row's weight to the powers 0 to 3, in the place of its class, an array of shape (2, 4, n)."""
     powers = np.stack((np.ones(len(weight)), weight, weight * weight, weight * weight * weight))
     return np.stack((powers * positive, powers * ~positive))
 

@@ -57,7 +57,7 @@ class OfWidestBlocks(ABC):
 
 
 def kept_of_each_class(ranked: RankedScores, starts: IndexArray, stops: IndexArray) -> tuple[FloatArray, FloatArray]:
-    """Weight of positives and of negatives outside each block."""
+    """Return the weight of positives and of negatives outside each block."""
     positives = ranked.positives_below[starts] + ranked.positives_above[stops]
     negatives = ranked.negatives_below[starts] + ranked.negatives_above[stops]
     return positives, negatives
@@ -132,7 +132,7 @@ def _ascending_shares(ranked: RankedScores) -> FloatArray | None:
 
 
 def _best_of_beginnings(gained: FloatArray, lost: FloatArray, lengths: IndexArray, worth: FloatArray) -> IndexArray:
-    """For each query the k up to `length` with the highest ``worth * gained[k] - lost[k]``.
+    """Return for each query the k up to `length` with the highest ``worth * gained[k] - lost[k]``.
 
     Both curves ascend from 0. The lengths of the queries ascend strictly. The stack holds the lower convex hull of the
     points (gained[k], lost[k]) met so far, with the slopes of its sides, which ascend.
@@ -204,7 +204,7 @@ class PartialAUC(OfWidestBlocks):
 
 
 def _area_from_top(ranked: RankedScores, negatives: FloatArray) -> FloatArray:
-    """Area under the ROC curve of all rows, in counts, up to so many negatives from the top."""
+    """Return the area under the ROC curve of all rows, in counts, up to a number of negatives from the top."""
     from_top = ranked.negatives_above[::-1]
     # Whole entries from the top whose negatives fit; the next one counts in part.
     entries = np.clip(np.searchsorted(from_top, negatives, side="right") - 1, 0, len(ranked) - 1)

@@ -1,4 +1,4 @@
-"""Scores counted in few digits, and bands that nobody has to round for.
+"""Scores rounded to few digits before they are counted, and bands that apply to unrounded scores.
 
 Scores of many rows are counted after rounding, so that equal scores meet in one entry and the count stays small::
 
@@ -177,13 +177,13 @@ def _first(holds: Callable[[float], bool], lowest: float, highest: float) -> flo
 
 
 def check_statistic(statistic: str) -> None:
-    """Refuse what is no way to count scores."""
+    """Refuse an unknown way to count scores."""
     if statistic not in ("auto", "exact", "binned"):
         raise ValueError(f'statistic must be "auto", "exact" or "binned", got {statistic!r}; "auto" suits most')
 
 
 def _place_of(value: float) -> int:
-    """Return the number of a float64 in the order of all of them: 0 for 0, negative for negative ones."""
+    """Return the position of a float64 in the order of all float64: 0 for 0, negative for negative numbers."""
     magnitude = int(np.float64(abs(value)).view(np.int64))
     return -magnitude if value < 0 else magnitude
 

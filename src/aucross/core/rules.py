@@ -1,4 +1,4 @@
-"""Where rejection happens: rules that answer "which band do I reject for this coverage?".
+"""Rules that answer "which band do I reject for this coverage?".
 
 =====================  ===================================================  ======================================
 rule                   rejects                                              used by
@@ -82,11 +82,11 @@ class CenteredBands(RankedRule):
         return lowest_rows(self.depth(rows.score), capacity, order)
 
     def probability_at(self, rows: RuleInput) -> FloatArray:
-        """Share of positives at each score, smoothed: this ranking holds labels as they are."""
+        """Return the smoothed share of positives at each score; this ranking holds the labels themselves."""
         return self.ranked.isotonic().probability_at(self.ranked_score(rows))
 
     def depth(self, score: FloatArray) -> FloatArray:
-        """Distance of scores from the centre, in weight of the ranked rows: the order in which the bands reject.
+        """Return the distance of scores from the centre, in ranked weight: the order in which the bands reject.
 
         Scores between two entries lie between them in distance; those beyond the ranked scores come last, the nearest
         first.
@@ -102,7 +102,7 @@ class CenteredBands(RankedRule):
 
 
 def distance_beyond(scores: FloatArray, known: FloatArray) -> FloatArray:
-    """How far scores lie outside the ascending `known` ones: 0 inside, up to 1 at infinity, half at one range."""
+    """Return how far scores lie outside the ascending `known` ones: 0 inside, 1/2 at one range, 1 at infinity."""
     span = known[-1] - known[0] if known[-1] > known[0] else 1.0
     outside = np.maximum(np.maximum(known[0] - scores, scores - known[-1]), 0.0)
     return np.asarray(outside / (outside + span))
@@ -133,7 +133,7 @@ class ThresholdBands(RankedRule):
 
     @property
     def is_fixed(self) -> bool:
-        """A threshold always takes the lowest rows, wherever they are."""
+        """Whether the place is fixed in advance: True, a threshold always takes the lowest rows."""
         return True
 
     def place(self, coverage: float) -> RejectionBand:
@@ -150,7 +150,7 @@ class ThresholdBands(RankedRule):
         return RejectionBand(-inf, min(_blend(whole, halves), whole))
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> ThresholdBands:  # noqa: ARG002
-        """Take the quantiles of other rows; which labels they have does not matter."""
+        """Take the quantiles of other rows; their labels do not matter."""
         ranked = RankedScores.from_probabilities(np.zeros(len(rows)), rows.score, rows.sample_weight)
         return ThresholdBands(ranked, lies_on=self.lies_on)
 
@@ -160,7 +160,7 @@ class ThresholdBands(RankedRule):
 
 
 def _entries_within_budget(ranked: RankedScores, coverage: float) -> int:
-    """How many entries from the lowest score on fit into the rejection budget."""
+    """Return the number of entries, from the lowest score up, that fit into the rejection budget."""
     count = int(np.searchsorted(ranked.weight_below, rejection_budget(ranked, coverage), side="right")) - 1
     # At least one entry stays: a rule that rejects every row could not have the coverage.
     return max(min(count, len(ranked) - 1), 0)
@@ -262,7 +262,7 @@ class _Bounds:
 
 
 def _published_bounds(ranked: RankedScores) -> _Bounds:
-    """The bounds of Algorithm 1 as they produced the paper's tables.
+    """Return the bounds of Algorithm 1 that produced the paper's tables.
 
     NOTE[DIFF]: Proposition 3 has the true positive rate at most AUC - 1/n+, which counts ``AUC * n+ - 1`` positives;
     the tables come from ``AUC * n+ + 1``. Centred placement follows the tables, `auc_improving_interval` the
@@ -276,7 +276,7 @@ def _published_bounds(ranked: RankedScores) -> _Bounds:
 
 
 def _lower_position(ranked: RankedScores, limit: float) -> float:
-    """n minus the longest run of rows from the top that holds at most `limit` positives."""
+    """Return n minus the length of the longest run of rows from the top with at most `limit` positives."""
     positives_from_top = np.cumsum(ranked.positives[::-1])
     weight_from_top = np.cumsum((ranked.positives + ranked.negatives)[::-1])
     entries = int(np.searchsorted(positives_from_top, limit, side="right"))
@@ -284,7 +284,7 @@ def _lower_position(ranked: RankedScores, limit: float) -> float:
 
 
 def _auc_times_class_weights(ranked: RankedScores) -> tuple[float, float]:
-    """AUC * n+ and AUC * n-, by one division each: whole numbers come out whole, which floor and <= need."""
+    """Return AUC * n+ and AUC * n-, by one division each, so that whole numbers stay whole for floor and <=."""
     if min(ranked.total_positives, ranked.total_negatives) == 0:
         raise ValueError(
             f"the AUC needs rows of both classes, got {ranked.total_positives:g} positives and "

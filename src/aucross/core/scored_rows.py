@@ -1,4 +1,4 @@
-"""Rows after the models have seen them, once.
+"""Rows with their scores, after each model has run once.
 
 ::
 
@@ -26,7 +26,7 @@ Rows = IndexArray | slice
 
 @dataclass(frozen=True, eq=False)
 class RuleInput:
-    """What a rule reads of rows.
+    """The part of scored rows that a rule reads.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class RuleInput:
 
     @classmethod
     def of_score(cls, score: FloatArray, sample_weight: FloatArray | None = None) -> RuleInput:
-        """Rows of which a rule reads one score."""
+        """Make the input of a rule that reads one score."""
         return cls(score[:, None], sample_weight=sample_weight)
 
     def __len__(self) -> int:
@@ -59,16 +59,16 @@ class RuleInput:
 
     @property
     def score(self) -> FloatArray:
-        """The first column, the only one of most rules; ties are told apart where they may be."""
+        """The first column, the only one that most rules read, with ties broken if there is a tie breaker."""
         return self.told_apart(self.columns[:, 0])
 
     def told_apart(self, score: FloatArray) -> FloatArray:
-        """A score of these rows with its ties broken by the tie breaker; as it is without one."""
+        """Return a score of these rows with ties broken by the tie breaker, or unchanged without one."""
         return score if self.tie_breaker is None else split_ties(score, self.tie_breaker)
 
     @property
     def may_be_tied(self) -> bool:
-        """Whether a band may reach beyond its last row, to others of the same selection score.
+        """Whether a band may also reject rows beyond its last row that share its selection score.
 
         If a rule reads more than one score, that is the safe answer, and if ties are told apart by digits so close that
         a band ends half way between two of them.
@@ -78,16 +78,16 @@ class RuleInput:
         return len(np.unique(self.score)) < len(self)
 
     def without_noise(self) -> RuleInput:
-        """The same rows with scores that differ only by noise made equal, to be ranked among each other."""
+        """Return the rows with scores that differ only by noise made equal, for ranking."""
         probabilities = None if self.probabilities is None else without_noise(self.probabilities)
         return replace(self, columns=without_noise(self.columns), probabilities=probabilities)
 
     def take(self, rows: Rows) -> RuleInput:
-        """Some of the rows."""
+        """Return some of the rows."""
         return _changed(self, lambda values: values[rows])
 
     def share(self, chosen: NDArray[np.bool_]) -> float:
-        """Share of the weight of the chosen rows."""
+        """Return the share of the weight of the chosen rows."""
         return float(np.average(chosen, weights=self.sample_weight))
 
 
@@ -168,7 +168,7 @@ class ScoredRows:
 
     @property
     def n_counted(self) -> float | None:
-        """Effective number of rows that were counted, if each of these stands for several; None for plain rows."""
+        """Effective number of counted rows, if each of these stands for several; None for plain rows."""
         if self.squared_weights is None or self.sample_weight is None:
             return None
         return float(self.sample_weight.sum() ** 2 / self.squared_weights) if self.squared_weights > 0 else 0.0
@@ -191,7 +191,7 @@ class ScoredRows:
         return confidence_of(self.score, is_probability=self.is_probability)
 
     def take(self, rows: Rows) -> ScoredRows:
-        """Some of the rows."""
+        """Return some of the rows."""
         return replace(
             self,
             score=self.score[rows],
@@ -201,14 +201,14 @@ class ScoredRows:
         )
 
     def with_rows(self, *, sample_weight: FloatArray | None, band_groups: NDArray[Any] | None) -> ScoredRows:
-        """The same rows with other weights and groups, where they are given."""
+        """Return the rows with other weights and groups, if given."""
         given = {"sample_weight": sample_weight, "groups": band_groups}
         changes = {name: values for name, values in given.items() if values is not None}
         return replace(self, rule_input=replace(self.rule_input, **changes)) if changes else self
 
     @classmethod
     def concatenate(cls, batches: Sequence[ScoredRows]) -> ScoredRows:
-        """Batches of rows, scored by one classifier, one after the other."""
+        """Join batches of rows that one classifier scored, one after the other."""
         first = batches[0]
         if len(batches) == 1:
             return first
@@ -229,7 +229,7 @@ class ScoredRows:
 
 
 def confidence_of(score: FloatArray, *, is_probability: bool) -> FloatArray:
-    """How sure a model is of the class that it predicts.
+    """Return a model's confidence in the class that it predicts.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ def confidence_of(score: FloatArray, *, is_probability: bool) -> FloatArray:
 
 
 def predicted_class(score: FloatArray, *, is_probability: bool) -> IndexArray:
-    """Number of the class of highest score; of two classes the first if they are equal."""
+    """Return the number of the class of highest score; of two classes with equal scores, the first."""
     if score.ndim == 1:
         return (score > (0.5 if is_probability else 0.0)).astype(np.intp)
     return np.asarray(score.argmax(axis=1))
@@ -266,7 +266,7 @@ _SMALLEST_SCORE = 1e-150
 
 
 def split_ties(score: FloatArray, tie_breaker: FloatArray) -> FloatArray:
-    """Tell rows of equal score apart: the last 24 binary digits of a score, rounded, are those of a number of the row.
+    """Break ties: replace the last 24 binary digits of each rounded score by those of the row's tie breaker.
 
     Parameters
     ----------

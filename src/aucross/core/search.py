@@ -132,14 +132,14 @@ class _Block(NamedTuple):
 
 
 def rejection_budget(ranked: RankedScores, coverage: float) -> float:
-    """Weight that may be rejected; the margin makes 10 * (1 - 0.9) one whole row in spite of rounding."""
+    """Return the weight that may be rejected, with a margin so that 10 * (1 - 0.9) is one whole row."""
     if coverage == 1.0:
         return 0.0  # the margin would let in rows that weigh next to nothing beside the others
     return ranked.total * (1.0 - coverage) + 1e-12 * ranked.total
 
 
 def widest_stops_of(ranked: RankedScores, coverage: float) -> IndexArray:
-    """For each start 0 ... m the largest stop whose block stays inside the budget."""
+    """Return for each start 0 ... m the largest stop whose block stays inside the budget."""
     budget = rejection_budget(ranked, coverage)
     if (ranked.positives + ranked.negatives == 1).all():
         # Distinct rows of weight 1: positions are weights, no search needed.
@@ -165,7 +165,7 @@ def _best_full_width(ranked: RankedScores, widest_stops: IndexArray) -> _Block:
 
 
 def widest_starts(widest_stops: IndexArray) -> IndexArray:
-    """Return the starts whose widest block holds an entry and is part of no wider one, in ascending order."""
+    """Return, in ascending order, the starts whose widest block is not empty and not part of a wider one."""
     starts = np.arange(len(widest_stops))
     reaches_further = np.append(True, widest_stops[1:] > widest_stops[:-1])
     return starts[reaches_further & (widest_stops > starts)]
@@ -176,7 +176,7 @@ def _no_block(ranked: RankedScores) -> _Block:
 
 
 def heaviest_that_leaves_both(ranked: RankedScores, widest_stops: IndexArray) -> tuple[int, int]:
-    """Of the blocks inside the budget that leave both classes the heaviest one, of equals that of highest AUC."""
+    """Return the heaviest block inside the budget that leaves both classes; of equals, that of highest AUC."""
     starts, stops = np.arange(len(widest_stops)), widest_stops
     for below, weight in ((ranked.positives_below, ranked.positives), (ranked.negatives_below, ranked.negatives)):
         # A class without rows below the block needs one above it.

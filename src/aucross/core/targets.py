@@ -1,4 +1,4 @@
-"""Other targets of the same search: the best band by another measure than the AUC.
+"""Targets of the search other than the AUC: the best band by another measure.
 
 A band is a block [l, u) of the m entries of a ranking, its weight is limited by the coverage (see
 :mod:`aucross.core.search`). The *widest* blocks are those that no other block inside the budget contains.
@@ -132,7 +132,7 @@ class OptimalBands(RankedRule):
         return best_band_for(self.ranked, coverage, self.target)
 
     def auc_gain(self, coverage: float) -> float | None:
-        """AUC of the ranked rows that the band selects minus that of all; None if it aims elsewhere."""
+        """Return the AUC of the ranked rows that the band selects minus that of all; None for other targets."""
         return self.gain_of_ranked(coverage) if isinstance(self.target, AUCTarget) else None
 
     def place_anew(self, rows: RuleInput, *, label_shift: bool) -> OptimalBands:
@@ -140,7 +140,7 @@ class OptimalBands(RankedRule):
         return OptimalBands(expected_ranking(self.ranked, rows, label_shift=label_shift), self.target)
 
     def rows_to_reject(self, rows: RuleInput, capacity: int, order: IndexArray) -> IndexArray:
-        """Take the rows next to each other in score whose rejection leaves the highest expected AUC, or the target."""
+        """Take neighbours by score whose rejection leaves the highest expected AUC, or the best target."""
         if not isinstance(self.target, AUCTarget):
             return super().rows_to_reject(rows, capacity, order)
         return best_rows(rows.score, self.ranked.probability_at(rows.score), capacity, order)

@@ -28,7 +28,7 @@ from aucross.estimators.types import Classifier, Column, Folds, Labels, Table, T
 
 
 class _AUCBands(SelectiveClassifier):
-    """What the AUC methods share: with two classes the band lies on the score of the positive class."""
+    """Base of the AUC methods: with two classes the band lies on the score of the positive class."""
 
     placement: Placement | Callable[[RankedScores], BandRule]
     target: Any
@@ -114,7 +114,7 @@ class _AUCBands(SelectiveClassifier):
         return best_auc_bands(placing, self.coverage, nested=self.nested)
 
     def _place_by_influence(self, placing: PlacingRows) -> InfluenceBands:
-        """With more than two classes the bands lie on the influence."""
+        """Place bands on the influence, for more than two classes."""
         if placing.halves:
             # Confidence needs rows that had no part in their own selection score: one half searches the influence, the
             # other places its threshold.
@@ -211,8 +211,8 @@ class AUCross(_AUCBands, CrossFitted):
         with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
         :doc:`/howto/small-data`.
     correct_coverage : bool or "auto", default="auto"
-        Whether to allow for what the model trained on all rows does otherwise than the fold models, which place the
-        band. Both score the rows that they were trained on, and the difference is taken into account, see
+        Whether to correct the coverage for differences between the model trained on all rows and the fold models,
+        which place the band. Both score the rows that they were trained on to measure the difference, see
         :doc:`/howto/small-data`. It costs no training. ``"auto"`` does so up to 50,000 rows if `cv` is a number of
         folds and the placement is not ``"centered"``, which stays as published.
     n_jobs : int, optional
@@ -253,7 +253,7 @@ class AUCross(_AUCBands, CrossFitted):
 
     See Also
     --------
-    PlugInAUC : The same with one hold-out part instead of folds, without refitting.
+    PlugInAUC : Places the bands on one hold-out part instead of folds, without refitting.
     SCross : Rejects the least confident rows, for accuracy rather than AUC.
 
     Notes
@@ -386,7 +386,7 @@ class PlugInAUC(_AUCBands, HeldOut):
 
     See Also
     --------
-    AUCross : The same with cross-fitted scores of all rows.
+    AUCross : Places the bands on cross-fitted scores of all rows.
     PlugIn : Rejects the least confident rows, for accuracy rather than AUC.
 
     Notes

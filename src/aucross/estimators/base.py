@@ -30,7 +30,7 @@ from aucross.estimators.types import Classifier, Folds, Labels, Table, Ties
 
 
 class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Base of all selective classifiers: `fit` learns a model and a rule, `predict` answers, `select` says where.
+    """Base of all selective classifiers: `fit` learns model and rule, `predict` answers, `select` picks rows.
 
     A subclass says where held-out scores come from and where on them to reject, see :mod:`aucross.estimators.fitting`.
     """
@@ -77,7 +77,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
 
     @available_if(model_offers("predict_proba"))
     def predict_proba(self, X: Table) -> FloatArray:
-        """Probabilities of the base classifier for every row.
+        """Return the probabilities of the base classifier for every row.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEs
 
     @available_if(model_offers("decision_function"))
     def decision_function(self, X: Table) -> FloatArray:
-        """Decision function of the base classifier for every row.
+        """Return the decision function of the base classifier for every row.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class CrossFitted(SelectiveClassifier):
         )
 
     def _judged_by_folds(self) -> bool:
-        """Whether fold models judge new rows, so that their scores and those of the held-out rows have one law.
+        """Return whether fold models judge new rows, so that new and held-out scores have the same distribution.
 
         A promise needs that, and so does a cut through ties: the model trained on all rows ties other rows than those
         of the folds. Models that are never trained are the same in every fold.

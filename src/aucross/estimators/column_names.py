@@ -54,7 +54,7 @@ def refuse_repeated_names(X: Table) -> None:
 
 
 def refuse_one_row(X: Table) -> None:
-    """Raise if X is a row, or a column, by itself; its model reads tables."""
+    """Raise if X is a single row or column instead of a table."""
     if isinstance(X, list | tuple):
         is_flat = len(X) > 0 and np.ndim(X[0]) == 0 and not isinstance(X[0], Mapping)
     else:
@@ -79,7 +79,7 @@ def refuse_one_row(X: Table) -> None:
 
 
 def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitted: Sequence[str]) -> None:
-    """Raise if rows have other columns than those of the fit, or another order, and the model would not notice.
+    """Raise if columns or their order differ from those of the fit and the model would not notice.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitt
 
 
 def refuse_other_names(X: Table, fitted: Sequence[str]) -> None:
-    """Raise if rows have other columns than those of the fit, or another order: their hash would be another."""
+    """Raise if columns or their order differ from those of the fit: the hashes of rows would change."""
     given = text_names_of(X)
     if given is not None and given != list(fitted):
         raise ValueError(
@@ -123,7 +123,7 @@ def refuse_other_names(X: Table, fitted: Sequence[str]) -> None:
 
 
 def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str], others: str | None = None) -> None:
-    """Raise if a column is a number, a category or a date, was another of these at the fit, and is read as it is.
+    """Raise if a column that is read directly has changed its kind since the fit: number, category or date.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def refuse_columns_that_abort(estimator: Classifier, X: Table) -> None:
 
 
 def _gives_frames_to_lightgbm(estimator: Classifier) -> bool:
-    """Whether LightGBM receives X as it is, inside searches, calibrators, ensembles, frozen models and pipelines."""
+    """Return whether LightGBM receives X itself, also inside searches, calibrators, ensembles and pipelines."""
     if isinstance(estimator, Pipeline):
         # Steps that hand on what they get do not change what LightGBM sees.
         steps = [
@@ -191,13 +191,13 @@ def _are_text(names: Sequence[Any]) -> bool:
 
 
 def _as_kept(given: Sequence[str], fitted: Sequence[str]) -> list[str]:
-    """Names as the fit has them: LightGBM keeps them with an underscore for each space."""
+    """Return the names as the fit has them: LightGBM stores spaces as underscores."""
     kept = set(fitted)
     return [name if name in kept else name.replace(" ", "_") for name in given]
 
 
 def readers_of(model: Any) -> Iterator[Any]:
-    """What gets X as it is: the model, the first step of a pipeline, or what a search, an ensemble or another wraps."""
+    """Yield the models that read X itself, such as the first step of a pipeline or what a search wraps."""
     if isinstance(model, Pipeline):
         steps = [step for _, step in model.steps if not (step is None or isinstance(step, str))]  # "passthrough"
         yield from readers_of(steps[0]) if steps else [model]
@@ -218,7 +218,7 @@ def _compares_names(reader: Any) -> bool:
 
 
 def _is_found_by_name(model: Any, response_method: str, X: Table, fitted: Sequence[str], given: Sequence[str]) -> bool:
-    """Whether the scores are those of the columns of the fit: tried on all rows, so that none can be wrong."""
+    """Return whether the model finds columns by name: on all rows, its scores equal those for the fit's columns."""
     if not set(fitted) <= set(given):
         return False
     score = getattr(model, response_method)
@@ -226,7 +226,7 @@ def _is_found_by_name(model: Any, response_method: str, X: Table, fitted: Sequen
 
 
 def _difference(fitted: Sequence[str], given: Sequence[str]) -> str:
-    """What is missing, unexpected or out of order, and what to do."""
+    """Return a text on the missing, unexpected or misplaced columns and the remedy."""
     missing = [name for name in fitted if name not in set(given)]
     unexpected = [name for name in given if name not in set(fitted)]
     if missing:

@@ -22,7 +22,7 @@ from aucross.estimators.types import Classifier, Folds, Labels, Ties
 
 
 class _ConfidenceThreshold(SelectiveClassifier):
-    """What the confidence methods share: the band lies on the confidence in the predicted class."""
+    """Base of the confidence methods: the band lies on the confidence in the predicted class."""
 
     def _reader(
         self,
@@ -92,8 +92,8 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
         :doc:`/howto/small-data`.
     correct_coverage : bool or "auto", default="auto"
-        Whether to allow for what the model trained on all rows does otherwise than the fold models, which place the
-        band. Both score the rows that they were trained on, and the difference is taken into account, see
+        Whether to correct the coverage for differences between the model trained on all rows and the fold models,
+        which place the band. Both score the rows that they were trained on to measure the difference, see
         :doc:`/howto/small-data`. It costs no training. ``"auto"`` does so up to 50,000 rows if `cv` is a number of
         folds.
     n_jobs : int, optional
@@ -133,7 +133,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
 
     See Also
     --------
-    PlugIn : The same with one hold-out part instead of folds.
+    PlugIn : Places the bands on one hold-out part instead of folds.
     AUCross : Rejects the band that raises the AUC.
 
     Notes
@@ -233,7 +233,7 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
 
     See Also
     --------
-    SCross : The same with cross-fitted confidences of all rows.
+    SCross : Places the bands on cross-fitted confidences of all rows.
     PlugInAUC : Rejects the band that raises the AUC.
 
     Notes

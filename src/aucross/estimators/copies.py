@@ -1,4 +1,4 @@
-"""Rows that stand in a table again and again: one score decides on all of them, or they are copies by mistake.
+"""Repeated rows in a table: one score decides on all of them, or they are copies by mistake.
 
 Where 6 % of the applicants have no record at the credit bureau, 6 % of the rows are identical. Fold models give them K
 scores and the model that answers gives them one: a band around one of the K holds a fifth of them, a band around the
@@ -29,13 +29,13 @@ LEAST_COPIED, FEWEST_COPIED, CONTINUOUS = 0.02, 10, 0.95
 
 
 def common_rows(hashes: Hashes) -> IndexArray:
-    """Return the positions of rows of which there are many copies, given a hash of each row."""
+    """Return the positions of rows with many copies, given a hash of each row."""
     _, place, counts = np.unique(hashes, return_inverse=True, return_counts=True)
     return np.flatnonzero(counts[place] >= max(FEWEST_COPIES, SMALLEST_SHARE * len(hashes)))
 
 
 def warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
-    """Say so if rows of continuous values stand in X more than once with their label: folds would know their answers.
+    """Warn if rows of continuous values repeat in X with their label: fold models would know the answers.
 
     Rows of few values are equal by themselves, and so are those in which the continuous values are missing or all 0.
     """
@@ -63,6 +63,6 @@ def warn_if_copied(X: Table, hashes: Hashes, labels: Labels) -> None:
 
 
 def _columns(X: Table) -> Iterator[Any]:
-    """Columns of numbers of an array or a frame, without missing values in the place of others."""
+    """Yield the columns of an array or a frame that hold numbers."""
     if text_names_of(X) is not None or (isinstance(X, np.ndarray) and X.ndim == 2):
         yield from (values for column in columns_of(X) if (values := np.asarray(column)).dtype.kind in "fiu")

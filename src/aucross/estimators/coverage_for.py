@@ -38,7 +38,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class CoverageForAUC:
-    """Largest coverage whose held-out AUC reaches a target, with an interval; 0 means that none does.
+    """Largest coverage whose held-out AUC reaches a target, with an interval; 0 if none does.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class CoverageForAUC:
 
 
 def tail_probability(confidence: float) -> float:
-    """Probability with which each end of a two-sided interval may fail."""
+    """Return the probability with which each end of a two-sided interval may fail."""
     if check_coverage(confidence, name="confidence") == 1.0:
         raise ValueError("confidence must be below 1, got 1; pass 0.95")
     return (1 - confidence) / 2
@@ -95,7 +95,7 @@ def largest_coverage(
 
 
 def _largest_shown(joint: HeldOutCurve, goal: float) -> float:
-    """The largest coverage that a walk in steps of .01 reaches without a lower bound below the goal; 0 if none does.
+    """Walk up in steps of .01 while the lower bound reaches the goal; return the last coverage, 0 if none.
 
     To pass a coverage whose AUC is too low, a walk must pass the first such coverage in its order, and that one test
     fails with the probability of one test: only the walks are counted, not their steps. The order is the same for every
@@ -110,7 +110,7 @@ def _largest_shown(joint: HeldOutCurve, goal: float) -> float:
 
 
 def _largest(curve: HeldOutCurve, limit: int, goal: float) -> float:
-    """The largest coverage at which the estimate, or the upper limit, reaches the goal; 0 if none does."""
+    """Return the largest coverage at which the estimate, or the upper limit, reaches the goal; 0 if none does."""
 
     def is_near(coverage: float) -> bool:
         values = curve(coverage)
@@ -131,7 +131,7 @@ def _largest(curve: HeldOutCurve, limit: int, goal: float) -> float:
 
 
 def _crossing(excess: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
-    """Coverage up to which the excess over the goal stays at or above 0, between one where it does and one where not.
+    """Return the coverage between `low` and `high` at which the excess over the goal falls below 0.
 
     By straight lines between the ends; the end that stays has its excess halved (the Illinois method), so that both
     close in. No look is nearer to an end than nearly the tolerance: if the crossing lies within, that look is the last.
@@ -157,7 +157,7 @@ def pairwise_curve(
     alpha: float,
     select: Callable[[float], NDArray[np.bool_]],
 ) -> HeldOutCurve:
-    """Curve of a metric over more than two classes; its variance is the sum of the squared influences of the rows.
+    """Return the curve of a metric for more than two classes, with the sum of squared influences as variance.
 
     Each limit is judged with one more row of the smallest class, which loses (or wins) against all rows that it meets.
     """
@@ -183,7 +183,7 @@ def pairwise_curve(
 
 
 def _design_effect(influence: FloatArray, units: IndexArray | None) -> float:
-    """How many times the variance of independent rows rows have of which several belong to one customer, at least 1."""
+    """Return the variance inflation from rows of the same customer, at least 1."""
     squares = float(influence @ influence)
     if units is None or not squares:
         return 1.0

@@ -51,7 +51,7 @@ class Deciding(Scoring):
 
     @abstractmethod
     def _review_facts(self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
-        """Say what a person is told about the rejected ones of some rows that share a rule."""
+        """Return what a reviewer is told about the rejected rows among some rows that share a rule."""
 
     def decide(
         self,
@@ -139,7 +139,7 @@ class Deciding(Scoring):
 
     @staticmethod
     def _rows_within(rule: BandRule, rows: ScoredRows, weight: Any, capacity: Any, ids: Column) -> int:
-        """The largest number of rows to reject whose weights add up to `weight` at most."""
+        """Return the largest number of rows to reject whose total weight is at most `weight`."""
         if capacity is not None:
             raise ValueError(
                 f"capacity and capacity_weight must not both be given, got {capacity!r} and {weight!r}; leave out one"
@@ -162,7 +162,7 @@ class Deciding(Scoring):
         return within
 
     def _review(self, fitted: Fitted, rows: ScoredRows, capacity: int, ids: Column) -> ReviewQueue:
-        """The rows to review, in their order; a capacity counts rows, whatever their weight."""
+        """Return the rows to review, in order; a capacity counts rows, not their weight."""
         capacity = check_capacity(capacity)
         names = None if ids is None else check_ids(ids, len(rows))
         order = np.arange(len(rows)) if names is None else order_of(names)
@@ -182,7 +182,7 @@ class Deciding(Scoring):
     # ---- the selection: which answers to use ----
 
     def band(self, coverage: float | None = None, band_group: Any = None) -> RejectionBand:
-        """The band of selection scores that is rejected.
+        """Return the band of selection scores that is rejected.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Deciding(Scoring):
         return self._state().rule.band(self._coverage_in_force(coverage), band_group)
 
     def expected_coverage(self, coverage: float | None = None, band_group: Any = None) -> ExpectedCoverage:
-        """The coverage that new rows should have, with its error.
+        """Return the coverage to expect on new rows, with its error.
 
         Parameters
         ----------
@@ -294,7 +294,7 @@ class Deciding(Scoring):
     def recalibrate(
         self, X: Table, *, label_shift: bool = False, sample_weight: Column = None, band_groups: Column = None
     ) -> Self:
-        """Place the bands anew on rows without labels, such as the cases of last month.
+        """Place the bands again on rows without labels, such as the cases of last month.
 
         Parameters
         ----------
@@ -351,7 +351,7 @@ class Deciding(Scoring):
     def predict_selective(
         self, X: Table, coverage: float | None = None, reject_label: Any = None, band_groups: Column = None
     ) -> Labels:
-        """Labels in one column, with a mark on the rejected rows.
+        """Return the labels in one column, with a mark on the rejected rows.
 
         Parameters
         ----------
@@ -416,7 +416,7 @@ class Deciding(Scoring):
         return largest_coverage(curve, joint, auc=auc, confidence=confidence)
 
     def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> tuple[float, float, float]:
-        """AUC of the held-out rows that are selected at a coverage, with its confidence limits.
+        """Return the AUC of the held-out rows selected at a coverage, with its confidence limits.
 
         Parameters
         ----------

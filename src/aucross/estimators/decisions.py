@@ -1,4 +1,4 @@
-"""What a rule makes of scored rows: a table with one line for each row."""
+"""Decisions on scored rows: a table with one line for each row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROWS_SHOWN = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decisions:
-    """Which answers to use, and why; made by ``clf.decide``.
+    """The answers to use, and the reasons; made by ``clf.decide``.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class Decisions:
         return np.where(self.selected, AUTOMATIC, REVIEW)
 
     def columns(self) -> dict[str, Any]:
-        """Return the table by columns, in its order; columns that these decisions lack are left out.
+        """Return the table by columns, in order; columns that these decisions lack are left out.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class Decisions:
         return replace(self, **taken, scored=None if self.scored is None else self.scored.take(rows))
 
     def with_unscored(self, has_score: NDArray[np.bool_]) -> Decisions:
-        """Return the decisions with rows that have no score among them, which go to review.
+        """Return the decisions together with rows that have no score, which go to review.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The gate that is used if none is given: it takes whatever table the classifier takes."""
+"""The default gate, which takes whatever table the classifier takes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORDS = 2**12
 
 
 def default_gate(X: Table, seed: int) -> Any:
-    """Gradient boosting on numbers and words; on sparse tables and on texts trees, which need no dense table.
+    """Return gradient boosting for numbers and words; for sparse tables and texts, trees that need no dense table.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def default_gate(X: Table, seed: int) -> Any:
 
 
 def weight_name(gate: Any) -> str:
-    """Name of the argument of `fit` that weights have: a pipeline hands them to its last step."""
+    """Return the name of the weights argument of `fit`: a pipeline passes weights to its last step."""
     return f"{gate.steps[-1][0]}__sample_weight" if isinstance(gate, Pipeline) else "sample_weight"
 
 
@@ -62,13 +62,13 @@ def _trees(seed: int) -> ExtraTreesClassifier:
 
 
 def _holds_texts(X: Table) -> bool:
-    """Whether each row is one text."""
+    """Return whether each row is one text."""
     is_column = isinstance(X, list | tuple | np.ndarray) or (library_of(X) == "pandas" and X.ndim == 1)
     return is_column and len(X) > 0 and isinstance(next(iter(X)), str)
 
 
 def _columns_of_words(X: Table) -> list[Any]:
-    """Columns that hold anything but numbers: by name in a frame, by place in an array."""
+    """Return the columns that are not numeric: by name in a frame, by position in an array."""
     if library_of(X) in ("pandas", "polars") and (names := names_of(X)) is not None:
         return [name for name, dtype in zip(names, types_of(X), strict=True) if kind_of(dtype) != "number"]
     values = np.asarray(X)

@@ -1,4 +1,4 @@
-"""What the values of the fit were like, and a note where those of another table are of another kind.
+"""Values of the fit, and notes on new tables whose values are of another kind.
 
 A model takes any category that it does not know for a missing one, and any number as it is. Where a table spells its
 categories in another way, counts days instead of years, or leaves a column blank, nothing else would tell.
@@ -41,12 +41,12 @@ _looks: ContextVar[bool] = ContextVar("_looks", default=True)
 
 
 class StrangeValuesWarning(UserWarning):
-    """Values of new rows are unlike those of the fit: categories that the model does not know, or a blank column."""
+    """Values of new rows are unlike those of the fit: unknown categories, or a blank column."""
 
 
 @dataclass(frozen=True)
 class EncodedColumn:
-    """A column that a fitted model reads as categories: those that it knows, and whether it has kept all it saw."""
+    """A column that a fitted model reads as categories, those it knows, and whether it kept all it saw."""
 
     name: str
     categories: list[Any]
@@ -54,7 +54,7 @@ class EncodedColumn:
 
 
 def known_categories(models: Iterable[Any]) -> dict[str, list[Any]]:
-    """The categories that fitted models know, by column; where two models read one, the longer list."""
+    """Return the categories that fitted models know, by column; if two models read a column, the longer list."""
     found: dict[str, list[Any]] = {}
     for model in models:
         for column in encoded_columns(model):
@@ -65,7 +65,7 @@ def known_categories(models: Iterable[Any]) -> dict[str, list[Any]]:
 def encoded_columns(
     model: Any, names: Sequence[Any] | None = None, *, keeps: Callable[[Any], Any] = lambda _: None
 ) -> Iterator[EncodedColumn]:
-    """Columns whose categories a fitted model knows, in encoders at its start and in what it wraps.
+    """Yield the columns whose categories a fitted model knows, from encoders at its start and models it wraps.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _encoded_by(encoder: Any, names: Sequence[Any], keeps: Callable[[Any], Any])
 
 
 def _wrapped(model: Any) -> list[Any]:
-    """The fitted models that get the rows of another as they are; those of a forest are many, and read numbers."""
+    """Return the fitted models that read the rows of another model unchanged; trees of a forest are left out."""
     if isinstance(model, FeatureUnion):
         return [part for _, part in model.transformer_list]
     if isinstance(calibrated := getattr(model, "calibrated_classifiers_", None), list):
@@ -120,7 +120,7 @@ def _wrapped(model: Any) -> list[Any]:
 
 
 def _chosen(columns: Any, names: Sequence[Any] | None) -> Sequence[Any]:
-    """Names of the columns of a part of a ColumnTransformer, which are given by name, by place or by a mask."""
+    """Return the column names of a part of a ColumnTransformer, given by name, by position or by a mask."""
     if isinstance(columns, slice) and isinstance(columns.start or columns.stop, str):
         known = list(names if names is not None else ())
         first, last = (None if end is None else known.index(end) for end in (columns.start, columns.stop))
@@ -132,7 +132,7 @@ def _chosen(columns: Any, names: Sequence[Any] | None) -> Sequence[Any]:
 
 
 def categories_of_trees(models: Iterable[Any], X: Table) -> dict[str, list[str]]:
-    """Texts in the categories of the fit that histogram boosting reads by itself, which keeps them where none may look.
+    """Return the text categories in X that histogram boosting encodes itself; its own record is private.
 
     Others raise where they meet another category, or are asked by :func:`known_categories`.
     """
@@ -144,13 +144,13 @@ def categories_of_trees(models: Iterable[Any], X: Table) -> dict[str, list[str]]
 
 
 def shares_unknown(models: Iterable[Any], X: Table) -> dict[str, float]:
-    """For each column whose categories models know, the share of its values that are none of them."""
+    """Return the share of unknown values of each column whose categories models know."""
     names = text_names_of(X) or ()
     return {name: _share_unknown(X[name], known) for name, known in known_categories(models).items() if name in names}
 
 
 def mostly_missing(X: Table) -> list[str]:
-    """Numbers of a frame that few rows have, of which a blank column is no news."""
+    """Return the numeric columns with few values, for which a blank column is not worth a note."""
     return [name for name, kind in kinds_of(X).items() if kind == "number" and _is_mostly_missing(X[name])]
 
 
@@ -169,13 +169,13 @@ def _share_unknown(column: Any, known: Collection[Any]) -> float:
 
 
 def _counts(column: Any) -> Counter[Any]:
-    """How often each value occurs that is not missing."""
+    """Count the values that are not missing."""
     counts = Counter(np.asarray(column, dtype=object).tolist())
     return Counter({value: count for value, count in counts.items() if not is_missing(value)})
 
 
 def familiar_values(models: Iterable[Any], X: Table, numbers: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """What is kept with a model: the range of each number, and which share of each column was too rare to be known."""
+    """Return what is stored with a model: the range of each number and the share of rare values of each column."""
     ranges = {name: range_of(np.asarray(X[name])) for name in numbers}
     return {
         "rare": shares_unknown(models, X),
@@ -184,7 +184,7 @@ def familiar_values(models: Iterable[Any], X: Table, numbers: Iterable[str]) -> 
 
 
 def range_of(values: Any) -> list[float] | None:
-    """Where nearly all of some numbers lie; None of too few."""
+    """Return the range of nearly all of the numbers; None if there are too few."""
     values = np.sort(values[np.isfinite(values)])
     if len(values) <= 2 * _ROWS_BEYOND:
         return None
@@ -193,12 +193,12 @@ def range_of(values: Any) -> list[float] | None:
 
 
 def outwards(low: float, high: float) -> list[float]:
-    """The ends of a range, rounded away from it."""
+    """Round the ends of a range outwards."""
     return [_rounded(low, floor), _rounded(high, ceil)]
 
 
 def _rounded(value: float, outwards: Callable[[float], int]) -> float:
-    """Two digits, away from the range: enough to tell years from days, and nobody's own number."""
+    """Round to two digits, away from the range: enough to tell years from days, and not a person's own value."""
     if not value:
         return 0.0
     unit = 10.0 ** (floor(log10(abs(value))) - 1)
@@ -207,7 +207,7 @@ def _rounded(value: float, outwards: Callable[[float], int]) -> float:
 
 @dataclass
 class StrangeValues:
-    """Counts, batch after batch, the values of a table that are unlike those of the fit.
+    """Counts, batch by batch, of the values in a table that are unlike those of the fit.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class StrangeValues:
         self.known = {name: set(values) for name, values in self.known.items() if values}
 
     def add(self, X: Table) -> None:
-        """Look at some more rows."""
+        """Count the values of more rows."""
         self._n_rows += len(X)
         for name, known in self.known.items():
             counts = _counts(X[name])
@@ -251,7 +251,7 @@ class StrangeValues:
             self._n_strange[name] += int(np.count_nonzero((numbers < ends[0]) | (numbers > ends[1])))
 
     def notes(self) -> list[str]:
-        """One sentence for each column whose values are unlike those of the fit."""
+        """Return one sentence for each column whose values are unlike those of the fit."""
         of_categories = [self._on_category(name) for name in self.known]
         return [note for note in (*of_categories, *map(self._on_number, self.ranges)) if note is not None]
 
@@ -297,7 +297,7 @@ def _is_blank(column: Any) -> bool:
 
 @contextmanager
 def rows_checked_elsewhere() -> Iterator[None]:
-    """Give no warnings of strange values meanwhile, in this thread alone."""
+    """Suppress warnings of strange values inside this context, in this thread only."""
     token = _looks.set(False)
     try:
         yield
@@ -312,7 +312,7 @@ def warn_of_strange_values(
     numbers: Iterable[str],
     categories: Mapping[str, list[str]],
 ) -> None:
-    """Warn, once for all columns, of values in a frame that are unlike those of the fit.
+    """Warn once, for all columns, of values in a frame that are unlike those of the fit.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""All that a fit leaves behind, as one value that is put in place at once and read once by each call."""
+"""The result of a fit, as one value that is set at once and read once by each call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from aucross.frames import count_rows, kinds_of, text_names_of
 
 @dataclass(frozen=True)
 class SeenColumns:
-    """What is known of the columns of the fit, so that no model takes one column of new rows for another.
+    """Facts about the columns of the fit, so that no model takes one column of new rows for another.
 
     Attributes
     ----------
@@ -55,14 +55,14 @@ class SeenColumns:
 
     @classmethod
     def of(cls, X: Table, models: Sequence[Any]) -> SeenColumns:
-        """Look at the rows of a fit, and at what the fitted models know of them."""
+        """Collect the facts from the rows of a fit and from the fitted models."""
         unknown = {name: share for name, share in shares_unknown(models, X).items() if share}
         return cls(text_names_of(X), kinds_of(X), categories_of_trees(models, X), mostly_missing(X), unknown)
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """All that a fit leaves behind. It is never changed: another fit puts another one in its place.
+    """The result of a fit. It is never changed: another fit puts another one in its place.
 
     Whoever keeps one can tell by ``clf.fitted_ is kept`` whether the classifier was fitted again.
 
@@ -126,7 +126,7 @@ class Fitted:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the parts are of their types, which a file may contradict."""
+        """Whether all parts have the right types, which a file may not guarantee."""
         kinds = ((self.rule, BandRule), (self.held_out, HeldOutScores), (self.columns, SeenColumns))
         are_right = all(isinstance(part, kind) for part, kind in kinds) and hasattr(self.reader, "read")
         return are_right and type(self.classes) is np.ndarray and isinstance(self.judges, list | tuple)
@@ -138,7 +138,7 @@ class Fitted:
 
     @property
     def score_column(self) -> ScoreColumn | None:
-        """The column of X that gives the score, in whose unit people know it; None if another model gives it.
+        """The column of X that gives the score, in its own unit; None if a model gives the score.
 
         None, too, for a column that speaks for the negative class: its values are not scores of the positive one.
         """
@@ -147,13 +147,13 @@ class Fitted:
 
     @property
     def scorer(self) -> str:
-        """Names what scores and reads rows: the same for all copies, recalibrated ones too, and another for others."""
+        """Name of what scores and reads rows; copies and recalibrated classifiers share it, no others do."""
         return f"{type(self.reader).__name__} {self.held_out.fingerprint}"
 
     # ---- columns ----
 
     def check_columns(self, X: Table) -> None:
-        """Refuse rows whose columns are not those of the fit, where a model would take one column for another."""
+        """Refuse rows whose columns are not those of the fit, if a model would take one column for another."""
         seen, models = self.columns, self.models
         # Some pipelines read texts, of which a list or a column is many rows.
         if seen.names is not None or any(hasattr(model, "n_features_in_") for model, _ in models):
@@ -190,7 +190,7 @@ class Fitted:
         labels: Any = None,
         tie_breaker: FloatArray | None = None,
     ) -> ScoredRows:
-        """Put together what models say of rows and what the rule reads of it."""
+        """Combine the scores of rows with what the rule reads of them."""
         columns, probabilities = self.reader.read(judged, second)
         return ScoredRows(
             score,
@@ -216,7 +216,7 @@ class Fitted:
         return rows.with_rows(sample_weight=held_out.sample_weight, band_groups=held_out.band_groups)
 
     def scored_ranking(self, ranked: RankedScores) -> ScoredRows:
-        """Return rows that were counted by score elsewhere: one row for each score, whatever their labels."""
+        """Return rows that were counted by score elsewhere, one row for each score, without labels."""
         if len(self.classes) != 2 or self.rule.judged_apart or self.held_out.second is not None:
             raise ValueError("a ranking tells too little of rows for this classifier, which reads more than one score")
         rows = self.scored_rows(ranked.scores, ranked.scores, None)

@@ -77,30 +77,30 @@ class Fitting(ABC, CallbackSupport):
 
     @abstractmethod
     def _source(self) -> HeldOutSource:
-        """Who trains and who is scored."""
+        """Return the source of held-out scores: which rows train and which are scored."""
 
     @abstractmethod
     def _reader(self, held_out: HeldOutScores, classes: Labels, models: Sequence[ModelToFit]) -> Reader:
-        """Say what the rule reads of a row."""
+        """Return what turns model scores into the input of the rule."""
 
     @abstractmethod
     def _place(self, placing: PlacingRows) -> BandRule:
-        """Say where to reject, for rows that were held out."""
+        """Place the rule on held-out rows."""
 
     def _models(self, training: TrainingRows, response_method: str, rng: Generator) -> list[ModelToFit]:  # noqa: ARG002
-        """The models that see every row, the one that answers first."""
+        """Return the models to train, the one that answers first."""
         return [ModelToFit(self.estimator, training, response_method)]
 
     def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
-        """Whether the rule blends the rows with two random halves of them."""
+        """Return whether the rule blends all rows with two random halves."""
         return False
 
     def _correction(self) -> CorrectCoverage:
-        """Whether the coverage is corrected for what the model that answers does otherwise than those of the folds."""
+        """Return whether to correct the coverage for differences between the refitted and the fold models."""
         return False
 
     def _wants_path(self, training: TrainingRows) -> bool:  # noqa: ARG002
-        """Whether the place of the band is taken from the rows that are trained on, by folds of them."""
+        """Return whether folds of the training rows fix the place of the band."""
         return False
 
     # ---- fit ----
@@ -172,7 +172,7 @@ class Fitting(ABC, CallbackSupport):
         return self._put_in_place(fitted)
 
     def _put_in_place(self, fitted: Fitted) -> Any:
-        """Say what is doubtful about a fit, then put it on the classifier."""
+        """Warn of doubts about a fit, then store it on the classifier."""
         rule, n_rows, ties_are_split = fitted.rule, fitted.n_placing_rows, fitted.ties_are_split
         warn_if_constant(fitted.held_out.responses, "held-out", ties_are_split=ties_are_split)
         warn_if_turned_round(fitted.estimator, fitted.held_out, fitted.classes[-1])
@@ -212,13 +212,13 @@ class Fitting(ABC, CallbackSupport):
         return Fitted(answering[0], reader, rule, held_out, training.classes, response_method, placed_by, gate, judges)
 
     def _tie_breaker(self, X: Table) -> FloatArray | None:
-        """A number for each row by which ties are cut, made from its content; None if they stay whole."""
+        """Return a number for each row, made from its content, that breaks ties; None if ties stay whole."""
         return tie_breaker_of(X) if getattr(self, "ties", "whole") == "split" else None
 
     def _draw(
         self, source: HeldOutSource, training: TrainingRows, response_method: str, rng: Generator
     ) -> tuple[Draws, list[ModelToFit]]:
-        """Make all random draws; nothing is drawn after this, so that no option changes where the bands lie."""
+        """Make all random draws at once, so that no option changes where the bands lie."""
         splits = source.splits(training, rng)
         scored = rows_scored(splits)
         _check_groups_held_out(training.band_groups, scored)
@@ -239,7 +239,7 @@ class Fitting(ABC, CallbackSupport):
 
 
 def _check_groups_held_out(groups: Labels | None, rows: IndexArray) -> None:
-    """Refuse groups none of whose rows place a band."""
+    """Refuse groups without a row that places a band."""
     without = set() if groups is None else set(groups.tolist()) - set(groups[rows].tolist())
     if without:
         raise ValueError(
@@ -257,14 +257,14 @@ def _without_autologging() -> Iterator[None]:
 
 
 def _check_columns_of_frozen(model: ModelToFit) -> None:
-    """Refuse rows whose columns are not those on which a model was trained that is kept as it is."""
+    """Refuse rows whose columns differ from those that a frozen model was trained on."""
     names = getattr(model.estimator, "feature_names_in_", None) if is_never_trained(model.estimator) else None
     if names is not None:
         refuse_other_columns(model.estimator, model.response_method, model.training.X, np.asarray(names).tolist())
 
 
 def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column) -> Any:
-    """Place the bands of a classifier on counts of held-out scores, for a model that is trained already.
+    """Place the bands of a classifier on counts of held-out scores, for a model that is already trained.
 
     For data that lie elsewhere: an engine trains, scores and counts, and the classifier needs none of the rows.
 
@@ -339,12 +339,12 @@ def counts_of(
 
 
 def blends_halves(clf: Any) -> bool:
-    """Whether the rule of a classifier of two classes blends the rows with two halves of them."""
+    """Return whether the rule of a two-class classifier blends all rows with two halves."""
     return bool(clf._wants_halves(_no_rows(np.arange(2))))
 
 
 def classifier_from_ranking(clf: Any, ranked: RankedScores, *, classes: Column = (0, 1)) -> Any:
-    """Return a fitted classifier whose bands are placed on a ranking of a score that exists, without any rows.
+    """Return a fitted classifier with bands placed on a ranking of an existing score, without any rows.
 
     Parameters
     ----------
@@ -387,5 +387,5 @@ def classifier_from_ranking(clf: Any, ranked: RankedScores, *, classes: Column =
 
 
 def _no_rows(classes: Labels) -> TrainingRows:
-    """Stands for rows that lie elsewhere."""
+    """Return an empty table that stands for rows stored elsewhere."""
     return TrainingRows(np.empty((0, 0)), classes[:0], classes)

@@ -1,4 +1,4 @@
-"""The models of all folds, kept: one of them judges each row, and together they may answer it.
+"""The models of all folds: one of them judges each row, and together they may answer it.
 
 ::
 
@@ -71,7 +71,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         held_out_weights: Sequence[float],
         answers_by_score: bool,
     ) -> FoldEnsemble:
-        """Put fitted models together, with the weight of the held-out rows that each has scored."""
+        """Combine fitted models, with the weight of the held-out rows that each has scored."""
         ensemble = cls(estimator, response_method=response_method)
         ensemble.estimators_, ensemble.classes_ = list(fitted), np.sort(classes)
         if not np.array_equal(classes, ensemble.classes_):
@@ -90,7 +90,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
 
     @available_if(model_offers("predict_proba"))
     def predict_proba(self, X: Table) -> FloatArray:
-        """Mean of the probabilities of the fold models.
+        """Return the mean of the probabilities of the fold models.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
 
     @available_if(model_offers("decision_function"))
     def decision_function(self, X: Table) -> FloatArray:
-        """Mean of the decision functions of the fold models.
+        """Return the mean of the decision functions of the fold models.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         return self.classes_[np.sum(votes, axis=0).argmax(axis=1)]
 
     def judges_of(self, X: Table) -> IndexArray:
-        """Number of the model that judges each row, drawn by a hash of all its values."""
+        """Return the number of the model that judges each row, drawn by a hash of all its values."""
         if len(self.shares_) != len(self.estimators_) or not np.isclose(self.shares_.sum(), 1.0):
             raise ValueError(
                 f"shares_ must hold a share for each of the {len(self.estimators_)} models, 1 in all, got "
@@ -158,7 +158,7 @@ class Judged(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """Scores of rows: those that are answered with, and those that the rule reads. Most models have one of both."""
+    """Scores to answer with, and scores for the rule to read; for most models they are equal."""
 
     score: FloatArray
     judged: FloatArray
@@ -167,7 +167,7 @@ class Scores(NamedTuple):
 def score_and_judge(
     model: Classifier, judges: FoldEnsemble | None, X: Table, response_method: str, classes: Labels
 ) -> Scores:
-    """Scores of new rows by a fitted model and its judges, each row passing each model at most once."""
+    """Score new rows by a fitted model and its judges; each row passes each model at most once."""
     if judges is not None and judges is model:
         return score_by_all(judges, X)
     score = checked_scores(model, X, response_method, classes)
@@ -175,7 +175,7 @@ def score_and_judge(
 
 
 def score_by_all(ensemble: FoldEnsemble, X: Table) -> Scores:
-    """The mean of all fold models and the score of each row's judge."""
+    """Return the mean score of all fold models and the score of each row's judge."""
     scores = [
         checked_scores(each, X, ensemble.response_method, ensemble.score_classes_) for each in ensemble.estimators_
     ]
@@ -183,7 +183,7 @@ def score_by_all(ensemble: FoldEnsemble, X: Table) -> Scores:
 
 
 def judge(ensemble: FoldEnsemble, X: Table) -> FloatArray:
-    """The score of each row's judge; no other model sees the row."""
+    """Return the score of each row by its judge; no other model scores the row."""
     judges = ensemble.judges_of(X)
     n_classes = len(ensemble.classes_)
     judged = np.empty(len(judges) if n_classes == 2 else (len(judges), n_classes))

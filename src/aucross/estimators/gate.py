@@ -1,4 +1,4 @@
-"""Any classifier answers, a second model decides when to reject: for scorecards that must stay as they are."""
+"""Selective classifier with a second model that decides when to reject, for scorecards that must not change."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class _RowsForBoth(TrainingRows):
     gate_fit_params: Mapping[str, Any] = field(default_factory=dict)
 
     def for_gate(self) -> TrainingRows:
-        """The rows as the gate gets them."""
+        """Return the rows with the arguments of the gate's fit."""
         parts = {part.name: getattr(self, part.name) for part in fields(TrainingRows)}
         return _RowsForGate(**{**parts, "fit_params": self.gate_fit_params})
 
 
 @dataclass(frozen=True)
 class _RowsForGate(TrainingRows):
-    """The rows as the gate gets them; where it cannot be trained the error says that it is the gate's."""
+    """The rows given to the gate; training errors say that they come from the gate."""
 
     def _explained(self, error: Exception, model: Any) -> Exception | None:
         of_text = explained(error, "gate", model, self.X)
@@ -104,8 +104,8 @@ class AUCGate(CrossFitted):
         with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
         :doc:`/howto/small-data`.
     correct_coverage : bool or "auto", default="auto"
-        Whether to allow for what the model trained on all rows does otherwise than the fold models, which place the
-        band. Both score the rows that they were trained on, and the difference is taken into account, see
+        Whether to correct the coverage for differences between the model trained on all rows and the fold models,
+        which place the band. Both score the rows that they were trained on to measure the difference, see
         :doc:`/howto/small-data`. It costs no training. ``"auto"`` does so up to 50,000 rows if `cv` is a number of
         folds.
     n_jobs : int, optional
@@ -261,7 +261,7 @@ class AUCGate(CrossFitted):
 
     @property
     def probability_model_(self) -> ProbabilityModel:
-        """Turns the scores of both models into the probability of the positive class."""
+        """The model that turns both scores into the probability of the positive class."""
         return self.fitted_.reader.model  # type: ignore[attr-defined]
 
     def _place(self, placing: PlacingRows) -> BandRule:
@@ -289,7 +289,7 @@ class AUCGate(CrossFitted):
         return gate
 
     def _gate_fit_params(self, X: Table, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """What reaches the gate's fit: what it requests if metadata routing is on, else weights if it takes them."""
+        """Return the arguments of the gate's fit: those requested with metadata routing, else weights if taken."""
         weights = {} if weight is None else {"sample_weight": weight}
         if get_config()["enable_metadata_routing"] and self.gate is not None:
             given = {**fit_params, **weights}
@@ -341,7 +341,7 @@ class AUCGate(CrossFitted):
 
 
 def _training_weight(given: Mapping[str, Any], rows: TrainingRows) -> FloatArray | None:
-    """Weights to train with: not those that count in the coverage alone."""
+    """Return the weights to train with, which exclude weights that only count in the coverage."""
     return None if given["sample_weight"] is None else check_weights(given["sample_weight"], len(rows.y))
 
 

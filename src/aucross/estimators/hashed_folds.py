@@ -1,4 +1,4 @@
-"""Folds that a row carries in itself: the same however a table is cut, sorted or spread over machines.
+"""Folds by a hash of each row, which do not depend on how a table is cut, sorted or spread over machines.
 
 ::
 
@@ -27,7 +27,7 @@ _FOR_HALVES = 2**63
 
 @dataclass(frozen=True)
 class HashedFolds:
-    """Folds decided by a hash of each row alone, so that the same rows have the same folds on every engine.
+    """Folds decided by a hash of each row alone, so that equal rows get equal folds on every engine.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class HashedFolds:
         return self.n_splits
 
     def fold_of(self, X: Table, y: Column = None, groups: Column = None) -> IndexArray:  # noqa: ARG002
-        """Say in which fold each row is scored; any part of a table can be asked for alone.
+        """Return the fold that scores each row; any part of a table can be passed alone.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class HashedFolds:
         return (bits % np.uint64(self.n_splits)).astype(np.intp)
 
     def half_of(self, X: Table, y: Column = None, groups: Column = None) -> IndexArray:  # noqa: ARG002
-        """Say in which of two halves each row is, for methods that blend the rows with two halves of them.
+        """Return the half that each row is in, for methods that blend all rows with two halves.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Scores from models that have not seen the row, and who makes them.
+"""Scores from models that have not seen the row, and the ways to make them.
 
 `CrossFit`, `CrossFitJudges`, `OutOfBag` and `HoldOut` are the sources. Another one is a class with the same three
 methods; nothing else knows where held-out scores come from.
@@ -82,7 +82,7 @@ class HeldOutScores:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A name of the scores: another one for other models or other rows."""
+        """A hash of the scores, which differs for other models or other rows."""
         digest = blake2b(self.responses.tobytes(), digest_size=16)
         digest.update(b"" if self.second is None else self.second.tobytes())
         return digest.hexdigest()
@@ -113,26 +113,26 @@ class HeldOutScores:
         return ranked
 
     def ranked_correct(self, score: FloatArray, *, is_probability: bool) -> RankedScores:
-        """Rank another score of the rows, with a correct prediction as the positive class."""
+        """Rank the rows by another score, with a correct prediction as the positive class."""
         correct = predicted_class(self.responses, is_probability=is_probability) == self.labels
         return RankedScores.from_labels(correct, score, self.sample_weight, as_counts=True)
 
     def read_by(self, reader: Reader) -> RuleInput:
-        """What a rule reads of the rows."""
+        """Return the input of the rule."""
         read = reader.read(self.responses, self.second)
         return RuleInput(*read, self.sample_weight, self.band_groups, self.tie_breaker)
 
     def without_noise(self) -> HeldOutScores:
-        """The same with scores that differ only by noise made equal, for bands to be placed on."""
+        """Return a copy with scores that differ only by noise made equal, for placing bands."""
         second = None if self.second is None else without_noise(self.second)
         return replace(self, responses=without_noise(self.responses), second=second)
 
     def with_tie_breaker(self, of_training_rows: FloatArray | None) -> HeldOutScores:
-        """The same with a number for each row by which ties may be cut, given for all training rows."""
+        """Return a copy with tie-breaking numbers, picked from those of all training rows."""
         return self if of_training_rows is None else replace(self, tie_breaker=of_training_rows[self.rows])
 
     def take(self, indices: Rows) -> HeldOutScores:
-        """The scores at the given positions; a slice copies nothing."""
+        """Return the scores at the given positions; a slice copies nothing."""
         parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
         taken: dict[str, Any] = {
             name: values[indices] for name, values in parts.items() if isinstance(values, np.ndarray)
@@ -140,7 +140,7 @@ class HeldOutScores:
         return replace(self, **taken)
 
     def with_scores_of(self, other: HeldOutScores, rows: IndexArray) -> HeldOutScores:
-        """The same with the scores that some training rows have in `other`, wherever they stand here."""
+        """Return a copy in which the given training rows have their scores from `other`."""
         rows = np.intersect1d(rows, other.rows)
         if not len(rows):
             return self
@@ -154,21 +154,21 @@ class HeldOutScores:
         return replace(self, responses=responses, second=_with_values(self.second, places, other.second[taken]))
 
     def with_weights_as_rows(self) -> HeldOutScores:
-        """The same with weights that add up to the number of rows."""
+        """Return a copy with weights scaled to add up to the number of rows."""
         if self.sample_weight is None:
             return self
         n_rows = self.take(np.flatnonzero(self.sample_weight > 0)).n_rows
         return replace(self, sample_weight=self.sample_weight * (n_rows / self.sample_weight.sum()))
 
     def without_rows(self) -> HeldOutScores:
-        """The same without the scores, under the same name."""
+        """Return a copy without scores that keeps the fingerprint."""
         empty = self.take(slice(0, 0))
         empty.__dict__["fingerprint"] = self.fingerprint
         return empty
 
     @property
     def n_rows(self) -> int:
-        """Number of rows; several scores of one row are one row."""
+        """Number of rows; a row with several scores counts once."""
         return len(np.unique(self.rows))
 
     @property
@@ -178,7 +178,7 @@ class HeldOutScores:
 
     @property
     def weight_of_rows(self) -> FloatArray | None:
-        """Weights by which each row counts once, however often it was scored; None if each was scored once."""
+        """Weights that make each row count once, however often it was scored; None if each was scored once."""
         times = np.bincount(self.rows)[self.rows]
         return None if (times == 1).all() else 1.0 / times
 
@@ -192,11 +192,11 @@ class HeldOutScores:
 
     @property
     def n_effective(self) -> float:
-        """Kish's effective number of rows; several scores of one row are one row."""
+        """Kish's effective number of rows; a row with several scores counts once."""
         return effective_size(np.bincount(self.rows, weights=self.sample_weight))
 
     def of_effective_size(self) -> HeldOutScores:
-        """The same with weights that add up, in each class, to Kish's effective number of rows."""
+        """Return a copy with the weights of each class scaled to Kish's effective number of rows."""
         if self.sample_weight is None:
             return self
         weight = self.sample_weight.copy()
@@ -216,7 +216,7 @@ def _with_values(values: FloatArray, places: IndexArray, taken: FloatArray) -> F
 
 
 class ModelScores(NamedTuple):
-    """Scores of rows by one model, or by one for each fold, and whether its labels follow from them."""
+    """Scores of rows by one model, or by one model per fold, and whether the labels follow from them."""
 
     scores: FloatArray
     answers_by_score: bool
@@ -250,13 +250,13 @@ class Trained(NamedTuple):
 
 
 class HeldOutSource(Protocol):
-    """Who trains, and who is scored."""
+    """Base of the ways to get held-out scores: which rows train and which are scored."""
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
-        """Draw which rows train and which are scored."""
+        """Draw the rows that train and the rows that are scored."""
 
     def n_trainings(self, splits: Sequence[Split]) -> int:
-        """How often each model is trained."""
+        """Return the number of trainings of each model."""
 
     def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
         """Train the models and score the rows."""
@@ -264,7 +264,7 @@ class HeldOutSource(Protocol):
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Every row is scored by the model of the folds that it is not in; the models that answer are trained on all rows.
+    """Cross-fitting: fold models score the rows held out from them, and models trained on all rows answer.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ class CrossFit:
         return list(fold_splits(training, self.cv, rng))
 
     def n_trainings(self, splits: Sequence[Split]) -> int:
-        """Once for each fold and once on all rows."""
+        """Return the number of folds plus one for the model trained on all rows."""
         return len(splits) + 1
 
     def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
@@ -316,7 +316,7 @@ class CrossFit:
         return Trained(fitted, held_out, SeenScores(by_refit, by_folds))
 
     def _compares(self, models: Sequence[ModelToFit], splits: Sequence[Split]) -> bool:
-        """Whether to compare; models that are never trained are the same in every fold, and all rows must be seen."""
+        """Return whether to compare refit and folds: not if no model is trained or if splits leave out rows."""
         n_rows = len(models[0].training.y)
         if n_rows > self.most_rows_to_compare or all(is_never_trained(model.estimator) for model in models):
             return False
@@ -329,7 +329,7 @@ class CrossFit:
         return n_seen == n_rows
 
     def _do_without_comparison(self) -> None:
-        """Refuse, or say, that models do not score the rows that they were trained on."""
+        """Raise or warn that models cannot score the rows that they were trained on."""
         message = "the base model gives scores that are not finite to rows that it was trained on"
         if self.most_rows_to_compare == inf:
             raise ValueError(f"correct_coverage must not be True: {message}; pass correct_coverage=False")
@@ -358,7 +358,7 @@ class CrossFit:
     def _with_copies(
         self, held_out: HeldOutScores, models: Sequence[ModelToFit], fitted: Sequence[Any]
     ) -> HeldOutScores:
-        """Give rows of which there are many copies the score that new copies will have."""
+        """Give rows with many copies the score that new copies will have."""
         training = models[0].training
         if not self.scores_copies_anew or not len(training.common_rows):
             return held_out
@@ -375,14 +375,14 @@ class CrossFit:
 
 
 def held_out_by_folds(models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
-    """Score the rows of folds alone, by models that are then let go."""
+    """Score the rows by fold models only, which are not kept."""
     folds = [CrossFit(None)._each_fold(model, splits, step, _fit_score_and_keep) for model in models]
     return _held_out(models[0].training, splits, [_of_all_folds([scores for scores, _ in each]) for each in folds])
 
 
 @dataclass(frozen=True)
 class CrossFitJudges(CrossFit):
-    """Every row is scored by the model of the folds that it is not in, and these models are kept.
+    """Cross-fitting that keeps the fold models, to judge new rows.
 
     One of them, drawn by a hash of the row, judges a new row, see :mod:`aucross.estimators.fold_ensemble`.
 
@@ -395,7 +395,7 @@ class CrossFitJudges(CrossFit):
     refits: bool = True
 
     def n_trainings(self, splits: Sequence[Split]) -> int:
-        """Once for each fold, and once on all rows if that model answers."""
+        """Return the number of folds, plus one if a model trained on all rows answers."""
         return len(splits) + self.refits
 
     def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
@@ -435,10 +435,10 @@ _LARGEST_TIE_OF_BAGS = 1 / 3
 
 @dataclass(frozen=True)
 class OutOfBag(CrossFit):
-    """Every row is scored by the trees of one forest that have not seen it; the forest answers."""
+    """Out-of-bag scores: each row is scored by the trees of a forest that have not seen it; the forest answers."""
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:  # noqa: ARG002
-        """All rows train and are scored: the bags keep them apart."""
+        """Return one split in which all rows train and are scored: the bags keep them apart."""
         if training.groups is not None:
             raise ValueError(
                 'groups must be None with cv="oob": a bag leaves out rows and not groups, so that trees score rows '
@@ -448,11 +448,11 @@ class OutOfBag(CrossFit):
         return [(rows, rows)]
 
     def n_trainings(self, splits: Sequence[Split]) -> int:  # noqa: ARG002
-        """Once."""
+        """Return 1: the forest is trained once."""
         return 1
 
     def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
-        """Train once and read what the bags left out."""
+        """Train once and read the out-of-bag scores."""
         for model in models:
             _check_leaves_rows_out(model)
         fitted, scores = [], []
@@ -510,7 +510,7 @@ def _scores_out_of_bag(model: ModelToFit, trained: Any) -> ModelScores:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """The models are trained on one part of the rows and score the other.
+    """Hold-out: the models are trained on one part of the rows and score the other.
 
     Parameters
     ----------
@@ -528,7 +528,7 @@ class HoldOut:
         return [hold_out_split(training, self.cv, self.holdout_size, rng)]
 
     def n_trainings(self, splits: Sequence[Split]) -> int:  # noqa: ARG002
-        """Once."""
+        """Return 1: each model is trained once."""
         return 1
 
     def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
@@ -543,7 +543,7 @@ class HoldOut:
 
 
 def _kept_as_given(models: Sequence[ModelToFit], judges: Sequence[FoldEnsemble]) -> list[Any]:
-    """The fold models of each, but a model that is never trained itself."""
+    """Return the fold models of each model, or the model itself if it is never trained."""
     return [
         model.training.train(model.estimator) if is_never_trained(model.estimator) else each
         for model, each in zip(models, judges, strict=True)
@@ -551,14 +551,14 @@ def _kept_as_given(models: Sequence[ModelToFit], judges: Sequence[FoldEnsemble])
 
 
 def is_never_trained(estimator: Classifier) -> bool:
-    """Whether a model is the same whatever rows it is given: a frozen one, or a column of scores."""
+    """Return whether training leaves a model unchanged: a frozen one, or a column of scores."""
     return isinstance(estimator, FrozenEstimator) or getattr(estimator, "trains_nothing", False)
 
 
 def warn_if_frozen_knows(
     estimator: Classifier, training: TrainingRows, response_method: str, held_out: HeldOutScores
 ) -> None:
-    """Say so if a frozen model seems to have been trained on the rows: it ranks them as no copy of it does new ones.
+    """Warn if a frozen model seems to have been trained on the rows: it ranks them better than a copy does new ones.
 
     Nothing tells on which rows it was trained. So if its AUC is nearly perfect, a copy is trained on three quarters of
     the rows, or of a sample of them, and scores the others. Of an excellent model the copy is good, too.
@@ -589,7 +589,7 @@ def warn_if_frozen_knows(
 
 
 def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
-    """A model that chooses by the number of rows whether to stop early must choose for a fold as for all rows.
+    """Return the model with early stopping fixed to the choice that it would make for all rows.
 
     Otherwise the folds of 12,000 rows train one kind of model and the refit another: scikit-learn's histogram boosting
     stops early above 10,000 rows, and its coverage was 0.04 short.
@@ -607,14 +607,14 @@ def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
 
 
 def rows_to_compare(n_rows: int) -> IndexArray:
-    """Rows on which the refitted model is compared with those of the folds: all of few, and a fixed draw of many."""
+    """Return the rows on which to compare the refitted with the fold models: all of few, a fixed draw of many."""
     if n_rows <= ALL_SEEN_ROWS:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(n_rows).choice(n_rows, SAMPLED_SEEN_ROWS, replace=False))
 
 
 def _seen_by_each(splits: Sequence[Split], compared: IndexArray, n_rows: int) -> list[IndexArray]:
-    """Say which of the rows to compare the model of each split scores: all that it has seen, or its part of these."""
+    """Return the rows to compare that each fold model scores: all it has seen, or its part of them."""
     seen = [np.intersect1d(compared, train) for train, _ in splits]
     if n_rows <= ALL_SEEN_ROWS:
         return seen
@@ -626,7 +626,7 @@ def _seen_by_each(splits: Sequence[Split], compared: IndexArray, n_rows: int) ->
 
 
 def _fit_and_score_seen(model: ModelToFit, split: Split, seen: IndexArray) -> tuple[ModelScores, ModelScores | None]:
-    """Score the rows that were held out, and some that the model was trained on, if there are any."""
+    """Score the held-out rows and, if given, some rows that the model was trained on."""
     scores, fitted = _fit_score_and_keep(model, split)
     return scores, _scores_of(model, fitted, seen, are_seen=True) if len(seen) else None
 
@@ -638,7 +638,7 @@ def _fit_score_and_keep(model: ModelToFit, split: Split) -> tuple[ModelScores, A
 
 
 def _seen(splits: Sequence[Split]) -> list[Split]:
-    """The splits with the rows that are trained on in the place of those that are held out."""
+    """Return the splits with training and held-out rows swapped."""
     return [(test, train) for train, test in splits]
 
 
@@ -652,7 +652,7 @@ def _of_all_folds(folds: Sequence[ModelScores]) -> ModelScores:
 
 
 def _scores_of(model: ModelToFit, fitted: Classifier, rows: IndexArray, *, are_seen: bool = False) -> ModelScores:
-    """Score some training rows; whether labels follow from scores is tried on rows that the model has not seen."""
+    """Score some training rows, and test on unseen ones whether the labels follow from the scores."""
     X, classes, method = take_rows(model.training.X, rows), model.training.classes, model.response_method
     scores = class_scores(fitted, X, method, classes)
     is_tried = model.answers and not are_seen
@@ -660,7 +660,7 @@ def _scores_of(model: ModelToFit, fitted: Classifier, rows: IndexArray, *, are_s
 
 
 def _held_out(training: TrainingRows, splits: Sequence[Split], scores: Sequence[ModelScores]) -> HeldOutScores:
-    """The scores of one or two models with what belongs to their rows."""
+    """Combine the scores of one or two models with the labels, weights and groups of their rows."""
     rows = rows_scored(splits)
     weight = None if training.sample_weight is None else training.sample_weight[rows]
     times_scored = np.bincount(rows, minlength=len(training.y))[rows]

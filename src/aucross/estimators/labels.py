@@ -1,4 +1,4 @@
-"""Class labels: those that a target must hold, and the mark that may stand among them."""
+"""Class labels: checks of a target, and the mark of rejected rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aucross.frames import categories_of, is_ordered
 
 
 def check_classes(y: NDArray[Any]) -> Labels:
-    """The classes of a target in sorted order, or say why it is not one."""
+    """Return the classes of a target in sorted order; raise if it is not a target."""
     # Missing values first: what scikit-learn says about them depends on the type of the others.
     refuse_missing_labels(y)
     if y.dtype.kind == "f":
@@ -37,7 +37,7 @@ def check_classes(y: NDArray[Any]) -> Labels:
 
 
 def plain_labels(y: Any) -> Any:
-    """Labels of a nullable type of pandas as the type of numpy that they stand for; others as they are."""
+    """Convert labels of a nullable pandas type to the matching numpy type; return others unchanged."""
     kind = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
     if kind is None or not hasattr(y, "isna"):
         return y
@@ -45,7 +45,7 @@ def plain_labels(y: Any) -> Any:
 
 
 def in_order(classes: Labels, pos_label: Any, y: Any) -> Labels:
-    """Classes in the order of scores: of two the negative one, then the positive one.
+    """Return the classes in the order of scores: of two, the negative one first.
 
     The positive one is `pos_label`; without it the higher category where `y` as it was given is an ordered Categorical
     of pandas, and else the second in sorted order.
@@ -66,7 +66,7 @@ def in_order(classes: Labels, pos_label: Any, y: Any) -> Labels:
 
 
 def no_such_class(pos_label: Any, classes: Labels) -> ValueError:
-    """What to say of a positive class that does not occur: the class that is spelled like it, if there is one."""
+    """Return the error for an unknown positive class; it names a class with a similar spelling, if any."""
     spelled = {str(label).casefold(): label for label in classes.tolist()}
     close = get_close_matches(str(pos_label).casefold(), spelled, n=1)
     remedy = f"pass pos_label={spelled[close[0]]!r}" if close else "pass the one that high scores speak for"
@@ -74,7 +74,7 @@ def no_such_class(pos_label: Any, classes: Labels) -> ValueError:
 
 
 def in_score_order(classes: Labels, positive: Any) -> Labels:
-    """Sorted classes in the order of scores, given the positive one where it is not the second."""
+    """Return sorted classes in the order of scores, given the positive class if it is not the second."""
     return classes[::-1] if positive is not None and len(classes) == 2 and classes[0] == positive else classes
 
 
@@ -84,7 +84,7 @@ def _higher_category(y: Any, classes: Labels) -> Any:
 
 
 def check_reject_label(reject_label: Any, classes: Labels) -> Any:
-    """The mark of rejected rows, checked against the labels it stands among."""
+    """Return the mark of rejected rows; raise if it cannot stand among the labels."""
     is_text = classes.dtype.kind == "U" or all(isinstance(label, str) for label in classes)
     if classes.dtype.kind == "b":
         raise ValueError(
@@ -127,7 +127,7 @@ def _holds(dtype: Any, value: int) -> bool:
 
 
 def _label_outside(classes: Labels, is_text: bool) -> Any:
-    """A value that could mark rejected rows: of as many candidates as there are, two classes leave one."""
+    """Return a value that can mark rejected rows; there are enough candidates for any two classes."""
     taken = classes.tolist()
     if is_text:
         return next(label for label in ("reject", "deferred", "withheld") if label not in taken)

@@ -1,4 +1,4 @@
-"""A fitted classifier made light for the journey to workers: it decides at one coverage, and keeps no training rows."""
+"""A small copy of a fitted classifier for workers: it decides at one coverage and keeps no training rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aucross.core.scored_rows import RuleInput
 
 @dataclass(frozen=True)
 class PlacedBand(BandRule):
-    """One band that was placed elsewhere, whatever coverage is asked for.
+    """One band that was placed elsewhere, returned for every coverage.
 
     Parameters
     ----------

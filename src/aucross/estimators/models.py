@@ -1,4 +1,4 @@
-"""What a fitted base model says of rows: scores as float64, refused where they mean nothing."""
+"""Scores of a fitted base model as float64, refused if they mean nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROWS_TO_TRY = 256
 
 
 def checked_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
-    """Scores of new rows by a fitted model, refused where the fit would have refused them."""
+    """Score new rows by a fitted model; raise if the fit would have refused the scores."""
     refuse_columns_that_abort(estimator, X)
     scores = _one_score_per_class(estimator, X, response_method, classes)  # the fit has compared the classes
     _refuse_not_finite(scores)
@@ -32,7 +32,7 @@ def checked_scores(estimator: Classifier, X: Table, response_method: str, classe
 
 
 def response_as_given(estimator: Classifier, X: Table, response_method: str) -> FloatArray:
-    """What a fitted model says of rows, as it says it, refused where no decision would be made on it."""
+    """Return a fitted model's response unchanged; raise if it could not be used for a decision."""
     refuse_columns_that_abort(estimator, X)
     given = getattr(estimator, response_method)(X)
     _refuse_not_finite(_checked(given, estimator, X, response_method))
@@ -40,7 +40,7 @@ def response_as_given(estimator: Classifier, X: Table, response_method: str) -> 
 
 
 def labels_as_given(estimator: Classifier, X: Table) -> Labels:
-    """Labels of rows by a fitted model, one for each of them."""
+    """Return the labels of a fitted model, one for each row."""
     refuse_columns_that_abort(estimator, X)
     labels = estimator.predict(X)
     _refuse_other_rows(labels, X, f"{type(estimator).__name__}.predict")
@@ -62,7 +62,7 @@ def _are_finite(scores: FloatArray) -> bool:
 def answers_by_score(
     estimator: Classifier, X: Table, scores: FloatArray, response_method: str, classes: Labels
 ) -> bool:
-    """Whether a model predicts the class of its highest score, tried on the rows nearest to the boundary.
+    """Return whether a model predicts the class of its highest score, tested on rows near the boundary.
 
     Most do, and then one pass gives score and label. A model with a threshold of its own, or with probabilities beside
     its decision, does not, and is asked for its labels too.
@@ -79,7 +79,7 @@ def _places_of_least(values: FloatArray, number: int) -> IndexArray:
 
 
 def class_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
-    """Probabilities or decision values as float64: of the positive one of two classes, or of each of more."""
+    """Return probabilities or decision values as float64: of the positive of two classes, or of each of more."""
     known = np.asarray(getattr(estimator, "classes_", classes))
     if not np.array_equal(np.sort(known), np.sort(classes)):
         raise ValueError(
@@ -105,7 +105,7 @@ def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, 
 
 
 def checked_response(estimator: Classifier, X: Table, response_method: str) -> FloatArray:
-    """What a model says of rows as float64, one entry for each of them; a masked value is NaN, which is no score."""
+    """Return a model's response as float64, one entry per row; masked values become NaN."""
     return _checked(getattr(estimator, response_method)(X), estimator, X, response_method)
 
 
@@ -136,13 +136,13 @@ def _refuse_other_rows(response: Any, X: Table, name: str) -> None:
 
 
 def place_of_positive(estimator: Classifier, classes: Labels) -> int:
-    """Where a model of two classes, which sorts them, has the positive one: the second of `classes`."""
+    """Return the column in which a two-class model has the positive class, the second of `classes`."""
     known = getattr(estimator, "classes_", None)
     return int(classes[0] < classes[1] if known is None else known[1] == classes[1])
 
 
 def _refuse_one_against_one(estimator: Classifier, response_method: str) -> None:
-    """Three classes have three pairs: decision values of pairs would pass for those of classes."""
+    """Refuse decision values of pairs of classes: three classes have three pairs, so they would look right."""
     if isinstance(estimator, Pipeline):
         estimator = estimator.steps[-1][1]
     is_pairwise = getattr(estimator, "decision_function_shape", None) == "ovo"
@@ -177,12 +177,12 @@ class Delegating:
         return getattr(model, name)
 
     def _fitted_model(self) -> Any:
-        """The model inside, None before the fit."""
+        """Return the fitted model, None before the fit."""
         return getattr(self, "estimator_", None)
 
 
 def model_offers(name: str) -> Any:
-    """Condition for a delegated method: the model, fitted if it is, has it."""
+    """Return the condition for a delegated method: the model, fitted or not, has it."""
 
     def check(self: Delegating) -> bool:
         model = self._fitted_model()

@@ -55,20 +55,20 @@ LARGEST_TIE = 0.02
 
 @dataclass(frozen=True)
 class SeenRows:
-    """What a rule reads of training rows, scored by models that were trained on them."""
+    """Input of the rule from training rows, scored by models that were trained on them."""
 
     by_refit: RuleInput
     by_folds: RuleInput
 
     def of_group(self, group: Any, *, borrows: bool) -> SeenRows:
-        """The rows of one group, with others if it borrows."""
+        """Return the rows of one group, with rows of others if it borrows."""
         n_own = int(np.sum(self.by_refit.groups == group))
         both = (self.by_refit, self.by_folds)
         return SeenRows(*(_of_group(rows, group, n_own if borrows else None) for rows in both))
 
 
 def _of_group(rows: RuleInput, group: Any, n_own: int | None) -> RuleInput:
-    """The rows of one group; with a number of rows, which may be scored several times, others top them up."""
+    """Return the rows of one group; if `n_own` is given, others top them up."""
     own = np.flatnonzero(rows.groups == group)
     if n_own is None:
         return ungrouped(rows, own)
@@ -110,7 +110,7 @@ class PlacingRows:
     rounding: ScoreRounding | None = None
 
     def smooth_ranking(self) -> RankedScores:
-        """The rows ranked with isotonic labels; in a tie that may be cut all rows are as likely positive."""
+        """Rank the rows with isotonic labels; in a tie that may be cut, all rows have the same probability."""
         smooth = self.held_out.ranked_both_classes().isotonic()
         if self.rows.tie_breaker is None:
             return smooth
@@ -119,7 +119,7 @@ class PlacingRows:
         return RankedScores.from_probabilities(probability, self.rows.score, self.rows.sample_weight)
 
     def part(self, group: Any, positions: IndexArray, halves: Halves, *, borrows: bool) -> PlacingRows:
-        """The rows of one group, followed by all others with little weight if it borrows."""
+        """Return the rows of one group, followed by all others with little weight if it borrows."""
         seen, weight = self.seen, self.rows.sample_weight
         if borrows:
             n_own = self.held_out.take(positions).n_rows  # a row that is scored several times is one row
@@ -138,7 +138,7 @@ class PlacingRows:
 def with_borrowed_rows(
     own: IndexArray, n_rows: int, sample_weight: FloatArray | None, *, n_own: int | None = None
 ) -> tuple[IndexArray, FloatArray | None]:
-    """Positions of a group's rows and then of all others, whose weight tops up that of the group.
+    """Return the positions of a group's rows, then of all others, with weights that top up the group's.
 
     A band on few rows follows their noise, and one band for all follows the other groups. Together the rows count as
     `OWN_BAND_ROWS`: a group of 20 is placed by a tenth of its own rows and by nine tenths of the others, a group of
@@ -156,7 +156,7 @@ def with_borrowed_rows(
 
 
 def _of_group_or_all(path: HeldOutScores, group: Any) -> HeldOutScores:
-    """The rows of one group, or all of them if those of the group lack a class: any path will do that is fixed."""
+    """Return the rows of one group, or all rows if the group lacks a class: any fixed path will do."""
     assert path.band_groups is not None
     own = path.take(np.flatnonzero(path.band_groups == group))
     return own if len(np.unique(own.labels)) > 1 else path
@@ -164,7 +164,7 @@ def _of_group_or_all(path: HeldOutScores, group: Any) -> HeldOutScores:
 
 @dataclass(frozen=True)
 class Draws:
-    """All that is random in a fit beside the models: drawn before anything is placed, so that no option changes it.
+    """Random draws of a fit outside the models, made before anything is placed, so that no option changes them.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class Draws:
 
 
 def draw_halves(training: TrainingRows, rows: IndexArray, cv: Folds, rng: Generator) -> list[Halves]:
-    """Two random halves of the held-out rows, or of those of each group in order of appearance.
+    """Draw two random halves of the held-out rows, or of those of each group in order of appearance.
 
     Folds by a hash come with halves by a hash, which are the same on every engine.
     """
@@ -199,12 +199,12 @@ def draw_halves(training: TrainingRows, rows: IndexArray, cv: Folds, rng: Genera
 
 
 def as_halves(half: IndexArray) -> Halves:
-    """Positions of the rows of each half, given the number of each row's half."""
+    """Return the positions of the rows of each half, given the number of each row's half."""
     return np.flatnonzero(half == 0), np.flatnonzero(half == 1)
 
 
 def best_auc_bands(placing: PlacingRows, coverage: float, *, nested: bool) -> OptimalBands | NestedBands:
-    """The bands of highest AUC on isotonic labels: each one for itself, or nested through the one of a coverage.
+    """Return the bands of highest AUC on isotonic labels: independent, or nested through that of a coverage.
 
     Where a tie holds much of the weight they are nested in any case: the best bands of two coverages would take other
     ties, and the lower coverage could select more.
@@ -216,7 +216,7 @@ def best_auc_bands(placing: PlacingRows, coverage: float, *, nested: bool) -> Op
 
 
 def _largest_tie(placing: PlacingRows, ranked: RankedScores) -> float:
-    """Share of the weight at the heaviest score that several rows have."""
+    """Return the share of the weight at the heaviest score that several rows have."""
     rows, rows_each = placing.rows, placing.held_out.rows_each
     if len(ranked) == rows_each.sum():
         return 0.0
@@ -228,7 +228,7 @@ def _largest_tie(placing: PlacingRows, ranked: RankedScores) -> float:
 def rule_in_force(
     placing: PlacingRows, halves: Sequence[Halves], place: Callable[[PlacingRows], BandRule], confidence: float | None
 ) -> BandRule:
-    """Place a rule on all rows, or one on the rows of each group."""
+    """Place one rule on all rows, or one for each group on its rows."""
     each_halves = iter(halves)  # none for methods that need none
     if placing.rows.groups is None:
         return _rule_for(replace(placing, halves=next(each_halves, ())), place, confidence)
@@ -264,7 +264,7 @@ def _rule_for(placing: PlacingRows, place: Callable[[PlacingRows], BandRule], co
 
 @contextmanager
 def naming_group(group: Any, n_rows: int) -> Iterator[None]:
-    """Errors about the rows of one group name the group."""
+    """Add the name of a group to errors about its rows."""
     try:
         yield
     except ValueError as error:
@@ -277,7 +277,7 @@ def naming_group(group: Any, n_rows: int) -> Iterator[None]:
 
 
 def warn_if_nothing_rejected(rule: BandRule, coverage: float) -> None:
-    """Say so if there are too few rows for any rejection at the coverage in force."""
+    """Warn if there are too few rows for any rejection at the coverage in force."""
     for group, part in rule.rules_by_group.items():
         if (few := part.too_few_rows(coverage)) is None:
             continue
@@ -290,7 +290,7 @@ def warn_if_nothing_rejected(rule: BandRule, coverage: float) -> None:
 
 
 def warn_if_constant(responses: FloatArray, kind: str, *, ties_are_split: bool = False) -> None:
-    """Say so if no row can be told from another."""
+    """Warn if all rows have one score."""
     if len(responses) < 2 or not (responses == responses[0]).all():
         return
     value = f"{responses[0]:g}" if responses.ndim == 1 else np.array2string(responses[0], precision=3)
@@ -302,7 +302,7 @@ def warn_if_constant(responses: FloatArray, kind: str, *, ties_are_split: bool =
 
 
 def warn_if_turned_round(model: Any, held_out: HeldOutScores, positive: Any) -> None:
-    """Say so if a score that is not trained here clearly speaks for the negative class.
+    """Warn if a score that is not trained here clearly speaks for the negative class.
 
     Models that are trained are left out: of pure noise, folds with fewer positives than the rest give an AUC below 0.5.
     """
@@ -330,7 +330,7 @@ def warn_if_turned_round(model: Any, held_out: HeldOutScores, positive: Any) -> 
 
 
 def check_nested(nested: Any) -> None:
-    """Refuse what is neither yes nor no."""
+    """Refuse a value of `nested` other than True or False."""
     if not isinstance(nested, bool | np.bool_):
         raise ValueError(f"nested must be True or False, got {nested!r}")
 
@@ -339,18 +339,18 @@ def check_nested(nested: Any) -> None:
 
 
 def check_ensemble(ensemble: Any) -> None:
-    """Refuse what is neither yes, no nor "judge"."""
+    """Refuse a value of `ensemble` other than True, False or "judge"."""
     if not (isinstance(ensemble, bool) or (isinstance(ensemble, str) and ensemble == "judge")):
         raise ValueError(f'ensemble must be True, False or "judge", got {ensemble!r}')
 
 
 def is_out_of_bag(cv: Folds) -> bool:
-    """Whether held-out scores come from the trees of one forest that have not seen the row."""
+    """Return whether held-out scores come from the trees of one forest that have not seen the row."""
     return isinstance(cv, str) and cv == "oob"
 
 
 def check_out_of_bag(cv: Folds, *, judged_by_folds: bool) -> None:
-    """Refuse what needs fold models where there are none, and other words than "oob"."""
+    """Refuse options that need fold models if there are none, and texts other than "oob"."""
     if isinstance(cv, str) and cv != "oob":
         raise ValueError(f'cv must be a number of folds, a splitter, splits or "oob", got {cv!r}')
     if is_out_of_bag(cv) and judged_by_folds:
@@ -361,7 +361,7 @@ def check_out_of_bag(cv: Folds, *, judged_by_folds: bool) -> None:
 
 
 def check_correct_coverage(correct_coverage: Any, cv: Folds, *, judged_by_folds: bool) -> None:
-    """Refuse all but True, False and "auto", and True where nothing can be corrected."""
+    """Refuse values other than True, False and "auto", and True if nothing can be corrected."""
     if not (isinstance(correct_coverage, bool) or correct_coverage == "auto"):
         raise ValueError(f'correct_coverage must be True, False or "auto", got {correct_coverage!r}')
     if correct_coverage is True and judged_by_folds:
@@ -377,7 +377,7 @@ def check_correct_coverage(correct_coverage: Any, cv: Folds, *, judged_by_folds:
 
 
 def most_rows_to_correct(correct_coverage: CorrectCoverage, cv: Folds) -> float:
-    """Up to how many rows the coverage is corrected."""
+    """Return the largest number of rows for which the coverage is corrected."""
     if correct_coverage == "auto":
         return MOST_ROWS_TO_CORRECT if isinstance(cv, Integral) else 0
     return inf if correct_coverage else 0
@@ -392,7 +392,7 @@ def _most_folds(training: TrainingRows) -> int:
 
 
 def draw_path_splits(training: TrainingRows, split: Split, rng: Generator) -> list[Split]:
-    """Folds of the rows that are trained on; none if a class has too few of them."""
+    """Draw folds of the training rows; none if a class has too few of them."""
     train = np.setdiff1d(*split)  # splits of one's own may hold out rows that they train on
     part = training.take(train)
     n_folds = min(PATH_FOLDS, _most_folds(part))
@@ -402,5 +402,5 @@ def draw_path_splits(training: TrainingRows, split: Split, rng: Generator) -> li
 
 
 def score_path(models: Sequence[ModelToFit], draws: Draws, step: Step) -> HeldOutScores | None:
-    """Score the rows that are trained on by models that have not seen them, if a path is to be taken from them."""
+    """Score the training rows by models that have not seen them, if they are to fix a path."""
     return held_out_by_folds(models, draws.path_splits, step) if draws.path_splits else None

@@ -81,7 +81,7 @@ class ProbabilityModel:
     def fit_classes(
         cls, evidence: FloatArray, labels: Labels, sample_weight: FloatArray | None = None
     ) -> ProbabilityModel:
-        """Fit on held-out rows of more than two classes, with calmer curves than those of two."""
+        """Fit on held-out rows of more than two classes, with smoother curves than for two."""
         return cls.fit(
             evidence,
             labels,
@@ -91,14 +91,14 @@ class ProbabilityModel:
         )
 
     def predict(self, evidence: FloatArray) -> FloatArray:
-        """Probability of every class, shape (n, n_classes)."""
+        """Return the probability of every class, shape (n, n_classes)."""
         *bases, regression = self.models
         if not len(evidence):
             return np.empty((0, len(regression.classes_)))
         return regression.predict_proba(_features(bases, self.columns, evidence))
 
     def log_likelihood(self, evidence: FloatArray, labels: Labels, sample_weight: FloatArray | None = None) -> float:
-        """Mean over the rows of the log-probability of their class."""
+        """Return the mean log-probability of the rows' classes."""
         classes = self.models[-1].classes_
         of_label = self.predict(evidence)[np.arange(len(labels)), np.searchsorted(classes, labels)]
         return float(np.average(np.log(np.maximum(of_label, np.finfo(float).tiny)), weights=sample_weight))
@@ -112,7 +112,7 @@ class ProbabilityModel:
 def fit_with_further_score(
     evidence: FloatArray, labels: Labels, sample_weight: FloatArray | None = None, *, n_effective: float
 ) -> ProbabilityModel:
-    """Fit on both columns, or on the first alone where the second does not clearly raise the likelihood.
+    """Fit on both columns, or on the first alone if the second does not clearly raise the likelihood.
 
     `n_effective` is the number of rows that the weights are worth.
     """
@@ -123,7 +123,7 @@ def fit_with_further_score(
 
 
 def _basis(column: FloatArray, n_knots: int, rows_beyond: int) -> Any:
-    """Spline basis of one column, or the column itself where it has too few values for a spline."""
+    """Return the spline basis of one column, or the column itself if it has too few values for a spline."""
     end = min(rows_beyond / len(column), 0.1)
     knots = np.unique(np.quantile(column, np.linspace(end, 1 - end, n_knots)))
     if len(knots) == 2 and rows_beyond:  # most rows have one value, so that the knots are taken from the values
@@ -143,7 +143,7 @@ def _features(bases: list[Any], columns: tuple[int, ...], evidence: FloatArray) 
 
 
 def as_evidence(score: FloatArray, response_method: str) -> FloatArray:
-    """Log-odds of a probability; decision values as they are."""
+    """Return the log-odds of a probability; decision values unchanged."""
     if response_method != "predict_proba":
         return score
     probability = np.clip(score, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)

@@ -1,4 +1,4 @@
-"""Progress of a fit, told the way scikit-learn does it since 1.9: to the callbacks that the user has set.
+"""Progress of a fit, reported to the callbacks that the user has set, as scikit-learn does since 1.9.
 
 ``clf.set_callbacks(ProgressBar())`` shows the trainings of a fit and the placing of its bands. Below scikit-learn 1.9
 there are no callbacks, and the same steps go to the log alone.
@@ -29,7 +29,7 @@ Step = Callable[[str], AbstractContextManager[None]]
 
 @contextmanager
 def fit_progress(clf: Any, n_steps: int) -> Iterator[Step]:
-    """Tell which of the steps of a fit is under way, to the callbacks of `clf` and to the log."""
+    """Report the current step of a fit to the callbacks of `clf` and to the log."""
     begun = count(1)
     start = getattr(clf, "_init_callback_context", None)
     root = None if start is None else start(max_subtasks=n_steps).call_on_fit_task_begin(estimator=clf)

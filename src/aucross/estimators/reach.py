@@ -1,4 +1,4 @@
-"""Which coverage the bands can reach: what to expect of new rows, and a sentence where it is not what was asked for.
+"""Coverage that the bands can reach: what to expect of new rows, and a warning if it is not what was asked for.
 
 A band takes all rows of a score or none. So a model that gives many rows one score (a small tree, ten rating grades,
 rows without a bureau record) can reach few coverages. The band reaches the lowest of them that is at least the
@@ -36,7 +36,7 @@ _LARGEST_DEVIATION = 0.03
 
 @dataclass(frozen=True)
 class ExpectedCoverage:
-    """The coverage that new rows should have, and how far they may be from it.
+    """Expected coverage of new rows, and its error.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def expected_coverage(
     held_out: RuleInput | None,
     folds: IndexArray | None,
 ) -> ExpectedCoverage:
-    """What new rows should have at a coverage; without held-out rows the rule was placed on others after the fit."""
+    """Return the expected coverage of new rows; `held_out` is None if the rule was placed again after the fit."""
     expected, n_rows = rule.expected_coverage(coverage, group), max(n_rows, 1.0)
     share = expected
     if share in (0.0, 1.0) and not rule.band(coverage, group).is_empty:
@@ -80,7 +80,7 @@ def expected_coverage(
 def _variance_between_models(
     rule: BandRule, coverage: float, group: Any, held_out: RuleInput, folds: IndexArray
 ) -> float:
-    """How much the share that a band selects varies from one fold's model to another's, sampling taken out."""
+    """Return the variance between fold models of the share that a band selects, without sampling error."""
     if group is not None and held_out.groups is not None:
         of_group = np.flatnonzero(held_out.groups == group)
         held_out, folds = held_out.take(of_group), folds[of_group]
@@ -88,7 +88,7 @@ def _variance_between_models(
 
 
 def variance_between_folds(counted: BoolArray, folds: IndexArray) -> float:
-    """How much a share of rows varies from one fold's model to another's, sampling taken out."""
+    """Return the variance between fold models of a share of rows, without sampling error."""
     share, count = _share_of_each_fold(counted, folds)
     if len(share) < 2:
         return 0.0
@@ -97,13 +97,13 @@ def variance_between_folds(counted: BoolArray, folds: IndexArray) -> float:
 
 
 def _share_of_each_fold(counted: BoolArray, folds: IndexArray) -> tuple[FloatArray, IndexArray]:
-    """Share of the rows of each fold that count, and their number."""
+    """Return the share of the rows of each fold that count, and the size of each fold."""
     _, fold, count = np.unique(folds, return_inverse=True, return_counts=True)
     return np.bincount(fold, weights=counted) / count, count
 
 
 def warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, folds: IndexArray | None) -> None:
-    """Say so if the few scores of the folds' models lie on different sides of the band.
+    """Warn if the fold models have few scores, which lie on different sides of the band.
 
     Then those of the model that is trained on all rows may, too, and no band placed on held-out scores can know.
     """
@@ -120,7 +120,7 @@ def warn_if_models_differ(rule: BandRule, coverage: float, held_out: RuleInput, 
 
 
 def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties_are_split: bool) -> None:
-    """Say so if a coverage cannot be reached, why, which one is, and what can be done."""
+    """Warn if a coverage cannot be reached, with the reason, the coverage to expect and the remedy."""
     if coverage == 1.0 or n_rows < 2:  # one row is selected
         return
     for group, part in rule.rules_by_group.items():
@@ -144,7 +144,7 @@ def warn_if_out_of_reach(rule: BandRule, coverage: float, n_rows: float, *, ties
 
 
 def warn_if_nothing_can_be_rejected(rule: BandRule, coverage: float, n_rows: float) -> None:
-    """Say so if the coverage in force leaves less than one of the rows that place the band for review."""
+    """Warn if the coverage in force leaves less than one of the placing rows for review."""
     for (group, part), share in zip(rule.rules_by_group.items(), _share_of_each_group(rule), strict=True):
         n_own = n_rows * share
         if part.ranking is not None and len(part.ranking) < 2:
@@ -160,20 +160,20 @@ def warn_if_nothing_can_be_rejected(rule: BandRule, coverage: float, n_rows: flo
 
 
 def _share_of_each_group(rule: BandRule) -> list[float]:
-    """Share of the rows that each group has, by weight; 1 where the rules do not tell."""
+    """Return each group's share of the rows, by weight; 1 if the rules do not tell."""
     rankings = [part.ranking for part in rule.rules_by_group.values()]
     totals = [0.0 if ranked is None else ranked.total for ranked in rankings]
     return [total / sum(totals) if min(totals) > 0 else 1.0 for total in totals]
 
 
 def _rejects_less_than_a_row(rule: BandRule, coverage: float, n_rows: float) -> bool:
-    """Whether rows are too few for a single one to be rejected; a promise with confidence has its own sentence."""
+    """Return whether there are too few rows to reject one; a promise with confidence has its own warning."""
     is_less = (1.0 - coverage) * n_rows < 1.0 - 1e-9  # 0.1 of 10 rows is one, whatever 1 - 0.9 is
     return is_less and rule.expected_coverage(coverage) == 1.0 and rule.too_few_rows(coverage) is None
 
 
 def _is_out_of_reach(rule: BandRule, coverage: float, expected: float, n_rows: float) -> bool:
-    """Whether ties keep a band from its coverage: not the last whole row, and not a promise with confidence."""
+    """Return whether ties keep a band from its coverage, apart from the last row and promises with confidence."""
     aimed_at, ranked = rule.coverage_aimed_at(coverage), rule.ranking
     gap = abs(expected - aimed_at)
     if aimed_at == 1.0 or gap <= max(_LEAST_GAP, 2.0 / max(n_rows, 1.0)):
@@ -206,7 +206,7 @@ def _clump(ranked: RankedScores | None) -> str:
 
 
 def _lower_coverages(rule: BandRule, coverage: float) -> Iterator[float]:
-    """What is reached at coverages below, in steps of 0.02; nothing for rules whose every band is a search."""
+    """Yield the coverages reached at lower targets, in steps of 0.02; none for rules without a ranking."""
     if rule.ranking is not None:
         yield from (rule.expected_coverage(at) for at in np.arange(coverage - 0.02, 0.0, -0.02).round(6).tolist())
 

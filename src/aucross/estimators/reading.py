@@ -1,4 +1,4 @@
-"""From what the models say of rows to what a rule reads.
+"""From model scores to the input of a rule.
 
 A reader is fitted with the rule and reads held-out and new rows alike.
 """
@@ -21,7 +21,7 @@ Reading = tuple[FloatArray, FloatArray | None]
 
 
 class Reader(Protocol):
-    """Turns the score of the model that answers, and what a second model says, into what a rule reads."""
+    """Turns the score of the model that answers, and that of a second model, into the input of a rule."""
 
     def read(self, score: FloatArray, second: FloatArray | None) -> Reading:
         """Return score columns and class probabilities."""
@@ -29,20 +29,20 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class ScoreReader:
-    """The rule reads the score of the positive class as it is."""
+    """Reader of the score of the positive class, unchanged."""
 
     def read(self, score: FloatArray, second: FloatArray | None) -> Reading:  # noqa: ARG002
         """Return the score in one column."""
         return score[:, None], None
 
     def rounded(self, score: FloatArray, rounding: ScoreRounding) -> FloatArray:
-        """Round scores so that what a rule reads of them is rounded."""
+        """Round scores so that the rule's input is rounded."""
         return rounding.round(score)
 
 
 @dataclass(frozen=True)
 class ConfidenceReader:
-    """The rule reads how sure the model is of the class that it predicts."""
+    """Reader of the model's confidence in the class that it predicts."""
 
     is_probability: bool
 
@@ -51,7 +51,7 @@ class ConfidenceReader:
         return confidence_of(score, is_probability=self.is_probability)[:, None], None
 
     def rounded(self, score: FloatArray, rounding: ScoreRounding) -> FloatArray:
-        """Round scores of two classes so that the confidence, which a rule reads of them, is rounded.
+        """Round scores of two classes so that the confidence is rounded.
 
         The confidence of a probability p is rounded and put back on the side of p, which loses no digit. A row whose
         confidence rounds to 1/2 has no side left and counts as of the first class.
@@ -64,7 +64,7 @@ class ConfidenceReader:
 
 @dataclass(frozen=True)
 class SelectionReader:
-    """The rule reads the selection score of a network."""
+    """Reader of the selection score of a network."""
 
     def read(self, score: FloatArray, second: FloatArray | None) -> Reading:  # noqa: ARG002
         """Return the selection score in one column."""
@@ -74,7 +74,7 @@ class SelectionReader:
 
 @dataclass(frozen=True)
 class ContestReader:
-    """With more than two classes the rule reads the scores that classes compete in, and calibrated probabilities."""
+    """Reader for more than two classes: the scores in which classes compete, and calibrated probabilities."""
 
     metric: PairwiseMetric
     model: ProbabilityModel
@@ -87,7 +87,7 @@ class ContestReader:
 
 @dataclass(frozen=True)
 class GateReader:
-    """The rule reads the score of the classifier, and probabilities that take the gate's score into account."""
+    """Reader of the classifier's score, and of probabilities that include the gate's score."""
 
     model: ProbabilityModel
     response_method: str
@@ -101,10 +101,10 @@ class GateReader:
 
     @property
     def uses_gate(self) -> bool:
-        """Whether the gate adds to what the score of the classifier says."""
+        """Whether the gate adds information to the score of the classifier."""
         return 1 in self.model.columns
 
 
 def gate_evidence(score: FloatArray, method: str, gate_score: FloatArray, gate_method: str) -> FloatArray:
-    """Log-odds or decision values of classifier and gate side by side."""
+    """Return log-odds or decision values of classifier and gate side by side."""
     return np.column_stack((as_evidence(score, method), as_evidence(gate_score, gate_method)))

@@ -1,4 +1,4 @@
-"""Unlabelled rows for a new placement: one table, or batches of which only the scores are kept."""
+"""Unlabelled rows for placing bands again: one table, or batches of which only the scores are kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Score = Callable[[Any, Any, Any], ScoredRows]
 
 
 def place_on_unlabelled(rule: BandRule, rows: ScoredRows, *, label_shift: bool) -> BandRule:
-    """Place a rule on scored rows; groups without rows keep theirs, and it is said which."""
+    """Place a rule on scored rows; groups without rows keep theirs, with a warning that names one."""
     warn_if_constant(rows.score, "new", ties_are_split=rows.rule_input.tie_breaker is not None)
     placed = rule.placed_on(rows.rule_input.without_noise(), label_shift=label_shift)
     if rows.band_groups is not None and rule.group_labels is not None:
@@ -35,7 +35,7 @@ def place_on_unlabelled(rule: BandRule, rows: ScoredRows, *, label_shift: bool) 
 
 
 def label_shift_of(held_out: HeldOutScores, reader: Reader, rows: ScoredRows) -> LabelShift | ClassShift | None:
-    """The shares of the classes among new rows, None where the bands do not depend on them.
+    """Estimate the class shares of new rows; None if the bands do not depend on them.
 
     Says so if the estimate should not be trusted.
     """
@@ -56,7 +56,7 @@ def label_shift_of(held_out: HeldOutScores, reader: Reader, rows: ScoredRows) ->
 
 
 def refuse_too_few(rows: ScoredRows, coverage: float) -> None:
-    """Refuse rows that cannot place a band: it would be empty, and all later rows would be automatic."""
+    """Refuse rows too few to place a band: it would be empty, and all later rows would be automatic."""
     if rows.band_groups is None:
         _refuse_number(rows.n_effective, coverage, "", "pass more rows, such as those of a longer time")
         return
@@ -82,7 +82,7 @@ def _refuse_number(n_rows: float, coverage: float, of_group: str, remedy: str) -
 
 
 def score_unlabelled(score: Score, X: Table, sample_weight: Column, band_groups: Column) -> ScoredRows:
-    """Score one table, or an iterator of batches one after the other."""
+    """Score one table, or the batches of an iterator one after the other."""
     if isinstance(X, list | tuple) and X and getattr(X[0], "ndim", 0) == 2:
         raise ValueError(
             f"X must be a table or an iterator of batches, got a {type(X).__name__} of tables; pass iter(X)"

@@ -34,7 +34,7 @@ _ROWS_SHOWN = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReviewQueue:
-    """Rows to review, the one whose review is worth most first.
+    """Rows to review, most valuable first.
 
     Attributes
     ----------
@@ -76,12 +76,12 @@ class ReviewQueue:
         return iter(self.rows())
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary per row, of plain Python values; ids and gate probabilities where there are any."""
+        """Return one dictionary per row, of plain Python values, with ids and gate probabilities if there are any."""
         columns = {name: _plain(values) for name, values in self._columns().items()}
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
     def to_frame(self) -> Any:
-        """The rows as a pandas DataFrame."""
+        """Return the rows as a pandas DataFrame."""
         try:
             import pandas as pd  # noqa: PLC0415  (an extra: only this method needs it)
         except ImportError:
@@ -101,7 +101,7 @@ class ReviewQueue:
         return {name: values for name, values in columns.items() if values is not None}
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows as a stream of Arrow's C interface."""
+        """Return the rows as a stream of Arrow's C interface."""
         return arrow_stream(self._columns(), requested_schema)
 
     def _repr_html_(self) -> str:
@@ -130,14 +130,14 @@ class ReviewQueue:
 
 
 def _plain(values: Any) -> list[Any]:
-    """Python values, also inside arrays of objects."""
+    """Return Python values, also inside arrays of objects."""
     values = values.tolist() if isinstance(values, np.ndarray) else list(values)
     return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 @dataclass(frozen=True)
 class ReviewFacts:
-    """What is told about some rejected rows; arrays and reasons have one element per row, as in `ReviewQueue`."""
+    """Facts about some rejected rows; arrays and reasons have one element per row, as in `ReviewQueue`."""
 
     score: FloatArray
     worth: FloatArray
@@ -147,7 +147,7 @@ class ReviewFacts:
 
 
 def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] | None = None) -> ReviewQueue:
-    """Put rejected rows into the order of their worth.
+    """Sort rejected rows by the value of reviewing them.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def queue_of(rows: IndexArray, facts: Sequence[ReviewFacts], ids: NDArray[Any] |
 def facts_of_scores(
     score: FloatArray, rejected: IndexArray, probability: FloatArray, positive: Any, *, shown: FloatArray
 ) -> ReviewFacts:
-    """Facts on rows rejected by a band on the score, given the scores of the whole batch, and as people know them."""
+    """Return facts on rows rejected by a score band, from the scores of the whole batch and those to show."""
     both = np.column_stack((1 - probability, probability))
     worth = worth_of_review(score[:, None], both, PairwiseMetric(2).contests)
     reasons = score_reasons(shown[rejected], probability[rejected], positive)
@@ -193,7 +193,7 @@ def facts_of_scores(
 
 
 def check_ids(given: Column, n_rows: int) -> Labels:
-    """Ids as a 1-d array: one per row, all different, of one type that can be sorted, none missing."""
+    """Return ids as a 1-d array: one per row, all different, of one sortable type, none missing."""
     ids = one_per_row(given, "ids", n_rows, what="id", remedy="give these rows an id")
     order = order_of(ids)
     first, second = np.argsort(order)[:-1], np.argsort(order)[1:]
@@ -208,7 +208,7 @@ def check_ids(given: Column, n_rows: int) -> Labels:
 
 
 def order_of(ids: NDArray[Any]) -> IndexArray:
-    """Place of each row when the rows are sorted by id."""
+    """Return the place of each row when the rows are sorted by id."""
     if ids.dtype.kind != "O":
         ascending = np.argsort(ids, kind="stable")
     else:
@@ -233,7 +233,7 @@ def order_of(ids: NDArray[Any]) -> IndexArray:
 
 
 def score_reasons(score: FloatArray, probability: FloatArray, positive: Any) -> list[str]:
-    """Reasons of rows rejected for where their score lies: all rows of one band.
+    """Return the reasons for rows of one band, rejected for their score.
 
     Parameters
     ----------
@@ -258,14 +258,14 @@ def score_reasons(score: FloatArray, probability: FloatArray, positive: Any) -> 
 
 
 def gate_reasons(probability: FloatArray, gate_probability: FloatArray, positive: Any) -> list[str]:
-    """Reasons of rows rejected by a gate.
+    """Return the reasons for rows rejected by a gate.
 
     Parameters
     ----------
     probability : ndarray of shape (n,)
         Probability of the positive class by the classifier's score alone.
     gate_probability : ndarray of shape (n,)
-        The same by score and gate together, which is not what the gate would say alone.
+        Probability of the positive class by score and gate together, not by the gate alone.
     positive : label
         The positive class.
     """
@@ -282,7 +282,7 @@ def gate_reasons(probability: FloatArray, gate_probability: FloatArray, positive
 
 
 def confidence_reasons(confidence: FloatArray, predicted: Sequence[Any], *, is_probability: bool) -> list[str]:
-    """Reasons of rows rejected for want of confidence in the predicted class.
+    """Return the reasons for rows rejected for low confidence in the predicted class.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def confidence_reasons(confidence: FloatArray, predicted: Sequence[Any], *, is_p
 
 
 def class_reasons(probabilities: FloatArray, classes: Sequence[Any]) -> list[str]:
-    """Reasons of rows with more than two classes: the two most probable ones.
+    """Return the reasons for rows with more than two classes: the two most probable ones.
 
     Parameters
     ----------
@@ -325,19 +325,19 @@ def class_reasons(probabilities: FloatArray, classes: Sequence[Any]) -> list[str
 
 
 def label_text(label: Any) -> str:
-    """A label as it stands in a sentence: text in quotes, numbers with the word class."""
+    """Format a label for a sentence: text in quotes, numbers with the word class."""
     label = label.item() if isinstance(label, np.generic) else label
     return repr(label) if isinstance(label, str) else f"class {label}"
 
 
 def about(share: float) -> str:
-    """A share that is estimated; one that is given as a limit is not near it."""
+    """Format an estimated share with "about", unless it is given as a limit."""
     text = percent(share)
     return text if text.startswith(("under", "over")) else f"about {text}"
 
 
 def percent(share: float) -> str:
-    """A share as a person says it: whole per cent, tenths below one, no false 0 % or 100 %."""
+    """Format a share in whole per cent, tenths below one, never as 0 % or 100 % by rounding."""
     if share < 0.0005:
         return "under 0.1 %"
     if share < 0.01:
@@ -346,6 +346,6 @@ def percent(share: float) -> str:
 
 
 def _digits(span: float) -> int:
-    """Decimals that tell the scores of a range apart: what they leave out is at most a tenth of it."""
+    """Return the decimals that tell the scores of a range apart, to a tenth of the range."""
     at_least = 3 if span < 1 else 0  # as probabilities are usually written
     return min(max(1 - floor(log10(span)), at_least), 12) if span > 0 else at_least

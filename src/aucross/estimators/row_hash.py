@@ -1,4 +1,4 @@
-"""A number for each row that depends on its values alone: equal rows have the same, in any table and in any batch.
+"""A number for each row that depends on its values alone: equal rows have equal numbers in any table or batch.
 
 Where a choice must look random and yet be the same each time (which of several models judges a row), it is made by
 this number::
@@ -41,7 +41,7 @@ _FOR_SEEDS = np.uint64(2862933555777941757)
 
 
 def hash_rows(X: Table) -> Hashes:
-    """Return 64 bits for each row.
+    """Return a 64-bit hash of each row.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def hash_rows(X: Table) -> Hashes:
 
 
 def tie_breaker_of(X: Table) -> NDArray[np.float64]:
-    """A number in [0, 1) for each row, uniform over rows that differ, by which rows of equal score are told apart.
+    """Return a number in [0, 1) for each row, uniform over different rows, that breaks ties of the score.
 
     The upper 53 bits of the row's 64, multiplied by an odd constant so that it has nothing to do with other choices
     that are made by the same bits.
@@ -79,7 +79,7 @@ def tie_breaker_of(X: Table) -> NDArray[np.float64]:
 
 
 def mixed_with(bits: Hashes, seed: int) -> Hashes:
-    """Other bits for each row, made from the given ones and a seed: what they decide has nothing to do with the rest.
+    """Mix a seed into the bits of each row, so that choices made by the new bits are independent of others.
 
     The seed is mixed before it is added, as neighbouring numbers would otherwise only shift the bits.
     """
@@ -87,7 +87,7 @@ def mixed_with(bits: Hashes, seed: int) -> Hashes:
 
 
 def _columns(X: Table) -> Iterator[tuple[int, Any]]:
-    """Columns of a frame, or all of an array at once, each with the place of its first one."""
+    """Yield the columns of a frame, or all of an array at once, with the position of the first."""
     return enumerate(columns_of(X)) if names_of(X) is not None else iter([(0, _as_array(X))])
 
 
@@ -101,7 +101,7 @@ def _as_array(X: Any) -> NDArray[Any]:
 
 
 def _bits(column: Any) -> Hashes:
-    """The bits of each value; those of 0 are 0, as of what a sparse matrix leaves out."""
+    """Return the bits of each value; 0 has bits 0, because a sparse matrix leaves it out."""
     values = np.asarray(column)
     if values.dtype.kind in "mM":
         return values.astype(values.dtype.kind + "8[ns]").view(np.uint64)
@@ -135,7 +135,7 @@ def _bits_of_text(text: str) -> int:
 
 
 def _sums(bits: Hashes, first_place: int) -> Hashes:
-    """For each row the sum of its values, each mixed with the place of its column."""
+    """Return the sum of each row's values, each mixed with the position of its column."""
     if bits.ndim == 1:
         bits = bits[:, None]
     steps = _steps(np.arange(first_place, first_place + bits.shape[1]))

@@ -1,4 +1,4 @@
-"""A score that already exists, as a column of X: a classifier that trains nothing."""
+"""An existing score, as a column of X: a classifier that trains nothing."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return self.classes_[(is_positive != self._speaks_for_first()).astype(int)]
 
     def speaks_for(self, label: Any) -> bool:
-        """Whether high scores speak for a class; after the fit."""
+        """Return whether high scores speak for a class; after the fit."""
         return bool(self.classes_[0 if self._speaks_for_first() else 1] == label)
 
     def _speaks_for_first(self) -> bool:
@@ -217,7 +217,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
 
     @available_if(_holds_probabilities)
     def predict_proba(self, X: Table) -> FloatArray:
-        """Probability of each class; only for a column of probabilities.
+        """Return the probability of each class; only for a column of probabilities.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
 
     @available_if(_holds_points)
     def decision_function(self, X: Table) -> FloatArray:
-        """Distance of each score from the threshold; only for a column of points.
+        """Return the distance of each score from the threshold; only for a column of points.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return -self._towards_positive(X) if self._speaks_for_first() else self._towards_positive(X)
 
     def column_value(self, score: ArrayLike) -> FloatArray:
-        """The values of the column that belong to scores of this classifier, such as the ends of a band.
+        """Convert scores of this classifier, such as the ends of a band, to values of the column.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         return self.threshold + score if self.higher_is_positive else self.threshold - score
 
     def column_band(self, band: RejectionBand) -> RejectionBand:
-        """The values of the column whose scores a band rejects.
+        """Convert a band of scores to the band of column values that it rejects.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
 
     @property
     def column_name(self) -> str:
-        """What to call the column: its name, or its position where it has none."""
+        """The column's name, or its position if it has none."""
         if isinstance(self.column, str):
             return self.column
         names = getattr(self, "feature_names_in_", None)
@@ -306,11 +306,11 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
 
     @property
     def is_column_itself(self) -> bool:
-        """Whether scores are the values of the column as they are."""
+        """Whether the scores are the unchanged values of the column."""
         return bool(self.higher_is_positive) and self.threshold in (None, 0)
 
     def _score(self, values: Any) -> Any:
-        """Scores of values of the column, in favour of the positive class."""
+        """Convert values of the column to scores of the positive class."""
         if self.threshold is None:
             return values if self.higher_is_positive else 1.0 - values
         threshold = float(self.threshold)
@@ -340,14 +340,14 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             )
 
     def _values(self, X: Table, *, is_fit: bool = False) -> FloatArray:
-        """The column as finite numbers, refusing what is not a score."""
+        """Return the column as finite numbers; raise if it is not a score."""
         values, X = self._column_of(X)
         self._check_columns(X, is_fit=is_fit)
         self._check_scores(values)
         return values
 
     def _column_of(self, X: Table) -> tuple[FloatArray, Table]:
-        """The column as numbers, and the table that it was taken from."""
+        """Return the column as numbers, and the table that it was taken from."""
         if issparse(X):
             raise TypeError("X must be dense, got sparse data; take the column out, or pass X.toarray()")
         names = names_of(X)
@@ -371,7 +371,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
             )
 
     def _check_columns(self, X: Table, *, is_fit: bool) -> None:
-        """Compare the columns with those of the fit, where it takes all of them to find the one that is read."""
+        """Compare the columns with those of the fit, if all are needed to find the one that is read."""
         if isinstance(self.column, str):
             if is_fit:
                 self.n_features_in_, self.feature_names_in_ = 1, np.array([self.column], dtype=object)
@@ -391,12 +391,12 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         self._check_scores(values)
 
     def takes(self, values: FloatArray) -> NDArray[np.bool_]:
-        """Return which values of the column lie within `column_limits_`, and can be points of the unit of the fit."""
+        """Return which values lie within `column_limits_`, so that they can be in the unit of the fit."""
         lowest, highest = getattr(self, "column_limits_", (-inf, inf))
         return (values >= lowest) & (values <= highest)
 
     def refuse_other_unit(self, X: Table) -> None:
-        """Refuse rows whose points are of another unit or sign than those of the fit: no band would hold them.
+        """Refuse rows whose points have another unit or sign than those of the fit: no band would hold them.
 
         Parameters
         ----------
@@ -427,7 +427,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
         )
 
     def _place(self, names: list[Any] | None, n_columns: int) -> int:
-        """Position of the column in X."""
+        """Return the position of the column in X."""
         if isinstance(self.column, Integral):
             if not -n_columns <= self.column < n_columns:
                 raise ValueError(
@@ -455,7 +455,7 @@ class ScoreColumn(ClassifierMixin, BaseEstimator):
 
 
 def _limits(values: FloatArray, low: float, high: float) -> list[float]:
-    """How far out a row may lie that has points of the unit of the fit, rounded outwards."""
+    """Return the limits of plausible values in the unit of the fit, rounded outwards."""
     lowest, highest = values.min(), values.max()
     least = (high - low) / 2 * max(1.0, _ROWS_THAT_SHOW_TAILS / len(values))
     ends = [low - max(least, _TIMES_BEYOND * (low - lowest)), high + max(least, _TIMES_BEYOND * (highest - high))]
@@ -468,13 +468,13 @@ def _limits(values: FloatArray, low: float, high: float) -> list[float]:
 
 
 def score_column_in(model: Any) -> ScoreColumn | None:
-    """The column whose score a model passes on, be it frozen or given another cut-off; None for other models."""
+    """Return the score column inside a model, also if frozen or given another cut-off; None for other models."""
     while isinstance(model, FrozenEstimator | FixedThresholdClassifier):
         model = getattr(model, "estimator_", model.estimator)
     return model if isinstance(model, ScoreColumn) else None
 
 
 def as_in_the_column(model: Any, score: FloatArray, positive: Any) -> FloatArray:
-    """Scores of the positive class in the unit that people know: that of the column, if a column gives them."""
+    """Return scores of the positive class in the unit of the score column, if there is one."""
     column = score_column_in(model)
     return score if column is None or not column.speaks_for(positive) else column.column_value(score)

@@ -35,12 +35,12 @@ class RoundingReader(Protocol):
     """A reader of two classes that can round what a rule reads."""
 
     def rounded(self, score: FloatArray, rounding: ScoreRounding) -> FloatArray:
-        """Round scores so that what a rule reads of them is rounded."""
+        """Round scores so that the rule's input is rounded."""
 
 
 @dataclass(frozen=True)
 class ScoreCounts:
-    """How many rows of each class have each held-out score, for each group and half.
+    """Number of rows of each class at each held-out score, for each group and half.
 
     Made by :meth:`of` for the rows of one partition, and put together by :meth:`merge`.
 
@@ -92,7 +92,7 @@ class ScoreCounts:
 
     @classmethod
     def from_ranking(cls, ranked: RankedScores) -> ScoreCounts:
-        """Take counts that were made elsewhere, by a query for instance.
+        """Use counts that were made elsewhere, for instance by a query.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class ScoreCounts:
         return cls(parts[0].rounding, merged, all(part.answers_by_score for part in parts))
 
     def held_out(self) -> CountedScores:
-        """Return the scores as held-out scores, an entry for each distinct one of each class, group and half."""
+        """Return held-out scores with one entry for each distinct score of each class, group and half."""
         entries = [_entries(rankings) for _, rankings in self._in_order()]
         if not entries:
             raise ValueError("counts must hold rows to place a band on, got none; pass rows with weight above 0")
@@ -170,7 +170,7 @@ class ScoreCounts:
         )
 
     def halves(self) -> list[Halves]:
-        """Positions, among the held-out scores of each group, of its two halves; none without halves."""
+        """Return the positions of the two halves among each group's held-out scores; none without halves."""
         if any(half is None for _, half in self.rankings):
             return []
         sizes: dict[Any, list[IndexArray]] = {}
@@ -184,7 +184,7 @@ class ScoreCounts:
         return int(sum(ranked.totals[:, 0].sum() for ranked in self.rankings.values()))
 
     def _keys(self) -> list[tuple[Any, int | None]]:
-        """Groups as they came, the halves of each side by side."""
+        """Return the keys with groups in order of arrival, the halves of each side by side."""
         groups = list(dict.fromkeys(group for group, _ in self.rankings))
         return sorted(self.rankings, key=lambda key: (groups.index(key[0]), key[1] or 0))
 
@@ -194,7 +194,7 @@ class ScoreCounts:
 
 @dataclass(frozen=True)
 class CountedScores(HeldOutScores):
-    """Held-out scores of which each stands for all rows that have it.
+    """Held-out scores, each of which stands for all rows that have it.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ class CountedScores(HeldOutScores):
 
     @cached_property
     def fingerprint(self) -> str:
-        """A name of the scores and of their weights: another one for other models or other rows."""
+        """A hash of the scores and their weights, which differs for other models or other rows."""
         assert self.sample_weight is not None
         return HeldOutScores(self.rows, self.labels, self.responses, second=self.sample_weight).fingerprint
 
@@ -225,7 +225,7 @@ class CountedScores(HeldOutScores):
 
     @property
     def weight_of_rows(self) -> FloatArray:
-        """Weights by which each row counts once."""
+        """Weights that make each row count once."""
         return self.counts
 
     @property
@@ -240,7 +240,7 @@ class CountedScores(HeldOutScores):
         return float(self.sample_weight.sum() ** 2 / self._squares.sum())
 
     def of_effective_size(self) -> HeldOutScores:
-        """The same with weights that add up, in each class, to Kish's effective number of rows."""
+        """Return a copy with the weights of each class scaled to Kish's effective number of rows."""
         assert self.sample_weight is not None
         weight = self.sample_weight.copy()
         for label in np.unique(self.labels):
@@ -295,7 +295,7 @@ def _together(rows: ScoredRows, squares: float) -> ScoredRows:
 
 
 def weighed(scored: ScoredRows, weight: ArrayLike | None) -> ScoredRows:
-    """Give the scored rows of a partition their weights as they are: a scale is a matter of all partitions."""
+    """Attach weights to the scored rows of a partition, unscaled: scaling needs all partitions."""
     if weight is None:
         return scored
     weight = np.asarray(weight, dtype=np.float64)
@@ -319,7 +319,7 @@ def check_scale(weight: ArrayLike) -> None:
 
 
 def _parts(groups: Any, half: IndexArray | None, n_rows: int) -> Iterable[tuple[tuple[Any, int | None], Any]]:
-    """The rows of each group and half, with the two as a key."""
+    """Yield the rows of each group and half, with the two as a key."""
     by_group = {None: np.arange(n_rows)} if groups is None else positions_by_group(groups)
     for group, positions in by_group.items():
         if half is None:
@@ -331,7 +331,7 @@ def _parts(groups: Any, half: IndexArray | None, n_rows: int) -> Iterable[tuple[
 
 
 def _entries(ranked: RankedScores) -> tuple[Any, ...]:
-    """Label, score, number of rows, weight and squared weight of each entry, positives first."""
+    """Return label, score, number of rows, weight and squared weight of each entry, positives first."""
     columns = [
         (np.full(len(used), label), ranked.scores[used], *powers[:3, used])
         for label, powers in zip((1, 0), ranked.class_powers, strict=True)

@@ -40,7 +40,7 @@ class Scoring(ABC):
         return "fitted_" in self.__dict__
 
     def _state(self) -> Fitted:
-        """What the fit left behind; an error before it."""
+        """Return the result of the fit; raise before the fit."""
         fitted: Fitted | None = self.__dict__.get("fitted_")
         if fitted is None:
             check_is_fitted(self)
@@ -54,7 +54,7 @@ class Scoring(ABC):
 
     @property
     def judges_(self) -> list[FoldEnsemble]:
-        """The fold models that judge new rows, for each model; only if others judge rows than answer them."""
+        """The fold models that judge new rows, for each model; only if other models answer them."""
         if not self.fitted_.judges:
             raise AttributeError(f"{type(self).__name__} has no attribute 'judges_': the models that answer also judge")
         return list(self.fitted_.judges)
@@ -66,7 +66,7 @@ class Scoring(ABC):
 
     @property
     def score_classes_(self) -> Labels:
-        """Classes in the order of scores: of two the negative one, then the positive one.
+        """Classes in the order of scores: of two, the negative one first.
 
         That is ``classes_``, which is sorted, unless ``pos_label`` or an ordered Categorical say otherwise.
         """
@@ -79,7 +79,7 @@ class Scoring(ABC):
 
     @property
     def band_rule_(self) -> BandRule:
-        """Answers which band to reject for a coverage."""
+        """The rule that gives the band to reject for a coverage."""
         return self.fitted_.rule
 
     def scored(self, X: Table, *, sample_weight: Column = None, band_groups: Column = None) -> ScoredRows:
@@ -127,7 +127,7 @@ class Scoring(ABC):
         )
 
     def _run_models(self, fitted: Fitted, X: Table) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        """Scores of the model that answers, of the one that judges, and of the second one where there is one."""
+        """Return the scores of the answering model, of the judge and, if there is one, of the second model."""
         if count_rows(X) == 0:  # most models refuse it
             n_classes = len(fitted.classes)
             none = np.empty(0) if n_classes == 2 else np.empty((0, n_classes))

@@ -1,4 +1,4 @@
-"""Which rows train and which are scored.
+"""Splits: the rows that train and the rows that are scored.
 
 ::
 
@@ -29,12 +29,12 @@ Split = tuple[IndexArray, IndexArray]
 
 
 def rows_scored(splits: Sequence[Split]) -> IndexArray:
-    """The rows that the models of all splits score, one split after the other."""
+    """Return the rows scored by the models of all splits, one split after the other."""
     return np.concatenate([test for _, test in splits])
 
 
 def halves_of(labels: IndexArray, rng: Generator) -> tuple[IndexArray, IndexArray]:
-    """Positions of two random halves with the same share of each class."""
+    """Return the positions of two random halves with the same share of each class."""
     # A class of one row cannot be in both halves.
     can_stratify = 1 not in np.unique_counts(labels).counts
     labels = labels if can_stratify else np.zeros(len(labels), dtype=int)
@@ -43,7 +43,7 @@ def halves_of(labels: IndexArray, rng: Generator) -> tuple[IndexArray, IndexArra
 
 
 def fold_splits(training: TrainingRows, cv: Folds, rng: Generator) -> Iterator[Split]:
-    """Pairs of training and scored rows: K stratified shuffled folds, or whatever `cv` says."""
+    """Yield pairs of training and scored rows: K stratified shuffled folds, or those of `cv`."""
     if isinstance(cv, Integral):
         splitter = _stratified_folds(training, cv, rng)
     else:
@@ -58,7 +58,7 @@ def fold_splits(training: TrainingRows, cv: Folds, rng: Generator) -> Iterator[S
 
 
 def warn_if_uneven(splits: Sequence[Split], n_rows: int) -> None:
-    """Say so if some models train on far fewer rows than others, as with splits in the order of time."""
+    """Warn if some models train on far fewer rows than others, as with splits in the order of time."""
     sizes = [len(train) for train, _ in splits]
     if max(sizes) >= 2 * min(sizes):
         warn_user(
@@ -93,13 +93,13 @@ def _n_groups(training: TrainingRows) -> int:
 
 
 def _as_positions(part: Any) -> IndexArray:
-    """Row numbers of one side of a split that may be given as a mask."""
+    """Return the row numbers of one side of a split, which may be a mask."""
     part = np.asarray(part)
     return np.flatnonzero(part) if part.dtype == np.bool_ else part
 
 
 def hold_out_split(training: TrainingRows, cv: Folds, holdout_size: float, rng: Generator) -> Split:
-    """One split: stratified and of the given size, or the first of `cv`."""
+    """Return one split: stratified and of the given size, or the first of `cv`."""
     if cv is not None:
         return next(fold_splits(training, cv, rng))
     check_class_sizes(
@@ -121,7 +121,7 @@ def hold_out_split(training: TrainingRows, cv: Folds, holdout_size: float, rng: 
 
 
 def _with_all_classes(labels: IndexArray, train: IndexArray, test: IndexArray) -> Split:
-    """Move one row of each class so rare that the split gave it to one side only."""
+    """Move one row of each class that is so rare that the split gave it to one side only."""
     for label in np.unique(labels):
         test, train = _lend_row(train, test, labels == label)
         train, test = _lend_row(test, train, labels == label)
@@ -129,7 +129,7 @@ def _with_all_classes(labels: IndexArray, train: IndexArray, test: IndexArray) -
 
 
 def _lend_row(lender: IndexArray, borrower: IndexArray, of_class: NDArray[np.bool_]) -> tuple[IndexArray, IndexArray]:
-    """Give one row of a class to the side that has none; return the borrower first."""
+    """Move one row of a class to the side that has none; return that side first."""
     if of_class[borrower].any():
         return borrower, lender
     moved = lender[of_class[lender]][:1]  # rows are shuffled, so the first is a random one

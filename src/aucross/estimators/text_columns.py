@@ -1,4 +1,4 @@
-"""Columns of text and of dates in a model that reads numbers: an error that names them, the model, and what to do."""
+"""Errors for text and dates in a model that reads numbers: they name the columns, the model and the remedy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OTHER_GATE = ", or pass a gate that takes what the classifier takes, as in AUCG
 
 
 def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fitted: bool = False) -> Exception | None:
-    """The error of a model that met text or dates, with the columns and the remedy; None for any other error.
+    """Explain the error of a model that met text or dates: columns and remedy; None for any other error.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fi
 
 
 def _columns_with_marks(error: Exception, X: Table) -> dict[Any, str]:
-    """Columns with pandas' NA among words or categories, with their type, if it is what the model met."""
+    """Return the columns with pandas' NA among words or categories, with their type, if the model met NA."""
     if "NAType" not in str(error) or library_of(X) != "pandas" or (names := names_of(X)) is None:
         return {}
     words = {
@@ -87,14 +87,14 @@ def _explained_marks(error: Exception, role: str, model: Classifier, columns: di
 
 
 def _as_categories(names: list[Any]) -> str:
-    """Through plain objects: categories made of pandas' own text keep its NA, which scikit-learn does not know."""
+    """Return code that makes categories by way of objects: pandas' own text keeps NA, unknown to scikit-learn."""
     return f"X.astype({dict.fromkeys(names, object)!r}).astype({dict.fromkeys(names, 'category')!r})".replace(
         repr(object), "object"
     )
 
 
 def _reason(error: Exception) -> str:
-    """What the model says, which may go on for a page: its first line, or of a long one the first sentence."""
+    """Return the first line of a model's error, or only its first sentence if the line is long."""
     first = (str(error).strip().splitlines() or [""])[0]
     return (first if len(first) <= _LONGEST_REASON else first.partition(". ")[0]).rstrip(".")
 
@@ -105,7 +105,7 @@ def _reads_one_column(model: Any) -> bool:
 
 
 def _columns_of(X: Table, types: re.Pattern[str], kinds: type | tuple[type, ...]) -> dict[Any, str]:
-    """Columns of some types, with their type; frames alone have them by name, and objects are looked at."""
+    """Return the columns of a frame that have one of the types, with their type; objects are inspected."""
     # A lazy frame has no length, and would have to be computed to name its types.
     if library_of(X) not in ("pandas", "polars") or is_lazy(X) or (names := names_of(X)) is None:
         return {}
@@ -124,7 +124,7 @@ def _listed(columns: dict[Any, str]) -> str:
 
 
 def _remedy_for_dates(X: Table, names: list[Any], formats: list[str]) -> str:
-    """Drop the columns, or count days: models cannot learn from a date as such. Of text, with its format."""
+    """Return code that drops dates or counts days, because models cannot learn from a date itself."""
     if library_of(X) == "polars":
         drop, column = f"X.drop({names!r})", f"pl.col({names[0]!r})"
         read = f".str.to_datetime({formats[0]!r}).dt.date()" if formats else ""
@@ -137,7 +137,7 @@ def _remedy_for_dates(X: Table, names: list[Any], formats: list[str]) -> str:
 
 
 def _remedy_for_new(X: Table, names: list[Any]) -> str:
-    """Give new rows the types of the fit: there the model could read the columns."""
+    """Return code that gives new rows the types of the fit, which the model could read."""
     is_polars = library_of(X) == "polars"
     first = repr(names[0])
     numbers = f"X.with_columns(pl.col({names!r}).cast(pl.Float64))" if is_polars else f"pd.to_numeric(X[{first}])"

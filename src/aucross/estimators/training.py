@@ -1,4 +1,4 @@
-"""What `fit` is given: checked rows, weights and arguments, before anything is trained."""
+"""Checks of the rows, weights and arguments of `fit`, before anything is trained."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def check_shared_parameters(clf: Any) -> None:
 
 
 def check_coverage_confidence(confidence: Any) -> float | None:
-    """The probability with which the coverage must hold, or None for no promise."""
+    """Return the probability with which the coverage must hold, None for no promise."""
     if confidence is None:
         return None
     value = check_coverage(confidence, name="coverage_confidence")
@@ -66,7 +66,7 @@ def check_training_rows(
     coverage_weight: Column,
     fit_params: dict[str, Any],
 ) -> TrainingRows:
-    """Rows of one length, labels of at least two classes, weights that can be used."""
+    """Return checked rows: one length, at least two classes, usable weights."""
     if y is None:
         raise ValueError(f"This {type(clf).__name__} estimator requires y to be passed, but the target y is None")
     given, y = y, column_or_1d(plain_labels(y), warn=True)
@@ -99,7 +99,7 @@ def check_training_rows(
 
 
 def _check_column_speaks_for(estimator: Classifier, classes: Labels) -> None:
-    """A column of scores speaks for one class, which must be the positive one."""
+    """Refuse a score column that speaks for another class than the positive one."""
     if not getattr(estimator, "trains_nothing", False) or len(classes) != 2:
         return
     speaks_for = np.sort(classes)[1] if estimator.pos_label is None else estimator.pos_label
@@ -111,7 +111,7 @@ def _check_column_speaks_for(estimator: Classifier, classes: Labels) -> None:
 
 
 def _base_fit_params(clf: Any, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
-    """What reaches the base model's fit: everything given, or what it requests if metadata routing is on."""
+    """Return the arguments of the base model's fit: all given, or those requested with metadata routing."""
     given = fit_params if weight is None else {**fit_params, "sample_weight": weight}
     if get_config()["enable_metadata_routing"]:
         return dict(process_routing(clf, "fit", **given).estimator.fit) if given else {}
@@ -125,7 +125,7 @@ def _base_fit_params(clf: Any, weight: FloatArray | None, fit_params: dict[str, 
 
 
 def resolve_response_method(estimator: Classifier, response_method: str) -> str:
-    """The method of the base model that gives the scores."""
+    """Return the name of the base model's method that gives the scores."""
     if response_method not in ("auto", *RESPONSE_METHODS):
         raise ValueError(
             f'response_method must be "auto", "predict_proba" or "decision_function", got {response_method!r}'
@@ -152,7 +152,7 @@ def _check_lengths(X: Table, y: NDArray[Any], groups: Column) -> None:
 
 
 def takes_weights(estimator: Classifier) -> bool:
-    """Whether sample_weight can be given to fit without metadata routing."""
+    """Return whether fit takes sample_weight without metadata routing."""
     if isinstance(estimator, FrozenEstimator):
         return True  # it is not trained: the weights count in ranking and coverage only
     if isinstance(estimator, Pipeline):

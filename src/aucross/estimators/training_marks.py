@@ -1,4 +1,4 @@
-"""Marks of the rows given to `fit`, by which they are noticed when they come back as test rows.
+"""Marks of the rows given to `fit`, to notice them when they come back as test rows.
 
 Each row leaves one mark in a field of bits, at a place that a salted hash of its values says::
 
@@ -42,7 +42,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class RowsSeen:
-    """How many rows of a table look like rows of the fit.
+    """Number of rows of a table that look like rows of the fit.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class RowsSeen:
 
     @property
     def share(self) -> float:
-        """Estimated share of the different rows that took part in the fit; at least so many, if there are repeats."""
+        """Estimated share of the distinct rows that took part in the fit; a lower limit if there are repeats."""
         if self.is_whole:
             return 1.0
         if self.n_rows == 0 or self.by_chance >= 1:
@@ -82,7 +82,7 @@ class RowsSeen:
 
     @property
     def is_noticed(self) -> bool:
-        """Whether more rows are marked than chance and rows that are equal by themselves explain.
+        """Whether more rows are marked than chance and naturally equal rows explain.
 
         If rows are equal by themselves, some are so in the fit and some here as well. Given how many different rows
         occur exactly twice on one side, the number of those that occur once in the fit and here is negative binomial.
@@ -127,7 +127,7 @@ class TrainingMarks:
 
     @classmethod
     def of(cls, X: Table, salt: str, hashes: Hashes | None = None) -> TrainingMarks | None:
-        """Mark the rows; None if there are too few to tell anything."""
+        """Mark the rows; return None if there are too few to tell anything."""
         columns, keys = text_names_of(X), _salted(hash_rows(X) if hashes is None else hashes, salt)
         if len(keys) < 2:
             return None
@@ -143,7 +143,7 @@ class TrainingMarks:
         return cls(salt, np.packbits(bits), sampled, len(keys), len(single), n_twice, int(keys.sum()), columns)
 
     def seen_in(self, X: Table) -> RowsSeen:
-        """Count the rows of a table whose marks are set; equal rows are one."""
+        """Count the rows of a table whose marks are set; equal rows count once."""
         keys = _keys_of_rows(X, self.salt, self.columns)
         if keys is None:
             return RowsSeen(0, 0, 1.0)
@@ -161,7 +161,7 @@ class TrainingMarks:
 
 
 def _equal_each(ratio: float) -> float:
-    """How many values occur once in the fit and here for each that occurs exactly twice on one side, at most.
+    """Return the largest ratio of values once in the fit and present here to values exactly twice on one side.
 
     Of a value that a row has with probability p, n rows of the fit hold a Poisson number of mean a = np, and those here
     one of mean `ratio` a. Rare values have 2 ratio / (1 + ratio²); of the most unfavourable ones there are more.
@@ -172,13 +172,13 @@ def _equal_each(ratio: float) -> float:
 
 
 def _chance_of(counts: NDArray[np.intp]) -> float:
-    """How probable it is at most that as many new rows have each value exactly as often as in the fit."""
+    """Return an upper bound of the chance that new rows repeat the value counts of the fit exactly."""
     n_rows = counts.sum()
     return float(np.exp(gammaln(n_rows + 1) + (counts * np.log(counts / n_rows) - gammaln(counts + 1)).sum()))
 
 
 def _is_sampled(keys: Hashes, share: float) -> NDArray[np.bool_]:
-    """Whether the upper half of a hash lies in the sampled share; the lower half is for the place."""
+    """Return whether the upper half of each hash lies in the sampled share; the lower half gives the place."""
     return np.asarray((keys >> np.uint64(32)).astype(np.float64) < share * 2.0**32)
 
 
@@ -190,7 +190,7 @@ def _places(keys: Hashes, n_bits: int) -> NDArray[np.intp]:
 
 
 def _keys_of_rows(X: Table, salt: str, columns: list[str] | None) -> Hashes | None:
-    """A hash of each row, of the columns of the fit if they have names; None if they are not there."""
+    """Return a hash of each row, over the columns of the fit if named; None if some are missing."""
     names = text_names_of(X)
     if columns is not None and names is not None and names != columns:
         if not set(columns) <= set(names) or len(set(names)) < len(names):
@@ -200,5 +200,5 @@ def _keys_of_rows(X: Table, salt: str, columns: list[str] | None) -> Hashes | No
 
 
 def _salted(hashes: Hashes, salt: str) -> Hashes:
-    """Return hashes unlike those of any other fit."""
+    """Return hashes that differ from those of any other fit."""
     return (hashes ^ np.frombuffer(blake2b(salt.encode(), digest_size=8).digest(), dtype=np.uint64)) * _ODD

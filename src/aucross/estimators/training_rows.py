@@ -45,7 +45,7 @@ class TrainingRows:
 
     @cached_property
     def units(self) -> IndexArray | None:
-        """Numbers of the groups that rows belong to; None if every row stands for itself."""
+        """Number of each row's group; None if every row stands for itself."""
         return None if self.groups is None else numbers_of_units(self.groups, len(self.y))
 
     @cached_property
@@ -55,11 +55,11 @@ class TrainingRows:
 
     @cached_property
     def common_rows(self) -> IndexArray:
-        """Rows of which there are many copies."""
+        """Rows with many copies."""
         return common_rows(self.hashes)
 
     def take(self, rows: IndexArray) -> TrainingRows:
-        """Some of the rows, with what belongs to them but the arguments of a model's fit."""
+        """Return some of the rows with all that belongs to them, except the arguments of a model's fit."""
         return TrainingRows(
             take_rows(self.X, rows),
             self.y[rows],
@@ -93,7 +93,7 @@ class TrainingRows:
             raise clearer from error
 
     def _explained(self, error: Exception, model: Any) -> Exception | None:
-        """A clearer error than that of a model, where there is one."""
+        """Return a clearer error than the model's; None if there is none."""
         return explained(error, "classifier", model, self.X)
 
     def _cut(self, value: Any, rows: IndexArray) -> Any:
@@ -118,7 +118,7 @@ def _shape_of(X: Table) -> str:
 
 
 def _count_elements(value: Any) -> int | None:
-    """Length of anything that can be cut with the rows; None for single values, text and mappings."""
+    """Return the length of anything that can be cut with the rows; None for single values, text and mappings."""
     if isinstance(value, str | Mapping) or not hasattr(value, "__getitem__"):
         return None
     if hasattr(value, "shape"):

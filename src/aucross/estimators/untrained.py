@@ -1,4 +1,4 @@
-"""Base models as they are given, made ready for a training: instances, copies, and labels that they can read."""
+"""Base models made ready for training: instances, copies, and labels that they can read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aucross.estimators.types import Classifier, Column, Labels, Table
 
 
 def refuse_no_object(estimator: Any, name: str) -> None:
-    """Refuse a class, a name or a number where a classifier is meant; None stands for a default."""
+    """Refuse a class, a name or a number given as a classifier; None stands for a default."""
     if isinstance(estimator, type):
         raise TypeError(
             f"{name} must be a classifier, got the class {estimator.__name__}; pass an object of it, "
@@ -30,7 +30,7 @@ def refuse_no_object(estimator: Any, name: str) -> None:
 
 
 def untrained_copy(estimator: Classifier, classes: Labels) -> Any:
-    """A copy of a model as it was before any training, that can be trained on labels of these classes."""
+    """Return an untrained copy of a model that can be trained on labels of these classes."""
     if _comes_from(estimator, "catboost"):
         # Its parameters are copies each time one asks for them, which clone takes for a fault.
         return type(estimator)(**estimator.get_params())
@@ -43,7 +43,7 @@ def _comes_from(estimator: Classifier, library: str) -> bool:
 
 
 def _wants_numbers(estimator: Classifier) -> bool:
-    """Whether a model takes no labels but 0, 1, ...: XGBoost, also at the end of a pipeline or inside a search."""
+    """Return whether a model takes only labels 0, 1, ...: XGBoost, also in a pipeline or a search."""
     if isinstance(estimator, Pipeline):
         return _wants_numbers(estimator.steps[-1][1])
     inner = getattr(estimator, "estimator", None)
@@ -118,7 +118,7 @@ class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstim
 
     @available_if(model_offers("predict_proba"))
     def predict_proba(self, X: Table) -> FloatArray:
-        """Probabilities of the model.
+        """Return the probabilities of the model.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstim
 
     @available_if(model_offers("decision_function"))
     def decision_function(self, X: Table) -> FloatArray:
-        """Decision function of the model.
+        """Return the decision function of the model.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Warnings that point at the line of the user, however many of our own lines lie between."""
+"""Warnings that point at the user's line, however many lines of this package lie between."""
 
 from __future__ import annotations
 
