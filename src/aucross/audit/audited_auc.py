@@ -145,8 +145,8 @@ def audited_auc(
     labels alone would have (:func:`aucross.core.bounds.auc_ends`), narrowed by the ratio of the two standard errors.
     The share of the second opinion that is used is found on one half of the audited cases and applied to the other.
 
-    Labels must be missing at random given the probabilities. Where only accepted cases have outcomes, as with declined
-    applicants, the AUC is that of accepted cases.
+    Labels must be missing at random given the probabilities. Where declined applicants have no outcome, the AUC is that
+    of the applicants who were not declined.
 
     Examples
     --------
