@@ -25,7 +25,7 @@ _FAULTS_SHOWN = 5
 
 @dataclass(frozen=True)
 class Added:
-    """What became of a table of reviews or outcomes.
+    """Result of adding a table of reviews or outcomes.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = 
 
 
 def add_reviews(appending: Appending, rows: Any, batch: str | None, *, skip_faulty: bool) -> Added:
-    """Append reviews; as :meth:`Record.add_reviews` says."""
+    """Append reviews; see :meth:`Record.add_reviews`."""
     table = _Table(appending.connection, rows, REVIEW_COLUMNS, ("id", "reviewer", "answer"), batch)
     known = _events_of(appending.connection, reviews, table.case_numbers())
     same = ("reviewer", "answer", "reason_code", "probability")
@@ -127,7 +127,7 @@ def _append_reviews(appending: Appending, events: Sequence[Mapping[str, Any]]) -
 
 
 def add_outcomes(appending: Appending, rows: Any, batch: str | None, *, skip_faulty: bool) -> Added:
-    """Append outcomes; as :meth:`Record.add_outcomes` says."""
+    """Append outcomes; see :meth:`Record.add_outcomes`."""
     table = _Table(appending.connection, rows, OUTCOME_COLUMNS, ("id", "outcome"), batch)
     known = _events_of(appending.connection, outcomes, table.case_numbers())
     seen: set[int] = set()
@@ -160,7 +160,7 @@ def add_outcomes(appending: Appending, rows: Any, batch: str | None, *, skip_fau
 
 
 class _Table:
-    """Rows of a table of reviews or outcomes with the cases that they speak of."""
+    """Rows of a table of reviews or outcomes, with the cases that they name."""
 
     def __init__(
         self, connection: Connection, rows: Any, names: Sequence[str], needed: Sequence[str], batch: str | None
@@ -180,13 +180,13 @@ class _Table:
         self._cases = cases_named(connection, sorted(ids))
 
     def case_numbers(self) -> list[int]:
-        """Numbers of all cases that are named."""
+        """Return the numbers of all cases that are named."""
         return [case.case_number for cases in self._cases.values() for case in cases]
 
     def checked(
         self, event: Callable[[Mapping[str, Any], Any], dict[str, Any] | None]
     ) -> tuple[list[dict[str, Any]], list[str], int]:
-        """Return the event of each row, why others are refused, and how many rows the record has already."""
+        """Return the events of the rows, the reasons for refused rows, and how many rows are in the record already."""
         events, faults, n_known = [], [], 0
         for number, row in enumerate(self._rows, start=1):
             try:
@@ -227,7 +227,7 @@ def _mappings(rows: Any) -> list[Mapping[str, Any]]:
 
 
 def _events_of(connection: Connection, table: Table, cases: Sequence[int]) -> Mapping[int, list[Any]]:
-    """What the record has already of some cases."""
+    """Return the events that a table of the record already holds for some cases, by case."""
     found: dict[int, list[Any]] = defaultdict(list)
     for start in range(0, len(cases), 500):
         for row in connection.execute(select(table).where(table.c.case_number.in_(cases[start : start + 500]))):
@@ -248,7 +248,7 @@ def _listed(faults: Sequence[str]) -> str:
 
 
 def _replaced(value: Any, known: Iterable[Any]) -> int | None:
-    """The event that another one corrects: one of the same case that no other has corrected."""
+    """Return the number of the event that is corrected; it must be of this case and not corrected before."""
     if value is None:
         return None
     number, known = int(_number(value, "replaces") or 0), list(known)

@@ -1,4 +1,4 @@
-"""Values in one spelling: what is hashed is the same bytes from CSV, JSON, pandas, polars and Arrow.
+"""Values in one spelling, so that the bytes that are hashed agree for CSV, JSON, pandas, polars and Arrow.
 
 Of a row of inputs, columns in the order of their names: for each a tag and eight bytes, then the texts. A number counts
 by its value, so that 1, 1.0 and true are one; a date counts as days since 1970; NaN, NaT, NA and null are missing.
@@ -50,12 +50,12 @@ _Heads = tuple[NDArray[np.uint64], Any, list[bytes] | None]
 
 
 def now() -> str:
-    """The time in UTC, to the microsecond."""
+    """Return the current time in UTC, to the microsecond."""
     return moment(datetime.now(UTC))
 
 
 def moment(value: Any) -> str:
-    """A time as text; a date is its midnight in UTC, and a time without a zone is taken as UTC."""
+    """Return a time as text; a date is its midnight in UTC, and a time without a zone is taken as UTC."""
     try:
         if isinstance(value, str):
             value = datetime.fromisoformat(value.strip())
@@ -72,7 +72,7 @@ def moment(value: Any) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A label or an id as text: whole numbers without a point, true and false as 1 and 0."""
+    """Return a label or an id as text: whole numbers without a point, true and false as 1 and 0."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool | np.bool_):
@@ -83,7 +83,7 @@ def as_text(value: Any) -> str:
 
 
 def checked_texts(values: Iterable[Any], name: str, longest: int = LONGEST_ID) -> list[str]:
-    """Return each value as text; missing, empty, long ones and those with control characters are refused."""
+    """Return each value as text; refuse values that are missing, empty or long, or have control characters."""
     texts = [value if type(value) is str else "" if is_missing(value) else as_text(value) for value in values]
     if texts and (min(map(len, texts)) == 0 or max(map(len, texts)) > longest or _NOT_IN_TEXT.search("".join(texts))):
         for row, text in enumerate(texts):
@@ -94,7 +94,7 @@ def checked_texts(values: Iterable[Any], name: str, longest: int = LONGEST_ID) -
 
 
 def text_fault(text: str, longest: int = LONGEST_ID) -> str | None:
-    """What is wrong with a text that names something, if anything is."""
+    """Return what is wrong with a text that is used as a name; None if it is valid."""
     if not text:
         return "not be missing or empty"
     if len(text) > longest:
@@ -105,7 +105,7 @@ def text_fault(text: str, longest: int = LONGEST_ID) -> str | None:
 
 
 def plain(value: Any) -> Any:
-    """A kept value as JSON has it."""
+    """Return a kept value in a type that JSON knows."""
     if is_missing(value):
         return None
     value = value.item() if isinstance(value, np.generic) else value
@@ -151,7 +151,7 @@ def _columns_of(table: Any) -> Mapping[str, Any]:
 
 
 def _heads_of(column: Any) -> _Heads:
-    """Eight bytes and the tag of each value, and what follows after the heads, if some values are text."""
+    """Return eight bytes and the tag of each value, and the bytes after the heads if some values are text."""
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         return _numbers_of(column)
     values = column if isinstance(column, list) else _arrow_of(column)
@@ -171,7 +171,7 @@ def _heads_of(column: Any) -> _Heads:
 
 
 def _arrow_of(column: Any) -> Any:
-    """A column as an Arrow array without encoding; as a list if its values have several types."""
+    """Return a column as an Arrow array without encoding; as a list if its values have several types."""
     arrow = import_library("pyarrow", purpose="the record", extra="record")
     column = column.to_arrow() if hasattr(column, "to_arrow") else column  # polars
     try:
@@ -184,7 +184,7 @@ def _arrow_of(column: Any) -> Any:
 
 
 def _is_beyond(numbers: NDArray[Any]) -> bool:
-    """Whether some whole numbers are no numbers of float64."""
+    """Return whether some whole numbers are too large for float64 to hold exactly."""
     return bool(len(numbers)) and max(abs(int(numbers.min())), abs(int(numbers.max()))) > _EXACT
 
 
@@ -221,13 +221,13 @@ def _head(value: Any) -> tuple[bytes, int, bytes]:
 
 
 def commitments(rows: Sequence[bytes], salts: Sequence[bytes], names: Sequence[str] = ()) -> list[bytes]:
-    """Return a keyed hash of each row: nobody can guess the row from it once the salt is gone."""
+    """Return a keyed hash of each row, from which the row cannot be guessed once the salt is gone."""
     prefix = "\0".join(names).encode()
     return [blake2b(prefix + row, key=salt, digest_size=32).digest() for row, salt in zip(rows, salts, strict=True)]
 
 
 def personal_rows(ids: Sequence[str], kept: Sequence[str | None]) -> list[bytes]:
-    """Return what the side table holds of each case as bytes, for its commitment."""
+    """Return the id and kept columns of each case as bytes, for its commitment."""
     encoded = [name.encode() for name in ids]
     if not any(kept):
         return [len(name).to_bytes(8, "little") + name for name in encoded]
@@ -280,7 +280,7 @@ def event_digests(table: Table, columns: Mapping[str, Any], n_rows: int) -> list
 
 
 def _eight_bytes(values: Any, *, is_float: bool, n_rows: int) -> NDArray[np.uint64]:
-    """Numbers as eight bytes each; None, and NaN among floats, as eight bytes of 255."""
+    """Return numbers as eight bytes each; None, and NaN among floats, as eight bytes of 255."""
     array = np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object)
     if array.dtype == object:
         missing = np.array([value is None or value != value for value in array], dtype=bool)  # noqa: PLR0124
@@ -295,7 +295,7 @@ def _eight_bytes(values: Any, *, is_float: bool, n_rows: int) -> NDArray[np.uint
 
 
 def _lengthened(values: Sequence[str | bytes | None]) -> list[bytes]:
-    """Texts and bytes after their length; most columns repeat few values, so each is made once."""
+    """Return texts and bytes, each after its length; a repeated value is encoded once."""
     known: dict[Any, bytes] = {None: _NOTHING}
     made = []
     for value in values:
@@ -315,11 +315,11 @@ def _later(names: Sequence[str], values: Sequence[Any]) -> bytes:
 
 
 def transaction_hash(previous: bytes, number: int, first_event: int, time: str, digests: Sequence[bytes]) -> bytes:
-    """Return the hash of a transaction: of the hash before it, its place, its time and its events."""
+    """Return the hash of a transaction: over the hash before it, its place, its time and its events."""
     head = json.dumps([number, first_event, len(digests), time]).encode()
     return sha256(b"".join((previous, head, b"\0", *digests))).digest()
 
 
 def first_hash(record_id: str) -> bytes:
-    """Return the hash before the first transaction: it names the record, so that no other's can follow."""
+    """Return the hash before the first transaction, which names the record, so that no other record can follow it."""
     return sha256(f"aucross record {record_id}".encode()).digest()

@@ -1,4 +1,4 @@
-"""The record: what was decided, who looked at it, what came of it.
+"""Record of decisions, reviews and outcomes.
 
 ::
 
@@ -78,7 +78,7 @@ class Record:
     name : str
         What messages call it.
     path : Path or None
-        The file of SQLite; None of a PostgreSQL database.
+        The file of SQLite; None for a PostgreSQL database.
 
     Notes
     -----
@@ -139,12 +139,12 @@ class Record:
 
     @property
     def name(self) -> str:
-        """What messages call the record."""
+        """Name of the record in messages."""
         return self._database.name
 
     @property
     def path(self) -> Path | None:
-        """The file of SQLite; None of a PostgreSQL database."""
+        """File of SQLite; None for a PostgreSQL database."""
         return self._database.path
 
     def close(self) -> None:
@@ -257,7 +257,7 @@ class Record:
             return [append_batch(appending, *each) for each in prepared]
 
     def _names_of(self, clf: SelectiveClassifier) -> tuple[str, str]:
-        """Fingerprints of a classifier; they take long, and are those of before while its parts are the same."""
+        """Return the fingerprints of a classifier; they are computed again only if its parts have changed."""
         parts = fitted_parts(clf)
         known = self._fingerprints.get(id(clf))
         if known is not None and known[0]() is clf and same_parts(parts, known[1]):
@@ -268,7 +268,7 @@ class Record:
         return names
 
     def check(self) -> None:
-        """Raise the error that a decision would meet now, of a locked or read-only database for instance."""
+        """Raise the error that a decision would meet now, such as a locked or read-only database."""
         with self._database.writing() as connection:
             # A row that is no case, and is gone when the block ends.
             insert(connection, personal, {name: [value] for name, value in _NO_CASE.items()})
@@ -277,7 +277,7 @@ class Record:
     # ---- reviews and outcomes ----
 
     def add_reviews(self, rows: Any, *, batch: str | None = None, skip_faulty: bool = False) -> Added:
-        """Add what people answered.
+        """Add the answers of reviewers.
 
         Parameters
         ----------
@@ -305,7 +305,7 @@ class Record:
             return add_reviews(appending, rows, batch, skip_faulty=skip_faulty)
 
     def add_outcomes(self, rows: Any, *, batch: str | None = None, skip_faulty: bool = False) -> Added:
-        """Add what came true of cases.
+        """Add the outcomes of cases.
 
         Parameters
         ----------
@@ -343,7 +343,7 @@ class Record:
             return read_table(connection, f"SELECT * FROM cases{where} ORDER BY case_number", values)
 
     def queue(self, batch: str | None = None) -> Any:
-        """Read the cases that wait for a person, in the order of review where there is one.
+        """Read the cases that wait for a person, in the order of review if there is one.
 
         Parameters
         ----------
@@ -389,14 +389,14 @@ class Record:
             return dict(connection.exec_driver_sql(query).mappings().one())
 
     def batches(self) -> list[dict[str, Any]]:
-        """Read what is known of each batch, in the order of recording: counts, fingerprints, what was asked for."""
+        """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity."""
         columns = [column for column in batches.c if column.name != "digest"]
         with self.reading() as connection:
             query = select(*columns).where(batches.c.shadow_of.is_(None)).order_by(batches.c.number)
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def compare_shadow(self) -> list[dict[str, Any]]:
-        """Compare what shadow models decided with what was handed out, batch by batch.
+        """Compare the decisions of shadow models with those that were handed out, batch by batch.
 
         Returns
         -------
@@ -417,12 +417,12 @@ class Record:
             return [dict(row) for row in connection.execute(text(query)).mappings()]
 
     def head(self) -> ChainHead:
-        """Return where the chain ends; kept elsewhere, it shows later whether the end was cut."""
+        """Return the end of the chain; a copy kept elsewhere shows later whether the end was cut."""
         with self.reading() as connection:
             return head_of(connection)
 
     def verify(self, expected: str | ChainHead | None = None) -> Verification:
-        """Read everything and name the first event that was edited, removed or inserted.
+        """Read the whole record and name the first event that was edited, removed or inserted.
 
         Parameters
         ----------
@@ -440,7 +440,7 @@ class Record:
     # ---- personal data ----
 
     def erase(self, id: Any, batch: str | None = None) -> int:  # noqa: A002
-        """Remove what is personal of a case: its id, kept columns, notes, and the salt of its commitments.
+        """Remove the personal data of a case: its id, kept columns, notes, and the salt of its commitments.
 
         Parameters
         ----------
@@ -463,7 +463,7 @@ class Record:
         return len(found)
 
     def erase_older(self, days: float) -> int:
-        """Remove what is personal of all cases that were decided longer ago.
+        """Remove the personal data of all cases that were decided longer ago than an age.
 
         Parameters
         ----------
@@ -584,7 +584,7 @@ class Record:
 
     @classmethod
     def restore(cls, backup: str | os.PathLike[str], source: str | os.PathLike[str]) -> Record:
-        """Make a record of a backup, in an empty database or a new file.
+        """Make a record from a backup, in an empty database or a new file.
 
         Parameters
         ----------
@@ -629,7 +629,7 @@ class Record:
 
 
 def _prepare(database: Database, *, may_create: bool) -> None:
-    """Make, upgrade or refuse what is in a database."""
+    """Create the tables of an empty database, upgrade an earlier version, or refuse the database."""
     with database.reading() as connection:
         version = version_of(connection)
     if version == VERSION:
@@ -656,7 +656,7 @@ def _prepare(database: Database, *, may_create: bool) -> None:
 def append_batch(
     appending: Appending, batch: PreparedBatch, shadow: PreparedBatch | None = None
 ) -> RecordedBatch | ValueError:
-    """Append a batch and what a shadow model says of it, or return what is recorded, or why it is refused."""
+    """Append a batch and its shadow; return it, the batch already recorded, or the error that refuses it."""
     event, name, n_rows = dict(batch.event), batch.event["name"], len(batch.ids)
     stored = appending.connection.execute(_BATCH_NAMED, {"name": name}).first()
     if stored is not None:
@@ -683,7 +683,7 @@ def append_batch(
 
 
 def _recorded_before(connection: Connection, batch: PreparedBatch, stored: Any) -> RecordedBatch | ValueError:
-    """What a batch of this name holds, or why the rows given are not those of the batch."""
+    """Return the recorded batch of this name, or an error if the rows given are not those of the batch."""
     name = stored.name
     for what in ("model_fingerprint", "rule_fingerprint", "coverage", "capacity"):
         if getattr(stored, what) != batch.event[what]:
@@ -741,7 +741,7 @@ def _erase(appending: Appending, numbers: Sequence[int], why: str) -> None:
 
 
 def _of_batch(connection: Connection, batch: str | None) -> tuple[str, tuple[Any, ...]]:
-    """A condition for the cases of one batch: by their numbers, which follow each other."""
+    """Return an SQL condition for the cases of one batch, whose numbers are consecutive; empty for all batches."""
     if batch is None:
         return "", ()
     row = connection.execute(_BATCH_NAMED, {"name": batch}).first()

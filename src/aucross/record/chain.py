@@ -41,7 +41,7 @@ _CLOCK_DIFFERENCE = timedelta(minutes=1)
 
 @dataclass(frozen=True)
 class ChainHead:
-    """Where a chain ends: keep it elsewhere, and nobody can cut or rewrite the record up to here unseen.
+    """End of a chain; a copy kept elsewhere shows whether the record up to here was cut or rewritten.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ChainHead:
 
 
 class Appending:
-    """Appends events in a transaction of the database that holds the lock of the chain.
+    """Transaction that appends events to the database and holds the lock of the chain.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Appending:
         return first
 
     def finish(self) -> None:
-        """Close the chain over what was appended; nothing happens if that is nothing."""
+        """Close the chain over the appended events; do nothing if there are none."""
         if not self._digests:
             return
         place = self._number, self._first_event
@@ -125,7 +125,7 @@ _STATEMENTS: dict[tuple[str, str], str] = {}
 
 
 def insert(connection: Connection, table: Table, columns: Mapping[str, Any]) -> None:
-    """Insert rows that are given by column, in the fastest way that a database has."""
+    """Insert rows that are given by column, in the fastest way of each database."""
     names = [name for name in (column.name for column in table.columns) if name in columns]
     rows = list(zip(*(_python(columns[name]) for name in names), strict=True))
     dialect = connection.dialect.name
@@ -147,7 +147,7 @@ def insert(connection: Connection, table: Table, columns: Mapping[str, Any]) -> 
 
 
 def _python(values: Any) -> Sequence[Any]:
-    """Values as a driver takes them; NaN, which SQLite would store as NULL, is None."""
+    """Return values as a driver takes them; NaN, which SQLite would store as NULL, becomes None."""
     if not isinstance(values, np.ndarray):
         return values
     listed: list[Any] = values.tolist()
@@ -165,7 +165,7 @@ def _check_clock(last: str, time: str) -> None:
 
 
 def head_of(connection: Connection) -> ChainHead:
-    """Return where the chain ends."""
+    """Return the end of the chain."""
     record_id = connection.execute(select(about.c.record_id).limit(1)).scalar_one()
     last = connection.execute(_LAST).first()
     return (
@@ -180,7 +180,7 @@ def head_of(connection: Connection) -> ChainHead:
 
 @dataclass(frozen=True)
 class Verification:
-    """What a look at the whole chain found.
+    """Result of reading the whole chain.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ def _fault_of_head(connection: Connection, expected: str) -> str | None:
 
 
 def _fault_of_chain(connection: Connection, counts: list[int]) -> str | None:
-    """What is wrong with transactions and events; counts those that are right."""
+    """Return the first fault of transactions and events, None if there is none; count those before it in `counts`."""
     record_id = connection.execute(select(about.c.record_id).limit(1)).scalar_one()
     previous, number, next_event = first_hash(record_id), 1, 1
     events = heapq.merge(*(_events_of(connection, table) for table in EVENTS))
@@ -286,7 +286,7 @@ def _wrong_number(found: int | None, expected: int, kind: str) -> str:
 
 
 def _events_of(connection: Connection, table: Table) -> Iterator[tuple[int, str, bytes, bytes]]:
-    """Number, table, digest as it should be and as it is stored of each event, in their order."""
+    """Yield number, table, computed digest and stored digest of each event, in their order."""
     names = [column.name for column in table.columns]
     last = 0
     while True:  # by number, because one connection streams one result
@@ -305,7 +305,7 @@ def _events_of(connection: Connection, table: Table) -> Iterator[tuple[int, str,
 
 
 def _fault_of_side_tables(connection: Connection) -> str | None:
-    """Whether ids, kept columns and notes are those that were committed to, or were erased by an event."""
+    """Return the first id, kept column or note that was edited, or removed without an erasure; None without a fault."""
     last = 0
     while True:
         query = (

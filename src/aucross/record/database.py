@@ -25,7 +25,7 @@ class RecordError(Exception):
 
 
 class Database:
-    """Opens connections to a record.
+    """Connections to a record.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A connection that sees one state of the record."""
+        """Open a connection that sees one state of the record."""
         with self._in_words():
             options = {} if self.path is not None else {"isolation_level": "REPEATABLE READ"}
             with self.engine.connect() as opened:
@@ -69,7 +69,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction of the only writer; what it wrote is on the disk when the block ends."""
+        """Open a transaction as the only writer; its changes are on the disk when the block ends."""
         with self._in_words(), self.engine.connect() as opened:
             connection = opened.execution_options(writes=True)
             with connection.begin():
@@ -81,7 +81,7 @@ class Database:
                 yield connection
 
     def forget_removed_rows(self) -> bool:
-        """Leave nothing of removed rows in SQLite's files; False if a reader holds on to them meanwhile."""
+        """Clear removed rows from the files of SQLite; return False if a reader keeps them there for now."""
         if self.path is None:
             return True
         with self._in_words(), self.engine.connect() as connection:
@@ -107,7 +107,7 @@ class Database:
 
 
 def _address(source: str) -> URL | None:
-    """The address of a server, read from where the source says; None for a path."""
+    """Return the address of a server, read from the variable or file that the source names; None for a path."""
     if "://" in source or source.startswith("postgresql"):
         raise ValueError(
             "the address of a database must not be an argument, which others can see; put it into an environment "
@@ -141,7 +141,7 @@ def _address(source: str) -> URL | None:
 
 
 def _check_file(path: Path, *, must_exist: bool) -> None:
-    """Refuse what cannot be the file of a record, and make a new one that only its owner may read."""
+    """Refuse a path that cannot be the file of a record, and make a new file that only its owner may read."""
     if path.is_dir():
         raise RecordError(f"{path} is a folder; name a file such as {path / 'cases.db'}")
     if not path.parent.is_dir():

@@ -78,7 +78,7 @@ class DecidedRows:
         return len(self.ids)
 
     def columns(self) -> dict[str, Any]:
-        """Return the columns of the decisions but for numbers and commitments."""
+        """Return the columns of the decisions without numbers and commitments."""
         decided, n_rows = self.decisions, len(self)
         score: FloatArray = np.full(n_rows, np.nan)
         prediction: list[str | None] = [None] * n_rows
@@ -139,7 +139,7 @@ class DecidedRows:
 
 
 def _band_reasons(decided: Decisions, whys: Sequence[str | None]) -> list[str | None]:
-    """Why each row goes to review, where a band decides."""
+    """Return why each row goes to review if a band decides; None for automatic rows."""
     reasons: list[str | None] = [None if why is None or why == BAND else f"the case has {why}" for why in whys]
     assert decided.lower is not None
     assert decided.upper is not None
@@ -151,7 +151,7 @@ def _band_reasons(decided: Decisions, whys: Sequence[str | None]) -> list[str | 
 
 @dataclass(frozen=True, eq=False)
 class PreparedBatch:
-    """The events of a batch but for their numbers: made before the lock of the chain is taken.
+    """Events of a batch without their numbers, made before the lock of the chain is taken.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class PreparedBatch:
 
 
 def with_shadow(rows: DecidedRows, shadow: DecidedRows) -> DecidedRows:
-    """Return decisions beside which those of a second model are recorded."""
+    """Return decisions together with those of a second model, which are recorded beside them."""
     if list(shadow.labels) != list(rows.labels):
         raise ValueError(f"shadow must know the classes {list(rows.labels)}, got {list(shadow.labels)}")
     return replace(rows, shadow=shadow)
@@ -202,7 +202,7 @@ def decide_rows(
     labels: Sequence[str] | None = None,
     inputs: Any = None,
 ) -> DecidedRows:
-    """Decide on the rows of a batch, those without a score among them; as :meth:`Record.decide` says."""
+    """Decide on the rows of a batch, including those without a score; see :meth:`Record.decide`."""
     check_is_fitted(clf, "band_rule_")
     name = checked_batch_name(batch)
     n_rows = int(X.shape[0]) if hasattr(X, "shape") else len(X)
@@ -235,7 +235,7 @@ def decisions_on(
     coverage: float | None,
     capacity: int | None,
 ) -> Decisions:
-    """Return decisions on all rows; those without a score go to review and count first in a capacity."""
+    """Return decisions on all rows; those without a score go to review, and take places of a capacity first."""
     known, n_missing = None, int((~has_score).sum())
     if scored is not None:
         if capacity is None:
@@ -277,7 +277,7 @@ def checked_batch_name(name: Any) -> str:
 
 
 def checked_ids(ids: Any, n_rows: int) -> list[str]:
-    """Return ids as text: one a row, all different."""
+    """Return ids as text: one for each row, all different."""
     if isinstance(ids, str) or ids is None:
         raise TypeError(f"ids must hold one name per row, got {ids!r}; pass a list or a column")
     values = values_of(ids)
@@ -393,7 +393,7 @@ _FLOATS = (
 
 
 def arrow_types() -> Mapping[str, Any]:
-    """Return the Arrow type of each column of a case; text where nothing else is said."""
+    """Return the Arrow type of each column of a case; text by default."""
     arrow = import_library("pyarrow", purpose="the record", extra="record")
 
     class Types(dict[str, Any]):

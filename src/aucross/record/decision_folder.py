@@ -1,4 +1,4 @@
-"""Decisions on a folder of Parquet files, part by part, with a manifest: the next run finishes what one left.
+"""Decisions on a folder of Parquet files, part by part, with a manifest, so that a second run can finish the first.
 
 ::
 
@@ -51,7 +51,7 @@ RunParts = Callable[[Callable[[int], Any], Sequence[int]], Iterable[Any]]
 
 @dataclass(frozen=True)
 class PartCounts:
-    """How many rows a part has, and how many of them are decided automatically.
+    """Number of rows in a part, and number of those decided automatically.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class PartCounts:
 
 @dataclass(frozen=True)
 class DecisionFolder:
-    """Where decisions go, and what they are made by; small, so that it travels to workers.
+    """Folder of decisions and what decides; small, so that it travels to workers.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class DecisionFolder:
         columns: Sequence[str] = (),
         band_groups: str | None = None,
     ) -> DecisionFolder:
-        """Begin a folder of decisions, or go on with one that the same model has begun.
+        """Begin a folder of decisions, or continue one that the same model has begun.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class DecisionFolder:
         return [part for part, name in enumerate(self.names) if not (Path(self.folder) / name).exists()]
 
     def write_part(self, clf: Any, part: int) -> PartCounts:
-        """Decide on the rows of one file and write them; the file has its name only when it is whole.
+        """Decide on the rows of one file and write them; the file gets its name only when it is complete.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class DecisionFolder:
         return PartCounts(part, n_rows, n_automatic)
 
     def changed(self, clf: Any, part: int) -> str | None:
-        """Say what is wrong with a part that is there: its rows have changed since, or something else decided in it.
+        """Return what is wrong with a written part: its rows have changed, or another model or band decided.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class DecisionFolder:
         return None
 
     def counts(self) -> list[PartCounts]:
-        """Count the rows of all parts as they lie in the folder; refuses a folder that is not complete."""
+        """Count the rows of all parts in the folder; refuse a folder that is not complete."""
         if self.missing:
             raise ValueError(
                 f"{self.folder} lacks {len(self.missing)} of {len(self.names)} parts, such as "
@@ -240,13 +240,13 @@ class DecisionFolder:
         return counts
 
     def _read_columns(self, clf: Any, part: int) -> list[str]:
-        """The columns that decisions are made of, and those that are written beside them."""
+        """Return the columns from which decisions are made, and those that are written beside them."""
         known = _parquet().read_schema(Path(self.source) / self.names[part]).names
         groups = [] if self.band_groups is None else [self.band_groups]
         return list(dict.fromkeys([*feature_columns(clf, known), *groups, *self.columns]))
 
     def _batches(self, clf: Any, part: int) -> Iterator[Any]:
-        """The rows of a part, a batch at a time."""
+        """Yield the rows of a part, a batch at a time."""
         with _parquet().ParquetFile(Path(self.source) / self.names[part]) as file:
             wanted = self._read_columns(clf, part)
             yield from (
@@ -254,7 +254,7 @@ class DecisionFolder:
             )
 
     def _decided(self, clf: Any, schema: Any, batch: Any) -> Any:
-        """The rows of a batch with their decisions."""
+        """Return the rows of a batch with their decisions."""
         arrow = _arrow()
         # Of the classifier's own coverage the fit has spoken; another one may warn.
         coverage = None if self.coverage == clf.coverage else self.coverage
@@ -329,7 +329,7 @@ def write_decisions(
     band_groups: str | None = None,
     run: RunParts | None = None,
 ) -> list[PartCounts]:
-    """Decide on every row of a folder of Parquet files; a second call finishes what a first one left.
+    """Decide on every row of a folder of Parquet files; a second call finishes an interrupted one.
 
     Parameters
     ----------
@@ -392,7 +392,7 @@ def write_decisions(
 
 
 def feature_columns(clf: Any, names: Sequence[str]) -> list[str]:
-    """The columns that a classifier reads: those of its fit by name."""
+    """Return the columns that a classifier reads: those of its fit by name."""
     fitted = getattr(clf, "feature_names_in_", None)
     if fitted is None:
         raise ValueError(

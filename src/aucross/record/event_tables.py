@@ -1,4 +1,4 @@
-"""The tables of the record, what forbids changes to them, and the view with one row a case.
+"""Tables of the record, triggers that forbid changes to them, and the view with one row for each case.
 
 ::
 
@@ -252,7 +252,7 @@ def create(connection: Connection) -> None:
 
 
 def triggers(dialect: str) -> dict[str, str]:
-    """The statements that make the triggers of a database, by the name of what they make."""
+    """Return the statements that make the triggers of a database, by name of trigger or function."""
     said = "the record is append-only: nothing of it is changed or removed"
     made = {}
     if dialect == "postgresql":
@@ -288,7 +288,7 @@ def triggers(dialect: str) -> dict[str, str]:
 
 
 def missing_triggers(connection: Connection) -> list[str]:
-    """Names of the triggers that somebody has removed."""
+    """Return the names of the triggers that have been removed."""
     queries = {
         "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
         "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D'",
@@ -298,14 +298,14 @@ def missing_triggers(connection: Connection) -> list[str]:
 
 
 def version_of(connection: Connection) -> int | None:
-    """The version of the tables in a database; None where there are none."""
+    """Return the version of the tables in a database; None if there are none."""
     if not inspect(connection).has_table(about.name):
         return None
     return connection.execute(select(about.c.version).order_by(about.c.version.desc()).limit(1)).scalar()
 
 
 def upgrade(connection: Connection, version: int, time: str) -> None:
-    """Bring tables of an earlier version to this one; their events stay as they are."""
+    """Upgrade tables of an earlier version to this one; their events stay as they are."""
     record_id = connection.execute(select(about.c.record_id).limit(1)).scalar()
     connection.execute(text("DROP VIEW cases"))
     for later in range(version + 1, VERSION + 1):

@@ -28,7 +28,7 @@ _ENDINGS = (".csv", ".parquet", ".arrow")
 
 
 def export_cases(record: Record, path: Path, batch: str | None) -> Path:
-    """Write cases to a file and what it holds to a second one; as :meth:`Record.export` says."""
+    """Write cases to a file, and facts about them to a second one; see :meth:`Record.export`."""
     ending = path.suffix.lower()
     if ending not in _ENDINGS:
         raise ValueError(f"path must end in {', '.join(_ENDINGS)}, got {path.name!r}")
@@ -62,7 +62,7 @@ def _facts_of(batch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_formulas(table: Any) -> Any:
-    """The table with no text that a spreadsheet would run."""
+    """Return the table with an apostrophe before each text that a spreadsheet would run."""
     arrow = import_library("pyarrow", purpose="an export", extra="record")
     columns = []
     for column in table.columns:
@@ -75,7 +75,7 @@ def _without_formulas(table: Any) -> Any:
 
 
 def decisions_in(folder: Path, *, batch: str, id_column: str, classes: Sequence[Any]) -> PreparedBatch:
-    """Read the decisions of a folder as a batch; as :meth:`Record.import_decisions` says."""
+    """Read the decisions of a folder as a batch; see :meth:`Record.import_decisions`."""
     arrow = import_library("pyarrow", purpose="an import", extra="record")
     parquet = import_library("pyarrow.parquet", purpose="an import", extra="record")
     name = checked_batch_name(batch)

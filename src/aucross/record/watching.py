@@ -21,7 +21,7 @@ _ROWS_TOGETHER = 200
 def watch(
     record: Record, clf: SelectiveClassifier, labels: Sequence[str] | None = None, **options: Any
 ) -> tuple[CoverageMonitor, CoverageReport | None, AUCReport | None]:
-    """Run a monitor over all that a classifier decided by its coverage.
+    """Run a monitor over all decisions that a classifier made by its coverage.
 
     The run is derived from the record whenever it is asked for: a batch that was recorded once counts once.
 
@@ -65,7 +65,7 @@ def _asked(clf: SelectiveClassifier, coverage: float) -> dict[str, Any]:
 
 
 def _batches(connection: Connection, clf: SelectiveClassifier, coverage: float) -> Iterator[tuple[Any, Any]]:
-    """Would-be decisions and scores of each batch in the order of recording; rows without a score are left out."""
+    """Yield would-be decisions and scores of batches in the order of recording, without rows that have no score."""
     query = (
         "SELECT d.batch, d.would_be, d.score FROM decisions d JOIN batches b ON b.number = d.batch "
         f"WHERE {_OF_RULE} AND d.score IS NOT NULL ORDER BY d.number"
@@ -80,7 +80,7 @@ def _batches(connection: Connection, clf: SelectiveClassifier, coverage: float) 
 
 
 def _labels(connection: Connection, clf: SelectiveClassifier, coverage: float) -> Iterator[tuple[Any, Any, Any]]:
-    """Outcomes with would-be decisions and scores, as they became known; contradictions are left out."""
+    """Yield outcomes with would-be decisions and scores, as they became known; leave out contradictions."""
     query = (
         "SELECT t.number AS known, c.outcome, c.would_be, c.score FROM cases c "
         "JOIN (SELECT case_number, max(number) AS number FROM outcomes GROUP BY case_number) o "

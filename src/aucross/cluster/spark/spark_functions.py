@@ -205,7 +205,7 @@ def spark_write_decisions(
     band_groups: str | None = None,
     told: Callable[[int, int], None] | None = None,
 ) -> list[PartCounts]:
-    """Decide on every row of a folder of Parquet files; a second call finishes what a first one left.
+    """Decide on every row of a folder of Parquet files; a second call finishes an interrupted one.
 
     Parameters
     ----------
