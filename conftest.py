@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def without_products(items):
-    """The tests, with so many cases of stacked parametrisations that each value occurs: 5 x 6 cases become 6.
+    """Return the tests, of stacked parametrisations only as many cases as let each value occur: 5 x 6 cases become 6.
 
     A product finds little that a few pairs do not, and is most of the time of a run. Where the product is the point,
     as in a contract that all estimators keep, the test is marked `every_pair`.
@@ -70,7 +70,7 @@ def without_products(items):
 
 
 def diagonal(cases):
-    """The first values together, the second ones, and so on, beginning anew where a parameter has no more of them."""
+    """Return the cases of the first values together, of the second ones and so on; shorter parameters start over."""
     marks = [mark.args[0] for mark in cases[0].iter_markers("parametrize")]
     parameters = [tuple(re.split(r"\s*,\s*", names) if isinstance(names, str) else names) for names in marks]
     of_marks = {name for names in parameters for name in names}
@@ -86,7 +86,7 @@ def diagonal(cases):
 
 
 def shuffled(items, order):
-    """The files, and the tests of each, in a drawn order; the blocks of a documentation page build on each other."""
+    """Return files, and tests within a file, in random order; blocks of a documentation page keep their order."""
     files = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
