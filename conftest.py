@@ -98,7 +98,7 @@ def shuffled(items, order):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Let global generators start anew: what a test draws from them must not depend on the tests before it.
+    """Seed global generators before each test: what it draws from them must not depend on earlier tests.
 
     One seed for all tests, because a fixture that several of them share is made for whichever comes first.
     """
