@@ -46,7 +46,7 @@ BOXES = (
     Box(0, 2, "people", "review_queue, capacity", False),
     Box(1, 2, "numbers", "evaluate, compare, promise", False),
     Box(2, 2, "pages", "displays, report", False),
-    Box(3, 2, "systems", "files, log, monitor, SQL", False),
+    Box(3, 2, "systems", "files, record, monitor, SQL", False),
 )
 WIDTH, HEIGHT, GAP_X, GAP_Y, LEFT, TOP = 208, 58, 34, 62, 96, 14
 

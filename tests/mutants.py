@@ -355,7 +355,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         (
             '"n_review": len(mask) - selected}',
             '"n_review": len(mask)}',
-            "report/test_summary.py",
+            "report/test_contents.py",
         ),
         (
             '"yes" if gap["gap"] > gap["gap_by_chance"] else "no"',
@@ -370,7 +370,7 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
         (
             "smaller = int(min(rows.positive[selected].sum(), (~rows.positive[selected]).sum()))",
             "smaller = int(max(rows.positive[selected].sum(), (~rows.positive[selected]).sum()))",
-            "report/test_summary.py report/test_variants.py",
+            "report/test_contents.py report/test_variants.py",
         ),
         (
             "(50 * value / largest for value in row)",

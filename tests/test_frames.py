@@ -151,3 +151,17 @@ def test_the_mark_of_pandas_becomes_nan():
     values = frames.without_pandas_na(np.array([["a", pd.NA]], dtype=object))
     assert values[0, 0] == "a"
     assert np.isnan(values[0, 1])
+
+
+@every_library
+def test_rows_come_as_dictionaries_from_every_library(library):
+    rows = frames.rows_as_dicts(frame_of(library))
+    assert [row["home"] for row in rows[:2]] == ["rent", "own"]
+    assert [row["income"] for row in rows[::2]] == [1.5, 3.0]
+    assert [list(row) for row in rows] == [list(COLUMNS)] * 3
+
+
+def test_rows_of_a_list_are_copied():
+    given = [{"id": "a"}]
+    frames.rows_as_dicts(given)[0]["id"] = "b"
+    assert given == [{"id": "a"}]

@@ -144,6 +144,16 @@ def take_rows(X: Table, rows: Any) -> Any:
     return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
 
 
+def rows_as_dicts(X: Table) -> list[dict[str, Any]]:
+    """Return each row of a frame as a dictionary; of a sequence of mappings, a copy of each."""
+    library = library_of(X)
+    if library == "pandas":
+        return list(X.to_dict("records"))
+    if library:
+        return list(X.to_dicts() if library == "polars" else X.to_pylist())
+    return [dict(row) for row in X]
+
+
 def as_pandas(X: Table) -> Any:
     """Return a frame of another library as one of pandas."""
     return X.to_pandas() if library_of(X) in ("polars", "pyarrow") else X

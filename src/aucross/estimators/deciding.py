@@ -4,7 +4,7 @@
 
     scored  X ──► ScoredRows (scoring.py)
     decide  ScoredRows ──► rule ──► Decisions
-            select, predict_selective, review_queue, recalibrate, evaluation, report, log, monitor ...
+            select, predict_selective, review_queue, recalibrate, evaluation, report, record, monitor ...
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.estimators.column_names import refuse_columns_that_abort, refuse_other_columns
 from aucross.estimators.copies import LEAST_COPIED, warn_if_copied
+from aucross.estimators.fit_arguments import check_shared_parameters, check_training_rows, resolve_response_method
 from aucross.estimators.fitted import Fitted, SeenColumns
 from aucross.estimators.fold_ensemble import Judged
 from aucross.estimators.held_out import (
@@ -55,7 +56,6 @@ from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.score_counts import RoundingReader, ScoreCounts
 from aucross.estimators.splits import rows_scored, warn_if_uneven
-from aucross.estimators.training import check_shared_parameters, check_training_rows, resolve_response_method
 from aucross.estimators.training_marks import TrainingMarks
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Generator, Labels, Table

@@ -24,6 +24,7 @@ from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import CrossFitted
 from aucross.estimators.column_names import refuse_columns_that_abort
 from aucross.estimators.default_gate import default_gate, weight_name
+from aucross.estimators.fit_arguments import takes_weights
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import HeldOutScores, ModelToFit
 from aucross.estimators.models import RESPONSE_METHODS
@@ -33,7 +34,6 @@ from aucross.estimators.reading import GateReader, gate_evidence
 from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
 from aucross.estimators.score_column import as_in_the_column, score_column_in
 from aucross.estimators.text_columns import explained
-from aucross.estimators.training import takes_weights
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Folds, Generator, Labels, Table, Ties
 from aucross.estimators.untrained import refuse_no_object

@@ -12,43 +12,16 @@ that has it counts alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.rounding import ScoreRounding
-from aucross.export.band_text import refuse_alike, sql_identifier, sql_literal
+from aucross.export.band_text import refuse_alike, sql_literal
+from aucross.export.dialects import DIALECTS, Dialect, DialectRules, checked_dialect, quoted_name
 from aucross.frames import library_of, names_of
 from aucross.system.libraries import import_library
-
-Dialect = Literal["ansi", "duckdb", "postgres", "snowflake", "bigquery", "spark", "databricks", "mysql", "tsql"]
-
-
-class _Dialect(NamedTuple):
-    """What a dialect writes in its own way."""
-
-    double: str = "DOUBLE PRECISION"
-    single: str | None = None  # name of float32; None if the dialect has none, or none that is surely so
-    quote: str = '"'
-    natural_logarithm: str = "LN"
-    has_booleans: bool = True
-    one: str = "1"  # of a type whose sum is large enough
-
-
-_DIALECTS: dict[str, _Dialect] = {
-    "ansi": _Dialect(),
-    "duckdb": _Dialect(double="DOUBLE", single="FLOAT"),
-    "postgres": _Dialect(single="REAL"),
-    "snowflake": _Dialect(double="DOUBLE"),
-    "bigquery": _Dialect(double="FLOAT64", quote="`"),
-    "spark": _Dialect(double="DOUBLE", single="FLOAT", quote="`"),
-    "databricks": _Dialect(double="DOUBLE", single="FLOAT", quote="`"),
-    "mysql": _Dialect(double="DOUBLE", quote="`"),
-    "tsql": _Dialect(
-        double="FLOAT", single="REAL", quote="[", natural_logarithm="LOG", has_booleans=False, one="CAST(1 AS BIGINT)"
-    ),
-}
 
 _LARGEST = float(np.finfo(np.float32).max)
 _COUNTS = ("positives", "negatives", "unusable")
@@ -119,11 +92,11 @@ def ranking_query(
     FROM given
     GROUP BY score
     """
-    rules = _checked_dialect(dialect)
+    rules = checked_dialect(dialect)
     if isinstance(bits, bool) or bits not in (64, 32, 20):
         raise ValueError(f"bits must be 64, 32 or 20, got {bits!r}; 20 keeps the result small")
     if bits == 32 and rules.single is None:
-        able = ", ".join(name for name, other in _DIALECTS.items() if other.single is not None)
+        able = ", ".join(name for name, other in DIALECTS.items() if other.single is not None)
         raise ValueError(
             f"bits must be 20 or 64 in the dialect {dialect!r}, which has no float32 to round to, got 32; the dialects "
             f"{able} have it"
@@ -193,28 +166,14 @@ def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refu
 # ---- the query ----
 
 
-def _checked_dialect(dialect: str) -> _Dialect:
-    if dialect not in _DIALECTS:
-        raise ValueError(f"dialect must be one of {', '.join(_DIALECTS)}, got {dialect!r}")
-    return _DIALECTS[dialect]
-
-
-def _name(rules: _Dialect, name: str) -> str:
-    """Quote a name. Dialects differ in how they escape quotes and backslashes, so names with them are refused."""
-    closing = {"[": "]"}.get(rules.quote, rules.quote)
-    if isinstance(name, str) and (closing in name or rules.quote in name or "\\" in name):
-        raise ValueError(f"names must hold no {closing} and no backslash, got {name!r}; name it otherwise in a view")
-    return sql_identifier(name, rules.quote)
-
-
-def _table(rules: _Dialect, table: str | Sequence[str]) -> str:
+def _table(rules: DialectRules, table: str | Sequence[str]) -> str:
     parts = table.split(".") if isinstance(table, str) else list(table)
     if not parts:
         raise ValueError("table must be the name of a table or view, got none")
-    return ".".join(_name(rules, part) for part in parts)
+    return ".".join(quoted_name(rules, part) for part in parts)
 
 
-def _label(rules: _Dialect, value: str | int | bool) -> str:
+def _label(rules: DialectRules, value: str | int | bool) -> str:
     if isinstance(value, bool | np.bool_):
         if not rules.has_booleans:
             raise ValueError(f"labels of this dialect must be text or integers, got {value}; a bit is 0 or 1")
@@ -223,15 +182,15 @@ def _label(rules: _Dialect, value: str | int | bool) -> str:
 
 
 def _given(
-    rules: _Dialect, table: str | Sequence[str], score: str, labels: tuple[str | None, Any, Any], weight: str | None
+    rules: DialectRules, table: str | Sequence[str], score: str, labels: tuple[str | None, Any, Any], weight: str | None
 ) -> str:
     """Select the columns under plain names; a row that cannot be used is neither positive nor negative."""
     label, positive, negative = labels
-    value = _name(rules, score)
+    value = quoted_name(rules, score)
     columns = [f"CASE WHEN {value} BETWEEN -1e308 AND 1e308 THEN CAST({value} AS {rules.double}) END AS score"]
     conditions, is_usable = [], ""
     if weight is not None:
-        own = _name(rules, weight)
+        own = quoted_name(rules, weight)
         is_usable = f"{own} BETWEEN 0 AND 1e30"
         columns.append(f"CASE WHEN {is_usable} THEN CAST({own} AS {rules.double}) ELSE 0e0 END AS weight")
         conditions.append(f"({own} <> 0 OR {own} IS NULL)")
@@ -241,7 +200,7 @@ def _given(
         if positive == negative:
             raise ValueError(f"positive and negative must be different labels, got {positive!r} for both")
         refuse_alike((positive, negative), "positive and negative labels")
-        name, also = _name(rules, label), f" AND {is_usable}" if is_usable else ""
+        name, also = quoted_name(rules, label), f" AND {is_usable}" if is_usable else ""
         of_classes = {
             side: f"{name} = {_label(rules, own_label)}{also}"
             for side, own_label in (("positive", positive), ("negative", negative))
@@ -254,7 +213,7 @@ def _given(
     return "\n".join([*lines, *([f"  WHERE {' AND '.join(conditions)}"] if conditions else [])])
 
 
-def _rounding_steps(rules: _Dialect, bits: int) -> dict[str, str]:
+def _rounding_steps(rules: DialectRules, bits: int) -> dict[str, str]:
     """Return further parts of the WITH clause, in order, with the columns that each makes of the one before it."""
     if bits == 64:
         return {}

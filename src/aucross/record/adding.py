@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Table, select
 
 from aucross.core.missing import is_missing
+from aucross.frames import rows_as_dicts
 from aucross.record.canonical import SALT_BYTES, as_text, commitments, moment, text_fault
 from aucross.record.chain import Appending, insert
 from aucross.record.event_tables import OPEN_ANSWERS, batches, notes, outcomes, personal, reviews
@@ -214,16 +215,10 @@ class _Table:
         return cases[0]
 
 
-def _mappings(rows: Any) -> list[Mapping[str, Any]]:
+def _mappings(rows: Any) -> Sequence[Mapping[str, Any]]:
     if isinstance(rows, Mapping | str):
         raise TypeError(f"rows must be a table or a list of mappings, got {type(rows).__name__}; pass [row]")
-    if hasattr(rows, "to_pylist"):  # Arrow
-        return list(rows.to_pylist())
-    if hasattr(rows, "to_dicts"):  # polars
-        return list(rows.to_dicts())
-    if hasattr(rows, "to_dict") and hasattr(rows, "columns"):  # pandas
-        return list(rows.to_dict("records"))
-    return [dict(row) for row in rows]
+    return rows_as_dicts(rows)
 
 
 def _events_of(connection: Connection, table: Table, cases: Sequence[int]) -> Mapping[int, list[Any]]:

@@ -36,7 +36,6 @@ from aucross.record.decided_rows import (
     DecidedRows,
     PreparedBatch,
     RecordedBatch,
-    arrow_types,
     decide_rows,
     with_shadow,
 )
@@ -45,6 +44,7 @@ from aucross.record.event_tables import (
     SIDE_TABLES,
     VERSION,
     about,
+    arrow_types,
     batches,
     create,
     decisions,
@@ -60,7 +60,6 @@ from aucross.system.libraries import import_library
 _BATCH_NAMED = select(batches).where(batches.c.name == bindparam("name"))
 _NO_CASE = {"case_number": 0, "batch": 0, "id": "", "kept": None, "salt": b""}
 _BATCH_FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "capacity")
-_DECIDED = ("prediction", "score", "selection_score", "lower", "upper", "rank", "reason", "would_be", "decision", "why")
 
 
 class Record:
@@ -708,7 +707,7 @@ def _recorded_before(connection: Connection, batch: PreparedBatch, stored: Any) 
         return _refusal(name, "inputs", _hash_of(known), _hash_of(own))
     ordered = [by_id[name] for name in batch.ids]
     told: dict[str, Any] = {"case_number": [row.number for row in ordered], "id": list(batch.ids)}
-    told |= {name: [getattr(row, name) for row in ordered] for name in _DECIDED}
+    told |= {name: [getattr(row, name) for row in ordered] for name in batch.columns}
     for name in ("score", "selection_score", "lower", "upper"):
         told[name] = np.array([np.nan if value is None else value for value in told[name]], dtype=float)
     return RecordedBatch(is_new=False, columns=told, **{name: getattr(stored, name) for name in _BATCH_FACTS})

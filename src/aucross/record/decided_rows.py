@@ -27,7 +27,7 @@ from aucross.record.canonical import (
     kept_rows,
     personal_rows,
 )
-from aucross.record.event_tables import BAND, CAPACITY, NO_SCORE
+from aucross.record.event_tables import BAND, CAPACITY, NO_SCORE, arrow_types
 from aucross.system.libraries import import_library
 
 LONGEST_NAME = 200
@@ -380,24 +380,3 @@ class RecordedBatch:
     def to_frame(self) -> Any:
         """Return the columns as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
-
-
-_WHOLE = (
-    *("case_number", "capacity", "rank", "n_reviews", "review_number", "reviews_differ", "is_override", "n_outcomes"),
-    *("outcomes_contradict", "is_erased"),
-)
-_FLOATS = (
-    *("score", "selection_score", "lower", "upper", "coverage", "audit_probability", "strip_probability"),
-    "review_probability",
-)
-
-
-def arrow_types() -> Mapping[str, Any]:
-    """Return the Arrow type of each column of a case; text by default."""
-    arrow = import_library("pyarrow", purpose="the record", extra="record")
-
-    class Types(dict[str, Any]):
-        def __missing__(self, name: str) -> Any:
-            return arrow.string()
-
-    return Types({**dict.fromkeys(_WHOLE, arrow.int64()), **dict.fromkeys(_FLOATS, arrow.float64())})

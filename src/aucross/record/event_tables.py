@@ -15,6 +15,7 @@ number of its decision.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import (
@@ -34,6 +35,7 @@ from sqlalchemy import (
 )
 
 from aucross.estimators.decisions import AUTOMATIC
+from aucross.system.libraries import import_library
 
 # Raise it with every change of the tables, and add to UPGRADES what makes one of the version before.
 VERSION = 2
@@ -219,6 +221,16 @@ CASE_COLUMNS: dict[str, str] = {
     "is_erased": "CASE WHEN p.case_number IS NULL THEN 1 ELSE 0 END",
 }
 
+# Of these the ones that hold no text.
+_WHOLE = (
+    *("case_number", "capacity", "rank", "n_reviews", "review_number", "reviews_differ", "is_override", "n_outcomes"),
+    *("outcomes_contradict", "is_erased"),
+)
+_FLOATS = (
+    *("score", "selection_score", "lower", "upper", "coverage", "audit_probability", "strip_probability"),
+    "review_probability",
+)
+
 # A review or an outcome that another one replaces no longer counts.
 _CASES = f"""
 CREATE VIEW cases AS
@@ -241,6 +253,17 @@ LEFT JOIN (
 ) o ON o.case_number = d.number
 WHERE d.shadow_of IS NULL
 """
+
+
+def arrow_types() -> Mapping[str, Any]:
+    """Return the Arrow type of each column of a case; text by default."""
+    arrow = import_library("pyarrow", purpose="the record", extra="record")
+
+    class Types(dict[str, Any]):
+        def __missing__(self, name: str) -> Any:
+            return arrow.string()
+
+    return Types({**dict.fromkeys(_WHOLE, arrow.int64()), **dict.fromkeys(_FLOATS, arrow.float64())})
 
 
 def create(connection: Connection) -> None:

@@ -3,9 +3,9 @@
 The page needs the extra ``report`` (jinja2 and plotly); the model card and JSON need nothing more.
 """
 
+from aucross.report.contents import SCHEMA_VERSION, build_summary
 from aucross.report.files import render_json, write_report
 from aucross.report.html import render_html
 from aucross.report.markdown import render_markdown
-from aucross.report.summary import SCHEMA_VERSION, build_summary
 
 __all__ = ["SCHEMA_VERSION", "build_summary", "render_html", "render_json", "render_markdown", "write_report"]

@@ -11,7 +11,7 @@ from typing import Any
 from aucross.system.notebook import result_html
 from aucross.system.text import json_ready, percent
 from aucross.watch.sequential import SequentialMeanTest
-from aucross.watch.stability import CUSTOMARY_LIMIT, ScoreStability
+from aucross.watch.stability import ScoreStability
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class CoverageReport(_Verdict):
 
     def _stability_sentences(self) -> list[str]:
         # Without rows there is nothing to compare.
-        return [_stability_sentence(name, stability) for name, stability in self.stability.items() if stability.n]
+        return [stability.sentence(name) for name, stability in self.stability.items() if stability.n]
 
     def _shown(self) -> list[dict[str, Any]]:
         kinds = {"batch": (self.n, self.selected, self.share), "run": (self.run_n, self.run_selected, self.run_share)}
@@ -362,10 +362,3 @@ class AUCReport(_Verdict):
             f"selected negatives, in the run {self.run_auc:.4f} of {self.run_outcomes} outcomes; expected "
             f"{self.expected:.4f}, without drift at least {self.low:.4f}. {judged}"
         )
-
-
-def _stability_sentence(name: str, stability: ScoreStability) -> str:
-    name = name.replace("_", " ")
-    # "No alarm" is about the selected share alone.
-    moved = f": the {name}s have moved" if stability.psi > max(CUSTOMARY_LIMIT, stability.psi_by_chance) else ""
-    return f"PSI of the {name} {stability.psi:.3f} (by chance up to {stability.psi_by_chance:.3f}){moved}."

@@ -60,6 +60,13 @@ class ScoreStability:
             for (lower, upper), expected, observed in zip(ends, self.expected, self.observed, strict=True)
         ]
 
+    def sentence(self, name: str) -> str:
+        """Return the index of a score of this name in a sentence."""
+        name = name.replace("_", " ")
+        # "No alarm" is about the selected share alone.
+        moved = f": the {name}s have moved" if self.psi > max(CUSTOMARY_LIMIT, self.psi_by_chance) else ""
+        return f"PSI of the {name} {self.psi:.3f} (by chance up to {self.psi_by_chance:.3f}){moved}."
+
     def __str__(self) -> str:
         lines = [f"{'score above':>12} {'up to':>12} {'expected':>9} {'observed':>9}"]
         lines += [
