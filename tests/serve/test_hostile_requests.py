@@ -13,7 +13,7 @@ from contextlib import ExitStack
 import pytest
 
 from aucross.record import Record
-from aucross.serve import ServeOptions, guard, make_app
+from aucross.serve import ServeOptions, make_app, request_guard
 from tests.cli.commands import aucross
 from tests.serve.test_serve import JSON, MODEL, NO_DATES, ROWS, TOKEN, Client, Server, model_file  # noqa: F401
 
@@ -433,7 +433,7 @@ def test_what_stalls_is_refused_by_the_seconds_that_it_had():
 
 @pytest.mark.parametrize("limit", ["_MOST_BODIES", "_MOST_HELD"])
 def test_of_too_many_bodies_those_that_began_first_are_closed(monkeypatch, limit):
-    monkeypatch.setattr(guard, limit, 2)  # of bytes twice the largest body are held at least
+    monkeypatch.setattr(request_guard, limit, 2)  # of bytes twice the largest body are held at least
     n_bytes = 1 if limit == "_MOST_BODIES" else 4
     app, statuses = make_app(MODEL, ServeOptions(most_bytes=4, body_seconds=3600)), []
 

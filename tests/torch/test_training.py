@@ -487,7 +487,7 @@ def test_a_device_that_is_not_there_is_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert find_device("cuda:1") == torch.device("cuda:1")
-    with pytest.raises(ValueError, match="got 'cuda:7' and 2 GPUs"):
+    with pytest.raises(ValueError, match="device 'cuda:7' is not available: 2 GPUs found"):
         find_device("cuda:7")
 
 
