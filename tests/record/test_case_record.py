@@ -78,6 +78,17 @@ def test_a_capacity_gives_ranks_and_reasons(record, clf, rows):
     assert set(queue["why"]) == {"capacity"}
 
 
+def test_an_error_of_the_driver_is_a_sentence_without_a_persons_data(record, clf, rows, monkeypatch):
+    def insert(connection, table, columns):
+        chain.insert(connection, table, {**columns, "salt": [None] * len(columns["id"])})
+
+    monkeypatch.setattr(case_record, "insert", insert)
+    with pytest.raises(RecordError, match="the database refused it") as error:
+        decide(record, clf, rows)
+    assert "A-" not in str(error.value)
+    assert record.head().transaction == 0
+
+
 def test_a_batch_is_decided_once(record, clf, rows):
     first = decide(record, clf, rows)
     head = record.head()
@@ -114,9 +125,10 @@ def test_a_batch_with_anything_else_is_refused_with_both(record, clf, rows, othe
         who = clf.recalibrate(rows[0][500:])
     else:
         who = clone(clf).fit(rows[0][1:], rows[1][1:])
-    word = {"ids": "inputs", "keep": "inputs", "capacity": "coverage"}.get(other, other)
+    word = {"ids": "inputs", "keep": "kept columns"}.get(other, other)
+    before = "coverage" if other == "capacity" else word
     head = record.head()
-    with pytest.raises(ValueError, match=f"was decided with {word} .*, got {word} ") as error:
+    with pytest.raises(ValueError, match=f"was decided with {before} .*, got {word} ") as error:
         record.decide(who, X, batch="2026-10", ids=ids, **options)
     assert "a batch is decided once" in str(error.value)
     assert record.head() == head
@@ -310,6 +322,42 @@ def test_a_table_that_is_added_twice_counts_once(record, clf, rows):
     assert record.case("A-1")["outcome_known_at"] == "2027-10-01T00:00:00.000000Z"
 
 
+def test_a_row_that_stands_twice_in_a_table_counts_once(record, clf, rows):
+    decide(record, clf, rows)
+    review = {"id": "A-1", "reviewer": "ann", "answer": 1}
+    added = record.add_reviews([review, review, {**review, "reviewer": "bob"}])
+    assert (added.n_added, added.n_known, record.case("A-1")["n_reviews"]) == (2, 1, 2)
+
+
+def test_a_review_with_another_time_is_another_review(record, clf, rows):
+    decide(record, clf, rows)
+    answers = [("needs documents", "2026-11-01"), ("1", "2026-11-02"), ("needs documents", "2026-11-03")]
+    reviews = [{"id": "A-1", "reviewer": "ann", "answer": answer, "time": time} for answer, time in answers]
+    assert [record.add_reviews([review]).n_added for review in reviews] == [1, 1, 1]
+    assert record.add_reviews(reviews).n_known == 3
+    assert record.case("A-1")["answer"] == "needs documents"
+
+
+def test_a_table_of_corrections_that_is_added_twice_counts_once(record, clf, rows):
+    decide(record, clf, rows)
+    outcome = {"id": "A-1", "outcome": 1, "known_at": "2027-10-01"}
+    record.add_reviews([{"id": "A-1", "reviewer": "ann", "answer": 1}])
+    record.add_outcomes([outcome])
+    number = record.case("A-1")["review_number"]
+    review = {"id": "A-1", "reviewer": "ann", "answer": 0, "replaces": number}
+    right = {"id": "A-1", "outcome": 0, "known_at": "2027-10-05", "replaces": number + 1}
+    assert [record.add_reviews([review]).n_added for _ in range(2)] == [1, 0]
+    assert [record.add_outcomes([right]).n_added for _ in range(2)] == [1, 0]
+    assert record.add_outcomes([outcome]).n_added == 0  # the first table again does not bring back what was wrong
+    case = record.case("A-1")
+    assert (case["final_decision"], case["outcome"], case["n_reviews"], case["n_outcomes"]) == ("0", "0", 1, 1)
+    two = [{**review, "replaces": number + 2, "answer": answer} for answer in (1, "cannot decide")]
+    with pytest.raises(ValueError, match=r"row 2 .*was replaced before"):
+        record.add_reviews(two)
+    with pytest.raises(ValueError, match=r"replaces must be a whole number, got 1\.5"):
+        record.add_reviews([{**review, "replaces": 1.5}])
+
+
 def test_outcomes_that_contradict_are_kept_and_shown(record, clf, rows):
     decide(record, clf, rows)
     record.add_outcomes([{"id": "A-1", "outcome": 1}])
@@ -452,6 +500,26 @@ EDITS = {
     "an id removed": ("DELETE FROM personal WHERE id = 'A-1'", "the id of case 3 was removed without an erasure"),
     "a note": ("UPDATE notes SET note = 'other'", "the note of review 62 was edited"),
     "a note removed": ("DELETE FROM notes", "the note of review 62 was removed without an erasure"),
+    # What a digest does not tell apart.
+    "nothing made -1": ("UPDATE decisions SET shadow_of = -1 WHERE number = 9", "event 9 \\(decisions\\) was edited"),
+    "an event before the first": (
+        "INSERT INTO reviews SELECT 0, case_number, 'x', '0', NULL, NULL, NULL, time, NULL, NULL, digest FROM reviews",
+        "event 0 \\(reviews\\) was edited or inserted",
+    ),
+    "a transaction before the first": (
+        "INSERT INTO transactions SELECT -1, 0, 0, '2020', digest, digest FROM decisions WHERE number = 5",
+        "row -1 \\(transactions\\) was edited or inserted",
+    ),
+    "the batch of an id": ("UPDATE personal SET batch = 2 WHERE id = 'A-1'", "the id of case 3 belongs to .* another"),
+    "an id inserted": (
+        "INSERT INTO personal SELECT 999, batch, 'B-1', kept, salt FROM personal WHERE id = 'A-1'",
+        "the id of case 999 belongs to no decision",
+    ),
+    "the case of a note": ("UPDATE notes SET case_number = 4", "the note of review 62 belongs to .* another case"),
+    "a note inserted": (
+        "INSERT INTO notes SELECT 999, case_number, note, salt FROM notes",
+        "the note of review 999 belongs to no review",
+    ),
 }
 
 
@@ -468,6 +536,71 @@ def test_verify_names_what_was_changed(source, clf, rows, statement, said):
         found = record.verify()
     assert found.fault is not None
     assert re.search(said, found.fault), found.fault
+
+
+@pytest.mark.attack("record, values of other types")
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    {
+        "text for a number": ("UPDATE decisions SET score = 'abc' WHERE number = 5", "event 5 (decisions)"),
+        "bytes for text": ("UPDATE decisions SET prediction = CAST(prediction AS BLOB)", "event 2 (decisions)"),
+        "a number beside its own": ("UPDATE reviews SET case_number = case_number + 0.5", "event 62 (reviews)"),
+        "text for a hash": ("UPDATE transactions SET hash = 'abc' WHERE number = 2", "row 2 (transactions)"),
+        "bytes for an id": ("UPDATE personal SET id = CAST(id AS BLOB) WHERE id = 'A-1'", "row 3 (personal)"),
+        "text for a salt": ("UPDATE personal SET salt = 'abc' WHERE id = 'A-1'", "row 3 (personal)"),
+        "a number for a salt": ("UPDATE notes SET salt = 99999999999", "row 62 (notes)"),
+    }.values(),
+)
+def test_sqlite_verifies_the_types_of_values_too(tmp_path, clf, rows, statement, said):
+    with Record.open(tmp_path / "cases.db") as record:
+        decide(record, clf, rows)
+        record.add_reviews([{"id": "A-1", "reviewer": "ann", "answer": 1, "note": "hm"}])
+        assert record.verify().is_clean
+    changed(tmp_path / "cases.db", [statement])
+    with Record.open(tmp_path / "cases.db") as record:
+        found = record.verify()
+    assert found.fault == f"{said} was edited or inserted: it has a value that is never written there"
+
+
+def test_what_was_erased_and_is_put_back_is_found(source, clf, rows):
+    with Record.open(source) as record:
+        decide(record, clf, rows)
+        with record.reading() as connection:
+            before = connection.execute(text("SELECT * FROM personal WHERE id = 'A-1'")).mappings().one()
+        record.erase("A-1")
+        assert record.verify().is_clean
+        with record.appending() as appending:
+            query = text("INSERT INTO personal (case_number, batch, id, kept, salt) VALUES (:n, :b, :i, NULL, :s)")
+            values = {"n": before["case_number"], "b": before["batch"], "i": "A-1", "s": before["salt"]}
+            appending.connection.execute(query, values)
+        assert record.verify().fault == "the id of case 3 is there, although it was erased"
+
+
+@pytest.mark.parametrize(
+    ("statements", "name"),
+    [
+        (["DROP VIEW cases", "CREATE VIEW cases AS SELECT * FROM decisions WHERE number > 9"], "cases"),
+        (
+            [
+                "DROP TRIGGER decisions_update",
+                "CREATE TRIGGER decisions_update BEFORE UPDATE ON decisions WHEN 0 BEGIN SELECT 1; END",
+            ],
+            "decisions_update",
+        ),
+    ],
+)
+def test_a_view_or_trigger_that_says_something_else_is_found(tmp_path, clf, rows, statements, name):
+    with Record.open(tmp_path / "cases.db") as record:
+        decide(record, clf, rows)
+    connection = sqlite3.connect(tmp_path / "cases.db")
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+    with Record.open(tmp_path / "cases.db") as record:
+        assert f"the view of the cases, were removed or changed: {name}" in str(record.verify())
+        if name == "cases":
+            with pytest.raises(RecordError, match="the database refused it"):
+                record.cases()
 
 
 def test_a_cut_end_is_found_with_the_last_hash_kept_elsewhere(source, clf, rows):
@@ -493,7 +626,7 @@ def test_a_removed_trigger_is_found(tmp_path, clf, rows):
     connection.execute("DROP TRIGGER decisions_update")
     connection.close()
     with Record.open(tmp_path / "cases.db") as record:
-        assert "triggers that refuse changes were removed: decisions_update" in str(record.verify())
+        assert "were removed or changed: decisions_update" in str(record.verify())
 
 
 def test_each_transaction_follows_the_one_before(record, clf, rows):
@@ -557,6 +690,9 @@ def test_a_reader_that_holds_on_to_erased_rows_is_told_of(tmp_path, clf, rows, m
             connection.execute(text("SELECT count(*) FROM personal")).scalar()
             with pytest.raises(RecordError, match="the rows are erased, but a program that reads"):
                 record.erase("A-1")
+        assert (tmp_path / "cases.db-wal").stat().st_size > 0
+        assert record.erase("A-1") == 0  # run again, as the error says: the copy goes now
+        assert (tmp_path / "cases.db-wal").stat().st_size == 0
         assert record.verify().is_clean
 
 
@@ -570,8 +706,9 @@ def test_old_cases_are_erased_by_age(record, clf, rows, monkeypatch):
     assert set(record.cases("old").to_pydict()["is_erased"]) == {1}
     assert set(record.cases("new").to_pydict()["is_erased"]) == {0}
     assert record.verify().is_clean
-    with pytest.raises(ValueError, match="days must be an age of at least 0, got -1"):
-        record.erase_older(-1)
+    for days in (-1, 1e9, float("nan")):
+        with pytest.raises(ValueError, match="days must be an age from 0 to 365,000, got"):
+            record.erase_older(days)
 
 
 # ---- opening ----

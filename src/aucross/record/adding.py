@@ -76,6 +76,8 @@ def add_reviews(appending: Appending, rows: Any, batch: str | None, *, skip_faul
     table = _Table(appending.connection, rows, REVIEW_COLUMNS, ("id", "reviewer", "answer"), batch)
     known = _events_of(appending.connection, reviews, table.case_numbers())
     same = ("reviewer", "answer", "reason_code", "probability")
+    here: set[tuple[Any, ...]] = set()
+    replaced_here: set[int] = set()
 
     def event(row: Mapping[str, Any], case: Any) -> dict[str, Any] | None:
         answer, probability = as_text(row["answer"]), _number(row["probability"], "probability")
@@ -92,13 +94,21 @@ def add_reviews(appending: Appending, rows: Any, batch: str | None, *, skip_faul
             "probability": probability,
             "saw_machine": _truth(row["saw_machine"], "saw_machine"),
             "time": appending.time if row["time"] is None else moment(row["time"]),
-            "replaces": _replaced(row["replaces"], known[case.case_number]),
             "note": None if row["note"] is None else as_text(row["note"]),
         }
         if made["note"] is not None and (fault := text_fault(made["note"].replace("\n", " ").replace("\t", " "))):
             raise ValueError(f"note must {fault}")
-        is_known = any(all(getattr(old, name) == made[name] for name in same) for old in known[case.case_number])
-        return None if is_known and made["replaces"] is None else made
+        # A review with a time of its own is another one than that of another time.
+        compared = same if row["time"] is None else (*same, "time")
+        replaces = _whole(row["replaces"], "replaces")
+        equal = [old for old in known[case.case_number] if all(getattr(old, name) == made[name] for name in compared)]
+        made["replaces"] = replaces
+        key = tuple(made.values())
+        if key in here or (equal and (replaces is None or replaces in {old.replaces for old in equal})):
+            return None
+        _check_replaced(replaces, known[case.case_number], replaced_here)
+        here.add(key)
+        return made
 
     events, faults, n_known = table.checked(event)
     _refuse(faults, len(events), skip_faulty=skip_faulty)
@@ -142,12 +152,22 @@ def add_outcomes(appending: Appending, rows: Any, batch: str | None, *, skip_fau
             raise ValueError(f"outcome must be one of {allowed}, got {value!r}")
         if case.case_number in seen:
             raise ValueError("this table has two outcomes of the case; keep the right one")
-        replaces = _replaced(row["replaces"], known[case.case_number])
+        replaces = _whole(row["replaces"], "replaces")
+        if replaces is not None and (replaces, value) in {
+            (old.replaces, old.outcome) for old in known[case.case_number]
+        }:
+            seen.add(case.case_number)
+            return None
+        _check_replaced(replaces, known[case.case_number], set())
         replaced = {old.replaces for old in known[case.case_number]} | {replaces}
         values = {old.outcome for old in known[case.case_number] if old.number not in replaced}
         known_at = appending.time if row["known_at"] is None else moment(row["known_at"])
         seen.add(case.case_number)
-        if value in values and replaces is None:
+        # A table that is added again after a correction must not bring back what was corrected.
+        is_old = row["known_at"] is not None and (value, known_at) in {
+            (old.outcome, old.known_at) for old in known[case.case_number]
+        }
+        if replaces is None and (value in values or is_old):
             return None
         n_contradictions += bool(values - {value})
         made = {"case_number": case.case_number, "outcome": value, "known_at": known_at}
@@ -242,16 +262,23 @@ def _listed(faults: Sequence[str]) -> str:
     return "; ".join(faults[:_FAULTS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _replaced(value: Any, known: Iterable[Any]) -> int | None:
-    """Return the number of the event that is corrected; it must be of this case and not corrected before."""
-    if value is None:
-        return None
-    number, known = int(_number(value, "replaces") or 0), list(known)
+def _whole(value: Any, name: str) -> int | None:
+    number = _number(value, name)
+    if number is None or number.is_integer():
+        return None if number is None else int(number)
+    raise ValueError(f"{name} must be a whole number, got {value!r}")
+
+
+def _check_replaced(number: int | None, known: Iterable[Any], here: set[int]) -> None:
+    """Refuse to correct anything but an earlier event of the same case that no other has corrected."""
+    if number is None:
+        return
+    known = list(known)
     if number not in {row.number for row in known}:
-        raise ValueError(f"replaces must be the number of an earlier one of the same case, got {value!r}")
-    if number in {row.replaces for row in known}:
-        raise ValueError(f"number {value} was replaced before; name the last one")
-    return number
+        raise ValueError(f"replaces must be the number of an earlier one of the same case, got {number}")
+    if number in {row.replaces for row in known} | here:
+        raise ValueError(f"number {number} was replaced before; name the last one")
+    here.add(number)
 
 
 def _is_blank(value: Any) -> bool:

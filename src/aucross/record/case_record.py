@@ -58,6 +58,7 @@ from aucross.record.transfer import copy_record, decisions_in, export_cases, ref
 from aucross.system.libraries import import_library
 
 _BATCH_NAMED = select(batches).where(batches.c.name == bindparam("name"))
+_LONGEST_AGE = 365_000
 _NO_CASE = {"case_number": 0, "batch": 0, "id": "", "kept": None, "salt": b""}
 _BATCH_FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "capacity")
 
@@ -457,8 +458,7 @@ class Record:
         with self.appending() as appending:
             found = cases_named(appending.connection, [name], batch).get(name, [])
             _erase(appending, [row.case_number for row in found], "asked")
-        if found:
-            self._forget()
+        self._forget()  # also if nothing was found: an erasure before may have been killed, or met a reader
         return len(found)
 
     def erase_older(self, days: float) -> int:
@@ -474,16 +474,15 @@ class Record:
         int
             How many cases were erased.
         """
-        if not days >= 0:
-            raise ValueError(f"days must be an age of at least 0, got {days!r}")
+        if not 0 <= days <= _LONGEST_AGE:
+            raise ValueError(f"days must be an age from 0 to {_LONGEST_AGE:,}, got {days!r}")
         before = moment(datetime.now(UTC) - timedelta(days=float(days)))
         with self.appending() as appending:
             query = select(personal.c.case_number).join(batches, batches.c.number == personal.c.batch)
             query = query.where(batches.c.time < before).order_by(personal.c.case_number)
             numbers = list(appending.connection.execute(query).scalars())
             _erase(appending, numbers, "retention")
-        if numbers:
-            self._forget()
+        self._forget()
         return len(numbers)
 
     def _forget(self) -> None:
@@ -684,9 +683,14 @@ def append_batch(
 def _recorded_before(connection: Connection, batch: PreparedBatch, stored: Any) -> RecordedBatch | ValueError:
     """Return the recorded batch of this name, or an error if the rows given are not those of the batch."""
     name = stored.name
-    for what in ("model_fingerprint", "rule_fingerprint", "coverage", "capacity"):
+    for what in ("model_fingerprint", "rule_fingerprint"):
         if getattr(stored, what) != batch.event[what]:
             return _refusal(name, what.removesuffix("_fingerprint"), getattr(stored, what), batch.event[what])
+    asked = _asked(stored.coverage, stored.capacity), _asked(batch.event["coverage"], batch.event["capacity"])
+    if asked[0] != asked[1]:
+        return _refusal(name, "", *asked)
+    if stored.kept != batch.event["kept"]:
+        return _refusal(name, "kept columns", stored.kept, batch.event["kept"])
     query = (
         select(decisions, personal.c.id, personal.c.salt)
         .outerjoin(personal, personal.c.case_number == decisions.c.number)
@@ -713,9 +717,14 @@ def _recorded_before(connection: Connection, batch: PreparedBatch, stored: Any) 
     return RecordedBatch(is_new=False, columns=told, **{name: getattr(stored, name) for name in _BATCH_FACTS})
 
 
+def _asked(coverage: float | None, capacity: int | None) -> str:
+    return f"coverage {coverage}" if capacity is None else f"capacity {capacity}"
+
+
 def _refusal(name: str, what: str, recorded: Any, given: Any) -> ValueError:
+    recorded, given = f"{what} {recorded}".strip(), f"{what} {given}".strip()
     return ValueError(
-        f"batch {name!r} was decided with {what} {recorded}, got {what} {given}; a batch is decided once: pass what it "
+        f"batch {name!r} was decided with {recorded}, got {given}; a batch is decided once: pass what it "
         "was decided with, or name another batch"
     )
 

@@ -25,10 +25,12 @@ from aucross.record.event_tables import (
     about,
     decisions,
     erasures,
-    missing_triggers,
+    missing_guards,
     notes,
     personal,
     reviews,
+    side_row_astray,
+    strange_value,
     transactions,
 )
 
@@ -168,11 +170,10 @@ def head_of(connection: Connection) -> ChainHead:
     """Return the end of the chain."""
     record_id = connection.execute(select(about.c.record_id).limit(1)).scalar_one()
     last = connection.execute(_LAST).first()
-    return (
-        ChainHead(record_id, 0, first_hash(record_id).hex())
-        if last is None
-        else (ChainHead(record_id, last.number, bytes(last.hash).hex()))
-    )
+    if last is None:
+        return ChainHead(record_id, 0, first_hash(record_id).hex())
+    # Somebody may have put text there, of which verify tells.
+    return ChainHead(record_id, last.number, last.hash if isinstance(last.hash, str) else bytes(last.hash).hex())
 
 
 # ---- verifying ----
@@ -222,9 +223,10 @@ def verify(connection: Connection, expected: str | None = None) -> Verification:
         A last hash that was kept elsewhere, as ``transaction:hash`` or the hash alone.
     """
     counts = [0, 0]
-    fault = _fault_of_chain(connection, counts) or _fault_of_side_tables(connection)
-    if fault is None and (gone := missing_triggers(connection)):
-        fault = f"the triggers that refuse changes were removed: {', '.join(gone)}"
+    fault = _fault_of_values(connection) or _fault_of_chain(connection, counts)
+    fault = fault or _fault_of_side_tables(connection) or side_row_astray(connection)
+    if fault is None and (gone := missing_guards(connection)):
+        fault = f"triggers that refuse changes, or the view of the cases, were removed or changed: {', '.join(gone)}"
     if fault is None and expected is not None:
         fault = _fault_of_head(connection, expected)
     return Verification(head_of(connection), counts[0], counts[1], fault)
@@ -242,6 +244,15 @@ def _fault_of_head(connection: Connection, expected: str) -> str | None:
         return None
     place = f"transaction {number}" if number else "the transaction"
     return f"{place} whose hash was kept elsewhere is not in the record: its end was cut, or it was written again"
+
+
+def _fault_of_values(connection: Connection) -> str | None:
+    found = strange_value(connection)
+    if found is None:
+        return None
+    table, number = found
+    what = "event" if table in {each.name for each in EVENTS} else "row"
+    return f"{what} {number} ({table}) was edited or inserted: it has a value that is never written there"
 
 
 def _fault_of_chain(connection: Connection, counts: list[int]) -> str | None:

@@ -102,7 +102,8 @@ class Database:
     def _in_words(self) -> Iterator[None]:
         try:
             yield
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, self.engine.dialect.loaded_dbapi.Error) as error:
+            # The driver's own come from cursors that read and copy many rows; their text may hold a person's data.
             raise RecordError(_sentence(error, self.name)) from None
 
 
@@ -215,7 +216,7 @@ _SENTENCES = (
 )
 
 
-def _sentence(error: SQLAlchemyError, name: str) -> str:
+def _sentence(error: Exception, name: str) -> str:
     cause = getattr(error, "orig", None) or error
     told = f"{cause} {getattr(cause, 'sqlite_errorname', '')}".lower()
     for signs, sentence in _SENTENCES:
@@ -223,5 +224,6 @@ def _sentence(error: SQLAlchemyError, name: str) -> str:
             return f"{name}: {sentence}"
     # The text of the library may hold an address or a person's data.
     code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or type(cause).__name__
-    kind = "the database refused it" if isinstance(error, DBAPIError) else "the database cannot be used"
+    is_refusal = isinstance(error, DBAPIError) or not isinstance(error, SQLAlchemyError)
+    kind = "the database refused it" if is_refusal else "the database cannot be used"
     return f"{name}: {kind} ({code})"

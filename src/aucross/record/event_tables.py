@@ -310,14 +310,65 @@ def triggers(dialect: str) -> dict[str, str]:
     return made
 
 
-def missing_triggers(connection: Connection) -> list[str]:
-    """Return the names of the triggers that have been removed."""
-    queries = {
-        "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
-        "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D'",
-    }
-    there = set(connection.execute(text(queries[connection.dialect.name])).scalars())
-    return [name for name in triggers(connection.dialect.name) if name not in there and not name.endswith("()")]
+def missing_guards(connection: Connection) -> list[str]:
+    """Return the names of triggers, and of the view, that have been removed or made to say something else."""
+    made = {name: said for name, said in triggers(connection.dialect.name).items() if not name.endswith("()")}
+    if connection.dialect.name == "postgresql":
+        query = "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled NOT IN ('D', 'R')"
+        there = set(connection.execute(text(query)).scalars())
+        return [name for name in made if name not in there]
+    query = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
+    found = {row.name: row.sql.split() for row in connection.execute(text(query))}
+    return [name for name, said in {**made, "cases": _CASES}.items() if found.get(name) != said.split()]
+
+
+def strange_value(connection: Connection) -> tuple[str, int] | None:
+    """Return table and number of a row with a value that this package never writes; None if there is none.
+
+    A digest does not tell a missing number from -1, a text from its bytes, or 5 from 5.5, and SQLite stores any of
+    them in any column.
+    """
+    stored = {int: "integer", float: "real", str: "text", bytes: "blob"}
+    is_sqlite = connection.dialect.name == "sqlite"
+    for table in (*APPENDED, *SIDE_TABLES):
+        key, tests = next(iter(table.primary_key)), []
+        for column in table.columns:
+            kind = column.type.python_type
+            if is_sqlite:
+                tests.append(f"typeof({column.name}) NOT IN ('{stored[kind]}', 'null')")
+            if kind is int:
+                tests.append(f"{column.name} < {1 if column is key else 0}")
+            if kind is float and not is_sqlite:
+                tests.append(f"{column.name} = 'NaN'")
+        query = f"SELECT min({key.name}) FROM {table.name} WHERE {' OR '.join(tests)}"
+        number = connection.execute(text(query)).scalar()
+        if number is not None:
+            return table.name, int(number)
+    return None
+
+
+# Rows of the side tables that belong to no event, or to an event that says otherwise.
+_ASTRAY = {
+    "the id of case {} belongs to no decision, or to another batch: it was inserted or edited": """
+        SELECT min(p.case_number) FROM personal p LEFT JOIN decisions d ON d.number = p.case_number
+        WHERE d.number IS NULL OR d.batch <> p.batch OR d.personal_commitment IS NULL""",
+    "the id of case {} is there, although it was erased": """
+        SELECT min(p.case_number) FROM personal p JOIN erasures e ON e.case_number = p.case_number""",
+    "the note of review {} belongs to no review that has one, or to another case: it was inserted or edited": """
+        SELECT min(n.review) FROM notes n LEFT JOIN reviews r ON r.number = n.review
+        WHERE r.number IS NULL OR r.case_number <> n.case_number OR r.note_commitment IS NULL""",
+    "the note of review {} is there, although its case was erased": """
+        SELECT min(n.review) FROM notes n JOIN erasures e ON e.case_number = n.case_number""",
+}
+
+
+def side_row_astray(connection: Connection) -> str | None:
+    """Return what is wrong with a row of a side table that no event accounts for; None if nothing is."""
+    for sentence, query in _ASTRAY.items():
+        number = connection.execute(text(query)).scalar()
+        if number is not None:
+            return sentence.format(number)
+    return None
 
 
 def version_of(connection: Connection) -> int | None:
