@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
 from aucross.core import oracle_band
-from aucross.datasets import credit_assumptions, make_credit
+from aucross.datasets import credit, credit_assumptions, make_credit
 
 N_SAMPLES = 12_000
 CATEGORICAL = ["channel", "region", "employment_type", "home_ownership", "purpose", "grade"]
@@ -113,6 +114,23 @@ def test_only_the_grade_is_ordered_and_it_orders_the_bad_rate(portfolio):
     X, y = portfolio
     assert [name for name in CATEGORICAL if X[name].cat.ordered] == ["grade"]
     assert y.groupby(X["grade"], observed=True).mean().is_monotonic_increasing
+
+
+def test_points_of_the_scorecard_grow_with_inquiries_up_to_six():
+    def points(inquiries):
+        applicants = SimpleNamespace(
+            relative_income=np.ones(8), employment_type=np.full(8, "salaried"), home_ownership=np.full(8, "rent")
+        )
+        files = SimpleNamespace(
+            inquiries=np.asarray(inquiries),
+            delinquencies=np.zeros(8),
+            assumed_utilisation=np.zeros(8),
+            history_years=np.zeros(8),
+        )
+        return credit._scorecard(applicants, files, np.zeros(8))
+
+    steps = np.diff(points(range(8)))
+    assert steps == pytest.approx([credit_assumptions.INQUIRY_POINTS] * 6 + [0.0])
 
 
 @pytest.mark.parametrize("n_samples", [50, 51, 1_000])

@@ -252,6 +252,15 @@ def test_every_chart_at_every_coverage_is_a_plotly_figure(summary):
             go.Figure(data=traces, layout={**chart.figure["layout"], **frame.get("layout", {})})
 
 
+def test_bars_of_features_share_one_scale_in_which_the_largest_fills_its_half(summary):
+    entries, shown = summary["coverages"], page_data(summary)["steps"]
+    largest = max(abs(f["standardised_difference"]) for entry in entries for f in entry["features"])
+    for entry, page in zip(entries, shown, strict=True):
+        for feature, (start, length) in zip(entry["features"], page["bars"], strict=True):
+            size = 50 * feature["standardised_difference"] / largest
+            assert (start, length) == pytest.approx((50 + min(0, size), abs(size)), abs=0.006)
+
+
 def test_the_band_is_drawn_where_it_is(credit, summary):
     frames = figures.charts(summary)["distribution"].frames
     for coverage, frame in zip(range(50, 100), frames, strict=False):
