@@ -54,6 +54,18 @@ def decided(*more):
     return told("predict", "model.aucross", "october.csv", "--record", "cases.db", "--batch", "2026-10", *more)
 
 
+def test_the_monitor_says_which_batches_it_does_not_count(folder):
+    decided()
+    assert told("monitor", "cases.db", "model.aucross")["notes"] == []
+    decide = ("predict", "model.aucross", "october.csv", "--record", "cases.db", "--batch", "few", "--capacity", "9")
+    assert told(*decide)["review"] == 9
+    watched = told("monitor", "cases.db", "model.aucross")
+    assert watched["tests"]["coverage"]["n_values"] == 400
+    assert watched["notes"] == [
+        "1 of 2 batches are not counted: another model, rule or coverage, or a capacity, decided them"
+    ]
+
+
 def test_a_month_from_the_shell(folder):
     first = decided()
     assert (first["rows"], first["is_new"]) == (400, True)

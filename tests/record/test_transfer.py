@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sqlalchemy import text
 
 from aucross import AUCross
-from aucross.record import Record, RecordError, write_decisions
+from aucross.record import Record, RecordError, case_record, write_decisions
 
 READERS = {
     ".csv": lambda path: pd.read_csv(path, dtype={"id": str, "prediction": str}),
@@ -50,6 +50,22 @@ def test_an_export_holds_the_cases_and_says_what_decided(filled, tmp_path, endin
     assert [batch["name"] for batch in facts["batches"]] == ["2026-10", "2026-11"]
     assert facts["batches"][0]["model_fingerprint"] == expected["model_fingerprint"][0]
     assert (facts["rows"], "signature" in facts) == (40, False)
+
+
+def test_an_export_is_of_one_state(filled, tmp_path, clf, rows, monkeypatch):
+    head_of = case_record.head_of
+
+    def another_batch_meanwhile(connection):
+        found = head_of(connection)
+        monkeypatch.setattr(case_record, "head_of", head_of)
+        filled.decide(clf, rows[0][:5], batch="meanwhile", ids=range(5))
+        return found
+
+    before, n_cases = filled.head(), filled.cases().num_rows
+    monkeypatch.setattr(case_record, "head_of", another_batch_meanwhile)
+    facts = json.loads(filled.export(tmp_path / "cases.parquet").read_text())
+    assert "meanwhile" not in {batch["name"] for batch in facts["batches"]}
+    assert (facts["last_hash"], facts["rows"]) == (str(before), n_cases)
 
 
 def test_an_export_of_one_batch_is_signed_where_there_is_a_key(filled, tmp_path, monkeypatch):

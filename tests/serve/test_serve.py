@@ -541,7 +541,8 @@ def test_a_request_with_a_key_is_decided_once(client, tmp_path):
     assert "decisions" not in other.json()
     elsewhere = client.post("/decisions", json={**body, "coverage": 0.5}, headers={"Idempotency-Key": "k-1"})
     assert elsewhere.status_code == 409
-    assert client.post("/decision", json={"row": ROWS[0]}, headers={"Idempotency-Key": ""}).status_code == 422
+    for key in ("", "shadow:k-1"):
+        assert client.post("/decision", json={"row": ROWS[0]}, headers={"Idempotency-Key": key}).status_code == 422
     assert len(recorded(tmp_path / "cases.db")) == 3
 
 
@@ -617,8 +618,14 @@ def test_a_webhook_is_told_of_each_final_decision_once(tmp_path, monkeypatch):
         with pytest.raises(OSError, match="away"):
             webhook.tell()
         assert webhook.tell() == 1  # what failed is tried again
-        with pytest.raises(ValueError, match="must begin with https://"):
-            Webhook(record, "ftp://example.invalid")
+        for address in (
+            "ftp://example.invalid",
+            "http://localhost.example.invalid",
+            "http://127.0.0.1@example.invalid",
+        ):
+            with pytest.raises(ValueError, match="must begin with https://"):
+                Webhook(record, address)
+        Webhook(record, "http://127.0.0.1:8080/hook")
     body, signature = posted[0]
     assert (body["id"], body["final_decision"], len(signature)) == (second, "1", 64)
 

@@ -39,7 +39,11 @@ def queue(
 def add_reviews(
     screen: Screen, *, record: RecordSource, data: Data, batch: BatchName = None, skip_faulty: SkipFaulty = False
 ) -> dict[str, Any]:
-    """Add what people answered: a table with id, reviewer and answer, where known batch, reason_code, note, time."""
+    """Add what people answered: a table with id, reviewer and answer.
+
+    An answer is a class, "cannot decide" or "needs documents". Further columns, where they are known: batch,
+    reason_code, probability, time, note, saw_machine, and replaces, the review_number of a review that is corrected.
+    """
     from aucross.cli.recording import run_add  # noqa: PLC0415
 
     return run_add("reviews", record, data, screen, batch=batch, skip_faulty=skip_faulty)
@@ -49,7 +53,10 @@ def add_reviews(
 def add_outcomes(
     screen: Screen, *, record: RecordSource, data: Data, batch: BatchName = None, skip_faulty: SkipFaulty = False
 ) -> dict[str, Any]:
-    """Add what came true: a table with id and outcome, and where known batch and known_at."""
+    """Add what came true: a table with id and outcome.
+
+    Further columns, where they are known: batch, known_at, and replaces, the number of an outcome that is corrected.
+    """
     from aucross.cli.recording import run_add  # noqa: PLC0415
 
     return run_add("outcomes", record, data, screen, batch=batch, skip_faulty=skip_faulty)

@@ -227,12 +227,20 @@ def run_monitor(record: str, model: Path, screen: Screen) -> dict[str, Any]:
     watching: Any = import_library("aucross.record.watching", purpose="the monitor", extra="record")
     with opened(record) as found:
         monitor, share, labels = watching.watch(found, clf, labels=schema.labels)
+        batches, header = found.batches(), read_header(model)
     if share is None:
         raise CommandError(f"{record} has no batch that {model.name} decided by its coverage; a capacity tells nothing")
     for report in (share, labels):
         if report is not None:
             for line in report.message.splitlines():
                 screen.say(line)
+    watched = (header.model_fingerprint, header.rule_fingerprint, monitor.reference.coverage)
+    n_others = sum(
+        (batch["model_fingerprint"], batch["rule_fingerprint"], batch["coverage"]) != watched for batch in batches
+    )
+    if n_others:
+        others = "another model, rule or coverage, or a capacity, decided them"
+        screen.note(f"{n_others:,} of {len(batches):,} batches are not counted: {others}")
     if labels is None:
         screen.say("No outcomes yet: the AUC of the automatic cases is not watched.")
     return {"command": "monitor", "record": record, "model": str(model), **monitor.to_dict()}

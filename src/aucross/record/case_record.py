@@ -54,7 +54,7 @@ from aucross.record.event_tables import (
     upgrade,
     version_of,
 )
-from aucross.record.transfer import copy_record, decisions_in, export_cases, refuse_other_tables
+from aucross.record.transfer import checked_export, copy_record, decisions_in, export_cases, refuse_other_tables
 from aucross.system.libraries import import_library
 
 _BATCH_NAMED = select(batches).where(batches.c.name == bindparam("name"))
@@ -339,8 +339,7 @@ class Record:
             The view ``cases`` of the database.
         """
         with self.reading() as connection:
-            where, values = _of_batch(connection, batch)
-            return read_table(connection, f"SELECT * FROM cases{where} ORDER BY case_number", values)
+            return _cases_of(connection, batch)
 
     def queue(self, batch: str | None = None) -> Any:
         """Read the cases that wait for a person, in the order of review if there is one.
@@ -390,10 +389,8 @@ class Record:
 
     def batches(self) -> list[dict[str, Any]]:
         """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity."""
-        columns = [column for column in batches.c if column.name != "digest"]
         with self.reading() as connection:
-            query = select(*columns).where(batches.c.shadow_of.is_(None)).order_by(batches.c.number)
-            return [dict(row) for row in connection.execute(query).mappings()]
+            return _batches_of(connection)
 
     def compare_shadow(self) -> list[dict[str, Any]]:
         """Compare the decisions of shadow models with those that were handed out, batch by batch.
@@ -513,7 +510,10 @@ class Record:
             The second file, which has ``.json`` after the name of the first. It is signed where ``AUCROSS_KEY_FILE``
             names a key.
         """
-        return export_cases(self, Path(path), batch)
+        path = checked_export(Path(path))
+        # Of one state: what is written between two reads must not differ between the two files.
+        with self.reading() as connection:
+            return export_cases(path, head_of(connection), _cases_of(connection, batch), _batches_of(connection))
 
     def import_decisions(
         self,
@@ -757,6 +757,17 @@ def _of_batch(connection: Connection, batch: str | None) -> tuple[str, tuple[Any
         names = connection.execute(select(batches.c.name).where(batches.c.shadow_of.is_(None)).limit(5)).scalars()
         raise LookupError(f"there is no batch {batch!r}; the first ones are {', '.join(map(repr, names)) or 'none'}")
     return f" WHERE case_number > {row.number} AND case_number <= {row.number + row.n_rows}", ()
+
+
+def _cases_of(connection: Connection, batch: str | None) -> Any:
+    where, values = _of_batch(connection, batch)
+    return read_table(connection, f"SELECT * FROM cases{where} ORDER BY case_number", values)
+
+
+def _batches_of(connection: Connection) -> list[dict[str, Any]]:
+    columns = [column for column in batches.c if column.name != "digest"]
+    query = select(*columns).where(batches.c.shadow_of.is_(None)).order_by(batches.c.number)
+    return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def read_table(connection: Connection, query: str, values: tuple[Any, ...] = ()) -> Any:

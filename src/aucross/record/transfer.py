@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Connection, inspect, select
 
 from aucross.estimators.decisions import AUTOMATIC
 from aucross.files.facts_beside import write_facts
 from aucross.record.canonical import as_text, canonical_rows
-from aucross.record.chain import ROWS_AT_A_TIME, head_of, insert
+from aucross.record.chain import ROWS_AT_A_TIME, ChainHead, insert
 from aucross.record.database import Database, RecordError
 from aucross.record.decided_rows import PreparedBatch, checked_batch_name, checked_ids
 from aucross.record.decision_folder import FORMAT, MANIFEST
@@ -21,22 +21,20 @@ from aucross.system.libraries import import_library
 from aucross.system.spreadsheets import without_formula
 from aucross.system.whole_files import whole_file
 
-if TYPE_CHECKING:
-    from aucross.record.case_record import Record
-
 _ENDINGS = (".csv", ".parquet", ".arrow")
 
 
-def export_cases(record: Record, path: Path, batch: str | None) -> Path:
-    """Write cases to a file, and facts about them to a second one; see :meth:`Record.export`."""
-    ending = path.suffix.lower()
-    if ending not in _ENDINGS:
+def checked_export(path: Path) -> Path:
+    """Return the path of an export, or refuse it."""
+    if path.suffix.lower() not in _ENDINGS:
         raise ValueError(f"path must end in {', '.join(_ENDINGS)}, got {path.name!r}")
+    return path
+
+
+def export_cases(path: Path, head: ChainHead, table: Any, batches: Sequence[Mapping[str, Any]]) -> Path:
+    """Write cases to a file and what it holds to a second one; as :meth:`Record.export` says."""
+    ending = path.suffix.lower()
     arrow = import_library("pyarrow", purpose="an export", extra="record")
-    # Of one state: what is written between two reads must not differ between the two files.
-    with record.reading() as connection:
-        head = head_of(connection)
-    table = record.cases(batch)
     with whole_file(path) as file:
         if ending == ".csv":
             import_library("pyarrow.csv", purpose="an export", extra="record").write_csv(_without_formulas(table), file)
@@ -51,7 +49,7 @@ def export_cases(record: Record, path: Path, batch: str | None) -> Path:
         "record_id": head.record_id,
         "last_hash": str(head),
         "rows": table.num_rows,
-        "batches": [_facts_of(row) for row in record.batches() if row["name"] in names],
+        "batches": [_facts_of(row) for row in batches if row["name"] in names],
     }
     return write_facts(path, facts)
 

@@ -24,6 +24,7 @@ from starlette.exceptions import HTTPException as PathError
 from aucross.estimators.base import SelectiveClassifier
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.record import Record, RecordError
+from aucross.record.decided_rows import SHADOW
 from aucross.serve.decider import Decider, NotRecordedError, OtherRequestError, answers
 from aucross.serve.request_guard import RequestGuard, has_token, is_host
 from aucross.serve.served_model import (
@@ -238,6 +239,8 @@ class _Service:
         self, key: str, ids: list[str], rows: list[Any], coverage: float | None
     ) -> tuple[list[dict[str, Any]], DecidedBy]:
         assert self._decider is not None
+        if key.startswith(SHADOW):
+            raise HTTPException(422, f"the idempotency key must not begin with {SHADOW!r}, which names other batches")
         own = float(self._model.clf.coverage)
         if coverage not in (None, own) and not self._options.allow_coverage:
             raise HTTPException(

@@ -7,6 +7,7 @@ import hmac
 import json
 import logging
 from typing import Any
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from sqlalchemy import text
@@ -14,6 +15,9 @@ from sqlalchemy import text
 from aucross.record import Record
 
 logger = logging.getLogger(__name__)
+
+# Without encryption only within this machine.
+_OWN = {("http", "127.0.0.1"), ("http", "localhost")}
 
 
 class Webhook:
@@ -32,7 +36,8 @@ class Webhook:
     """
 
     def __init__(self, record: Record, address: str, key: bytes | None = None, seconds: float = 5.0) -> None:
-        if not address.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+        asked = urlsplit(address)
+        if asked.scheme != "https" and (asked.scheme, asked.hostname) not in _OWN:
             raise ValueError("the address of a webhook must begin with https://, or be on this machine")
         self._record, self._address, self._key, self._seconds = record, address, key, seconds
         self._last = self._newest()
