@@ -8,10 +8,13 @@ import sqlite3
 
 import pandas as pd
 import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
 
-from aucross import load
+from aucross import PlugInAUC, load
 from aucross.datasets import make_credit
 from aucross.record import Record
+from aucross.record.watching import watch
 from tests.cli.commands import QUICK, aucross
 
 pytest.importorskip("sqlalchemy", reason='needs SQLAlchemy: pip install "aucross[record]"')
@@ -64,6 +67,18 @@ def test_the_monitor_says_which_batches_it_does_not_count(folder):
     assert watched["notes"] == [
         "1 of 2 batches are not counted: another model, rule or coverage, or a capacity, decided them"
     ]
+
+
+def test_a_batch_without_rows_and_labels_of_other_words(folder):
+    X, y = make_classification(300, flip_y=0.3, random_state=0)
+    clf = PlugInAUC(LogisticRegression(), coverage=0.8, random_state=0).fit(X, y)
+    with Record.open("cases.db") as record:
+        record.decide(clf, X[:0], batch="none", ids=[])
+        record.decide(clf, X[:9], batch="some", ids=range(9))
+        record.add_outcomes([{"id": 1, "outcome": 1}])
+        with pytest.raises(ValueError, match=r"labels must be what the record calls .* it has outcomes \['1'\]"):
+            watch(record, clf, labels=["no", "yes"])
+    assert [batch["n_rows"] for batch in told("show", "cases.db")["batches"]] == [0, 9]
 
 
 def test_a_month_from_the_shell(folder):

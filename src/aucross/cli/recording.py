@@ -273,6 +273,7 @@ def run_show(path: str, screen: Screen) -> dict[str, Any]:
         cases = found.cases()
     counts = pd.DataFrame(cases.select(["batch", "n_reviews", "n_outcomes", "outcomes_contradict"]).to_pandas())
     by_batch = counts.assign(reviewed=counts["n_reviews"] > 0, known=counts["n_outcomes"] > 0).groupby("batch").sum()
+    by_batch = by_batch.reindex([batch["name"] for batch in batches], fill_value=0)  # a batch may have no rows
     rows = []
     for batch in batches:
         of_batch = by_batch.loc[batch["name"]]

@@ -50,6 +50,10 @@ def watch(
             share = monitor.update_selected(selected, scores if len(clf.classes_) == 2 else None)
         if len(names) == 2 and monitor.reference.auc is not None:
             for outcomes, selected, scores in _labels(connection, clf, monitor.reference.coverage):
+                if unknown := sorted(set(outcomes.tolist()) - set(names)):
+                    raise ValueError(
+                        f"labels must be what the record calls the classes, got {names}; it has outcomes {unknown}"
+                    )
                 y = [class_of[outcome] for outcome in outcomes.tolist()]
                 of_labels = monitor.update_labels_selected(y, selected, scores)
     return monitor, share, of_labels
