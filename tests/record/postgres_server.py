@@ -48,7 +48,16 @@ class PostgresServer:
 
     def start(self) -> None:
         options = f"-h 127.0.0.1 -p {self.port} -k {self._folder} -c max_connections=60 -c shared_buffers=32MB"
-        self._run("pg_ctl", "-D", self._folder / "data", "-w", "-l", self._folder / "log", "-o", options, "start")
+        log = self._folder / "log"
+        for _ in range(30):
+            try:
+                self._run("pg_ctl", "-D", self._folder / "data", "-w", "-t", 300, "-l", log, "-o", options, "start")
+            except subprocess.CalledProcessError:
+                # A backend of the server that was stopped at once may hold its shared memory for a moment.
+                time.sleep(1)
+            else:
+                return
+        raise TimeoutError(f"the server did not start: {log.read_text()[-2000:]}")
 
     def stop_at_once(self) -> None:
         """End it without a shutdown: it recovers when it is started again."""
