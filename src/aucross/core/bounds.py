@@ -268,8 +268,8 @@ def auc_ends(ranked: RankedScores, failure: float, band: RejectionBand | None = 
     >>> for n_positive in (3, 30):  # separated: AUC 1
     ...     ranked = RankedScores.from_labels([0] * 50 + [1] * n_positive, range(50 + n_positive))
     ...     print([round(end, 3) for end in auc_ends(ranked, failure=0.025)])
-    [0.37, 1.0]
-    [0.988, 1.0]
+    [0.292, 1.0]
+    [0.884, 1.0]
     """
     losses = auc_losses(ranked if band is None else ranked.where(band.selects(ranked.scores)))
     return (nan, nan) if losses is None else interval(losses, failure)
@@ -312,7 +312,7 @@ def auc_ends_of_units(
     >>> for units in (np.arange(500), np.repeat(np.arange(100), 5)):
     ...     print([round(end, 2) for end in auc_ends_of_units(positive, score, None, units, failure=0.025)])
     [0.72, 0.82]
-    [0.65, 0.87]
+    [0.64, 0.87]
     """
     weight = np.ones(len(score)) if weight is None else weight
     used = weight > 0
