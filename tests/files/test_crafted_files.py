@@ -696,6 +696,7 @@ for name, (source, old, new) in {
     "no trees a round": ("xgboost", rb'"num_parallel_tree":"1"', b'"num_parallel_tree":"0"'),
     "a part that is not known": ("xgboost", rb'"learner":\{', b'"learner":{"plugin":"x.so",'),
     "no JSON": ("xgboost", rb"^\{", b"["),
+    "another encoding": ("xgboost", rb"(?s).+", lambda text: text[0].decode().encode("utf-32-be")),
 }.items():
     crafted(source, name)(replaced(old, new))
 

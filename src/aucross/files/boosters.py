@@ -286,7 +286,8 @@ def _take_xgboost(booster: Any) -> State:
 
 def _put_xgboost(cls: Any, text: Any, n_threads: Any) -> Any:
     try:
-        model = _checked_xgboost(json.loads(_bytes(text)))
+        # As text: of bytes json guesses the encoding, and imports what it guesses.
+        model = _checked_xgboost(json.loads(_bytes(text).decode()))
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
         raise ValueError(f"the text of a booster is refused: {error!r}") from error
     booster = cls({"nthread": whole_number(n_threads, "n_threads", -(2**31), 2**31)})

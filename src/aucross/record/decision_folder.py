@@ -431,7 +431,7 @@ def _n_rows(file: Path) -> int:
 
 def _read_manifest(manifest: Path) -> dict[str, Any]:
     try:
-        content = json.loads(manifest.read_bytes())
+        content = json.loads(manifest.read_bytes().decode())
     except ValueError:
         content = None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
