@@ -12,7 +12,7 @@ Methods that dataclasses write stand in no file and are not counted. The figures
 32, 176 / 28, 30 / 11, 824 / 108 and 107 / 27, are near all functions for the first three calls and near those with a
 name for the last two. `aucross fit` reads a CSV of 2,000 rows with seven numbers and writes a model and a report;
 `LGBMClassifier` is fitted on 2,000 rows; the evaluation scores 1,000 rows and has intervals; the request asks for a
-decision on one row, and the server writes a log.
+decision on one row, and the server writes it into a record.
 
 *Argsorts*: processor time of an evaluation with intervals on rows that are scored already, divided by that of sorting
 the scores once with `np.argsort`. *Fit*: that of `AUCross(LGBMClassifier).fit`, with its correction of the coverage,
@@ -175,24 +175,25 @@ def _fit_command(folder: Path) -> Callable[[], None]:
 
 async def request_walk() -> Walk:
     """What the second request to a server passes, in the loop of the server and in the thread that decides."""
+    from aucross.record import Record  # noqa: PLC0415  (needs SQLAlchemy)
     from aucross.serve import ServedModel, ServeOptions, make_app  # noqa: PLC0415  (needs fastapi)
 
     X, y = small_rows(2000)
     names = [f"x{place}" for place in range(7)]
     rows = pd.DataFrame(X, columns=names)
     clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(rows, y)
-    body = json.dumps({"row": rows.iloc[0].to_dict(), "id": "A"}).encode()
-    with TemporaryDirectory() as folder, Walk() as walk:
+    bodies = [json.dumps({"row": rows.iloc[0].to_dict(), "id": name}).encode() for name in "AB"]
+    with TemporaryDirectory() as folder, Record.open(Path(folder) / "cases.db") as record, Walk() as walk:
         model = ServedModel(clf, dict.fromkeys(names, "number"), ("0", "1"))
-        app = make_app(model, ServeOptions(log=Path(folder) / "log.csv"))
+        app = make_app(model, ServeOptions(record=record))
         events: asyncio.Queue[Any] = asyncio.Queue()
         told: asyncio.Queue[Any] = asyncio.Queue()
         life = asyncio.create_task(app({"type": "lifespan"}, events.get, told.put))
         await events.put({"type": "lifespan.startup"})
         await told.get()
-        await ask(app, body)
+        await ask(app, bodies[0])
         with walk.counting():
-            await ask(app, body)
+            await ask(app, bodies[1])
         await events.put({"type": "lifespan.shutdown"})
         await life
     return walk
