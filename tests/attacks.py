@@ -20,6 +20,7 @@ LEAST = {
     "record, writer killed": 400,
     "record, database stopped": 20,
     "record, changed behind its back": 40,
+    "record, values of other types": 7,
     "command line": 205,
     "requests over HTTP": 479,
     "report, scripts and control characters": 20,
@@ -85,6 +86,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Let reports carry the area, from workers too."""
     marker = item.get_closest_marker("attack")
     if marker is not None:
+        assert marker.args[0] in LEAST, f"the attack table has no area {marker.args[0]!r}"
         item.user_properties.append(("attack", marker.args[0]))
 
 

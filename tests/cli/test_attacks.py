@@ -634,7 +634,7 @@ def test_an_output_that_takes_nothing_is_one_sentence(model, tmp_path, monkeypat
     for command, code, says in outputs:
         run = shell(command)
         is_right = run.returncode == code and says in run.stderr and len(run.stderr.splitlines()) == bool(says)
-        left = set(state(tmp_path)) - {"model.aucross", "t.csv", "d.csv"}
+        left = set(state(tmp_path)) - {"model.aucross", "t.csv", "d.csv", "d.csv.json"}
         if not is_right or left:
             wrong.append(f"{command}: {run.returncode} {run.stderr} {left}")
     attacked(len(outputs), wrong)
@@ -653,7 +653,8 @@ def test_ctrl_c_at_any_moment_ends_with_130_and_one_line(model, tmp_path, attack
     command = [sys.executable, "-c", code, *arguments]
     wrong, tried = [], 0
     for delay in np.linspace(0.02, 3.0, 40 if full_size else 2):
-        (tmp_path / "d.csv").unlink(missing_ok=True)
+        for name in ("d.csv", "d.csv.json"):
+            (tmp_path / name).unlink(missing_ok=True)
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, cwd=tmp_path
         ) as running:
@@ -663,7 +664,7 @@ def test_ctrl_c_at_any_moment_ends_with_130_and_one_line(model, tmp_path, attack
             _, errors = running.communicate(timeout=120)
         tried += 1
         if running.returncode == 130:
-            left = {path.name for path in tmp_path.iterdir()} - {"model.aucross", "t.csv", "d.csv"}
+            left = {path.name for path in tmp_path.iterdir()} - {"model.aucross", "t.csv", "d.csv", "d.csv.json"}
             if errors != STOPPED or left:
                 wrong.append(f"after {delay:.2f} s: {errors} {left}")
         # Else it was done before the signal came, for which an interpreter that ends no longer listens.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sqlite3
@@ -118,6 +119,8 @@ def test_decisions_of_the_record_are_those_of_the_model(folder):
     assert recorded["score"].tolist() == pytest.approx(expected["score"].tolist(), rel=1e-12)
     facts, plain_facts = (json.loads((folder / f"{name}.csv.json").read_text()) for name in ("recorded", "plain"))
     assert facts["batch"] == "2026-10"
+    for name, known in (("recorded", facts), ("plain", plain_facts)):
+        assert known["sha256"] == hashlib.sha256((folder / f"{name}.csv").read_bytes()).hexdigest()
     assert facts["bands"] == plain_facts["bands"]
     for name in ("model_fingerprint", "rule_fingerprint", "coverage"):
         assert facts[name] == plain_facts[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 from collections.abc import Mapping
@@ -24,7 +25,11 @@ def write_facts(path: Path, facts: Mapping[str, Any]) -> Path:
         Ready for JSON.
     """
     written = datetime.now(UTC).isoformat(timespec="seconds")
-    content = {"format": "aucross decisions file", "version": 1, "file": path.name, "written": written, **facts}
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    # The hash tells facts of an older file, left by a command that was stopped between writing the two.
+    known = {"format": "aucross decisions file", "version": 1, "file": path.name, "sha256": digest}
+    content = {**known, "written": written, **facts}
     if (key := signing_key()) is not None:
         text = json.dumps(content, sort_keys=True)
         content["signature"] = hmac.new(key, text.encode(), "sha256").hexdigest()
