@@ -76,7 +76,7 @@ def coverage_for() -> None:
     took = process_time() - start
     print(
         f"AUCGate.coverage_for, 20,000 rows: {took / fit:.2f} x a fit ({took:.1f} against {fit:.1f} s; target at most "
-        f"0.5); coverage {found.coverage:.4f} [{found.low:.4f}, {found.high:.4f}]"
+        f"0.5); coverage {found.value:.4f} [{found.low:.4f}, {found.high:.4f}]"
     )
 
 

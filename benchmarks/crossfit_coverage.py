@@ -57,7 +57,7 @@ from aucross.core.rules import OptimalBands, ThresholdBands
 from aucross.core.scored_rows import RuleInput
 from aucross.core.search import best_band
 from aucross.estimators.held_out import rows_to_compare
-from aucross.estimators.reach import expected_coverage
+from aucross.estimators.reach import error_of_coverage
 from benchmarks.crossfit_tables import COVERAGES, FAMILIES, PROMISED, Tables
 from benchmarks.paper_data import FOLDER
 
@@ -348,11 +348,12 @@ def measure(cell: Cell, s: Scores) -> Iterator[dict[str, Any]]:
                 # The test rows are a sample: their share in the band has a variance that no method can help.
                 by_chance = coverage * (1 - coverage) / len(selected)
                 squares.append(errors[-1] ** 2 - by_chance)
-                expected = expected_coverage(
+                error = error_of_coverage(
                     rule, coverage, None, n_rows=len(held_out), held_out=held_out, folds=candidate.folds
                 )
-                said.append(expected.error)
-                is_within.append(abs(reached - expected.expected) <= 1.96 * np.sqrt(expected.error**2 + by_chance))
+                said.append(error)
+                expected = rule.expected_coverage(coverage)
+                is_within.append(abs(reached - expected) <= 1.96 * np.sqrt(error**2 + by_chance))
                 if method == "AUCross":
                     at_reached, at_asked = (ranked.auc(best_band(ranked, max(c, 1e-3))) for c in (reached, coverage))
                     shorts.append(at_reached - auc(s.y_test[selected], candidate.answer[selected]))

@@ -86,7 +86,7 @@ def reached(clf: SelectiveClassifier, n_sets: int) -> tuple[np.ndarray, np.ndarr
         if not isinstance(clf.estimator, ScoreColumn):
             X, X_new = X.drop(columns="grade"), X_new.drop(columns="grade")
         fitted = clone(clf).fit(X, y)
-        expected = [fitted.expected_coverage(coverage).expected for coverage in ASKED]
+        expected = [fitted.expected_coverage(coverage).value for coverage in ASKED]
         measured.append((select_each(fitted, X_new, ASKED).mean(axis=1), expected))
     shares = np.array(measured)
     return shares[:, 0], shares[:, 1]

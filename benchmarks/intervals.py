@@ -315,7 +315,7 @@ def line_of_coverage_for(n_positive: int, n_negative: int, auc: float, n_samples
             ]
             answer = largest_coverage(*curves, auc=auc, confidence=LEVEL)
             kept = answer.low == 0 or exact.auc(band(answer.low)) >= auc
-            found.append((answer.coverage, answer.low, answer.high, kept))
+            found.append((answer.value, answer.low, answer.high, kept))
     numbers = np.array(found, dtype=float).reshape(n_samples, 2, 4).transpose(1, 2, 0)
     lines = [f"{truth:6.3f} {np.median(numbers[0, 0]):8.3f} "]
     for _, low, high, kept in numbers:

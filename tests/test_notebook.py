@@ -24,7 +24,7 @@ from aucross import (
     promise_selective,
 )
 from aucross.core import RejectionBand
-from aucross.estimators import CoverageForAUC
+from aucross.estimators import HeldOutAnswer
 from aucross.evaluation import BaseRateGuard, BaseRateWarning, SelectiveEvaluation
 
 HOSTILE = "<script>alert(1)</script>\u202e"
@@ -227,12 +227,9 @@ def test_gaps_say_how_many_are_more_than_chance():
     assert Shown(groups().differences("old")).sentence == "Each group minus old."
 
 
-def test_a_coverage_for_an_auc_is_a_sentence():
-    answer = CoverageForAUC(0.77, 0.825, 0.6, 1.0, 0.95)
-    assert Shown(answer).sentence == (
-        "An AUC of 0.77 is reached up to a coverage of 82.5 % (95 % interval 60 % to 100 %)."
-    )
-    assert str(CoverageForAUC(0.99, 0.0, 0.0, 0.1, 0.95)).startswith("No coverage reaches an AUC of 0.99")
+def test_an_answer_of_the_held_out_rows_is_a_sentence():
+    answer = HeldOutAnswer(0.825, 0.6, 1.0, 0.95, "An AUC of 0.77 is reached up to a coverage of 82.5 %.")
+    assert Shown(answer).sentence == str(answer) == "An AUC of 0.77 is reached up to a coverage of 82.5 %."
 
 
 def test_a_queue_shows_its_first_rows_and_runs_nothing():

@@ -84,7 +84,7 @@ def judged(model: Any, everyone: Patients, seed: int, most_trained: int = MOST_T
             "coverage": truth["achieved_coverage"],
             "auc": truth["selective_auc"],
             "auc_all": selective_auc(others.y, score),
-            "told_auc": clf.held_out_auc(1.0)[0],
+            "told_auc": clf.held_out_auc(1.0).value,
         }
         if name == WITH:  # the same classifier for both kinds of intervals
             yield from _intervals(others, score, selected, truth, seed)

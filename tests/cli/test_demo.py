@@ -100,7 +100,7 @@ def test_the_coverage_of_the_test_loans_is_that_of_the_first_line_with_the_auc(c
     assert said[-1].startswith(f"{rows[0]['achieved_coverage']:>7.0%}  of the 5,000 test loans: what ")
     assert f"({rows[0]['selective_auc']:.3f}, 95 % interval" in said[-1]
     assert said[-2].startswith(
-        f"{compared.aucross.coverage_for(auc=0.8).coverage:>7.0%}  by held-out scores of the 15,000 "
+        f"{compared.aucross.coverage_for(auc=0.8).value:>7.0%}  by held-out scores of the 15,000 "
     )
     assert said[-3].startswith("Loans that can be decided automatically with an AUC of 0.80")
 

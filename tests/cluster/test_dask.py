@@ -124,8 +124,8 @@ def test_the_result_equals_that_in_memory_however_rows_are_cut(client, in_memory
     X, y = collection(ROWS.iloc[rows], n_partitions), collection(LABELS.iloc[rows], n_partitions)
     clf = by_key(name, statistic="exact").fit(X, y)
     assert_same_decisions(clf.to_local(), in_memory[name])
-    assert clf.expected_coverage(0.8).expected == pytest.approx(in_memory[name].expected_coverage(0.8).expected)
-    assert clf.held_out_auc(0.8)[0] == pytest.approx(in_memory[name].held_out_auc(0.8)[0], abs=1e-12)
+    assert clf.expected_coverage(0.8).value == pytest.approx(in_memory[name].expected_coverage(0.8).value)
+    assert clf.held_out_auc(0.8).value == pytest.approx(in_memory[name].held_out_auc(0.8).value, abs=1e-12)
 
 
 def test_scores_of_20_bits_are_counted_alike_however_rows_are_cut(client):
@@ -143,9 +143,9 @@ def test_scores_of_20_bits_are_counted_alike_however_rows_are_cut(client):
     for part in ("scores", "positives", "negatives"):
         np.testing.assert_array_equal(getattr(counted, part), getattr(at_once, part))
     # The band takes whole bins, so that what it covers is counted without any error.
-    assert clf.expected_coverage(0.8).expected == pytest.approx(clf.band(0.8).selects(score).mean(), abs=1e-12)
+    assert clf.expected_coverage(0.8).value == pytest.approx(clf.band(0.8).selects(score).mean(), abs=1e-12)
     largest_bin = (at_once.positives + at_once.negatives).max() / 30_000
-    assert abs(clf.expected_coverage(0.8).expected - exact.expected_coverage(0.8).expected) < 2 * largest_bin
+    assert abs(clf.expected_coverage(0.8).value - exact.expected_coverage(0.8).value) < 2 * largest_bin
     tied = at_once.positives @ at_once.negatives / (at_once.total_positives * at_once.total_negatives)
     assert abs(counted.auc() - RankedScores.from_labels(y, score).auc()) < min(tied / 2, 1e-5)
 
@@ -207,7 +207,7 @@ def test_other_answers_are_those_of_the_classifier_in_memory(client, fitted):
     np.testing.assert_array_equal(fitted.predict(X).compute(), local.predict(ROWS))
     np.testing.assert_array_equal(fitted.predict_proba(X).compute(), local.predict_proba(ROWS))
     assert fitted.band(0.6) == local.band(0.6)
-    assert fitted.coverage_for(auc=0.8).coverage == local.coverage_for(auc=0.8).coverage
+    assert fitted.coverage_for(auc=0.8).value == local.coverage_for(auc=0.8).value
 
 
 def test_recalibration_is_that_in_memory(client, fitted):
@@ -286,7 +286,7 @@ def test_a_booster_may_name_the_cluster_and_a_clone_shares_it(whole_cluster, lib
         assert current is not whole_cluster
     clf.fit(collection(ROWS, 2), collection(LABELS, 2))
     assert base.client is whole_cluster
-    assert clf.expected_coverage(0.8).expected == pytest.approx(0.8, abs=0.05)
+    assert clf.expected_coverage(0.8).value == pytest.approx(0.8, abs=0.05)
     twin = clone(DaskPlugInAUC(base, cv=4, client=whole_cluster))
     assert twin.client is whole_cluster
     assert twin.estimator is not base
@@ -348,7 +348,7 @@ def test_a_worker_lost_in_a_distributed_fit_makes_it_begin_again(whole_cluster, 
             clf.fit(collection(ROWS[["a", "b"]], 4), collection(LABELS, 4))
     assert "a worker was lost in attempt 1 of 3" in caplog.text
     if library == "xgboost":
-        assert clf.expected_coverage(0.8).expected == pytest.approx(0.8, abs=0.05)
+        assert clf.expected_coverage(0.8).value == pytest.approx(0.8, abs=0.05)
 
 
 @pytest.mark.usefixtures("little_patience")

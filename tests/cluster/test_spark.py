@@ -233,7 +233,7 @@ def test_scores_of_20_bits_are_counted_alike_however_rows_are_cut(frame, rows):
         np.testing.assert_array_equal(getattr(counted, part), getattr(at_once, part))
     # The band takes whole bins, so that what it covers is counted without any error.
     covered = fitted.band().selects(held_out["vendor"]).mean()
-    assert fitted.toLocal().expected_coverage().expected == pytest.approx(covered, abs=1e-12)
+    assert fitted.toLocal().expected_coverage().value == pytest.approx(covered, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,8 @@ def test_a_fit_says_what_memory_says(name, options, grouped):
         np.testing.assert_array_equal(
             local.select(X[NEW], coverage, **groups), memory.select(X[NEW], coverage, **groups)
         )
-    assert local.expected_coverage(0.8, *(["north"] if grouped else [])).expected == pytest.approx(
-        memory.expected_coverage(0.8, *(["north"] if grouped else [])).expected, abs=1e-9
+    assert local.expected_coverage(0.8, *(["north"] if grouped else [])).value == pytest.approx(
+        memory.expected_coverage(0.8, *(["north"] if grouped else [])).value, abs=1e-9
     )
 
 

@@ -47,7 +47,7 @@ def test_ten_minutes():
     assert auc["reference_value"] < rows[0]["selective_auc"]
     assert by_metric["selective_accuracy", 0.8]["difference"] < 0
     answer = names["answer"]
-    assert 0 < answer.low < answer.coverage < answer.high <= 1
+    assert 0 < answer.low < answer.value < answer.high <= 1
     assert answer.high - answer.low > 0.2
     assert names["table"]["reviews a week"].is_monotonic_increasing
     assert (names["frozen"].predict(names["X_rest"]) == names["base"].predict(names["X_rest"])).all()

@@ -110,7 +110,7 @@ def test_groups_survive_pickling_and_answer_the_dual_question(estimator):
     copy = pickle.loads(pickle.dumps(clf))
     assert np.array_equal(copy.select(X_new, 0.7, GROUPS_NEW), clf.select(X_new, 0.7, GROUPS_NEW))
     found = clf.coverage_for(auc=0.6)
-    assert 0 <= found.low <= found.coverage <= found.high <= 1
+    assert 0 <= found.low <= found.value <= found.high <= 1
 
 
 def test_predict_selective_takes_groups():

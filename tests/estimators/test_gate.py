@@ -645,16 +645,16 @@ def test_coverage_for_an_auc_that_only_the_gate_reaches(gated):
     plain = AUCross(LogisticRegression(), random_state=0).fit(X, y)
     target = gated.held_out_.ranked().auc() + 0.06
     found = gated.coverage_for(auc=target)
-    assert found.coverage > plain.coverage_for(auc=target).coverage + 0.05
-    assert 0 < found.low <= found.coverage <= found.high < 1
+    assert found.value > plain.coverage_for(auc=target).value + 0.05
+    assert 0 < found.low <= found.value <= found.high < 1
     # At that coverage the held-out rows that the rule selects have the AUC asked for.
     rule, objective = gated.band_rule_, gated.band_rule_.objective
-    scores = rule.selection_score(RuleInput(objective.columns, objective.probabilities), found.coverage)
-    assert gated.held_out_.ranked(rule.band(found.coverage).selects(scores)).auc() >= target - 1e-9
+    scores = rule.selection_score(RuleInput(objective.columns, objective.probabilities), found.value)
+    assert gated.held_out_.ranked(rule.band(found.value).selects(scores)).auc() >= target - 1e-9
 
 
 def test_coverage_for_one_where_all_rows_reach_the_target(gated):
-    assert gated.coverage_for(auc=0.5).coverage == 1.0
+    assert gated.coverage_for(auc=0.5).value == 1.0
 
 
 def test_evaluate_selective(gated):

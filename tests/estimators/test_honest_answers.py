@@ -25,7 +25,7 @@ def test_the_interval_of_coverage_for_does_not_depend_on_the_unit_of_the_weights
     for unit in (1.0, 1e4, 1 / WEIGHT.sum()):
         clf.fit(X, y, sample_weight=WEIGHT * unit)
         found = [clf.coverage_for(auc=auc) for auc in (0.75, 0.8, 0.85)]
-        answers.append([(answer.low, answer.coverage, answer.high) for answer in found])
+        answers.append([(answer.low, answer.value, answer.high) for answer in found])
     for answer in answers[1:]:
         assert np.array(answer) == pytest.approx(np.array(answers[0]), abs=2e-3)
 
@@ -59,7 +59,7 @@ def test_separated_classes_promise_less_than_certainty():
     few = rng.normal(size=(40, 1)) + np.repeat([[-5.0], [5.0]], 20, axis=0)
     clf = AUCross(LogisticRegression(), random_state=0).fit(few, np.repeat([0, 1], 20))
     found = clf.coverage_for(auc=0.99)
-    assert found.coverage == 1.0
+    assert found.value == 1.0
     assert found.low == 0.0
 
 

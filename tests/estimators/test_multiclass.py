@@ -232,11 +232,11 @@ def test_coverage_for_reads_the_metric_of_the_held_out_rows(method):
 
     goal = max(held_out_m(1.0), held_out_m(0.7))
     answer = clf.coverage_for(auc=goal)
-    assert 0 <= answer.low <= answer.coverage <= answer.high <= 1
-    assert answer.coverage >= 0.7 - 1e-3
+    assert 0 <= answer.low <= answer.value <= answer.high <= 1
+    assert answer.value >= 0.7 - 1e-3
     # The scores of many rows are read through quantile bins.
-    assert held_out_m(answer.coverage) >= goal - 2e-4
-    assert clf.coverage_for(auc=0.01).coverage == 1.0
+    assert held_out_m(answer.value) >= goal - 2e-4
+    assert clf.coverage_for(auc=0.01).value == 1.0
     assert clf.coverage_for(auc=1.0, confidence=0.9).low <= clf.coverage_for(auc=goal, confidence=0.9).low
 
 

@@ -203,8 +203,8 @@ def test_the_copy_tells_which_coverage_has_which_auc(clf):
     again = clf.recalibrate(drifted(X))
     for model in (clf, again):
         found = model.coverage_for(auc=auc)
-        assert 0 < found.low <= found.coverage <= found.high
-        assert model.held_out_.ranked().auc(model.band(found.coverage)) >= auc - 1e-9
+        assert 0 < found.low <= found.value <= found.high
+        assert model.held_out_.ranked().auc(model.band(found.value)) >= auc - 1e-9
     assert again.coverage_for(auc=auc) != clf.coverage_for(auc=auc)
 
 

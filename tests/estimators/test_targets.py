@@ -152,8 +152,8 @@ def test_the_coverage_for_an_auc_is_read_from_the_bands_of_the_target():
     clf = fit(AUCross, target="ks")
     answer = clf.coverage_for(auc=0.87)
     ranked = clf.held_out_.ranked()
-    assert 0 < answer.coverage < 1
-    assert ranked.auc(clf.band(answer.coverage)) >= 0.87 - 1e-12
+    assert 0 < answer.value < 1
+    assert ranked.auc(clf.band(answer.value)) >= 0.87 - 1e-12
 
 
 @every_target

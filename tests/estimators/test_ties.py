@@ -30,7 +30,8 @@ from aucross import (
 from aucross.core import OptimalBands, RankedScores, RejectionBand
 from aucross.core.band_rule import BandRule
 from aucross.core.scored_rows import split_ties
-from aucross.estimators.reach import expected_coverage
+from aucross.estimators import HeldOutAnswer
+from aucross.estimators.reach import error_of_coverage
 from aucross.record import Record
 from tests.reference import select_each
 
@@ -89,9 +90,9 @@ def test_split_ties_reach_any_coverage_within_sampling_error(name):
         error = sampling_error(coverage, clf.fitted_.n_placing_rows, len(new_rows))
         assert abs(reached - coverage) < 4 * error, (coverage, reached)
         expected = clf.expected_coverage(coverage)
-        assert expected.asked == coverage
-        assert expected.expected == pytest.approx(coverage, abs=0.003)
-        assert expected.error > np.sqrt(coverage * (1 - coverage) / clf.fitted_.n_placing_rows) * 0.99
+        assert expected.value == pytest.approx(coverage, abs=0.003)
+        least = 1.96 * np.sqrt(coverage * (1 - coverage) / clf.fitted_.n_placing_rows)
+        assert expected.value - expected.low > 0.99 * least
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +147,7 @@ def test_scored_rows_saved_recalibrated_evaluated_logged_and_monitored_rows_deci
 
     again = split.recalibrate(iter([X_new[:6000], X_new[6000:]]))
     assert again.select(X_new, 0.7).mean() == pytest.approx(0.7, abs=2 / len(X_new))
-    assert again.expected_coverage(0.7).expected == pytest.approx(0.7, abs=2 / len(X_new))
+    assert again.expected_coverage(0.7).value == pytest.approx(0.7, abs=2 / len(X_new))
 
     table = evaluate_selective(split, scored, y_new, coverages=[0.8], n_bootstrap=0)
     assert table.estimates["achieved_coverage"][0] == selected.mean()
@@ -160,10 +161,10 @@ def test_scored_rows_saved_recalibrated_evaluated_logged_and_monitored_rows_deci
 
 
 def test_coverage_for_an_auc_reads_the_cut_bands(split):
-    auc, low, high = split.held_out_auc(0.7)
-    assert split.held_out_auc(1.0)[0] < auc
-    assert low < auc < high
-    assert split.coverage_for(auc=auc).coverage >= 0.69
+    found = split.held_out_auc(0.7)
+    assert split.held_out_auc(1.0).value < found.value
+    assert found.low < found.value < found.high
+    assert split.coverage_for(auc=found.value).value >= 0.69
 
 
 def test_within_a_tie_all_rows_are_as_likely_positive(split):
@@ -221,8 +222,8 @@ def test_whole_ties_are_expected_as_they_come(name):
     clf = clf.set_params(ties="whole").fit(rows, y)
     for coverage in (*COVERAGES, 0.3):
         reached, expected = clf.select(new_rows, coverage).mean(), clf.expected_coverage(coverage)
-        error = sampling_error(expected.expected, clf.fitted_.n_placing_rows, len(new_rows))
-        assert abs(reached - expected.expected) < 4 * error + 1e-9, (coverage, reached, expected)
+        error = sampling_error(expected.value, clf.fitted_.n_placing_rows, len(new_rows))
+        assert abs(reached - expected.value) < 4 * error + 1e-9, (coverage, reached, expected)
 
 
 @unreached
@@ -250,7 +251,7 @@ def test_the_sentence_names_the_clump_what_is_reached_and_what_to_do():
         "be reached, such as 0.9"
     )
     assert [str(warning.message) for warning in said] == [sentence]
-    assert clf.expected_coverage(0.95).expected == 1.0
+    assert clf.expected_coverage(0.95).value == 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert clf.select(graded_new, 0.9).mean() == pytest.approx(0.9, abs=0.01)
@@ -285,7 +286,7 @@ def test_rows_too_few_to_reject_one_are_said_to_be_so(method, n_rows, coverage, 
     assert clf.select(X_new).all()
     assert clf.band().is_empty
     # The empty band selects every row, whatever comes: that is certain.
-    assert (clf.expected_coverage().expected, clf.expected_coverage().error) == (1.0, 0.0)
+    assert clf.expected_coverage() == HeldOutAnswer(1.0, 1.0, 1.0, 0.95)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         clf.select(X_new, 1 - 1.5 / n_placing)
@@ -305,9 +306,8 @@ def test_a_band_that_holds_no_row_of_few_has_an_error():
             return RejectionBand(2.0, 3.0)
 
     beside = BandBeside(RankedScores([0.1, 0.2, 0.3], [1, 2, 3], [3, 2, 1]))
-    found = expected_coverage(beside, 0.9, None, n_rows=12, held_out=None, folds=None)
-    assert found.expected == 1.0
-    assert 0.05 < found.error < 0.1
+    assert beside.expected_coverage(0.9) == 1.0
+    assert 0.05 < error_of_coverage(beside, 0.9, None, n_rows=12, held_out=None, folds=None) < 0.1
 
 
 def test_continuous_scores_meet_their_coverage_without_a_word():
@@ -315,8 +315,9 @@ def test_continuous_scores_meet_their_coverage_without_a_word():
         warnings.simplefilter("error")
         clf = AUCross(LogisticRegression(), random_state=0).fit(X[:300], y[:300])
         for coverage in (1.0, 0.99, 0.5, 0.1):
-            assert clf.expected_coverage(coverage).expected == pytest.approx(coverage, abs=0.01)
-    assert clf.expected_coverage().asked == 0.9
+            assert clf.expected_coverage(coverage).value == pytest.approx(coverage, abs=0.01)
+    assert str(clf.expected_coverage(confidence=0.9)).startswith("Where a coverage of 90 % is asked for, 90")
+    assert clf.expected_coverage(confidence=0.9).low > clf.expected_coverage().low
 
 
 @unreached
@@ -324,7 +325,7 @@ def test_continuous_scores_meet_their_coverage_without_a_word():
 def test_the_error_of_cross_fitted_scores_holds_how_far_the_models_differ():
     cross_fitted = AUCross(tree, random_state=0).fit(X, y).expected_coverage(0.8)
     held_out = PlugInAUC(tree, holdout_size=0.5, random_state=0).fit(X, y).expected_coverage(0.8)
-    assert cross_fitted.error > 3 * held_out.error
+    assert cross_fitted.value - cross_fitted.low > 3 * (held_out.value - held_out.low)
 
 
 def test_few_scores_of_fold_models_that_disagree_are_told_of():
@@ -339,7 +340,7 @@ def test_few_scores_of_fold_models_that_disagree_are_told_of():
 def test_bands_per_group_have_an_expected_coverage_each():
     region = np.where(X[:, 0] > 0, "north", "south")
     clf = AUCross(LogisticRegression(), random_state=0).fit(X, y, band_groups=region)
-    assert clf.expected_coverage(0.8, "north").expected == pytest.approx(0.8, abs=0.01)
+    assert clf.expected_coverage(0.8, "north").value == pytest.approx(0.8, abs=0.01)
     with pytest.raises(ValueError, match="band_group must be given"):
         clf.expected_coverage(0.8)
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
@@ -331,7 +332,8 @@ def decisions_of(name: str) -> Flat:
     scored = clf.scored(X, band_groups=band_groups)
     found: Flat = {"predicted": flat(pd.Series(clf.predict(X)).value_counts().sort_index().to_dict())}
     found["fit warns"] = list(told)
-    found["held-out AUC"] = clf.held_out_auc()
+    found_auc = clf.held_out_auc()
+    found["held-out AUC"] = (found_auc.value, found_auc.low, found_auc.high)
     for coverage in (0.95, 0.8, 0.6):
         bands = {
             group: (band.lower, band.upper)
@@ -345,7 +347,8 @@ def decisions_of(name: str) -> Flat:
             "selection score": sketch(decided.selection_score),
         }
     expected = clf.expected_coverage(0.8, None if band_groups is None else "north")
-    found["expected coverage"] = asdict(expected)
+    error = (expected.high - expected.low) / 2 / -ndtri(0.025)
+    found["expected coverage"] = {"asked": 0.8, "expected": expected.value, "error": error}
     decided = clf.decide(scored, capacity=40, ids=NEW.ids)
     first = np.argsort(np.where(decided.selected, len(X), decided.rank))[:8]
     found["capacity 40"] = {"selected": bits(decided.selected), "first": first, "reason": decided.reason[first[0]]}
@@ -378,8 +381,18 @@ def _within_a_weight(_seed: int) -> Flat:
 @case("decide/coverage for an AUC")
 def _coverage_for(_seed: int) -> Flat:
     found = {name: clf_of(name) for name in ("plain", "weights", "customers", "classes", "vendor", "confidence")}
+    answers = {(name, auc): clf.coverage_for(auc=auc) for name, clf in found.items() for auc in (0.8, 0.9)}
     return flat(
-        {f"{name} {auc}": asdict(clf.coverage_for(auc=auc)) for name, clf in found.items() for auc in (0.8, 0.9)}
+        {
+            f"{name} {auc}": {
+                "auc": auc,
+                "coverage": answer.value,
+                "low": answer.low,
+                "high": answer.high,
+                "confidence": answer.confidence,
+            }
+            for (name, auc), answer in answers.items()
+        }
     )
 
 

@@ -272,7 +272,7 @@ def test_queue_capacity_recalibration_groups_and_coverage_for_an_auc(name, rows)
     again = clf.recalibrate(rows.X_new)
     assert again.select(rows.X_new, 0.7).mean() == 0.7
     found = clf.coverage_for(auc=0.6)
-    assert 0 <= found.low <= found.coverage <= found.high <= 1
+    assert 0 <= found.low <= found.value <= found.high <= 1
     groups = np.arange(len(rows.X)) % 2
     per_group = clone(clf).set_params(holdout_size=0.4).fit(rows.X, rows.y, band_groups=groups)
     assert per_group.select(rows.X_new, 0.7, band_groups=np.arange(len(rows.X_new)) % 2).any()

@@ -77,7 +77,7 @@ plt.show()
 for coverage in (0.95, 0.8, 0.6):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = {ties: rule.expected_coverage(coverage).expected for ties, rule in rules.items()}
+        expected = {ties: rule.expected_coverage(coverage).value for ties, rule in rules.items()}
     print(f"asked {coverage:.2f}: expect {expected['whole']:.3f} with whole grades, {expected['split']:.3f} split")
 
 # %%

@@ -47,7 +47,7 @@ axes.fill_betweenx(
     linewidth=0,
     label="its 95 % interval",
 )
-axes.plot([answer.coverage for answer in answers], asked, color="#1b6ca8", linewidth=2, label="coverage_for")
+axes.plot([answer.value for answer in answers], asked, color="#1b6ca8", linewidth=2, label="coverage_for")
 axes.plot(coverages, on_new_rows, "--", color="#e08e0b", linewidth=2, label="reached on new rows")
 axes.plot(
     [promise.coverage_at_least for promise in signed.values()],

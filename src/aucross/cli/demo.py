@@ -124,7 +124,7 @@ def _conclusion(compared: LoanComparison) -> list[str]:
     )
     n_test, n_training = len(compared.y), compared.n_loans - len(compared.y)
     # The table runs from all loans to the fewest, so that the first line that reaches the AUC decides most loans.
-    reached = next((line for line in lines.values() if line["auc"] >= answer.auc), None)
+    reached = next((line for line in lines.values() if line["auc"] >= _WANTED_AUC), None)
     if reached is None:
         on_test = f"   none  of the {n_test:,} test loans: no line of the table reaches it"
     else:
@@ -136,9 +136,9 @@ def _conclusion(compared: LoanComparison) -> list[str]:
     return [
         sent,
         "",
-        f"Loans that can be decided automatically with an AUC of {answer.auc:.2f} among them:",
+        f"Loans that can be decided automatically with an AUC of {_WANTED_AUC:.2f} among them:",
         (
-            f"{answer.coverage:>7.0%}  by held-out scores of the {n_training:,} training loans: what to plan with, "
+            f"{answer.value:>7.0%}  by held-out scores of the {n_training:,} training loans: what to plan with, "
             f"known before the test (95 % interval {answer.low:.0%} to {answer.high:.0%})"
         ),
         on_test,

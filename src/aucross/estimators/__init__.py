@@ -3,7 +3,7 @@
 from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.confidence import PlugIn, SCross
-from aucross.estimators.coverage_for import CoverageForAUC
+from aucross.estimators.coverage_for import HeldOutAnswer
 from aucross.estimators.dates import DaysSince1970
 from aucross.estimators.decisions import Decisions
 from aucross.estimators.fitting import classifier_from_ranking, counts_of, fit_on_counts
@@ -11,7 +11,6 @@ from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.gate import AUCGate
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores
-from aucross.estimators.reach import ExpectedCoverage
 from aucross.estimators.review import ReviewQueue
 from aucross.estimators.score_column import ScoreColumn
 from aucross.estimators.score_counts import CountedScores, ScoreCounts
@@ -21,12 +20,11 @@ __all__ = [
     "AUCGate",
     "AUCross",
     "CountedScores",
-    "CoverageForAUC",
     "DaysSince1970",
     "Decisions",
-    "ExpectedCoverage",
     "FoldEnsemble",
     "HashedFolds",
+    "HeldOutAnswer",
     "HeldOutScores",
     "NumberedClasses",
     "PlugIn",

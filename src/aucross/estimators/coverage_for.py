@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from math import isfinite
 
@@ -37,39 +37,37 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class CoverageForAUC:
-    """Largest coverage whose held-out AUC reaches a target, with an interval; 0 if none does.
+class HeldOutAnswer:
+    """A number read off the held-out rows of a fit, with its confidence interval; printed, it is a sentence.
 
     Attributes
     ----------
-    auc : float
-        The target.
-    coverage : float
-        Largest coverage at which the held-out AUC of the selected rows is at least `auc`.
-    low : float
-        Coverage at which the AUC is shown to reach the target, although it was chosen among many on these rows. A
-        `low` of 0 means that these rows show the target at no coverage: with few rows of a class they often cannot,
-        even if the target is reached.
-    high : float
-        Largest coverage whose upper confidence limit of the AUC reaches the target.
+    value : float
+        The number asked for.
+    low, high : float
+        Ends of its interval.
     confidence : float
-        Confidence of the two-sided interval from `low` to `high`.
+        Confidence of the interval.
+    sentence : str
+        Question and answer in words.
     """
 
-    auc: float
-    coverage: float
+    value: float
     low: float
     high: float
     confidence: float
+    sentence: str = field(default="", repr=False, compare=False)
 
     def __str__(self) -> str:
-        interval = f"{exact_percent(self.confidence)} interval {percent(self.low)} to {percent(self.high)}"
-        if not self.coverage:
-            return f"No coverage reaches an AUC of {self.auc:g} on the held-out rows ({interval})."
-        return f"An AUC of {self.auc:g} is reached up to a coverage of {percent(self.coverage)} ({interval})."
+        return self.sentence
 
     def _repr_html_(self) -> str:
-        return result_html(str(self), [])
+        return result_html(self.sentence, [])
+
+
+def interval_text(low: str, high: str, confidence: float) -> str:
+    """Return an interval in words, for the sentence of an answer."""
+    return f"({exact_percent(confidence)} interval {low} to {high})"
 
 
 def tail_probability(confidence: float) -> float:
@@ -81,7 +79,7 @@ def tail_probability(confidence: float) -> float:
 
 def largest_coverage(
     curve: HeldOutCurve, joint: HeldOutCurve, *, auc: float, confidence: float = 0.95
-) -> CoverageForAUC:
+) -> HeldOutAnswer:
     """Find the largest coverages at which a curve and its bounds reach an AUC.
 
     The lower bounds of `joint` fail with one part of the tail probability for each of `STARTS`.
@@ -91,7 +89,13 @@ def largest_coverage(
     coverage, high = (_largest(known, limit, auc - _ROUNDING) for limit in _TOLERANCES)
     low = min(_largest_shown(joint, auc - _ROUNDING), coverage)
     # Where the upper bound is NaN the estimate itself may still reach the target.
-    return CoverageForAUC(auc, coverage, low, max(coverage, high), confidence)
+    high = max(coverage, high)
+    interval = interval_text(percent(low), percent(high), confidence)
+    if coverage:
+        sentence = f"An AUC of {auc:g} is reached up to a coverage of {percent(coverage)} {interval}."
+    else:
+        sentence = f"No coverage reaches an AUC of {auc:g} on the held-out rows {interval}."
+    return HeldOutAnswer(coverage, low, high, confidence, sentence)
 
 
 def _largest_shown(joint: HeldOutCurve, goal: float) -> float:

@@ -13,11 +13,13 @@ from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from math import isnan
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import RejectionBand, check_coverage
@@ -27,8 +29,9 @@ from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.coverage_for import (
     STARTS,
-    CoverageForAUC,
+    HeldOutAnswer,
     HeldOutCurve,
+    interval_text,
     largest_coverage,
     pairwise_curve,
     tail_probability,
@@ -37,11 +40,12 @@ from aucross.estimators.decisions import Decisions
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.labels import check_reject_label
 from aucross.estimators.placing import warn_if_nothing_rejected
-from aucross.estimators.reach import ExpectedCoverage, expected_coverage, warn_if_out_of_reach
+from aucross.estimators.reach import error_of_coverage, warn_if_out_of_reach
 from aucross.estimators.recalibrate import label_shift_of, place_on_unlabelled, refuse_too_few, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of
 from aucross.estimators.scoring import Scoring
 from aucross.estimators.types import Column, Labels, Table
+from aucross.system.text import percent
 
 
 class Deciding(Scoring):
@@ -197,8 +201,10 @@ class Deciding(Scoring):
         """
         return self._state().rule.band(self._coverage_in_force(coverage), band_group)
 
-    def expected_coverage(self, coverage: float | None = None, band_group: Any = None) -> ExpectedCoverage:
-        """Return the coverage to expect on new rows, with its error.
+    def expected_coverage(
+        self, coverage: float | None = None, band_group: Any = None, *, confidence: float = 0.95
+    ) -> HeldOutAnswer:
+        """Return the coverage to expect on new rows, with its interval.
 
         Parameters
         ----------
@@ -206,24 +212,28 @@ class Deciding(Scoring):
             Target share of rows to select; the constructor's `coverage` by default.
         band_group : label, optional
             The group whose coverage to return, if the bands were fitted per group.
+        confidence : float in (0, 1), default=0.95
+            Confidence of the interval.
 
         Returns
         -------
-        ExpectedCoverage
-            ``asked``, ``expected`` and the standard ``error`` of the latter.
+        HeldOutAnswer
+            ``value`` with ``low`` and ``high``.
 
         Notes
         -----
         Counted on the rows that placed the band. It differs from the coverage asked for where rows share scores: a band
         takes all rows of a score or none, and never rejects more than was asked for. With ``ties="split"`` any coverage
-        can be reached. The error holds the sampling of these rows and, for cross-fitted scores, how far the models of
-        the folds differ: where a model has few scores, those of its refit on all rows can fall on the other side of
-        the band. The coverage of all new rows was within two such errors in about .95 of fits
-        (``python -m benchmarks.crossfit_coverage said``).
+        can be reached. The interval holds the sampling of these rows and, for cross-fitted scores, how far the models
+        of the folds differ: where a model has few scores, those of its refit on all rows can fall on the other side of
+        the band. New rows are a sample, too: their own error comes on top. The coverage of all new rows was within the
+        interval in about .95 of fits (``python -m benchmarks.crossfit_coverage said``).
         """
         fitted, in_force = self._state(), self._coverage_in_force(coverage)
+        tail = tail_probability(confidence)
         rule, held_out = fitted.rule, None if fitted.rule.is_replaced else fitted.held_out
-        return expected_coverage(
+        expected = rule.expected_coverage(in_force, band_group)
+        error = error_of_coverage(
             rule,
             in_force,
             band_group,
@@ -232,6 +242,13 @@ class Deciding(Scoring):
             # New rows are spread over fold models that judge as held-out rows are: how they differ is in the mean.
             folds=None if held_out is None or rule.judged_apart else held_out.folds,
         )
+        margin = error * -float(ndtri(tail))
+        low, high = max(expected - margin, 0.0), min(expected + margin, 1.0)
+        sentence = (
+            f"Where a coverage of {percent(in_force)} is asked for, {percent(expected)} of new rows should be selected "
+            f"{interval_text(percent(low), percent(high), confidence)}."
+        )
+        return HeldOutAnswer(expected, low, high, confidence, sentence)
 
     def _coverage_in_force(self, coverage: float | None) -> float:
         return check_coverage(self.coverage if coverage is None else coverage)
@@ -380,7 +397,7 @@ class Deciding(Scoring):
         marked[~selected] = reject_label
         return marked
 
-    def coverage_for(self, *, auc: float, confidence: float = 0.95) -> CoverageForAUC:
+    def coverage_for(self, *, auc: float, confidence: float = 0.95) -> HeldOutAnswer:
         """Find the largest coverage at which the held-out AUC of the selected rows reaches a target.
 
         Parameters
@@ -392,9 +409,9 @@ class Deciding(Scoring):
 
         Returns
         -------
-        CoverageForAUC
-            ``coverage`` with ``low`` and ``high``; 0 where no coverage reaches the target, for `low` where these rows
-            cannot show that one does.
+        HeldOutAnswer
+            The coverage as ``value``, with ``low`` and ``high``; 0 where no coverage reaches the target, for `low`
+            where these rows cannot show that one does.
 
         Notes
         -----
@@ -403,20 +420,20 @@ class Deciding(Scoring):
         .01 upwards, until a lower limit falls below the target. The limits of all coverages so passed hold jointly:
         each walk has a quarter of the probability of failing, and the steps of a walk cost nothing. The limits are
         those of an evaluation and of a promise, judged with one more row that loses everything. The scores are held
-        out, but the bands were placed on the same rows. This makes `coverage` optimistic where a class has few rows:
+        out, but the bands were placed on the same rows. This makes `value` optimistic where a class has few rows:
         read `low` there, which simulations found kept (the evidence page on intervals). It is 0 where these rows show
         the target at no coverage, which is the usual answer with fewer than 100 rows of a class. Both ends, like
-        `coverage`, never rise with the target. Weights count with Kish's effective number of rows, so that their unit
+        `value`, never rise with the target. Weights count with Kish's effective number of rows, so that their unit
         does not matter. Rows of one customer count together where `fit` was given the customers as `groups`, and as
-        independent ones otherwise. For `coverage` and `high`, coverages are tried from 1 down to 0.01 in steps of 0.05,
+        independent ones otherwise. For `value` and `high`, coverages are tried from 1 down to 0.01 in steps of 0.05,
         and of 0.01 where the AUC comes near to the target; the first that reaches it is refined.
         """
         state, tail = self._state(), tail_probability(confidence)
         curve, joint = (self._held_out_curve(state, failure) for failure in (tail, tail / len(STARTS)))
         return largest_coverage(curve, joint, auc=auc, confidence=confidence)
 
-    def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> tuple[float, float, float]:
-        """Return the AUC of the held-out rows selected at a coverage, with its confidence limits.
+    def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> HeldOutAnswer:
+        """Return the AUC of the held-out rows selected at a coverage, with its interval.
 
         Parameters
         ----------
@@ -427,10 +444,16 @@ class Deciding(Scoring):
 
         Returns
         -------
-        tuple of float
-            AUC (with more than two classes Hand and Till's M), lower and upper limit; NaN where a class is missing.
+        HeldOutAnswer
+            The AUC (with more than two classes Hand and Till's M) as ``value``, with ``low`` and ``high``; NaN where
+            a class is missing.
         """
-        return self._held_out_curve(self._state(), tail_probability(confidence))(self._coverage_in_force(coverage))
+        in_force = self._coverage_in_force(coverage)
+        auc, low, high = self._held_out_curve(self._state(), tail_probability(confidence))(in_force)
+        has = f"have an AUC of {auc:.3f} {interval_text(f'{low:.3f}', f'{high:.3f}', confidence)}"
+        has = "lack a class, and have no AUC" if isnan(auc) else has
+        sentence = f"The held-out rows selected at a coverage of {percent(in_force)} {has}."
+        return HeldOutAnswer(auc, low, high, confidence, sentence)
 
     @staticmethod
     def _held_out_curve(fitted: Fitted, alpha: float) -> HeldOutCurve:

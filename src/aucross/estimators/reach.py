@@ -8,7 +8,6 @@ one asked for, so that no more rows go to review than was asked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
@@ -34,29 +33,7 @@ _FAR_FROM_CHANCE = 3.3
 _LARGEST_DEVIATION = 0.03
 
 
-@dataclass(frozen=True)
-class ExpectedCoverage:
-    """Expected coverage of new rows, and its error.
-
-    Attributes
-    ----------
-    asked : float
-        The coverage asked for.
-    expected : float
-        The coverage that the rows which placed the band lead to expect. It is above the one asked for where ties are in
-        the way, or where a promise with confidence rejects less.
-    error : float
-        Its standard error: the rows that placed the band are a sample, and the models of different folds differ. New
-        rows are a sample, too: their own error comes on top. It is 0 only for the empty band, which selects every row
-        whatever comes.
-    """
-
-    asked: float
-    expected: float
-    error: float
-
-
-def expected_coverage(
+def error_of_coverage(
     rule: BandRule,
     coverage: float,
     group: Any,
@@ -64,17 +41,20 @@ def expected_coverage(
     n_rows: float,
     held_out: RuleInput | None,
     folds: IndexArray | None,
-) -> ExpectedCoverage:
-    """Return the expected coverage of new rows; `held_out` is None if the rule was placed again after the fit."""
-    expected, n_rows = rule.expected_coverage(coverage, group), max(n_rows, 1.0)
-    share = expected
+) -> float:
+    """Return the standard error of the expected coverage; `held_out` is None if the rule was placed after the fit.
+
+    The rows that placed the band are a sample, and the models of different folds differ. It is 0 only for the empty
+    band, which selects every row whatever comes.
+    """
+    share, n_rows = rule.expected_coverage(coverage, group), max(n_rows, 1.0)
     if share in (0.0, 1.0) and not rule.band(coverage, group).is_empty:
         # No row of few is not the same as no row at all: at least one of n + 2, as Laplace has it.
         share = min(max(share, 1.0 / (n_rows + 2.0)), 1.0 - 1.0 / (n_rows + 2.0))
     variance = share * (1.0 - share) / n_rows
     if held_out is not None and folds is not None:
         variance += _variance_between_models(rule, coverage, group, held_out, folds)
-    return ExpectedCoverage(coverage, expected, sqrt(variance))
+    return sqrt(variance)
 
 
 def _variance_between_models(

@@ -29,12 +29,11 @@ from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.rounding import ScoreRounding, Statistic, check_statistic
 from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.confidence import SCross
-from aucross.estimators.coverage_for import CoverageForAUC
+from aucross.estimators.coverage_for import HeldOutAnswer
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.labels import check_reject_label
 from aucross.estimators.light_copy import light_copy
-from aucross.estimators.reach import ExpectedCoverage
 from aucross.estimators.types import Classifier, Folds, Labels
 from aucross.evaluation.promise import SelectivePromise
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
@@ -176,15 +175,17 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
         """Return the band of scores that is rejected, as in memory."""
         return self.to_local().band(coverage, band_group)
 
-    def expected_coverage(self, coverage: float | None = None, band_group: Any = None) -> ExpectedCoverage:
+    def expected_coverage(
+        self, coverage: float | None = None, band_group: Any = None, *, confidence: float = 0.95
+    ) -> HeldOutAnswer:
         """Return the coverage that new rows should have, with its error, as in memory."""
-        return self.to_local().expected_coverage(coverage, band_group)
+        return self.to_local().expected_coverage(coverage, band_group, confidence=confidence)
 
-    def coverage_for(self, *, auc: float, confidence: float = 0.95) -> CoverageForAUC:
+    def coverage_for(self, *, auc: float, confidence: float = 0.95) -> HeldOutAnswer:
         """Find the largest coverage at which the held-out AUC of the selected rows reaches a target, as in memory."""
         return self.to_local().coverage_for(auc=auc, confidence=confidence)
 
-    def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> tuple[float, float, float]:
+    def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> HeldOutAnswer:
         """Return the AUC of the held-out rows selected at a coverage, with confidence limits, as in memory."""
         return self.to_local().held_out_auc(coverage, confidence=confidence)
 
