@@ -61,7 +61,7 @@ def test_rejecting_a_row_takes_as_many_cells_as_the_paper_counts(row):
 
 
 def test_a_perfect_profile_climbs_through_the_positives_first():
-    x, y = cap_curve(TWENTY, FALLING).perfect()
+    x, y = cap_curve(TWENTY, FALLING).perfect.points()
     np.testing.assert_allclose(x, [0, 7 / 20, 1])
     np.testing.assert_allclose(y, [0, 1, 1])
 

@@ -51,7 +51,7 @@ class OracleCurve(NamedTuple):
 def selective_auc(
     y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None
 ) -> float:
-    """Return the AUC of the selected rows.
+    """Return the AUC of the selected rows (Pugnana & Ruggieri, 2023).
 
     Parameters
     ----------
@@ -69,10 +69,6 @@ def selective_auc(
     float
         Share of pairs of a selected positive and a selected negative that the scores order correctly, ties half:
         ``sum_ij w_i w_j ([s_i > s_j] + [s_i = s_j] / 2) / sum_ij w_i w_j``. NaN if a class is missing.
-
-    Notes
-    -----
-    Pugnana & Ruggieri (2023).
 
     Examples
     --------
@@ -101,10 +97,6 @@ def selective_gini(
     float
         ``2 * AUC - 1``, from -1 to 1; NaN if a class is missing.
 
-    Notes
-    -----
-    Common practice in credit scoring.
-
     Examples
     --------
     >>> from aucross.evaluation import selective_gini
@@ -129,10 +121,6 @@ def selective_ks(
     -------
     float
         ``max(TPR - FPR)`` over all thresholds, from 0 to 1; NaN if a class is missing.
-
-    Notes
-    -----
-    Common practice in credit scoring. Equal scores are one step of both rates, since no threshold can part them.
 
     Examples
     --------
@@ -167,12 +155,8 @@ def selective_average_precision(
     -------
     float
         ``sum_k (recall_k - recall_{k-1}) * precision_k`` over the distinct scores, from the highest down. NaN if no
-        positive is selected; 1 if no negative is.
-
-    Notes
-    -----
-    :func:`sklearn.metrics.average_precision_score` on the selected rows. Its chance level is the positive rate, which
-    selection moves: compare coverages with :func:`~aucross.evaluation.positive_rate` in sight.
+        positive is selected; 1 if no negative is. Its chance level is the positive rate, which selection moves: compare
+        coverages with :func:`~aucross.evaluation.positive_rate` in sight.
 
     Examples
     --------
@@ -200,12 +184,8 @@ def selective_partial_auc(
     Returns
     -------
     float
-        ``(1 + (P - m^2 / 2) / (m - m^2 / 2)) / 2`` with P the area under the ROC curve up to the rate m = `max_fpr`:
-        0.5 is chance, 1 is perfect. NaN if a class is missing.
-
-    Notes
-    -----
-    McClish (1989), as in :func:`sklearn.metrics.roc_auc_score`; common practice in medicine.
+        ``(1 + (P - m^2 / 2) / (m - m^2 / 2)) / 2`` with P the area under the ROC curve up to the rate m = `max_fpr`
+        (McClish, 1989): 0.5 is chance, 1 is perfect. NaN if a class is missing.
 
     Examples
     --------
@@ -233,10 +213,6 @@ def auc_gain(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, sa
     -------
     float
         ``AUC(selected) - AUC(all)``; NaN if a class is missing.
-
-    Notes
-    -----
-    The two AUCs share rows, so an interval for the gain needs a paired bootstrap.
 
     Examples
     --------
@@ -301,10 +277,6 @@ def oracle_curve(
     OracleCurve
         Named tuple ``(coverage, auc)``: what each band leaves, which ties can make more than was asked for, and the AUC
         of what it leaves.
-
-    Notes
-    -----
-    See :func:`oracle_gap`. The rows are ranked once for all coverages.
 
     Examples
     --------
@@ -410,23 +382,17 @@ class CAPCurve:
         """Area under the curve, in cells of one row by one positive."""
         return float(np.trapezoid(self.positives, self.rows))
 
+    @property
+    def perfect(self) -> CAPCurve:
+        """Profile of a ranking with all positives first."""
+        n_rows, n_positives = self.n_rows, self.n_positives
+        return CAPCurve(np.array([0.0, n_positives, n_rows]), np.array([0.0, n_positives, n_positives]), 1.0)
+
     def points(self, *, relative: bool = True) -> tuple[FloatArray, FloatArray]:
         """Return both coordinates, as shares or as weights; shares of positives are NaN where there is none."""
-        return self._scaled(self.rows, self.positives, relative)
-
-    def perfect(self, *, relative: bool = True) -> tuple[FloatArray, FloatArray]:
-        """Return the coordinates of a ranking with all positives first."""
-        n_rows, n_positives = self.n_rows, self.n_positives
-        return self._scaled(np.array([0.0, n_positives, n_rows]), np.array([0.0, n_positives, n_positives]), relative)
-
-    def _scaled(self, rows: FloatArray, positives: FloatArray, relative: bool) -> tuple[FloatArray, FloatArray]:
         if not relative:
-            return rows, positives
-        nothing = np.full(len(rows), np.nan)
-        return (
-            np.divide(rows, self.n_rows, out=nothing.copy(), where=self.n_rows > 0),
-            np.divide(positives, self.n_positives, out=nothing, where=self.n_positives > 0),
-        )
+            return self.rows, self.positives
+        return self.rows / (self.n_rows or np.nan), self.positives / (self.n_positives or np.nan)
 
 
 def cap_curve(
@@ -442,12 +408,8 @@ def cap_curve(
     Returns
     -------
     CAPCurve
-        A single point without rows.
-
-    Notes
-    -----
-    Engelmann (2011). With p the share of positives, the Gini coefficient is the area between the curve of shares and
-    the diagonal divided by ``(1 - p) / 2``.
+        A single point without rows. With p the share of positives, the Gini coefficient is the area between the curve
+        of shares and the diagonal divided by ``(1 - p) / 2`` (Engelmann, 2011).
 
     Examples
     --------

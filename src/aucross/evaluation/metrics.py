@@ -44,7 +44,7 @@ class ClassCounts(NamedTuple):
 
 @metric(reads="selection", better="higher", label="coverage reached")
 def achieved_coverage(selected: ArrayLike, sample_weight: Weights = None) -> float:
-    """Return the coverage: the share of the weight that is selected.
+    """Return the coverage (El-Yaniv & Wiener, 2010): the share of the weight that is selected.
 
     Parameters
     ----------
@@ -57,10 +57,6 @@ def achieved_coverage(selected: ArrayLike, sample_weight: Weights = None) -> flo
     -------
     float
         ``sum(w * selected) / sum(w)``; NaN without rows.
-
-    Notes
-    -----
-    El-Yaniv & Wiener (2010).
 
     Examples
     --------
@@ -131,7 +127,7 @@ def selected_counts(y_true: ArrayLike, selected: Mask = None, *, sample_weight: 
 
 @metric(reads="outcomes", better=None, label="rate of {positive} among the automatic cases")
 def positive_rate(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
-    """Return the share of positives among the selected rows.
+    """Return the share of positives among the selected rows (Pugnana & Ruggieri, 2023, report it at every coverage).
 
     Parameters
     ----------
@@ -142,10 +138,6 @@ def positive_rate(y_true: ArrayLike, selected: Mask = None, *, sample_weight: We
     -------
     float
         ``sum(w * selected * y) / sum(w * selected)``; NaN if nothing is selected.
-
-    Notes
-    -----
-    Reported for every coverage by Pugnana & Ruggieri (2023).
 
     Examples
     --------
@@ -172,10 +164,6 @@ def base_rate_shift(y_true: ArrayLike, selected: Mask = None, *, sample_weight: 
     float
         Negative if positives are rejected more often than negatives; NaN if nothing is selected.
 
-    Notes
-    -----
-    The difference of two positive rates of Pugnana & Ruggieri (2023).
-
     Examples
     --------
     >>> from aucross.evaluation import base_rate_shift
@@ -188,7 +176,7 @@ def base_rate_shift(y_true: ArrayLike, selected: Mask = None, *, sample_weight: 
 
 @metric(reads="outcomes", better="lower", label="share of {positive} sent to review")
 def positives_for_review(y_true: ArrayLike, selected: Mask = None, *, sample_weight: Weights = None) -> float:
-    """Return the share of all positives that are rejected.
+    """Return the share of all positives that are rejected: in credit, of the defaults that the review has to catch.
 
     Parameters
     ----------
@@ -199,10 +187,6 @@ def positives_for_review(y_true: ArrayLike, selected: Mask = None, *, sample_wei
     -------
     float
         ``1 - sum(w * selected * y) / sum(w * y)``; NaN without positives.
-
-    Notes
-    -----
-    In credit and medicine, the share of defaults or of cases that the review has to catch.
 
     Examples
     --------
@@ -239,11 +223,8 @@ def selective_accuracy(
     Returns
     -------
     float
-        ``TS / (TS + FS)``; NaN if nothing is selected.
-
-    Notes
-    -----
-    El-Yaniv & Wiener (2010); NRA of Condessa, Bioucas-Dias & Kovacevic (2017), which is the same number.
+        ``TS / (TS + FS)`` of El-Yaniv & Wiener (2010), the NRA of Condessa, Bioucas-Dias & Kovacevic (2017); NaN if
+        nothing is selected.
 
     Examples
     --------
@@ -269,12 +250,8 @@ def selective_risk(
     Returns
     -------
     float
-        ``FS / (TS + FS)``; NaN if nothing is selected.
-
-    Notes
-    -----
-    El-Yaniv & Wiener (2010), with the 0/1 loss. For other losses read
-    :func:`~aucross.evaluation.risk_coverage_curve`.
+        ``FS / (TS + FS)``, the 0/1 loss of El-Yaniv & Wiener (2010); NaN if nothing is selected. For other losses read
+        :func:`~aucross.evaluation.risk_coverage_curve`.
 
     Examples
     --------
@@ -310,11 +287,8 @@ def expected_cost(
     Returns
     -------
     float
-        ``sum(w * (selected * cost(y, y_pred) + (1 - selected) * review_cost(y))) / sum(w)``; NaN without rows.
-
-    Notes
-    -----
-    Chow (1970): with the default matrix and one review cost d, rejecting pays where the error probability exceeds d.
+        ``sum(w * (selected * cost(y, y_pred) + (1 - selected) * review_cost(y))) / sum(w)``; NaN without rows. With the
+        default matrix and one review cost d, rejecting pays where the error probability exceeds d (Chow, 1970).
 
     Examples
     --------
@@ -366,11 +340,7 @@ def selective_brier(
     Returns
     -------
     float
-        ``sum(w * (y_score - y)^2) / sum(w)`` over selected rows; NaN if nothing is selected.
-
-    Notes
-    -----
-    Brier (1950), on selected rows as is common practice.
+        ``sum(w * (y_score - y)^2) / sum(w)`` over selected rows (Brier, 1950); NaN if nothing is selected.
 
     Examples
     --------
@@ -396,12 +366,8 @@ def selective_log_loss(
     Returns
     -------
     float
-        ``-sum(w * (y log p + (1 - y) log(1 - p))) / sum(w)`` over selected rows; NaN if nothing is selected.
-
-    Notes
-    -----
-    :func:`sklearn.metrics.log_loss` on the selected rows. It moves probabilities of 0 and 1 inside by the machine
-    precision, so a certain and wrong row costs 36 and not infinity.
+        ``-sum(w * (y log p + (1 - y) log(1 - p))) / sum(w)`` over selected rows; NaN if nothing is selected. As in
+        :func:`sklearn.metrics.log_loss`, a certain and wrong row costs 36 and not infinity.
 
     Examples
     --------
@@ -441,13 +407,8 @@ def expected_calibration_error(
     Returns
     -------
     float
-        ``sum_b (w_b / w) * |mean score in b - positive rate in b|`` over the bins that hold rows; NaN if nothing is
-        selected.
-
-    Notes
-    -----
-    Naeini, Cooper & Hauskrecht (2015), for the probability of the positive class; common practice. The value depends on
-    the bins: state them.
+        ``sum_b (w_b / w) * |mean score in b - positive rate in b|`` over the bins that hold rows (Naeini, Cooper &
+        Hauskrecht, 2015); NaN if nothing is selected. The value depends on the bins: state them.
 
     Examples
     --------

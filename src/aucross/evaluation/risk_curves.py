@@ -68,13 +68,9 @@ def risk_coverage_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_weight
     Returns
     -------
     RiskCurve
-        Named tuple ``(coverage, risk, threshold)``, with ``risk = sum(w * l) / sum(w)`` over selected rows. Empty
-        without rows.
-
-    Notes
-    -----
-    Geifman & El-Yaniv (2017); ties form one point, as in fd-shifts. The largest coverage with a risk of at most r is
-    ``curve.coverage[curve.risk <= r].max()``.
+        Named tuple ``(coverage, risk, threshold)``, with ``risk = sum(w * l) / sum(w)`` over selected rows (Geifman &
+        El-Yaniv, 2017). Empty without rows. The largest coverage with a risk of at most r is
+        ``curve.coverage[curve.risk <= r].max()``.
 
     Examples
     --------
@@ -99,11 +95,8 @@ def generalized_risk_curve(loss: ArrayLike, confidence: ArrayLike, *, sample_wei
     -------
     RiskCurve
         Named tuple ``(coverage, risk, threshold)``, with ``risk = sum of w * l over selected rows / sum of w over all
-        rows``: the probability that a row is selected and wrong, for 0/1 losses. Empty without rows.
-
-    Notes
-    -----
-    Traub et al. (NeurIPS 2024).
+        rows`` (Traub et al., NeurIPS 2024): the probability that a row is selected and wrong, for 0/1 losses. Empty
+        without rows.
 
     Examples
     --------
@@ -133,15 +126,11 @@ def aurc(
 
     Parameters
     ----------
-    loss : array-like of shape (n,)
-        Loss of each row, not negative; 0/1 errors (boolean) in the usual case.
-    confidence : array-like of shape (n,)
-        Finite confidences; the highest are selected first.
+    loss, confidence, sample_weight
+        As for :func:`risk_coverage_curve`.
     convention : {"grouped", "mean", "trapezoid", "trapezoid_origin"}, default="grouped"
         How the area is taken, see the table at the head of this module. Only ``"grouped"`` is independent of the row
         order where confidences tie; the others take tied rows in the order given.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
 
     Returns
     -------
@@ -184,10 +173,8 @@ def optimal_aurc(
 
     Parameters
     ----------
-    loss, sample_weight
-        As for :func:`aurc`.
-    convention : {"grouped", "mean", "trapezoid", "trapezoid_origin"}, default="grouped"
-        How the area is taken if `optimum` is ``"exact"``.
+    loss, convention, sample_weight
+        As for :func:`aurc`; the convention counts if `optimum` is ``"exact"``.
     optimum : {"exact", "limit"}, default="exact"
         ``"exact"`` for these rows and distinct confidences; ``"limit"`` for infinitely many rows with these losses.
 
@@ -235,7 +222,7 @@ def excess_aurc(
     optimum: Optimum = "exact",
     sample_weight: Weights = None,
 ) -> float:
-    """Return the excess AURC (E-AURC): the AURC minus that of the best confidence.
+    """Return the excess AURC (E-AURC; Geifman, Uziel & El-Yaniv, 2019): the AURC minus that of the best confidence.
 
     Parameters
     ----------
@@ -249,10 +236,6 @@ def excess_aurc(
     float
         0 for the best distinct confidences if the optimum is exact; NaN without rows. With ``"grouped"``, ties can give
         values slightly below 0, because a straight line between two points lies below the curve.
-
-    Notes
-    -----
-    Geifman, Uziel & El-Yaniv (ICLR 2019).
 
     Examples
     --------
@@ -283,11 +266,8 @@ def normalized_aurc(
     Returns
     -------
     float
-        ``(AURC - optimal) / (r - optimal)`` with r the mean loss; NaN without rows and where all losses are equal.
-
-    Notes
-    -----
-    Cattelan & Silva (UAI 2024).
+        ``(AURC - optimal) / (r - optimal)`` with r the mean loss (Cattelan & Silva, UAI 2024); NaN without rows and
+        where all losses are equal.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from aucross.core import best_band
 from aucross.core.bands import RejectionBand, check_coverage
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.search import rejection_budget
 from aucross.evaluation.inputs import check_both_classes
 from aucross.evaluation.plots.display import (
@@ -34,7 +34,6 @@ from aucross.evaluation.plots.display import (
     axes_for,
     draw_grid,
     name_of,
-    pyplot,
     rows_to_draw,
 )
 from aucross.system.text import percent
@@ -121,23 +120,17 @@ def auc_surface(
     ((6, 6), 1.0, 1.0)
     """
     ranked = check_both_classes(RankedScores.from_labels(y_true, y_score, sample_weight), "the AUC")
-    coverage = check_below_one(coverage)
+    if check_coverage(coverage) == 1.0:
+        raise ValueError("coverage must be below 1 for a surface, got 1: only the empty band selects every row")
     if n_bins is None:
         n_bins = int(np.clip(_BINS_ACROSS / (1.0 - coverage), _FEWEST_BINS, _MOST_BINS))
     if not isinstance(n_bins, int | np.integer) or n_bins < 1:
         raise ValueError(f"n_bins must be a positive whole number or None, got {n_bins!r}")
-    return _surface(ranked, coverage, int(n_bins))
-
-
-def check_below_one(coverage: float) -> float:
-    """Return a coverage in (0, 1), which leaves rows to reject."""
-    if check_coverage(coverage) == 1.0:
-        raise ValueError("coverage must be below 1 for a surface, got 1: only the empty band selects every row")
-    return float(coverage)
-
-
-def _surface(ranked: RankedScores, coverage: float, n_bins: int) -> AUCSurface:
-    edges = _bin_edges(ranked, n_bins)
+    # The entries at which bins of about equal weight begin, and the number of entries.
+    edges = np.arange(len(ranked) + 1)
+    if len(ranked) > n_bins:
+        places = np.searchsorted(ranked.weight_below, np.linspace(0.0, ranked.total, int(n_bins) + 1)[:-1])
+        edges = np.unique(np.append(places, len(ranked)))
     starts, stops = np.meshgrid(edges[:-1], edges[1:])
     won, kept = ranked.pairs(starts, stops)
     rejected = ranked.weight_below[stops] - ranked.weight_below[starts]
@@ -155,17 +148,8 @@ def _surface(ranked: RankedScores, coverage: float, n_bins: int) -> AUCSurface:
         ranked.scores[edges[1:] - 1],
         ranked.weight_below[edges] / ranked.total,
         np.clip(auc, 0.0, 1.0),
-        coverage,
+        float(coverage),
     )
-
-
-def _bin_edges(ranked: RankedScores, n_bins: int) -> IndexArray:
-    """Return the entries at which bins of about equal weight begin, and the number of entries."""
-    if len(ranked) <= n_bins:
-        return np.arange(len(ranked) + 1)
-    positions = np.linspace(0.0, ranked.total, n_bins + 1)
-    edges = np.searchsorted(ranked.weight_below, positions[:-1])
-    return np.unique(np.append(edges, len(ranked))).astype(np.intp)
 
 
 class AUCSurfaceDisplay(Display):
@@ -179,13 +163,9 @@ class AUCSurfaceDisplay(Display):
         Bands to mark, in the order of the legend.
     ranked : RankedScores
         The rows, from which place and AUC of the marks are read.
-    name : str, optional
-        Title.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
     surface_ : matplotlib QuadMesh
         The coloured cells.
     marks_ : dict of str to matplotlib PathCollection
@@ -205,17 +185,9 @@ class AUCSurfaceDisplay(Display):
     """
 
     def __init__(
-        self,
-        surface: AUCSurface,
-        bands: Mapping[str, RejectionBand],
-        ranked: RankedScores,
-        *,
-        name: str | None = None,
+        self, surface: AUCSurface, bands: Mapping[str, RejectionBand], ranked: RankedScores, *, name: str | None = None
     ) -> None:
-        self.surface = surface
-        self.bands = dict(bands)
-        self.ranked = ranked
-        self.name = name
+        self.surface, self.bands, self.ranked, self.name = surface, dict(bands), ranked, name
 
     @classmethod
     def from_estimator(
@@ -226,10 +198,7 @@ class AUCSurfaceDisplay(Display):
         coverage: float | None = None,
         *,
         bands: Mapping[str, RejectionBand] | None = None,
-        oracle: bool = True,
-        n_bins: int | None = None,
         sample_weight: ArrayLike | None = None,
-        ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> AUCSurfaceDisplay:
@@ -239,26 +208,15 @@ class AUCSurfaceDisplay(Display):
         ----------
         clf : SelectiveClassifier
             Fitted classifier whose band lies on its own score, such as :class:`aucross.AUCross`.
-        X, y
-            Test rows and their labels; both classes must occur, as in :func:`aucross.evaluate_selective`.
-        coverage : float in (0, 1), optional
-            Target coverage; the one of the classifier by default.
+        X, y, coverage, sample_weight, name
+            As for every display; both classes must occur, and the coverage must be below 1.
         bands : dict of str to RejectionBand, optional
             Further bands to mark.
-        oracle : bool, default=True
-            Mark the best band on these rows.
-        n_bins, sample_weight
-            As in :func:`auc_surface`.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        name : str, optional
-            Name of the classifier's band in the legend; the name of the class by default.
         **kwargs : dict
-            Arguments of :meth:`plot`.
+            `oracle`, `n_bins`, `ax` and arguments of :meth:`plot`.
         """
-        pyplot()
         rows = rows_to_draw(clf, X, y, sample_weight=sample_weight)
-        coverage = check_below_one(clf.coverage if coverage is None else coverage)
+        coverage = clf.coverage if coverage is None else coverage
         if clf.band_rule_.axis != "score":
             raise ValueError(
                 f"clf must place its band on its own score, as AUCross does, got {type(clf).__name__}, whose band lies "
@@ -269,10 +227,7 @@ class AUCSurfaceDisplay(Display):
             rows.score,
             coverage,
             bands={name_of(clf, name): clf.band(coverage), **(bands or {})},
-            oracle=oracle,
-            n_bins=n_bins,
             sample_weight=rows.sample_weight,
-            ax=ax,
             **kwargs,
         )
 
@@ -295,20 +250,17 @@ class AUCSurfaceDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels: boolean, 0/1 or -1/1; both classes must occur.
-        y_score : array-like of shape (n_samples,)
-            Scores of the positive class.
-        coverage : float in (0, 1)
-            Least share of the weight that a band must leave.
+        y_true, y_score, coverage, n_bins, sample_weight
+            As in :func:`auc_surface`.
         bands : dict of str to RejectionBand, optional
             Bands to mark.
-        oracle, n_bins, sample_weight, ax, **kwargs
-            As in :meth:`from_estimator`.
-        name : str, optional
-            Title.
+        oracle : bool, default=True
+            Mark the best band on these rows.
+        ax, name
+            As for every display.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
         """
-        pyplot()
         surface = auc_surface(y_true, y_score, coverage, n_bins=n_bins, sample_weight=sample_weight)
         ranked = RankedScores.from_labels(y_true, y_score, sample_weight)
         marked = {"Oracle": best_band(ranked, coverage, width="any")} if oracle else {}
@@ -332,10 +284,8 @@ class AUCSurfaceDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        name : str, optional
-            Title; the name of the display by default.
+        ax, name
+            As for every display.
         scale : {"rank", "score"}, default="rank"
             Whether equal lengths on the axes are equal numbers of rows, which makes the strip equally wide, or equal
             differences of scores, as in the paper. Both are labelled with scores.
@@ -399,19 +349,11 @@ class AUCSurfaceDisplay(Display):
         self.marks_ = {}
         for number, (name, band) in enumerate(self.bands.items()):
             marker, size = _MARKERS[number % len(_MARKERS)]
-            coverage = self.ranked.coverage(band)
             place = self.place(band, scale=scale)
-            rejects = "rejects nothing" if np.isnan(place[0]) else f"coverage {coverage:.3f}"
-            self.marks_[name] = ax.scatter(
-                *place,
-                s=size,
-                marker=marker,
-                facecolor=_FILLS[number % len(_FILLS)],
-                edgecolor="black",
-                linewidth=1.2,
-                zorder=5,
-                label=f"{name}: AUC {self.ranked.auc(band):.4f}, {rejects}",
-            )
+            rejects = "rejects nothing" if np.isnan(place[0]) else f"coverage {self.ranked.coverage(band):.3f}"
+            label = f"{name}: AUC {self.ranked.auc(band):.4f}, {rejects}"
+            look = {"facecolor": _FILLS[number % len(_FILLS)], "edgecolor": "black", "linewidth": 1.2, "zorder": 5}
+            self.marks_[name] = ax.scatter(*place, s=size, marker=marker, label=label, **look)
 
 
 def _edges_between(scores: FloatArray) -> FloatArray:

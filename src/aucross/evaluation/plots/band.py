@@ -29,7 +29,6 @@ from aucross.evaluation.plots.display import (
     axes_for,
     draw_grid,
     name_of,
-    pyplot,
     rows_to_draw,
 )
 from aucross.system.text import percent
@@ -52,13 +51,9 @@ class BandDisplay(Display):
         Names in the legend.
     score_name : str, default="score"
         Label of the horizontal axis.
-    name : str, optional
-        Name of the rule, for the title.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
     histograms_ : pair of matplotlib StepPatch
         Those of the negatives and of the positives.
     span_ : matplotlib Rectangle or None
@@ -91,11 +86,8 @@ class BandDisplay(Display):
         n_bins = (max(len(self.edges) - 1, 0),)
         self.negatives = as_floats(negatives, "negatives", n_bins)
         self.positives = as_floats(positives, "positives", n_bins)
-        self.band = band
-        self.rejected_share = rejected_share
-        self.class_names = class_names
-        self.score_name = score_name
-        self.name = name
+        self.band, self.rejected_share = band, rejected_share
+        self.class_names, self.score_name, self.name = class_names, score_name, name
 
     @classmethod
     def from_estimator(
@@ -105,42 +97,29 @@ class BandDisplay(Display):
         y: ArrayLike,
         coverage: float | None = None,
         *,
-        bins: int | ArrayLike = 50,
         band_group: Any = None,
         sample_weight: ArrayLike | None = None,
         class_names: tuple[str, str] | None = None,
-        ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> BandDisplay:
-        """Draw the band of a fitted selective classifier.
+        """Draw the band of a fitted selective classifier of two classes.
+
+        The histogram is that of its selection score, on which the band lies: the score of the positive class for
+        :class:`aucross.AUCross`, the confidence for :class:`aucross.SCross`, the influence for
+        :class:`aucross.AUCGate`.
 
         Parameters
         ----------
-        clf : SelectiveClassifier
-            Fitted classifier of two classes. The histogram is that of its selection score, on which the band lies: the
-            score of the positive class for :class:`aucross.AUCross`, the confidence for :class:`aucross.SCross`, the
-            influence for :class:`aucross.AUCGate`.
-        X, y
-            Test rows and their labels, as in :func:`aucross.evaluate_selective`.
-        coverage : float in (0, 1], optional
-            Target coverage; the one of the classifier by default.
-        bins : int or array-like, default=50
-            Number of bins, or their ends.
+        clf, X, y, coverage, sample_weight, name
+            As for every display.
         band_group : label, optional
             The group whose band to draw, if the bands were fitted per group; `X` should hold rows of that group.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows.
         class_names : pair of str, optional
             Names of the negative and the positive class; the labels by default.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        name : str, optional
-            Name of the rule in the title; the name of the class by default.
         **kwargs : dict
-            Arguments of :meth:`plot`.
+            `bins`, `ax` and arguments of :meth:`plot`.
         """
-        pyplot()
         rows = rows_to_draw(clf, X, y, sample_weight=sample_weight)
         groups = None if band_group is None else [band_group] * len(rows)
         decisions = clf.decide(rows, coverage, groups)
@@ -150,11 +129,9 @@ class BandDisplay(Display):
             rows.positive,
             decisions.selection_score,
             clf.band(decisions.coverage, band_group),
-            bins=bins,
             sample_weight=rows.sample_weight,
             class_names=(negative_name, positive_name),
             score_name=names.get(clf.band_rule_.axis, "selection score"),
-            ax=ax,
             name=name_of(clf, name),
             **kwargs,
         )
@@ -178,22 +155,23 @@ class BandDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels: boolean, 0/1 or -1/1. Rows of one class are drawn as well.
+        y_true, sample_weight, ax, name
+            As for every display; rows of one class are drawn as well.
         y_score : array-like of shape (n_samples,)
             Scores on which the band lies.
-        band : RejectionBand
-            The rejected interval.
-        bins, sample_weight, class_names, ax, name, **kwargs
-            As in :meth:`from_estimator`.
-        score_name : str, default="score"
-            Label of the horizontal axis.
+        band, class_names, score_name
+            As for the class.
+        bins : int or array-like, default=50
+            Number of bins, or their ends.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
         """
-        pyplot()
         positive, score, weight = selected_rows(y_true, y_score, None, sample_weight)
         if not len(score):
             raise ValueError("y_true must hold at least one row to draw, got none")
-        edges = np.histogram_bin_edges(score, _checked_bins(bins))
+        if np.ndim(bins) == 0 and (not isinstance(bins, int | np.integer) or bins < 1):
+            raise ValueError(f"bins must be a positive whole number or the ends of the bins, got {bins!r}")
+        edges = np.histogram_bin_edges(score, bins)
         negatives, positives = (
             np.histogram(score[mask], edges, weights=weight[mask])[0] for mask in (~positive, positive)
         )
@@ -223,10 +201,8 @@ class BandDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        name : str, optional
-            Name of the rule in the title; the one of the display by default.
+        ax, name
+            As for every display.
         density : bool, default=True
             Whether each class has an area of 1. Otherwise the heights are rows, and a rare class is hard to see.
         **kwargs : dict
@@ -298,9 +274,3 @@ class BandDisplay(Display):
         else:
             ends = f"{self.band.lower:.3g} to {self.band.upper:.3g}"
         return f"rejected\n{ends}\n{percent(self.rejected_share)} of rows"
-
-
-def _checked_bins(bins: int | ArrayLike) -> Any:
-    if np.ndim(bins) == 0 and (not isinstance(bins, int | np.integer) or bins < 1):
-        raise ValueError(f"bins must be a positive whole number or the ends of the bins, got {bins!r}")
-    return bins

@@ -33,7 +33,6 @@ from aucross.evaluation.plots.display import (
     draw_grid,
     name_of,
     panels_for,
-    pyplot,
     rows_to_draw,
     with_defaults,
 )
@@ -54,13 +53,9 @@ class CAPDisplay(Display):
         Profile of the selected rows.
     removed : array-like of shape (n_points - 1,), bool, optional
         Which pieces of the curve `before` are rejected, for :meth:`plot_removal`.
-    name : str, optional
-        Name of the rule, for the title.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn; after :meth:`plot_removal` the left panel.
     axes_ : ndarray of matplotlib Axes
         All panels.
     line_ : matplotlib Line2D
@@ -90,10 +85,8 @@ class CAPDisplay(Display):
         removed: ArrayLike | None = None,
         name: str | None = None,
     ) -> None:
-        self.before = before
-        self.after = after
+        self.before, self.after, self.name = before, after, name
         self.removed = None if removed is None else check_selected(removed, len(before.rows) - 1)
-        self.name = name
 
     @classmethod
     def from_estimator(
@@ -105,46 +98,21 @@ class CAPDisplay(Display):
         *,
         band_groups: Any = None,
         sample_weight: ArrayLike | None = None,
-        removal: bool = False,
-        ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> CAPDisplay:
-        """Draw the profiles of a fitted selective classifier.
+        """Draw the profiles of a fitted selective classifier of two classes.
 
         Parameters
         ----------
-        clf : SelectiveClassifier
-            Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
-        X, y
-            Test rows and their labels; both classes must occur, as in :func:`aucross.evaluate_selective`.
-        coverage : float in (0, 1], optional
-            Target coverage; the one of the classifier by default.
-        band_groups : array-like of shape (n_samples,), optional
-            Group of each row, for a classifier whose bands were fitted per group.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows.
-        removal : bool, default=False
-            Draw the two panels of :meth:`plot_removal` instead.
-        ax : matplotlib Axes, optional
-            Where to draw, a pair of them for `removal`; a new figure by default.
-        name : str, optional
-            Name of the rule in the title; the name of the class by default.
+        clf, X, y, coverage, band_groups, sample_weight, name
+            As for every display; both classes must occur.
         **kwargs : dict
-            Arguments of :meth:`plot`.
+            `removal`, `ax` and arguments of :meth:`plot`.
         """
-        pyplot()
         rows = rows_to_draw(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
-        return cls.from_predictions(
-            rows.positive,
-            rows.score,
-            clf.decide(rows, coverage).selected,
-            sample_weight=rows.sample_weight,
-            removal=removal,
-            ax=ax,
-            name=name_of(clf, name),
-            **kwargs,
-        )
+        options = {"sample_weight": rows.sample_weight, "name": name_of(clf, name), **kwargs}
+        return cls.from_predictions(rows.positive, rows.score, clf.decide(rows, coverage).selected, **options)
 
     @classmethod
     def from_predictions(
@@ -163,16 +131,17 @@ class CAPDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels: boolean, 0/1 or -1/1; both classes must occur.
-        y_score : array-like of shape (n_samples,)
-            Scores of the positive class.
+        y_true, y_score, sample_weight, name
+            As for every display; both classes must occur.
         selected : array-like of shape (n_samples,), bool, optional
             Mask of the selected rows; without it only the profile of all rows is drawn.
-        sample_weight, removal, ax, name, **kwargs
-            As in :meth:`from_estimator`.
+        removal : bool, default=False
+            Draw the two panels of :meth:`plot_removal` instead.
+        ax : matplotlib Axes, optional
+            Where to draw, a pair of them for `removal`; a new figure by default.
+        **kwargs : dict
+            Arguments of :meth:`plot`.
         """
-        pyplot()
         positive, score, weight = selected_rows(y_true, y_score, None, sample_weight)
         ranked = check_both_classes(rank(positive, score, weight), "the cumulative accuracy profile")
         after, removed = None, None
@@ -190,10 +159,8 @@ class CAPDisplay(Display):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        name : str, optional
-            Title; the name of the display by default.
+        ax, name
+            As for every display.
         relative : bool, default=True
             Axes in shares of rows and of positives; otherwise in numbers, as in the paper's Figure 1.
         areas : bool, default=False
@@ -246,7 +213,9 @@ class CAPDisplay(Display):
             _finish(panel, curve, False)
             panel.set_title(f"{title} rejection: {_quality(curve)}", fontsize="medium")
             if self.before.n_rows <= _ROWS_WITH_CELLS:
-                _draw_cells(panel, curve)
+                lines = {"color": GREY, "linewidth": 0.4, "alpha": 0.5, "zorder": 1.5}
+                panel.vlines(np.arange(curve.n_rows + 1), 0, curve.n_positives, **lines)
+                panel.hlines(np.arange(curve.n_positives + 1), 0, curve.n_rows, **lines)
         # In the right panel, where it hides nothing.
         panels[1].legend(*panels[0].get_legend_handles_labels(), loc="lower right", **LEGEND)
         self.axes_ = np.array(panels)
@@ -272,7 +241,7 @@ def _draw_profile(
     options = {"linewidth": 2, "label": label, "zorder": 3, **line}
     (drawn,) = ax.plot(*curve.points(relative=relative), **options)
     color = perfect_color or drawn.get_color()
-    ax.plot(*curve.perfect(relative=relative), color=color, linewidth=1, linestyle=":", zorder=2)
+    ax.plot(*curve.perfect.points(relative=relative), color=color, linewidth=1, linestyle=":", zorder=2)
     return drawn
 
 
@@ -281,7 +250,7 @@ def _draw_areas(ax: Any, curve: CAPCurve, relative: bool) -> None:
     x, y = curve.points(relative=relative)
     if not np.isfinite(y).all() or np.isnan(curve.auc):
         return
-    perfect_x, perfect_y = curve.perfect(relative=relative)
+    perfect_x, perfect_y = curve.perfect.points(relative=relative)
     grid = np.union1d(x, perfect_x)
     own, best = np.interp(grid, x, y), np.interp(grid, perfect_x, perfect_y)
     chance = grid * (perfect_y[-1] / perfect_x[-1])
@@ -290,15 +259,9 @@ def _draw_areas(ax: Any, curve: CAPCurve, relative: bool) -> None:
         widest = int(np.argmax(np.abs(high - low)))
         if abs(high[widest] - low[widest]) < 1e-9:
             continue  # no area, no name
-        ax.text(
-            grid[widest],
-            (low[widest] + high[widest]) / 2,
-            name,
-            ha="center",
-            va="center",
-            weight="bold",
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "boxstyle": "circle,pad=0.15"},
-        )
+        box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "boxstyle": "circle,pad=0.15"}
+        middle = (low[widest] + high[widest]) / 2
+        ax.text(grid[widest], middle, name, ha="center", va="center", weight="bold", bbox=box)
 
 
 def _shade_removed(ax: Any, curve: CAPCurve, removed: NDArray[np.bool_]) -> None:
@@ -312,12 +275,6 @@ def _shade_removed(ax: Any, curve: CAPCurve, removed: NDArray[np.bool_]) -> None
         ax.fill_between(x, 0, y, **grey)
         if y[-1] > y[0]:
             ax.fill_betweenx(y, x, curve.n_rows, **grey)
-
-
-def _draw_cells(ax: Any, curve: CAPCurve) -> None:
-    lines = {"color": GREY, "linewidth": 0.4, "alpha": 0.5, "zorder": 1.5}
-    ax.vlines(np.arange(curve.n_rows + 1), 0, curve.n_positives, **lines)
-    ax.hlines(np.arange(curve.n_positives + 1), 0, curve.n_rows, **lines)
 
 
 def _finish(ax: Any, curve: CAPCurve, relative: bool) -> None:

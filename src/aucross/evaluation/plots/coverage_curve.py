@@ -24,7 +24,7 @@ from aucross.core.scored_rows import confidence_of
 from aucross.evaluation.auc_metrics import oracle_curve
 from aucross.evaluation.catalogue import words_for
 from aucross.evaluation.evaluate import evaluate_selections, evaluate_selective
-from aucross.evaluation.inputs import BoolArray, check_coverages, label_rows
+from aucross.evaluation.inputs import BoolArray, check_coverages
 from aucross.evaluation.plots.display import (
     DARK_GREY,
     GREY,
@@ -32,10 +32,8 @@ from aucross.evaluation.plots.display import (
     as_floats,
     axes_for,
     draw_grid,
-    draw_level,
     name_of,
     points_of,
-    pyplot,
     rows_to_draw,
 )
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
@@ -50,13 +48,7 @@ Curve = tuple[FloatArray, FloatArray]
 
 _REFERENCE_STYLES = {
     ORACLE: {"color": GREY, "linewidth": 6, "alpha": 0.5, "solid_capstyle": "round"},
-    MAXIMUM_PROBABILITY: {
-        "color": DARK_GREY,
-        "linewidth": 1.2,
-        "linestyle": (0, (4, 2)),
-        "marker": "x",
-        "markersize": 5,
-    },
+    MAXIMUM_PROBABILITY: {"color": DARK_GREY, "linewidth": 1.2, "linestyle": (0, (4, 2)), "marker": "x", "ms": 5},
 }
 
 
@@ -68,30 +60,16 @@ class CoverageCurveDisplay(CurveDisplay):
 
     Parameters
     ----------
-    coverage : array-like of shape (n_points,)
-        Coverage reached.
     value : array-like of shape (n_points,)
         AUC, or another metric, of the selected rows. The line has a gap where it is NaN; if it is NaN everywhere, as
         for rows of one class, the picture says so.
-    low, high : array-like of shape (n_points,), optional
-        Ends of the intervals.
     references : dict of str to pair of array-like, optional
         Further curves ``(coverage, value)`` by name, drawn behind: ``"Oracle"``, ``"maximum probability"`` or others.
     metric : str, default="selective_auc"
         What `value` is, for the label of the axis.
-    confidence_level : float, default=0.95
-        Level of the intervals, for the label of the axis.
-    name : str, optional
-        Name of the curve in the legend.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
-    line_ : matplotlib Line2D
-        The curve.
-    interval_ : matplotlib artist or None
-        The area of the intervals.
     reference_lines_ : dict of str to matplotlib Line2D
         The further curves.
 
@@ -115,7 +93,7 @@ class CoverageCurveDisplay(CurveDisplay):
         confidence_level: float = 0.95,
         name: str | None = None,
     ) -> None:
-        self._keep(coverage, (low, high), confidence_level, name)
+        super().__init__(coverage, low, high, confidence_level, name)
         self.value = as_floats(value, "value", self.coverage.shape)
         self.references = {
             label: (as_floats(x, "coverage of a reference"), as_floats(y, "value of a reference", np.shape(x)))
@@ -142,38 +120,23 @@ class CoverageCurveDisplay(CurveDisplay):
         name: str | None = None,
         **kwargs: Any,
     ) -> CoverageCurveDisplay:
-        """Draw the curve of a fitted selective classifier.
+        """Draw the curve of a fitted selective classifier; with more than two classes, that of Hand and Till's M.
 
         Parameters
         ----------
-        clf : SelectiveClassifier
-            Fitted classifier, for instance :class:`aucross.AUCross`. With more than two classes the metric is
-            Hand and Till's M.
-        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-            Test rows.
-        y : array-like of shape (n_samples,)
-            Their labels, as in training.
-        coverages : iterable of float in (0, 1], default=(1.0, 0.95, ..., 0.5)
-            Target coverages.
+        clf, X, y, coverages, sample_weight, band_groups, n_bootstrap, confidence_level, random_state, ax, name
+            As for every display; further arguments are those of the line.
         oracle : bool, default=False
             Add the best band on these rows, found with their labels: no band of the score can lie above it.
         maximum_probability : bool, default=False
             Add the rejection of the rows whose predicted class is least probable (of decision values: nearest to 0),
             with thresholds read from these rows.
-        sample_weight, band_groups, n_bootstrap, confidence_level, random_state
-            As in :func:`aucross.evaluate_selective`.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default. A second curve on the same axes gets the next style.
-        name : str, optional
-            Name in the legend; the name of the class by default.
-        **kwargs : dict
-            Arguments of the line.
         """
-        pyplot()
-        coverages, references = check_coverages(coverages), {}
-        read = label_rows if not (oracle or maximum_probability) else rows_to_draw
-        rows = read(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
-        if oracle or maximum_probability:
+        coverages, references, has_references = check_coverages(coverages), {}, oracle or maximum_probability
+        rows = rows_to_draw(
+            *(clf, X, y), two_classes=has_references, sample_weight=sample_weight, band_groups=band_groups
+        )
+        if has_references:
             confidence = rows.confidence if maximum_probability else None
             references = reference_curves(
                 (rows.positive, rows.score), coverages, oracle, confidence, rows.sample_weight
@@ -203,23 +166,14 @@ class CoverageCurveDisplay(CurveDisplay):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels: boolean, 0/1 or -1/1.
-        y_score : array-like of shape (n_samples,)
-            Scores of the positive class.
+        y_true, y_score, sample_weight, n_bootstrap, confidence_level, random_state, ax, name, **kwargs
+            As for every display.
         selections : dict of float to array-like of shape (n_samples,), bool
             For each target coverage the mask of selected rows.
-        oracle : bool, default=False
-            Add the best band on these rows.
-        maximum_probability : bool, default=False
-            Add the rejection of the least confident rows. Scores in [0, 1] count as probabilities, others as decision
-            values with the boundary at 0.
-        sample_weight, n_bootstrap, confidence_level, random_state
-            As in :func:`aucross.evaluate_selections`.
-        ax, name, **kwargs
-            As in :meth:`from_estimator`.
+        oracle, maximum_probability
+            As in :meth:`from_estimator`. Scores in [0, 1] count as probabilities, others as decision values with the
+            boundary at 0.
         """
-        pyplot()
         positive = as_positive(y_true)
         score = check_scores(y_score, len(positive))
         evaluation = evaluate_selections(
@@ -256,9 +210,8 @@ class CoverageCurveDisplay(CurveDisplay):
         metric : str, optional
             One of its metrics; by default the AUC, or Hand and Till's M with more than two classes.
         ax, name, **kwargs
-            As in :meth:`from_estimator`.
+            As for every display.
         """
-        pyplot()
         return cls._of(evaluation, metric, name, {}).plot(ax, **kwargs)
 
     @classmethod
@@ -272,22 +225,12 @@ class CoverageCurveDisplay(CurveDisplay):
         return cls(**points_of(evaluation, metric), references=references, metric=metric, name=name)
 
     def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> CoverageCurveDisplay:
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        name : str, optional
-            Name in the legend; the one of the display by default.
-        **kwargs : dict
-            Arguments of the line.
-        """
+        """Draw the curve; `ax`, `name` and the arguments of the line are as for every display."""
         ax = axes_for(ax)
         if not np.isfinite(self.value).any():
             ax.annotate("undefined at every coverage", (0.5, 0.5), xycoords="axes fraction", ha="center")
         if self.baseline is not None:
-            draw_level(ax, self.baseline, "all rows")
+            _draw_level(ax, self.baseline, "all rows")
         level = self._draw(ax, self.value, self.name if name is None else name, kwargs)
         self.reference_lines_ = {
             reference: ax.plot(*points, label=reference, **{"zorder": 2, **_REFERENCE_STYLES.get(reference, {})})[0]
@@ -303,6 +246,16 @@ class CoverageCurveDisplay(CurveDisplay):
         """Value with every row selected; None if the curve has no such point."""
         everything = np.flatnonzero((self.coverage == 1.0) & np.isfinite(self.value))
         return float(self.value[everything[0]]) if len(everything) else None
+
+
+def _draw_level(ax: Any, value: float, text: str) -> None:
+    """Draw a labelled dotted horizontal line, unless the axes have that line already."""
+    mark = f"_{text}"  # the underscore keeps it out of the legend
+    if any(line.get_label() == mark and np.allclose(line.get_ydata(), value) for line in ax.get_lines()):
+        return
+    place = {"xycoords": ax.get_yaxis_transform(), "xytext": (-4, 3), "textcoords": "offset points", "ha": "right"}
+    ax.annotate(text, (1, value), fontsize="small", color=DARK_GREY, **place)
+    ax.axhline(value, color=GREY, linestyle=":", linewidth=1.2, zorder=1, label=mark)
 
 
 def reference_curves(

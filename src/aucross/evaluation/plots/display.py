@@ -43,12 +43,31 @@ CURVE_STYLES = (
 
 
 class Display:
-    """Base class of displays: a name, and the axes and figure of the drawing."""
+    """Base class of displays.
+
+    What all of them take is described here. `clf`, `X`, `y`, `coverage`, `sample_weight`, `band_groups` and the options
+    of intervals are those of :func:`aucross.evaluate_selective`; one coverage is that of the classifier by default.
+    `y_true` and `y_pred` are boolean, 0/1 or -1/1, and `y_score` is the score of the positive class.
+
+    Parameters
+    ----------
+    name : str, optional
+        Name in the legend or the title; with a classifier the name of its class by default.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default. A second display on the same axes gets the next style.
+    **kwargs : dict
+        Arguments of the main line or area, as matplotlib takes them.
+
+    Attributes
+    ----------
+    ax_, figure_ : matplotlib Axes and Figure
+        Where it was drawn.
+    """
 
     name: str | None = None
 
     def _on(self, ax: Any, *, legend: bool | None = None, **options: Any) -> Self:
-        """Keep the axes, with a legend if anything has a label or one is asked for."""
+        # With a legend if anything has a label or one is asked for.
         if ax.get_legend_handles_labels()[1] if legend is None else legend:
             ax.legend(**{**LEGEND, **options})
         self.ax_, self.figure_ = ax, ax.figure
@@ -56,19 +75,45 @@ class Display:
 
 
 class CurveDisplay(Display):
-    """A curve over the coverage with its intervals."""
+    """A curve over the coverage with its intervals.
 
-    def _keep(self, coverage: ArrayLike, ends: tuple[Any, Any], confidence_level: float, name: str | None) -> None:
-        """Check and keep the arguments that every curve has."""
+    Parameters
+    ----------
+    coverage : array-like of shape (n_points,)
+        Coverage reached.
+    low, high : array-like of shape (n_points,), optional
+        Ends of the intervals.
+    confidence_level : float, default=0.95
+        Level of the intervals, for the label of the axis.
+
+    Attributes
+    ----------
+    line_ : matplotlib Line2D
+        The curve.
+    interval_ : matplotlib artist or None
+        The area of the intervals.
+    """
+
+    def __init__(self, coverage: ArrayLike, low: Any, high: Any, confidence_level: float, name: str | None) -> None:
         self.coverage = as_floats(coverage, "coverage")
-        self.low, self.high = interval_of(*ends, self.coverage.shape)
+        if (low is None) != (high is None):
+            raise ValueError("low and high must both be given or both be None, got one of them")
+        self.low, self.high = (
+            None if end is None else as_floats(end, which, self.coverage.shape)
+            for which, end in (("low", low), ("high", high))
+        )
         self.confidence_level, self.name = confidence_level, name
 
     def _draw(self, ax: Any, values: FloatArray, label: str | None, line: dict[str, Any]) -> str:
-        """Draw the curve, and return the words about its intervals for the axis."""
-        options = {"label": label, "zorder": 3, **line}
-        self.line_, self.interval_ = draw_curve(ax, self.coverage, values, (self.low, self.high), **options)
-        return "" if self.interval_ is None else f"\n(shaded: {exact_percent(self.confidence_level)} interval)"
+        """Draw the curve in the next free style, and return the words about its intervals for the axis."""
+        defaults = {**next_style(ax)._asdict(), "linewidth": 2, "markersize": 5, "label": label, "zorder": 3}
+        (self.line_,) = ax.plot(self.coverage, values, **with_defaults(line, **defaults))
+        self.interval_ = None
+        if self.low is None or not np.isfinite(self.low).any():
+            return ""
+        area = {"color": self.line_.get_color(), "alpha": 0.12, "linewidth": 0}
+        self.interval_ = ax.fill_between(self.coverage, self.low, self.high, **area)
+        return f"\n(shaded: {exact_percent(self.confidence_level)} interval)"
 
 
 def points_of(evaluation: SelectiveEvaluation, metric: str) -> dict[str, Any]:
@@ -94,9 +139,11 @@ def pyplot() -> Any:
     return plt
 
 
-def rows_to_draw(clf: Any, X: Any, y: ArrayLike, **options: Any) -> ScoredRows:
-    """Score the labelled rows of a display of two classes."""
-    check_two_classes(clf, "draw one class against the others with from_predictions")
+def rows_to_draw(clf: Any, X: Any, y: ArrayLike, *, two_classes: bool = True, **options: Any) -> ScoredRows:
+    """Score the labelled rows of a display; say first if they could not be drawn."""
+    pyplot()
+    if two_classes:
+        check_two_classes(clf, "draw one class against the others with from_predictions")
     return label_rows(clf, X, y, **options)
 
 
@@ -133,37 +180,6 @@ def with_defaults(kwargs: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
     return {**defaults, **normalize_kwargs(dict(kwargs), Line2D)}
 
 
-def draw_curve(ax: Any, x: FloatArray, y: FloatArray, interval: tuple[Any, Any], **line: Any) -> tuple[Any, Any]:
-    """Draw a line in the next free style, and the area of its interval if there is one."""
-    style = next_style(ax)
-    options = with_defaults(line, **style._asdict(), linewidth=2, markersize=5)
-    (drawn,) = ax.plot(x, y, **options)
-    low, high = interval
-    if low is None or high is None or not np.isfinite(low).any():
-        return drawn, None
-    area = ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.12, linewidth=0)
-    return drawn, area
-
-
-def draw_level(ax: Any, value: float, text: str) -> Any:
-    """Draw a labelled dotted horizontal line; return None if the axes have that line already."""
-    mark = f"_{text}"  # the underscore keeps it out of the legend
-    if any(line.get_label() == mark and np.allclose(line.get_ydata(), value) for line in ax.get_lines()):
-        return None
-    line = ax.axhline(value, color=GREY, linestyle=":", linewidth=1.2, zorder=1, label=mark)
-    ax.annotate(
-        text,
-        (1, value),
-        xycoords=ax.get_yaxis_transform(),
-        xytext=(-4, 3),
-        textcoords="offset points",
-        ha="right",
-        fontsize="small",
-        color=DARK_GREY,
-    )
-    return line
-
-
 def name_of(clf: Any, name: str | None) -> str:
     """Return the name given, or the class of the classifier."""
     return type(clf).__name__ if name is None else name
@@ -183,12 +199,3 @@ def as_floats(values: ArrayLike, name: str, shape: tuple[int, ...] | None = None
     if shape is not None and array.shape != shape:
         raise ValueError(f"{name} must have shape {shape} like the other numbers, got {array.shape}")
     return array
-
-
-def interval_of(low: ArrayLike | None, high: ArrayLike | None, shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """Return both ends of the intervals; None and None without intervals."""
-    if (low is None) != (high is None):
-        raise ValueError("low and high must both be given or both be None, got one of them")
-    return (
-        (None, None) if low is None or high is None else (as_floats(low, "low", shape), as_floats(high, "high", shape))
-    )

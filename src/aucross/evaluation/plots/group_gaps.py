@@ -21,7 +21,6 @@ from aucross.core.ranking import FloatArray
 from aucross.evaluation.catalogue import GROUP_METRICS, words_for
 from aucross.evaluation.group_evaluation import GroupEvaluation
 from aucross.evaluation.groups import evaluate_group_selections, evaluate_groups
-from aucross.evaluation.inputs import check_selective
 from aucross.evaluation.metrics import achieved_coverage
 from aucross.evaluation.plots.display import (
     CURVE_STYLES,
@@ -32,7 +31,7 @@ from aucross.evaluation.plots.display import (
     draw_grid,
     name_of,
     panels_for,
-    pyplot,
+    rows_to_draw,
     with_defaults,
 )
 
@@ -61,15 +60,11 @@ class GroupGapDisplay(Display):
         Rows of each group, written beside its name.
     confidence_level : float, default=0.95
         Level of the intervals.
-    name : str, optional
-        Name in the legend.
 
     Attributes
     ----------
     axes_ : ndarray of matplotlib Axes
-        One per metric.
-    ax_, figure_ : matplotlib Axes and Figure
-        The first of them, and the figure.
+        One per metric; ``ax_`` is the first of them.
     points_ : dict of str to matplotlib ErrorbarContainer
         Dots and intervals of each metric.
 
@@ -99,12 +94,10 @@ class GroupGapDisplay(Display):
             raise ValueError("values must hold at least one metric to draw, got none")
         self.values = self._columns(values)
         self.low, self.high = (self._columns(ends or {}) for ends in (low, high))
-        self.overall = dict(overall or {})
-        self.gaps = dict(gaps or {})
+        self.overall, self.gaps = dict(overall or {}), dict(gaps or {})
         self.left_out: frozenset[int] = frozenset()  # numbers of groups that the gaps do not compare
         self.n = None if n is None else as_floats(n, "n", (len(self.groups),)).astype(np.intp)
-        self.confidence_level = confidence_level
-        self.name = name
+        self.confidence_level, self.name = confidence_level, name
 
     def _columns(self, metrics: Mapping[str, ArrayLike]) -> dict[str, FloatArray]:
         return {metric: as_floats(values, metric, (len(self.groups),)) for metric, values in metrics.items()}
@@ -118,12 +111,10 @@ class GroupGapDisplay(Display):
         by: Any,
         coverage: float | None = None,
         *,
-        metrics: Sequence[str] = DEFAULT_METRICS,
         band_groups: Any = None,
         sample_weight: ArrayLike | None = None,
         with_intervals: bool = True,
         confidence_level: float = 0.95,
-        ax: Any = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> GroupGapDisplay:
@@ -131,39 +122,18 @@ class GroupGapDisplay(Display):
 
         Parameters
         ----------
-        clf : SelectiveClassifier
-            Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
-        X, y
-            Test rows and their labels, as in :func:`aucross.evaluate_selective`.
-        by : array-like or series of shape (n_samples,)
-            The group of each row.
-        coverage : float in (0, 1], optional
-            Target coverage; the one of the classifier by default.
-        metrics : sequence of str, default=("achieved_coverage", "selective_auc")
-            Panels to draw, of those in :func:`aucross.evaluation.evaluate_groups`.
-        band_groups, sample_weight, with_intervals, confidence_level
+        clf, X, y, by, band_groups, sample_weight, with_intervals, confidence_level
             As in :func:`aucross.evaluation.evaluate_groups`.
-        ax : matplotlib Axes or sequence of them, optional
-            One per metric; a new figure by default. A second display on the same axes gets the next style.
-        name : str, optional
-            Name in the legend; the name of the class by default.
+        coverage, name
+            As for every display.
         **kwargs : dict
-            Arguments of the dots.
+            `metrics`, `ax` and arguments of the dots, as in :meth:`from_evaluation`.
         """
-        pyplot()
-        check_selective(clf)
-        evaluation = evaluate_groups(
-            clf,
-            X,
-            y,
-            by,
-            [clf.coverage if coverage is None else coverage],
-            band_groups=band_groups,
-            sample_weight=sample_weight,
-            with_intervals=with_intervals,
-            confidence_level=confidence_level,
-        )
-        return cls.from_evaluation(evaluation, metrics=metrics, ax=ax, name=name_of(clf, name), **kwargs)
+        rows = rows_to_draw(clf, X, y, sample_weight=sample_weight, band_groups=band_groups)
+        asked = [clf.coverage if coverage is None else coverage]
+        options: dict[str, Any] = {"with_intervals": with_intervals, "confidence_level": confidence_level}
+        evaluation = evaluate_groups(clf, rows, y, by, asked, **options)
+        return cls.from_evaluation(evaluation, name=name_of(clf, name), **kwargs)
 
     @classmethod
     def from_predictions(
@@ -174,42 +144,30 @@ class GroupGapDisplay(Display):
         selected: ArrayLike,
         by: Any,
         *,
-        metrics: Sequence[str] = DEFAULT_METRICS,
         sample_weight: ArrayLike | None = None,
         with_intervals: bool = True,
         confidence_level: float = 0.95,
-        ax: Any = None,
-        name: str | None = None,
         **kwargs: Any,
     ) -> GroupGapDisplay:
         """Draw the groups of a selection that was made anywhere.
 
         Parameters
         ----------
-        y_true, y_pred : array-like of shape (n_samples,)
-            True and predicted labels: boolean, 0/1 or -1/1.
-        y_score : array-like of shape (n_samples,)
-            Scores of the positive class.
+        y_true, y_score, y_pred, by, sample_weight, with_intervals, confidence_level
+            As in :func:`aucross.evaluation.evaluate_group_selections`.
         selected : array-like of shape (n_samples,), bool
             Mask of the selected rows.
-        by, metrics, sample_weight, with_intervals, confidence_level, ax, name, **kwargs
-            As in :meth:`from_estimator`.
+        **kwargs : dict
+            `metrics`, `ax`, `name` and arguments of the dots, as in :meth:`from_evaluation`.
         """
-        pyplot()
         reached = achieved_coverage(selected, sample_weight)
         if not reached > 0:
             raise ValueError("selected must select at least one row with weight, got none; nothing could be compared")
+        options: dict[str, Any] = {"with_intervals": with_intervals, "confidence_level": confidence_level}
         evaluation = evaluate_group_selections(
-            y_true,
-            y_score,
-            y_pred,
-            {min(reached, 1.0): selected},
-            by,
-            sample_weight=sample_weight,
-            with_intervals=with_intervals,
-            confidence_level=confidence_level,
+            *(y_true, y_score, y_pred, {min(reached, 1.0): selected}, by), sample_weight=sample_weight, **options
         )
-        return cls.from_evaluation(evaluation, metrics=metrics, ax=ax, name=name, **kwargs)
+        return cls.from_evaluation(evaluation, **kwargs)
 
     @classmethod
     def from_evaluation(
@@ -230,29 +188,32 @@ class GroupGapDisplay(Display):
             Result of :func:`aucross.evaluation.evaluate_groups`.
         coverage : float, optional
             Which of its target coverages to draw; may be left out if it has only one.
-        metrics, ax, name, **kwargs
-            As in :meth:`from_estimator`.
+        metrics : sequence of str, default=("achieved_coverage", "selective_auc")
+            Panels to draw, of those in :func:`aucross.evaluation.evaluate_groups`.
+        ax : matplotlib Axes or sequence of them, optional
+            One per metric; a new figure by default. A second display on the same axes gets the next style.
+        name, **kwargs
+            As for every display.
         """
-        pyplot()
         for metric in metrics:
             if metric not in GROUP_METRICS:
                 raise ValueError(f"metrics must be from {list(GROUP_METRICS)}, got {metric!r}")
-        index = _index_of(evaluation.overall.target_coverage, coverage)
-        level = evaluation.overall.confidence_level
-        low, high = {}, {}
-        for metric in metrics:
-            spreads = [part.spread(metric) for part in evaluation.evaluations]
-            low[metric], high[metric] = (
-                np.array([spread[f"{metric}_{end}"][index] for spread in spreads]) for end in ("low", "high")
-            )
+        asked = evaluation.overall.target_coverage
+        matches = np.flatnonzero(np.isclose(asked, np.nan if coverage is None else coverage, rtol=0, atol=1e-9))
+        if coverage is None and len(asked) == 1:
+            matches = np.array([0])
+        if not len(matches):
+            raise ValueError(f"coverage must be one of {asked.tolist()}, got {coverage}")
+        index, n_groups = int(matches[0]), len(evaluation.groups)
+        *rows, overall = evaluation.rows()[index * (n_groups + 1) : (index + 1) * (n_groups + 1)]
         large = evaluation.large_groups()
         records = evaluation.gaps().rows()[index * len(GROUP_METRICS) : (index + 1) * len(GROUP_METRICS)]
         display = cls(
             evaluation.groups,
-            {name: [part.estimates[name][index] for part in evaluation.evaluations] for name in metrics},
-            low=low,
-            high=high,
-            overall={metric: float(evaluation.overall.estimates[metric][index]) for metric in metrics},
+            {metric: [row[metric] for row in rows] for metric in metrics},
+            low={metric: [row[f"{metric}_low"] for row in rows] for metric in metrics},
+            high={metric: [row[f"{metric}_high"] for row in rows] for metric in metrics},
+            overall={metric: overall[metric] for metric in metrics},
             # A single group has no gap, and small ones have none that is worth a title.
             gaps={
                 row["metric"]: (row["gap"], row["gap_by_chance"])
@@ -260,7 +221,7 @@ class GroupGapDisplay(Display):
                 if row["n_groups"] > 1 and len(large)
             },
             n=evaluation.n,
-            confidence_level=level,
+            confidence_level=evaluation.overall.confidence_level,
             name=name,
         )
         if len(large):
@@ -276,17 +237,7 @@ class GroupGapDisplay(Display):
         return [f"{group} (n = {size}{end})" for group, size, end in zip(self.groups, self.n, ends, strict=True)]
 
     def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> GroupGapDisplay:
-        """Draw one panel per metric.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes or sequence of them, optional
-            One per metric; a new figure by default.
-        name : str, optional
-            Name in the legend; the one of the display by default.
-        **kwargs : dict
-            Arguments of the dots.
-        """
+        """Draw one panel per metric; `ax` is one or a sequence of them, the rest as for every display."""
         size = (1.6 + 3.6 * len(self.values), 1.6 + 0.5 * len(self.groups))
         panels = panels_for(ax, len(self.values), size, sharey=True)
         label = self.name if name is None else name
@@ -313,15 +264,8 @@ class GroupGapDisplay(Display):
             line = {"color": options["color"], "linestyle": style.linestyle, "linewidth": 1.2, "alpha": 0.7}
             ax.axvline(overall, zorder=1, label="all rows" if number == 0 else None, **line)
         for undefined in place[np.isnan(values)]:
-            ax.annotate(
-                "undefined",
-                (0.5, undefined),
-                xycoords=ax.get_yaxis_transform(),
-                ha="center",
-                va="center",
-                fontsize="small",
-                color=DARK_GREY,
-            )
+            where = {"xycoords": ax.get_yaxis_transform(), "ha": "center", "va": "center"}
+            ax.annotate("undefined", (0.5, undefined), fontsize="small", color=DARK_GREY, **where)
         ax.set_xlabel(words_for(metric))
         draw_grid(ax, "x")
         if ax.get_legend_handles_labels()[1]:
@@ -344,14 +288,3 @@ class GroupGapDisplay(Display):
         ends = np.array([values - self.low[metric], self.high[metric] - values])
         bars: FloatArray = np.nan_to_num(np.maximum(ends, 0.0))
         return bars
-
-
-def _index_of(target_coverage: FloatArray, coverage: float | None) -> int:
-    """Return the index of the coverage asked for among those evaluated."""
-    if coverage is None and len(target_coverage) == 1:
-        return 0
-    if coverage is not None:
-        match = np.flatnonzero(np.isclose(target_coverage, coverage, rtol=0, atol=1e-9))
-        if len(match):
-            return int(match[0])
-    raise ValueError(f"coverage must be one of {target_coverage.tolist()}, got {coverage}")

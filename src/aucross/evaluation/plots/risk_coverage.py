@@ -16,7 +16,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from aucross.core.ranking import FloatArray
 from aucross.evaluation.evaluate import evaluate_selective
 from aucross.evaluation.inputs import loss_rows
 from aucross.evaluation.plots.coverage_curve import CURVE_COVERAGES
@@ -28,9 +27,9 @@ from aucross.evaluation.plots.display import (
     draw_grid,
     name_of,
     points_of,
-    pyplot,
+    rows_to_draw,
 )
-from aucross.evaluation.risk_curves import RiskCurve, augrc, aurc, generalized_risk_curve, risk_coverage_curve
+from aucross.evaluation.risk_curves import augrc, aurc, generalized_risk_curve, risk_coverage_curve
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 
 RiskKind = Literal["selective", "generalized"]
@@ -50,31 +49,17 @@ class RiskCoverageDisplay(CurveDisplay):
 
     Parameters
     ----------
-    coverage : array-like of shape (n_points,)
-        Coverage reached.
     risk : array-like of shape (n_points,)
         Risk of the selected rows.
-    low, high : array-like of shape (n_points,), optional
-        Ends of the intervals.
     optimal : pair of array-like, optional
         Coverage and risk of the best order of the rows, those with the lowest loss first.
     area : float, optional
         Area under the curve, for the legend.
     kind : {"selective", "generalized"}, default="selective"
         Which risk it is, for the labels.
-    confidence_level : float, default=0.95
-        Level of the intervals, for the label of the axis.
-    name : str, optional
-        Name of the curve in the legend.
 
     Attributes
     ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where it was drawn.
-    line_ : matplotlib Line2D
-        The curve.
-    interval_ : matplotlib artist or None
-        The area of the intervals.
     optimal_line_ : matplotlib Line2D or None
         The best order.
 
@@ -100,7 +85,7 @@ class RiskCoverageDisplay(CurveDisplay):
         confidence_level: float = 0.95,
         name: str | None = None,
     ) -> None:
-        self._keep(coverage, (low, high), confidence_level, name)
+        super().__init__(coverage, low, high, confidence_level, name)
         self.risk = as_floats(risk, "risk", self.coverage.shape)
         self.optimal = (
             None
@@ -127,33 +112,16 @@ class RiskCoverageDisplay(CurveDisplay):
         name: str | None = None,
         **kwargs: Any,
     ) -> RiskCoverageDisplay:
-        """Draw the share of wrong labels among the rows that a fitted selective classifier selects.
+        """Draw the share of wrong labels among the rows that a fitted selective classifier selects, by whatever rule.
 
         Parameters
         ----------
-        clf : SelectiveClassifier
-            Fitted classifier of two or more classes. Its own selections are judged, whatever they are based on.
-        X, y
-            Test rows and their labels, as in :func:`aucross.evaluate_selective`.
-        coverages : iterable of float in (0, 1], default=(1.0, 0.95, ..., 0.5)
-            Target coverages.
-        sample_weight, band_groups, n_bootstrap, confidence_level, random_state
-            As in :func:`aucross.evaluate_selective`.
-        ax, name, **kwargs
-            As in :meth:`CoverageCurveDisplay.from_estimator`.
+        clf, X, y, coverages, sample_weight, band_groups, n_bootstrap, confidence_level, random_state, ax, name
+            As for every display; further arguments are those of the line.
         """
-        pyplot()
-        evaluation = evaluate_selective(
-            clf,
-            X,
-            y,
-            coverages,
-            sample_weight=sample_weight,
-            band_groups=band_groups,
-            n_bootstrap=n_bootstrap,
-            confidence_level=confidence_level,
-            random_state=random_state,
-        )
+        rows = rows_to_draw(clf, X, y, two_classes=False, sample_weight=sample_weight, band_groups=band_groups)
+        options = {"n_bootstrap": n_bootstrap, "confidence_level": confidence_level, "random_state": random_state}
+        evaluation = evaluate_selective(clf, rows, y, coverages, **options)
         return cls.from_evaluation(evaluation, ax=ax, name=name_of(clf, name), **kwargs)
 
     @classmethod
@@ -182,25 +150,21 @@ class RiskCoverageDisplay(CurveDisplay):
             AUGRC.
         optimal : bool, default=False
             Add the best order of the rows.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows.
-        ax, name, **kwargs
-            As in :meth:`from_estimator`.
+        sample_weight, ax, name, **kwargs
+            As for every display.
         """
-        pyplot()
-        curve = _curve(loss, confidence, kind, sample_weight)
+        is_selective = _checked_kind(kind) == "selective"
+        curve_of = risk_coverage_curve if is_selective else generalized_risk_curve
+        curve = curve_of(loss, confidence, sample_weight=sample_weight)
         if not len(curve.risk):
             raise ValueError("loss must hold at least one row to draw, got none")
-        area = (aurc if kind == "selective" else augrc)(loss, confidence, sample_weight=sample_weight)
-        display = cls(
-            curve.coverage,
-            curve.risk,
-            optimal=_best_order(loss, confidence, kind, sample_weight) if optimal else None,
-            area=area,
-            kind=kind,
-            name=name,
-        )
-        return display.plot(ax, **kwargs)
+        area = (aurc if is_selective else augrc)(loss, confidence, sample_weight=sample_weight)
+        best = None
+        if optimal:
+            losses, _, weight = loss_rows(loss, confidence, sample_weight)
+            order = np.argsort(losses, kind="stable")
+            best = curve_of(losses[order], -np.arange(len(order)), sample_weight=weight[order])[:2]
+        return cls(curve.coverage, curve.risk, optimal=best, area=area, kind=kind, name=name).plot(ax, **kwargs)
 
     @classmethod
     def from_evaluation(
@@ -213,31 +177,18 @@ class RiskCoverageDisplay(CurveDisplay):
         evaluation : SelectiveEvaluation
             Result of :func:`aucross.evaluate_selective` or :func:`aucross.evaluate_selections`.
         ax, name, **kwargs
-            As in :meth:`from_estimator`.
+            As for every display.
         """
-        pyplot()
         points = points_of(evaluation, "selective_accuracy")
         order = np.argsort(points["coverage"], kind="stable")
-        risk, high, low = (
-            None if points[name] is None else 1.0 - points[name][order] for name in ("value", "low", "high")
-        )
-        assert risk is not None
+        risk = 1.0 - points["value"][order]
+        high, low = (None if points[end] is None else 1.0 - points[end][order] for end in ("low", "high"))
         level = evaluation.confidence_level
         display = cls(points["coverage"][order], risk, low=low, high=high, confidence_level=level, name=name)
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Any = None, name: str | None = None, **kwargs: Any) -> RiskCoverageDisplay:
-        """Draw the curve.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-        name : str, optional
-            Name in the legend; the one of the display by default.
-        **kwargs : dict
-            Arguments of the line.
-        """
+        """Draw the curve; `ax`, `name` and the arguments of the line are as for every display."""
         ax = axes_for(ax)
         self.optimal_line_ = None
         if self.optimal is not None:
@@ -245,35 +196,18 @@ class RiskCoverageDisplay(CurveDisplay):
             (self.optimal_line_,) = ax.plot(*self.optimal, zorder=2, **options)
         # A curve of one point is nothing but its mark.
         marks = {} if len(self.coverage) <= _POINTS_WITH_MARKS else {"marker": ""}
-        level = self._draw(ax, self.risk, self._label(self.name if name is None else name), {**marks, **kwargs})
+        label = self.name if name is None else name
+        if self.area is not None:
+            area = f"{_AREA_NAMES[self.kind]} {self.area:.4f}"
+            label = area if label is None else f"{label}: {area}"
+        level = self._draw(ax, self.risk, label, {**marks, **kwargs})
         ax.set(xlabel="coverage: share of rows selected", ylabel=_RISK_LABELS[self.kind] + level)
         ax.set_ylim(bottom=0)
         draw_grid(ax)
         return self._on(ax)
-
-    def _label(self, name: str | None) -> str | None:
-        if self.area is None:
-            return name
-        area = f"{_AREA_NAMES[self.kind]} {self.area:.4f}"
-        return area if name is None else f"{name}: {area}"
 
 
 def _checked_kind(kind: RiskKind) -> RiskKind:
     if kind not in get_args(RiskKind):
         raise ValueError(f'kind must be "selective" or "generalized", got {kind!r}')
     return kind
-
-
-def _curve(loss: ArrayLike, confidence: ArrayLike, kind: RiskKind, sample_weight: ArrayLike | None) -> RiskCurve:
-    curve = risk_coverage_curve if _checked_kind(kind) == "selective" else generalized_risk_curve
-    return curve(loss, confidence, sample_weight=sample_weight)
-
-
-def _best_order(
-    loss: ArrayLike, confidence: ArrayLike, kind: RiskKind, sample_weight: ArrayLike | None
-) -> tuple[FloatArray, FloatArray]:
-    """Return the curve with the rows of least loss first, one after the other."""
-    losses, _, weight = loss_rows(loss, confidence, sample_weight)
-    order = np.argsort(losses, kind="stable")
-    curve = _curve(losses[order], -np.arange(len(order)), kind, weight[order])
-    return curve.coverage, curve.risk
