@@ -37,6 +37,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "out_of_core": (),
     "serve_load": (),
     "record": ("--rows", "100000"),
+    "earned": ("--streams", "100"),
     "onnx_suite": (),
     "dask_scale": (),
     "spark_scale": (),
@@ -56,6 +57,7 @@ LIBRARIES = {
     "torch_auc": "torch",
 }
 LONGER = """
+python -m benchmarks.earned                                  1,000 streams of each law, hours
 python -m benchmarks.speed growth
 python -m benchmarks.coverage_promise                        all parts, about an hour
 python -m benchmarks.crossfit_coverage run                   hours; above are the tables of benchmarks/results

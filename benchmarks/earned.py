@@ -1,0 +1,153 @@
+"""Automation that is earned: how often it widens wrongly, and how long it takes. ``python -m benchmarks.earned``.
+
+Each stream has 24 months. Scores of positives and negatives are normal, and the bands are those of the law without
+drift. All reviewed cases are followed, automatic ones are audited with a stated probability. The promise lies midway
+between the mean AUC of two steps, so that .8 keeps it over all months and .9 breaks it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from aucross.audit import AuditedAUC, LabelledPeriod, audited_auc, earned_coverage, next_coverage
+from aucross.core import RankedScores, best_band
+
+COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+MONTHS = 24
+
+
+@dataclass
+class Law:
+    """Distance of the classes by month, and what the labels cost."""
+
+    drift: str
+    distance: float
+    prevalence: float
+    cases: int
+    audit: float
+
+    def distances(self) -> np.ndarray:
+        """Distance of positives from negatives in each month."""
+        month = np.arange(MONTHS)
+        change = {
+            "none": np.zeros(MONTHS),
+            "slow fall": -0.25 * month / MONTHS,
+            "seasons": 0.2 * np.sin(2 * np.pi * month / 12),
+            "sudden fall": np.where(month < 12, 0.0, -0.6),
+        }
+        return self.distance + change[self.drift]
+
+    def month(
+        self, distance: float, n_cases: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Scores, classes, and the coverage from which on each case is automatic."""
+        positive = rng.random(n_cases) < self.prevalence
+        score = rng.normal(size=n_cases) + distance * positive
+        low, high = self.ends
+        reach = np.ones(n_cases)
+        for coverage, (lower, upper) in zip(COVERAGES[::-1], zip(low[::-1], high[::-1], strict=True), strict=True):
+            reach[(score < lower) | (score > upper)] = coverage
+        return score, positive, reach
+
+    @cached_property
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the band at each coverage: those that make the AUC of the law without drift largest."""
+        rng = np.random.default_rng(0)
+        positive = rng.random(100_000) < self.prevalence
+        ranked = RankedScores.from_labels(positive, rng.normal(size=100_000) + self.distance * positive)
+        bands = [best_band(ranked, coverage) for coverage in COVERAGES]
+        return np.array([band.lower for band in bands]), np.array([band.upper for band in bands])
+
+
+def auc(score: np.ndarray, positive: np.ndarray) -> float:
+    """Share of pairs in the right order."""
+    ranks = np.argsort(np.argsort(score)) + 1.0
+    n_positive = positive.sum()
+    return float((ranks[positive].sum() - n_positive * (n_positive + 1) / 2) / n_positive / (~positive).sum())
+
+
+def true_aucs(law: Law) -> np.ndarray:
+    """AUC of the law in each month at each coverage."""
+    rng, found, known = np.random.default_rng(1), np.empty((MONTHS, len(COVERAGES))), {}
+    for month, distance in enumerate(law.distances()):
+        if distance not in known:
+            score, positive, reach = law.month(distance, 400_000, rng)
+            known[distance] = [auc(score[reach <= c + 1e-9], positive[reach <= c + 1e-9]) for c in COVERAGES]
+        found[month] = known[distance]
+    return found
+
+
+def stream(law: Law, promise: float, truth: np.ndarray, seed: int) -> tuple[bool, list[float]]:
+    """Whether a step up was ever wrong, and the coverage of each month."""
+    rng, periods, present, taken, is_wrong = np.random.default_rng(seed), [], COVERAGES[0], [], False
+    known_blocks: dict[tuple[float, ...], AuditedAUC] = {}
+
+    def once(score: np.ndarray, label: np.ndarray, probability: np.ndarray) -> AuditedAUC:
+        """A block of past months is judged once, not again in each month after it."""
+        key = (len(score), score[0], score[-1], float(probability.sum()))
+        if key not in known_blocks:
+            known_blocks[key] = audited_auc(score, label, probability)
+        return known_blocks[key]
+
+    earned_coverage.audited_auc = once
+    for month, distance in enumerate(law.distances()):
+        taken.append(present)
+        score, positive, reach = law.month(distance, law.cases, rng)
+        probability = np.where(reach <= present + 1e-9, law.audit, 1.0)
+        known = np.where(rng.random(len(score)) < probability, positive, np.nan)
+        selected = reach[:, None] <= np.array(COVERAGES) + 1e-9
+        periods.append(LabelledPeriod(score, known, probability, selected))
+        found = next_coverage(periods, auc=promise, present=present, coverages=COVERAGES)
+        if found.coverage > present:
+            is_wrong |= truth[: month + 1, COVERAGES.index(found.coverage)].mean() < promise
+        present = found.coverage
+    return is_wrong, taken
+
+
+def main() -> None:
+    """Print one line for each law."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streams", type=int, default=1000)
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    print(f"{'law':<44}{'promise':>8}{'target':>8}{'wrong ever':>12}{'reached':>9}{'months':>8}{'last':>6}")
+    for drift in ("none", "slow fall", "seasons", "sudden fall"):
+        for prevalence, cases, audit in ((0.2, 4000, 0.1), (0.06, 10_000, 0.1)):
+            law = Law(drift, 1.6, prevalence, cases, audit)
+            truth = true_aucs(law)
+            # Between two steps: .8 keeps the promise on the mean of all months, .9 does not.
+            means = truth.mean(axis=0)
+            promise = float(0.5 * means[3] + 0.5 * means[4])
+            runs = Parallel(options.jobs)(delayed(stream)(law, promise, truth, seed) for seed in range(options.streams))
+            wrong = np.mean([is_wrong for is_wrong, _ in runs])
+            oracle = oracle_months(truth, promise)
+            reached = [next((m for m, c in enumerate(taken) if c >= 0.8 - 1e-9), None) for _, taken in runs]
+            months = [m for m in reached if m is not None]
+            name = f"{drift}, {prevalence:.0%} positives, {cases:,} a month, audit {audit:.0%}"
+            median = f"{np.median(months):.0f} ({oracle})" if months else f"- ({oracle})"
+            last = np.mean([taken[-1] for _, taken in runs])
+            print(
+                f"{name:<44}{promise:>8.4f}{0.8:>8.1f}{wrong:>12.3f}{len(months) / len(runs):>9.3f}{median:>8}"
+                f"{last:>6.2f}",
+                flush=True,
+            )
+
+
+def oracle_months(truth: np.ndarray, promise: float) -> int | None:
+    """Months until the target if the law is known: one step a month, each as soon as it is right."""
+    at = 0
+    for month in range(MONTHS):
+        if COVERAGES[at] >= 0.8 - 1e-9:
+            return month
+        if truth[: month + 1, at + 1].mean() >= promise:
+            at += 1
+    return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""Automation that is earned: the coverage widens when labels show that the wider one keeps the promised AUC.
+
+Labels outside the band come from audits, inside it from reviewed cases whose outcomes are known; each became known with
+a probability. For each coverage on a fixed list the mean AUC over the labelled periods has a lower end that holds at
+all times at once, so that a committee may look every month. The coverage goes one step up when the lower end of the
+next step reaches the promise, and back to the widest step that is still shown when that of the present step does not.
+
+A step that should not be taken is first taken at one fixed coverage, the narrowest that breaks the promise, so the
+confidence of one step is that of them all as long as wider means worse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf, log, nan, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from aucross.audit.audited_auc import audited_auc
+from aucross.core.cautious import check_confidence
+from aucross.core.ranking import effective_size
+
+# Effective labels of a class in a block of periods before its AUC counts as one further piece of evidence.
+FEWEST_OF_A_BLOCK = 30
+
+# Blocks at which the boundary is narrowest.
+_BLOCKS_AHEAD = 6.0
+
+
+@dataclass(frozen=True)
+class LabelledPeriod:
+    """Cases of one period, such as a month.
+
+    Attributes
+    ----------
+    y_score : array-like of shape (n,)
+        Score of each case.
+    y_known : array-like of shape (n,)
+        Outcome of each case, 0 or 1; NaN where none is known.
+    probability : array-like of shape (n,)
+        Probability with which the outcome of each case became known, in (0, 1]: that of its audit, or 1 for reviewed
+        cases that are all followed.
+    selected : array-like of shape (n, n_steps), bool
+        Whether each case would be automatic at each coverage of the list.
+    """
+
+    y_score: ArrayLike
+    y_known: ArrayLike
+    probability: ArrayLike
+    selected: ArrayLike
+
+
+@dataclass(frozen=True)
+class CoverageStep:
+    """Evidence for one coverage: mean AUC over the labelled periods and its lower end at all times at once.
+
+    Attributes
+    ----------
+    coverage : float
+        Share of automatic cases.
+    auc, low : float
+        Mean AUC, and its lower end; NaN and ``-inf`` while labels are too few.
+    n_blocks : int
+        Blocks of periods with enough labels.
+    """
+
+    coverage: float
+    auc: float
+    low: float
+    n_blocks: int
+
+
+@dataclass(frozen=True)
+class EarnedCoverage:
+    """Coverage for the next period; made by :func:`next_coverage`.
+
+    Attributes
+    ----------
+    coverage : float
+        Coverage for the next period.
+    present : float
+        Coverage of the last period.
+    auc : float
+        The promised AUC.
+    steps : tuple of CoverageStep
+        Evidence for each coverage of the list.
+    confidence_level : float
+        Confidence of the lower ends.
+    """
+
+    coverage: float
+    present: float
+    auc: float
+    steps: tuple[CoverageStep, ...]
+    confidence_level: float
+
+    @property
+    def sentence(self) -> str:
+        """Decision and its reason in words that a committee can sign."""
+        shown, promise = {step.coverage: step for step in self.steps}, f"{self.auc:.3f} is promised."
+        step = shown[max(self.present, self.coverage)]
+        told = f"the mean AUC is {step.auc:.3f} and, with {self.confidence_level:.0%} confidence at all times, at least"
+        if self.coverage != self.present:
+            verb, where = ("Widen", "there") if self.coverage > self.present else ("Narrow", f"at {self.present:.0%}")
+            only = "" if self.coverage > self.present else " only"
+            move = f"{verb} from {self.present:.0%} to {self.coverage:.0%} automatic"
+            return f"{move}: {where} {told} {step.low:.3f}{only}; {promise}"
+        keep, wider = f"Keep {self.present:.0%} automatic", [s for s in self.steps if s.coverage > self.present]
+        if not wider:
+            return f"{keep}: it is the widest coverage on the list."
+        if not wider[0].n_blocks:
+            return f"{keep}: too few labels so far to judge {wider[0].coverage:.0%}."
+        return (
+            f"{keep}: at {wider[0].coverage:.0%} the mean AUC is {wider[0].auc:.3f} and at least {wider[0].low:.3f}; "
+            f"{promise}"
+        )
+
+
+def next_coverage(
+    periods: Iterable[LabelledPeriod],
+    *,
+    auc: float,
+    present: float,
+    coverages: Sequence[float] = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+    confidence_level: float = 0.95,
+) -> EarnedCoverage:
+    """Return the coverage that the labels of past periods have earned.
+
+    Parameters
+    ----------
+    periods : iterable of LabelledPeriod
+        Cases of the past periods, in order of time, as far as their outcomes are known.
+    auc : float in (0, 1)
+        The promised AUC of automatic decisions.
+    present : float
+        Coverage of the last period, one of `coverages`.
+    coverages : sequence of float
+        The list of coverages, ascending; the first is where automation begins and needs no evidence.
+    confidence_level : float in (0, 1), default=0.95
+        Probability that no step up is ever wrong.
+
+    Returns
+    -------
+    EarnedCoverage
+        With ``coverage``, the evidence of each step and a ``sentence``.
+
+    Notes
+    -----
+    A step up is wrong if the mean AUC over the labelled periods at the wider coverage is below the promise. After a
+    sudden change the mean follows slowly, and labels come late: the monitor, not this policy, tells of it.
+    """
+    level, promise = check_confidence(confidence_level, "confidence_level"), check_confidence(auc, "auc")
+    listed = [float(coverage) for coverage in coverages]
+    if listed != sorted(set(listed)) or not listed or not 0.0 < listed[0] <= listed[-1] <= 1.0:
+        raise ValueError(f"coverages must ascend within (0, 1], got {list(coverages)!r}")
+    if present not in listed:
+        raise ValueError(f"present must be one of coverages, {listed}, got {present!r}")
+    known = list(periods)
+    for number, period in enumerate(known):
+        if np.shape(period.selected) != (len(np.asarray(period.y_score)), len(listed)):
+            raise ValueError(
+                f"selected must hold one boolean for each case and coverage, got shape {np.shape(period.selected)} for "
+                f"{len(np.asarray(period.y_score))} cases and {len(listed)} coverages in period {number}"
+            )
+    steps = tuple(_step(known, column, coverage, 1.0 - level) for column, coverage in enumerate(listed))
+    at = listed.index(present)
+    chosen = at
+    if at + 1 < len(steps) and steps[at + 1].low >= promise:
+        chosen = at + 1
+    elif steps[at].low < promise:
+        chosen = max((place for place in range(1, at) if steps[place].low >= promise), default=0)
+    return EarnedCoverage(listed[chosen], present, promise, steps, level)
+
+
+def _step(periods: Sequence[LabelledPeriod], column: int, coverage: float, failure: float) -> CoverageStep:
+    """Return the evidence for one coverage: periods are joined into blocks until each has labels enough."""
+    aucs, variances, waiting = [], [], []
+    for period in periods:
+        is_selected = np.asarray(period.selected, dtype=bool)[:, column]
+        rows = (period.y_score, period.y_known, period.probability)
+        waiting.append([np.asarray(values, dtype=np.float64)[is_selected] for values in rows])
+        score, label, probability = (np.concatenate(parts) for parts in zip(*waiting, strict=True))
+        if min(_n_effective(probability[label == value]) for value in (0.0, 1.0)) < FEWEST_OF_A_BLOCK:
+            continue
+        found = audited_auc(score, label, probability)
+        aucs.append(found.auc)
+        variances.append(found.standard_error**2)
+        waiting = []
+    if not aucs:
+        return CoverageStep(coverage, nan, -inf, 0)
+    # The one-sided mixture of normal laws (Howard et al. 2021, "Time-uniform, nonparametric, nonasymptotic confidence
+    # sequences"), for sums whose means may change: tuned by the first block alone.
+    ahead, total = _BLOCKS_AHEAD * variances[0], sum(variances)
+    reach = sqrt(2.0 * (total + ahead) * log(1.0 + sqrt((total + ahead) / ahead) / (2.0 * failure)))
+    mean = float(np.mean(aucs))
+    return CoverageStep(coverage, mean, mean - reach / len(aucs), len(aucs))
+
+
+def _n_effective(probability: np.ndarray) -> float:
+    return effective_size(1.0 / probability) if len(probability) else 0.0
