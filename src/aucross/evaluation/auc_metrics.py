@@ -263,27 +263,7 @@ def oracle_gap(y_true: ArrayLike, y_score: ArrayLike, selected: Mask = None, *, 
 def oracle_curve(
     y_true: ArrayLike, y_score: ArrayLike, coverages: Iterable[float], *, sample_weight: Weights = None
 ) -> OracleCurve:
-    """Return the AUC of the best band on labelled rows, at each of several coverages.
-
-    Parameters
-    ----------
-    y_true, y_score, sample_weight
-        As for :func:`selective_auc`; both classes must occur.
-    coverages : iterable of float in (0, 1]
-        Least shares of the weight that the bands must leave.
-
-    Returns
-    -------
-    OracleCurve
-        Named tuple ``(coverage, auc)``: what each band leaves, which ties can make more than was asked for, and the AUC
-        of what it leaves.
-
-    Examples
-    --------
-    >>> from aucross.evaluation.auc_metrics import oracle_curve
-    >>> oracle_curve([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [1.0, 0.8]).auc.round(4)
-    array([0.8889, 1.    ])
-    """
+    """Return what the best band on labelled rows leaves, and the AUC of the rest, at each of several coverages."""
     ranked = check_both_classes(ranked_rows(y_true, y_score, None, sample_weight), "the Oracle")
     bands = [best_band(ranked, coverage, width="any") for coverage in coverages]
     points = [(ranked.coverage(band), ranked.auc(band)) for band in bands]

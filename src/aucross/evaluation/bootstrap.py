@@ -29,11 +29,7 @@ def measure(
 def draw_weights(
     weight: FloatArray, n_bootstrap: int, seed: int, units: IndexArray | None = None
 ) -> Iterator[FloatArray]:
-    """Yield the weight of each row times how often it is drawn, for one replicate after the other.
-
-    Rows of one unit are drawn together. One seed gives one sequence of draws, so two evaluations of the same rows are
-    paired.
-    """
+    """Yield the weight of each row times how often it, or its unit, is drawn; one seed gives one sequence of draws."""
     n_drawn = len(weight) if units is None else int(units.max()) + 1
     # Drawing is half the time of a replicate: SFC64 with 32-bit numbers took half as long as the default.
     rng = np.random.Generator(np.random.SFC64(seed))
@@ -45,11 +41,7 @@ def draw_weights(
 
 
 def bootstrap_spread(name: str, replicates: FloatArray, confidence_level: float) -> dict[str, FloatArray]:
-    """Return the standard deviation and percentile interval of each column, over the replicates where it is defined.
-
-    A metric of the user can be infinite (an odds ratio, say): the standard deviation is then NaN, and the ends of the
-    interval are values of replicates, since nothing lies between a number and infinity.
-    """
+    """Return the standard deviation and percentile interval of each column, over the replicates where it is defined."""
     tail = (1 - confidence_level) / 2
     sd, low, high = (np.full(replicates.shape[1], np.nan) for _ in range(3))
     # Columns of numbers alone, which are most, take one call for all.
@@ -66,6 +58,7 @@ def bootstrap_spread(name: str, replicates: FloatArray, confidence_level: float)
             sd[column] = defined.std(ddof=1)
             low[column], high[column] = np.quantile(defined, [tail, 1 - tail])
         else:
+            # An odds ratio, say, can be infinite: nothing lies between a number and infinity.
             low[column] = np.quantile(defined, tail, method="lower")
             high[column] = np.quantile(defined, 1 - tail, method="higher")
     return {f"{name}_sd": sd, f"{name}_low": low, f"{name}_high": high}

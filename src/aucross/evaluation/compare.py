@@ -39,13 +39,11 @@ def compare_selective(
         Two fitted classifiers or more, with their names; those of a sequence are called by their classes.
     X : array-like or frame of shape (n_samples, n_features), or sequence of ScoredRows
         Test rows, or what each classifier made of them: ``[clf.scored(X) for clf in classifiers]``.
-    y, coverages, capacity, metrics, sample_weight, customers, n_bootstrap, confidence_level, random_state
-        As in :func:`evaluate_selective`.
+    y, coverages, capacity, metrics, sample_weight, band_groups, customers, n_bootstrap, confidence_level, random_state
+        As in :func:`evaluate_selective`; the groups are for whichever classifiers were fitted with them.
     reference : str, optional
         Name of the classifier that the others are compared with; the first by default. Differences are theirs minus
         its.
-    band_groups : array-like of shape (n_samples,), optional
-        Group of each row, for whichever classifiers were fitted with groups.
 
     Returns
     -------
@@ -74,23 +72,20 @@ def compare_selective(
     if is_scored and len(X) != len(named):
         raise ValueError(f"X must hold the scored rows of each of {len(named)} classifiers, got {len(X)}")
     # Read once: an iterator would be used up by the first evaluation.
-    options: dict[str, Any] = {
-        "coverages": None if coverages is None else check_coverages(coverages),
-        "capacity": list(capacity) if isinstance(capacity, Iterable) else capacity,
-        "metrics": listed_metrics(metrics),
-        "sample_weight": sample_weight,
-        "customers": customers,
-        "n_bootstrap": n_bootstrap,
-        "confidence_level": confidence_level,
-        "random_state": seed_from(random_state),
-    }
+    asked = None if coverages is None else check_coverages(coverages)
+    capacity = list(capacity) if isinstance(capacity, Iterable) else capacity
+    metrics, seed = listed_metrics(metrics), seed_from(random_state)
     evaluations = {
         name: evaluate_selective(
-            clf,
-            rows,
-            y,
+            *(clf, rows, y, asked),
+            capacity=capacity,
+            metrics=metrics,
+            sample_weight=sample_weight,
             band_groups=band_groups if clf.band_rule_.group_labels is not None else None,
-            **options,
+            customers=customers,
+            n_bootstrap=n_bootstrap,
+            confidence_level=confidence_level,
+            random_state=seed,
         )
         for (name, clf), rows in zip(named.items(), X if is_scored else [X] * len(named), strict=True)
     }

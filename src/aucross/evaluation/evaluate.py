@@ -141,23 +141,20 @@ def evaluate_selective(
             stacklevel=2,
         )
     selections = selections_at(clf, rows, asked) if capacity is None else _selections_within(clf, rows, capacity)
-    options: dict[str, Any] = {
-        "metrics": metrics,
-        "n_bootstrap": n_bootstrap,
-        "confidence_level": confidence_level,
-        "random_state": random_state,
-    }
     if len(clf.classes_) == 2:
         units = customer_numbers(customers, len(rows))
         ranked = RankedRows(rows.positive, rows.score, rows.answered_positive, selections, weight, units)
-        evaluation = _evaluate(ranked, **options)
+        evaluation = _evaluate(ranked, metrics, n_bootstrap, confidence_level, random_state)
     else:
         evaluation = evaluate_multiclass_selections(
             *(labels, rows.score, rows.predicted, selections),
             classes=clf.classes_,
+            metrics=metrics,
             sample_weight=weight,
             customers=customers,
-            **options,
+            n_bootstrap=n_bootstrap,
+            confidence_level=confidence_level,
+            random_state=random_state,
         )
     return replace(evaluation, at_least=asks_for_at_least(clf))
 
@@ -209,10 +206,6 @@ def evaluate_selections(
     metrics, sample_weight, customers, n_bootstrap, confidence_level, random_state
         As in :func:`evaluate_selective`.
 
-    Returns
-    -------
-    SelectiveEvaluation
-
     Examples
     --------
     >>> import numpy as np
@@ -223,22 +216,11 @@ def evaluate_selections(
     array([1.])
     """
     rows = RankedRows.checked(y_true, y_score, y_pred, selections, sample_weight=sample_weight, customers=customers)
-    return _evaluate(
-        rows,
-        metrics=metrics,
-        n_bootstrap=n_bootstrap,
-        confidence_level=confidence_level,
-        random_state=random_state,
-    )
+    return _evaluate(rows, metrics, n_bootstrap, confidence_level, random_state)
 
 
 def _evaluate(
-    rows: RankedRows,
-    *,
-    metrics: Iterable[MetricLike],
-    n_bootstrap: int,
-    confidence_level: float,
-    random_state: Any,
+    rows: RankedRows, metrics: Iterable[MetricLike], n_bootstrap: int, confidence_level: float, random_state: Any
 ) -> SelectiveEvaluation:
     """Evaluate rows from their ranking; compute metrics that need more on the rows and their resamples."""
     check_probability(confidence_level, "confidence_level", ends=False)
@@ -292,11 +274,8 @@ def evaluate_ranking(
     Returns
     -------
     SelectiveEvaluation
-        What :func:`aucross.evaluate_selective` gives on the same rows.
-
-    See Also
-    --------
-    aucross.evaluate_selective : Evaluation from rows, with more metrics, customers and comparisons.
+        What :func:`aucross.evaluate_selective` gives on the same rows, which knows more metrics, customers and
+        comparisons.
 
     Notes
     -----
@@ -439,14 +418,9 @@ def evaluate_folds(
         and their numbers among all rows. A generator will do: one classifier at a time is kept.
     y : array-like of shape (n_samples,)
         Labels of all rows.
-    coverages : iterable of float in (0, 1], default=(1, .99, .95, .90, .85, .80, .75)
-        Target coverages.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights of all rows.
-    customers : array-like of shape (n_samples,), optional
-        The customer of each row. Keep the rows of one in one fold, as :class:`sklearn.model_selection.GroupKFold` does.
-    **options : dict
-        `metrics`, `n_bootstrap`, `confidence_level` and `random_state` of :func:`aucross.evaluate_selective`.
+    coverages, sample_weight, customers, **options
+        As in :func:`aucross.evaluate_selective`, of all rows. Keep the rows of one customer in one fold, as
+        :class:`sklearn.model_selection.GroupKFold` does.
 
     Returns
     -------

@@ -57,19 +57,15 @@ def evaluate_multiclass_selections(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        True and predicted labels.
+    y_true, y_pred, selections, sample_weight, customers, n_bootstrap, confidence_level, random_state
+        As in :func:`aucross.evaluate_selections`; labels may be of any kind.
     y_prob : array-like of shape (n_samples, n_classes)
         Probabilities or other scores, one column for each of `classes`.
-    selections : dict of float to array-like of shape (n_samples,), bool
-        For each target coverage the mask of selected rows.
     classes : array-like of shape (n_classes,)
         Label of each column, such as ``clf.classes_``.
     metrics : iterable of callable, default=()
         Functions of your own ``metric(y_true, y_prob, selected, sample_weight=...)``, or a
         :class:`~aucross.evaluation.Metric` that reads something else.
-    sample_weight, customers, n_bootstrap, confidence_level, random_state
-        As in :func:`aucross.evaluate_selective`.
 
     Returns
     -------

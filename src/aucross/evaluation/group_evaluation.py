@@ -41,13 +41,7 @@ _ROUNDING = 1e-12
 
 
 class CountedShares(NamedTuple):
-    """Rows behind a share, and those that it counts, in each group at each coverage.
-
-    Attributes
-    ----------
-    n_rows, n_counted : ndarray of shape (n_groups, n_coverages)
-        The rows in question (for the positives sent to review, the positives) and those of them that count.
-    """
+    """Rows that a share is about, and those that it counts: arrays of shape (n_groups, n_coverages)."""
 
     n_rows: IndexArray
     n_counted: IndexArray
@@ -131,15 +125,6 @@ class GroupEvaluation(ResultTable):
         """Leave out groups of fewer than `least` rows, for readers who must not learn about single people.
 
         The report and the command line show groups like this. The line of all rows still counts every row.
-
-        Parameters
-        ----------
-        least : int, default=5
-            Rows that a group must have to stay.
-
-        Returns
-        -------
-        GroupEvaluation
         """
         kept = np.flatnonzero(self.n >= least)
         return replace(
@@ -157,21 +142,17 @@ class GroupEvaluation(ResultTable):
 
         ``first.of(group).minus(second.of(group))`` compares two classifiers within a group.
         """
-        return self._evaluation(group, "group")
-
-    def _evaluation(self, group: Any, argument: str) -> SelectiveEvaluation:
         if isinstance(group, str) and group == ALL_ROWS:
             return self.overall
         if group not in self.groups:
-            raise ValueError(f"{argument} must be one of {[*self.groups, ALL_ROWS]}, got {group!r}")
+            raise ValueError(f"group must be one of {[*self.groups, ALL_ROWS]}, got {group!r}")
         return self.evaluations[self.groups.index(group)]
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one dictionary per target coverage and group, the line of all rows last.
 
         ``n`` counts the rows of the group, ``n_positive`` and ``n_negative`` the selected ones of each class. Each
-        metric has ``_sd``, ``_low`` and ``_high`` beside it. ``positives_for_review`` is the share of the group's
-        positives that are rejected. An undefined number is NaN; no group is left out for being small.
+        metric has ``_sd``, ``_low`` and ``_high`` beside it; an undefined number is NaN.
         """
         labels = [*(_plain(group) for group in self.groups), ALL_ROWS]
         sizes = [*self.n.tolist(), int(self.n.sum()) + self.n_hidden_rows]
@@ -224,17 +205,7 @@ class GroupEvaluation(ResultTable):
         return large if len(large) > 1 else large[:0]
 
     def small_groups_sentence(self, least: int = ENOUGH_ROWS) -> str | None:
-        """Name the groups that are too small to be compared, with their sizes; None if there are none.
-
-        Parameters
-        ----------
-        least : int, default=50
-            Rows that a group must have.
-
-        Returns
-        -------
-        str or None
-        """
+        """Name the groups of fewer than `least` rows, which are not compared, with their sizes; None without any."""
         is_small = self.n < least
         too_few = np.count_nonzero(~is_small) < 2
         named = np.flatnonzero(is_small | too_few)
@@ -252,17 +223,7 @@ class GroupEvaluation(ResultTable):
         return f"{start}: {', '.join(names)}{more}."
 
     def band_advice(self, coverage: float) -> str:
-        """Say in a sentence whether a band for each group is worth it at a coverage: ``fit(..., band_groups=...)``.
-
-        Parameters
-        ----------
-        coverage : float
-            One of the coverages of this report, which was made with one band for all.
-
-        Returns
-        -------
-        str
-        """
+        """Say whether ``fit(..., band_groups=...)`` is worth it, at a coverage of this report with one band for all."""
         found = [row for row in self.gaps().records if row["metric"] == "achieved_coverage"]
         gap = next((row for row in found if row["target_coverage"] == coverage), None)
         if gap is None:
@@ -396,7 +357,9 @@ class GroupEvaluation(ResultTable):
             ``_high``, paired; ``share_above_zero`` is the probability that the group has the higher value on another
             sample, by the normal distribution.
         """
-        base = self._evaluation(reference, "reference")
+        if reference not in (*self.groups, ALL_ROWS):
+            raise ValueError(f"reference must be one of {[*self.groups, ALL_ROWS]}, got {reference!r}")
+        base = self.of(reference)
         coverages = base.target_coverage.tolist()
         tables = [evaluation.minus(base).rows() for evaluation in self.evaluations]
         records = [

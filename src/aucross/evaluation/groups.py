@@ -117,18 +117,10 @@ def evaluate_group_selections(
 
     Parameters
     ----------
-    y_true, y_pred : array-like of shape (n_samples,)
-        True and predicted labels: boolean, 0/1 or -1/1.
-    y_score : array-like of shape (n_samples,)
-        Scores of the positive class.
-    selections : dict of float to array-like of shape (n_samples,), bool
-        For each target coverage the mask of selected rows.
+    y_true, y_score, y_pred, selections
+        As in :func:`aucross.evaluate_selections`.
     by, sample_weight, customers, with_intervals, confidence_level
         As in :func:`evaluate_groups`.
-
-    Returns
-    -------
-    GroupEvaluation
 
     Examples
     --------

@@ -41,10 +41,7 @@ class TrainingRowsWarning(UserWarning):
 def label_rows(
     clf: Any, X: Any, y: ArrayLike, *, sample_weight: Weights = None, band_groups: Any = None, warns: bool = True
 ) -> ScoredRows:
-    """Score labelled rows, or take scored ones; refuse labels that the classifier does not know.
-
-    Rows that took part in the fit are warned of, unless the caller looks for them itself.
-    """
+    """Score labelled rows, or take scored ones; refuse unknown labels, and warn of rows that took part in the fit."""
     check_selective(clf)
     labels = np.asarray(y)
     if labels.ndim != 1:
@@ -70,18 +67,7 @@ def label_rows(
 def rows_of_fit(clf: Any, X: Any, rows: ScoredRows | None = None) -> tuple[float, str | None]:
     """Return the share of the rows that took part in the fit, and a sentence about it; 0 and None if there is no sign.
 
-    Parameters
-    ----------
-    clf : SelectiveClassifier
-        Fitted classifier. One that was stored by an earlier version has no marks of its rows.
-    X : array-like or frame of shape (n_samples, n_features), ScoredRows or None
-        Rows as they would be scored; scored rows carry no marks.
-    rows : ScoredRows, optional
-        These rows with labels: where no mark is noticed, labels and scores are compared with those of the fit.
-
-    Returns
-    -------
-    tuple of float and str or None
+    Scored rows carry no marks; where none is noticed, labels and scores of `rows` are compared with those of the fit.
     """
     marks = getattr(getattr(clf, "fitted_", None), "marks", None)
     if marks is not None and X is not None and not isinstance(X, ScoredRows):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import ceil, isnan, nan, sqrt
 from typing import Any, Literal
 
@@ -49,8 +49,43 @@ from aucross.system.text import down, exact_percent, json_ready, percent, percen
 PromiseMethod = Literal["delong", "bootstrap"]
 
 
+class Promise:
+    """Base class of promises: a sentence, and a dictionary for JSON."""
+
+    confidence: float
+    n_rows: int
+    n_positive: int
+    n_negative: int
+    is_weighted: bool
+    share_of_fit: float
+    is_supported: Any
+    _sentence: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers and the sentence, ready for JSON; undefined numbers are None."""
+        values = {**vars(self), "is_supported": self.is_supported, "sentence": str(self)}
+        return {name: json_ready(value) for name, value in values.items()}
+
+    def __str__(self) -> str:
+        start = f"No promise, since {percent(self.share_of_fit)} of the rows took part in the fit: "
+        return (start if self.share_of_fit else "") + str(self._sentence())
+
+    @property
+    def _with_confidence(self) -> str:
+        return f"with {'approximately ' if self.is_weighted else ''}{exact_percent(self.confidence)} confidence"
+
+    @property
+    def _of_cases(self) -> str:
+        return "of the weight" if self.is_weighted else "of cases"
+
+    @property
+    def _automatic(self) -> str:
+        positives, negatives = plural("positive", self.n_positive), plural("negative", self.n_negative)
+        return f"{self.n_positive:,} {positives} and {self.n_negative:,} {negatives} automatic"
+
+
 @dataclass(frozen=True)
-class SelectivePromise:
+class SelectivePromise(Promise):
     """Lower bounds for the coverage and for the AUC of the selected rows; ``str()`` gives them in a sentence.
 
     Attributes
@@ -135,11 +170,6 @@ class SelectivePromise:
             if value is not None
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all numbers and the sentence, ready for JSON; undefined numbers are None."""
-        values = {**asdict(self), "is_supported": self.is_supported, "sentence": str(self)}
-        return {name: json_ready(value) for name, value in values.items()}
-
     def _repr_html_(self) -> str:
         bounds = {
             "coverage": (self.coverage_at_least, self.achieved_coverage),
@@ -148,28 +178,19 @@ class SelectivePromise:
         rows = [{"": name, "at least": low, "on these rows": found} for name, (low, found) in bounds.items()]
         return result_html(str(self), rows)
 
-    def __str__(self) -> str:
-        return no_promise(self.share_of_fit) + self._sentence()
-
     def _sentence(self) -> str:
-        share = "the weight" if self.is_weighted else "cases"
-        start = f"At least {percent_down(self.coverage_at_least)} of {share} decided automatically"
-        about = "approximately " if self.is_weighted else ""
-        confidence = f"with {about}{exact_percent(self.confidence)} confidence"
+        start = f"At least {percent_down(self.coverage_at_least)} {self._of_cases} decided automatically"
         of_customers = "" if self.n_customers is None else f" of {self.n_customers:,} customers"
-        rows = (
-            f"({self.n_rows:,} test {plural('row', self.n_rows)}{of_customers}; "
-            f"{self.n_positive:,} {plural('positive', self.n_positive)} and "
-            f"{self.n_negative:,} {plural('negative', self.n_negative)} automatic)"
-        )
+        rows = f"({self.n_rows:,} test {plural('row', self.n_rows)}{of_customers}; {self._automatic})"
         if not isnan(self.auc_at_least):
-            return f"{start}, and an AUC of at least {down(self.auc_at_least)} among them, {confidence} {rows}."
+            auc = f"an AUC of at least {down(self.auc_at_least)} among them"
+            return f"{start}, and {auc}, {self._with_confidence} {rows}."
         if self.promised_coverage is not None and self.coverage_alone < self.promised_coverage:
             asked = percent_down(self.promised_coverage)
             reason = f"not the {asked} that were to be promised, and so no AUC is promised"
         else:
             reason = "but too few rows of a class to promise an AUC"
-        return f"{start}, {confidence}, {reason} {rows}."
+        return f"{start}, {self._with_confidence}, {reason} {rows}."
 
 
 def promise_selective(
@@ -192,13 +213,9 @@ def promise_selective(
 
     Parameters
     ----------
-    clf : SelectiveClassifier
-        Fitted classifier for two classes, for instance :class:`aucross.AUCross`.
-    X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-        Test rows: independent of each other (or of `customers` that are), like those to come, and used neither to train
-        nor to place the band.
-    y : array-like of shape (n_samples,)
-        Their labels, as in training.
+    clf, X, y, band_groups
+        As in :func:`aucross.evaluate_selective`, for two classes. Rows must be independent of each other (or of
+        `customers` that are), like those to come, and used neither to train nor to place the band.
     coverage : float in (0, 1], optional
         Target coverage of the classifier; that of its constructor by default.
     promised_coverage : float in (0, 1], optional
@@ -213,8 +230,6 @@ def promise_selective(
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows. Coverage and AUC then count weight, and the confidence is approximate. A weight adds no
         rows: weight 2 is one observation.
-    band_groups : array-like of shape (n_samples,), optional
-        Group of each row, for a classifier whose bands were fitted per group.
     customers : array-like of shape (n_samples,), optional
         The customer of each row, by number or name. Customers are then independent of each other, rows need not be.
     n_bootstrap : int, default=2000
@@ -277,9 +292,7 @@ def promise_selective(
     share = share_of_fit(clf, X, rows, allowed=allow_fit_rows)
     decisions = clf.decide(rows, coverage)
     promise = promise_selection(
-        rows.positive,
-        rows.score,
-        decisions.selected,
+        *(rows.positive, rows.score, decisions.selected),
         promised_coverage=promised_coverage,
         confidence=confidence,
         method=method,
@@ -308,18 +321,10 @@ def promise_selection(
 
     Parameters
     ----------
-    y_true : array-like of shape (n,)
-        True for positive rows: boolean, 0/1 or -1/1.
-    y_score : array-like of shape (n,)
-        Finite scores, higher for rows that are more likely positive.
-    selected : array-like of shape (n,), bool
-        True for the rows whose prediction is used, by a rule that comes from other rows.
+    y_true, y_score, selected
+        As in :func:`selective_auc`; the selection comes from a rule that was placed on other rows.
     promised_coverage, confidence, method, sample_weight, customers, n_bootstrap, random_state
         As in :func:`promise_selective`.
-
-    Returns
-    -------
-    SelectivePromise
 
     Notes
     -----
@@ -369,7 +374,13 @@ def promise_selection(
     if promised_coverage is not None:
         promised_coverage = check_coverage(promised_coverage, "promised_coverage")
     if method == "bootstrap":
-        _check_enough_replicates(n_bootstrap, 1.0 - together)
+        check_replicates(n_bootstrap)
+        if replicate_below(n_bootstrap, 1.0 - together) < 1:
+            raise ValueError(
+                f"n_bootstrap must be at least {ceil(1.0 / (1.0 - together)) - 1} for this confidence, got "
+                f"{n_bootstrap}: below the bound there must be a replicate; the default of 2000 suits a confidence of "
+                "0.95"
+            )
     seed = seed_from(random_state)
 
     # Only the ratios matter; so equal weights are 1 each, and the cube of a large one is finite.
@@ -424,11 +435,6 @@ def promise_ranking(
         Target coverage; that of the classifier by default.
     promised_coverage, confidence
         As in :func:`~aucross.evaluation.promise_selective`.
-
-    Returns
-    -------
-    SelectivePromise
-        What :func:`~aucross.evaluation.promise_selective` gives on these rows.
 
     Examples
     --------
@@ -536,23 +542,9 @@ def check_confidence(confidence: float) -> float:
     return level
 
 
-def _check_enough_replicates(n_bootstrap: int, failure: float) -> None:
-    check_replicates(n_bootstrap)
-    if replicate_below(n_bootstrap, failure) < 1:
-        raise ValueError(
-            f"n_bootstrap must be at least {ceil(1.0 / failure) - 1} for this confidence, got {n_bootstrap}: below the "
-            "bound there must be a replicate; the default of 2000 suits a confidence of 0.95"
-        )
-
-
 def share_of_fit(clf: Any, X: Any, rows: ScoredRows, *, allowed: bool) -> float:
     """Return the share of rows that took part in the fit; refuse one above 0 unless it is allowed."""
     share, doubt = rows_of_fit(clf, X, rows)
     if doubt is not None and not allowed:
         raise ValueError(f"{doubt}, or allow_fit_rows=True for bounds that are marked as no promise")
     return share
-
-
-def no_promise(share: float) -> str:
-    """Return the beginning of a sentence that promises nothing, as rows took part in the fit; empty if none did."""
-    return f"No promise, since {percent(share)} of the rows took part in the fit: " if share else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isnan, nan
 from typing import Any, NamedTuple
 
@@ -21,11 +21,11 @@ from aucross.evaluation.inputs import (
     weighted_mean,
 )
 from aucross.evaluation.promise import (
+    Promise,
     auc_losses_of_rows,
     bounds_of,
     check_confidence,
     coverage_losses,
-    no_promise,
     share_of_fit,
 )
 from aucross.system.notebook import result_html
@@ -52,7 +52,7 @@ class TriedCoverage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CoveragePromise:
+class CoveragePromise(Promise):
     """The highest coverage that passed; ``str()`` gives it in a sentence.
 
     Attributes
@@ -100,33 +100,24 @@ class CoveragePromise:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all numbers and the sentence, ready for JSON; undefined numbers are None."""
-        tried = [step._asdict() for step in self.tried]
-        values = {**asdict(self), "tried": tried, "is_supported": self.is_supported, "sentence": str(self)}
-        return {name: json_ready(value) for name, value in values.items()}
+        return super().to_dict() | {"tried": json_ready([step._asdict() for step in self.tried])}
 
     def _repr_html_(self) -> str:
         rows = [{**step._asdict(), "passed": "yes" if step.passed else "no"} for step in self.tried[-5:]]
         return result_html(str(self), rows)
 
-    def __str__(self) -> str:
-        return no_promise(self.share_of_fit) + self._sentence()
-
     def _sentence(self) -> str:
         rows = f"{self.n_rows:,} test {plural('row', self.n_rows)}"
-        about = "approximately " if self.is_weighted else ""
-        confidence = f"with {about}{exact_percent(self.confidence)} confidence"
         if isnan(self.target_coverage):
             return (
                 f"No coverage from {exact_percent(self.start)} up can be promised to have an AUC of at least "
-                f"{down(self.auc)}, {confidence} ({rows})."
+                f"{down(self.auc)}, {self._with_confidence} ({rows})."
             )
-        share = "the weight" if self.is_weighted else "cases"
         return (
             f"At a target coverage of {exact_percent(self.target_coverage)}, at least "
-            f"{percent_down(self.coverage_at_least)} of {share} decided automatically, and an AUC of at least "
-            f"{down(self.auc)} among them, {confidence}; the highest coverage for which these rows show it ({rows}; "
-            f"{self.n_positive:,} {plural('positive', self.n_positive)} and "
-            f"{self.n_negative:,} {plural('negative', self.n_negative)} automatic)."
+            f"{percent_down(self.coverage_at_least)} {self._of_cases} decided automatically, and an AUC of at least "
+            f"{down(self.auc)} among them, {self._with_confidence}; the highest coverage for which these rows show it "
+            f"({rows}; {self._automatic})."
         )
 
 
@@ -161,11 +152,6 @@ def promise_coverage(
     -------
     CoveragePromise
         ``print`` shows the sentence.
-
-    Raises
-    ------
-    ValueError
-        If rows took part in the fit, unless `allow_fit_rows`.
 
     See Also
     --------
@@ -243,12 +229,9 @@ def promise_coverage(
 
 
 def likeliest_start(clf: Any, auc: float, n_rows: int) -> float:
-    """Return the coverage that is likeliest to show the AUC with so many rows, by the held-out rows.
-
-    A low coverage has a high AUC and few rows to show it; a high one has many rows and an AUC nearer to the target.
-    What counts is the distance to the target in standard errors. Of coverages that are about as good, within a tenth of
-    a standard error, the highest shortens the walk.
-    """
+    """Return the coverage that is likeliest to show the AUC with so many rows, by the held-out rows."""
+    # A low coverage has a high AUC and few rows to show it, a high one many rows and an AUC nearer to the target: what
+    # counts is the distance in standard errors. Of coverages within a tenth of one the highest shortens the walk.
     held_out = clf.held_out_
     scored = clf.fitted_.scored_held_out()
     distances = []

@@ -88,10 +88,6 @@ def selective_scorer(metric: MetricLike = "selective_auc", coverage: float | Non
         Coverage to score at; by default the one in the classifier's constructor, which must then be the same for all
         that are compared: at a lower coverage nearly every metric is better.
 
-    Returns
-    -------
-    SelectiveScorer
-
     Examples
     --------
     >>> from sklearn.datasets import make_classification

@@ -106,17 +106,7 @@ class SelectiveEvaluation(ResultTable):
         return np.asarray(too_low | (too_high & (not self.at_least)))
 
     def missed_sentence(self, coverages: Iterable[float] | None = None) -> str | None:
-        """Say which coverages asked for were missed; None if none was.
-
-        Parameters
-        ----------
-        coverages : iterable of float, optional
-            Some of the target coverages; all of them by default.
-
-        Returns
-        -------
-        str or None
-        """
+        """Say which coverages asked for, of all or of some, were missed; None if none was."""
         asked, level = self if coverages is None else self.at(coverages), exact_percent(self.confidence_level)
         missed = [
             f"{_asked(row)} (reached {percent(row['achieved_coverage'])}, {level} interval "
@@ -304,19 +294,7 @@ class SelectiveComparison(ResultTable):
         return next(iter(self.evaluations.values())).confidence_level
 
     def difference(self, metric: str, classifier: str | None = None) -> PairedDifference:
-        """Return the deviation and interval of a difference from the reference, at each coverage.
-
-        Parameters
-        ----------
-        metric : str
-            One of `metrics`.
-        classifier : str, optional
-            One of `others`; the first of them by default.
-
-        Returns
-        -------
-        PairedDifference
-        """
+        """Return deviation and interval of a metric of a classifier, by default the first, minus the reference's."""
         other = self.evaluations[self.others[0] if classifier is None else classifier]
         return other.difference(metric, self.evaluations[self.reference])
 

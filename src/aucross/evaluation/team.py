@@ -97,13 +97,8 @@ def team_score(
         :func:`sklearn.metrics.f1_score`; it gets `sample_weight` where there are weights.
     y_true : array-like of shape (n,)
         Labels.
-    y_pred : array-like of shape (n,)
-        Decisions of the classifier for all rows.
-    selected : array-like of shape (n,), bool
-        True for the rows whose prediction is used; the others go to the reviewers.
-    reviewer_labels : array-like of shape (n,) or (n_rejected,), optional
-        Decisions of the reviewers, for all rows (those of selected rows are not read and may be missing) or for the
-        rejected rows alone, in their order. Either these or `reviewer_accuracy`.
+    y_pred, selected, reviewer_labels
+        As in :func:`team_predictions`; either `reviewer_labels` or `reviewer_accuracy`.
     reviewer_accuracy : float in [0, 1] or mapping of label to float, optional
         Assumed probability that a reviewer decides a rejected row rightly, for all rows or for each true class. A wrong
         decision is any of the other labels of `y_true`, each with the same probability. Rows are decided
@@ -133,9 +128,6 @@ def team_score(
     Usual in learning to defer. A review fee is no part of the score, because the reviewers' decisions count like any
     other: with :func:`~aucross.evaluation.expected_cost` pass ``review_cost=0`` and add the fee times the share of
     rejected rows.
-
-    The exact expectation is one call of the metric: each rejected row takes part once with
-    every label, weighted by the probability of that label.
 
     Reviewers who see only hard rows may be less accurate than on average: prefer labels of reviewed rows, or an
     accuracy measured on them, to an overall one.

@@ -109,45 +109,25 @@ def count_unscored(
     sample_weight: FloatArray | None = None,
     customers: Any = None,
 ) -> SelectiveEvaluation:
-    """Count cases without a score in the coverage of an evaluation; the rest is about rows with a score.
+    """Count cases without a score in the coverage of an evaluation of scored rows; the rest stays about those rows.
 
-    Parameters
-    ----------
-    evaluation : SelectiveEvaluation
-        Of the scored rows.
-    selected : sequence of ndarray of shape (n,), bool
-        The scored rows that each of its coverages selects.
-    positive : ndarray of shape (n,), bool
-        Their labels.
-    unscored : UnscoredRows
-        The other cases.
-    sample_weight, customers : array-like of shape (n,), optional
-        Weights and customers of the scored rows.
-
-    Returns
-    -------
-    SelectiveEvaluation
+    `selected` holds the scored rows that each coverage of the evaluation selects, `positive` their labels.
     """
     labels = unscored.labels_after(positive)
     nothing = np.zeros(len(labels))  # of scores and answers the coverage knows nothing
     masks = unscored.unselected_after(np.asarray(selected))
     of_all = evaluate_selections(
-        labels,
-        nothing,
-        nothing.astype(bool),
-        dict(zip(evaluation.target_coverage.tolist(), masks, strict=True)),
+        *(labels, nothing, nothing > 0, dict(zip(evaluation.target_coverage.tolist(), masks, strict=True))),
         sample_weight=unscored.part_after(sample_weight, "sample_weight"),
         customers=unscored.part_after(customers, "customers"),
         n_bootstrap=1 if evaluation.has_intervals else 0,
         confidence_level=evaluation.confidence_level,
     )
-    return replace(
-        evaluation,
-        estimates=_with_coverage(evaluation.estimates, of_all.estimates),
-        deviations=_with_coverage(evaluation.deviations, of_all.deviations),
-        intervals=_with_coverage(evaluation.intervals, of_all.intervals),
-        influences=_with_coverage(evaluation.influences, of_all.influences),
-    )
+    parts: dict[str, Any] = {}
+    for part in ("estimates", "deviations", "intervals", "influences"):
+        found = getattr(of_all, part)
+        parts[part] = {**getattr(evaluation, part), **{name: found[name] for name in _OF_ALL_CASES if name in found}}
+    return replace(evaluation, **parts)
 
 
 def evaluate_groups_of_all(
@@ -175,7 +155,3 @@ def evaluate_groups_of_all(
     return evaluate_group_selections(
         positive, score, predicted, selections, by_of_all, sample_weight=sample_weight, customers=customers, **options
     )
-
-
-def _with_coverage(own: Mapping[str, Any], of_all: Mapping[str, Any]) -> dict[str, Any]:
-    return {**own, **{name: of_all[name] for name in _OF_ALL_CASES if name in of_all}}

@@ -104,10 +104,6 @@ def auc_surface(
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
 
-    Returns
-    -------
-    AUCSurface
-
     Notes
     -----
     Prefix sums answer every band in O(1). A tie is never parted.
