@@ -23,6 +23,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "auc_promise": (),
     "promise_coverage": (),
     "recalibrate": (),
+    "keeper": (),
     "drift_alarm": (),
     "streams": (),
     "startup": (),
@@ -62,6 +63,8 @@ python -m benchmarks.speed growth
 python -m benchmarks.coverage_promise                        all parts, about an hour
 python -m benchmarks.crossfit_coverage run                   hours; above are the tables of benchmarks/results
 python -m benchmarks.record                                 a million decisions, on both databases
+python -m benchmarks.keeper scores; python -m benchmarks.keeper steps     above are the tables of benchmarks/results
+python -m benchmarks.keeper hostile
 python -m benchmarks.onnx_suite FOLDER                       above is the table of benchmarks/results
 python -m benchmarks.out_of_core --rows 100000000
 python -m benchmarks.dask_scale --rows 1000000,5000000,20000000

@@ -34,13 +34,14 @@ if TYPE_CHECKING:
         team_score,
     )
     from aucross.files import load, save
-    from aucross.watch import CoverageMonitor
+    from aucross.watch import CoverageKeeper, CoverageMonitor
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AUCGate",
     "AUCross",
+    "CoverageKeeper",
     "CoverageMonitor",
     "Decisions",
     "HashedFolds",
@@ -77,7 +78,7 @@ _NAMES = {
         *("promise_coverage", "promise_selective", "selective_scorer", "team_score"),
     ),
     "files": ("load", "save"),
-    "watch": ("CoverageMonitor",),
+    "watch": ("CoverageKeeper", "CoverageMonitor"),
 }
 _PART_OF = {name: part for part, names in _NAMES.items() for name in names}
 

@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from aucross import CoverageKeeper
 from aucross.cli import table_decisions, table_files
 from aucross.core import RuleInput
 from aucross.files.model_file import load
@@ -234,3 +235,24 @@ def test_ids_are_asked_only_of_rows_that_a_capacity_cuts_through():
     assert table_decisions.tied_rows(rows, np.array([], dtype=np.intp)).tolist() == []
     several = RuleInput(np.column_stack((score, score)))
     assert table_decisions.tied_rows(several, np.array([0])).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+# ---- a kept coverage ----
+
+
+def test_a_kept_coverage_is_that_of_the_library_and_tells_its_level(decide, document, folder, features, tmp_path):
+    found = decide("--keep-coverage", "--coverage", 0.6)
+    keeper = CoverageKeeper(load(folder / "model.aucross"), 0.6)
+    assert found["decision"].eq("automatic").tolist() == keeper.decide(features).selected.tolist()
+    out = tmp_path / "kept.csv"
+    told = document("predict", folder / "model.aucross", folder / "new.csv", "--out", out, "--keep-coverage")
+    assert abs(told["coverage"] - 0.9) < 0.2
+    assert 0 < told["level"] < 2
+
+
+@pytest.mark.parametrize("other", [("--capacity", 5), ("--recalibrate",)])
+def test_a_kept_coverage_excludes_decisions_on_all_rows_at_once(run, folder, tmp_path, other):
+    arguments = folder / "model.aucross", folder / "new.csv", "--out", tmp_path / "d.csv"
+    result = run("predict", *arguments, "--keep-coverage", *other)
+    assert result.exit_code == 2
+    assert "--keep-coverage moves the band from row to row" in result.stderr

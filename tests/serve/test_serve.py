@@ -33,7 +33,7 @@ from aucross.serve import ServedModel, ServeOptions, make_app
 from aucross.serve.decider import Decider, reason_of
 from aucross.serve.served_model import example_row
 from aucross.serve.webhook import Webhook
-from aucross.watch import CoverageMonitor
+from aucross.watch import CoverageKeeper, CoverageMonitor
 from tests.cli.commands import aucross
 from tests.serve.client import Client
 
@@ -669,6 +669,44 @@ def test_metrics_tell_the_coverage_so_far_and_the_alarm_when_rows_drift(client):
     text = client.get("/metrics").text
     assert metric(text, "aucross_coverage_alarm") == 1
     assert metric(text, "aucross_coverage_evidence") > 20
+
+
+# ---- a kept coverage ----
+
+
+def test_a_server_keeps_its_coverage_where_rows_drift_and_tells_level_and_alarm(tmp_path):
+    drifted = draw(1500, seed=1, shift=8.0)[0]
+    assert abs(clf.select(drifted).mean() - 0.8) > 0.03
+    with client_of(MODEL, tmp_path, allow_coverage=False, keep_coverage=True) as client:
+        answers = []
+        for start in range(0, 1500, 500):
+            rows = as_json(drifted[start : start + 500])
+            answers += client.post("/decisions", json={"rows": rows}).json()["decisions"]
+        text = client.get("/metrics").text
+    kept = np.mean([each["decision"] == "automatic" for each in answers])
+    assert abs(kept - 0.8) < abs(clf.select(drifted).mean() - 0.8) / 2
+    assert metric(text, "aucross_coverage") == pytest.approx(kept)
+    assert metric(text, "aucross_coverage_alarm") == CoverageMonitor(clf).update(drifted).alarm == 1
+    level = metric(text, "aucross_keeper_level")
+    n_automatic = sum(each["decision"] == "automatic" for each in answers)
+    assert level == pytest.approx(0.8 + CoverageKeeper(clf).step * (1500 * 0.8 - n_automatic))
+
+
+def test_a_request_that_comes_again_gets_the_decisions_of_its_first_time_and_counts_once(tmp_path):
+    rows = as_json(draw(200, seed=1, shift=1.5)[0])
+    with client_of(MODEL, tmp_path, allow_coverage=False, keep_coverage=True) as client:
+        first = client.post("/decisions", json={"rows": rows}, headers={"Idempotency-Key": "A"}).json()
+        level = metric(client.get("/metrics").text, "aucross_keeper_level")
+        client.post("/decisions", json={"rows": rows[:97]}, headers={"Idempotency-Key": "B"})
+        moved = metric(client.get("/metrics").text, "aucross_keeper_level")
+        again = client.post("/decisions", json={"rows": rows}, headers={"Idempotency-Key": "A"}).json()
+        assert level != moved == metric(client.get("/metrics").text, "aucross_keeper_level")
+    assert again == first
+
+
+def test_a_kept_coverage_is_not_for_callers_to_choose():
+    with pytest.raises(ValueError, match="keep_coverage must be False where callers may ask for another coverage"):
+        ServeOptions(keep_coverage=True, allow_coverage=True)
 
 
 def test_the_target_of_a_weighted_model_is_a_share_of_rows_as_the_coverage_is():

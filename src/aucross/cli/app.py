@@ -392,6 +392,9 @@ def predict(
     recalibrate: Annotated[
         bool, typer.Option("--recalibrate", help="Place the band on the scores of these rows, to meet the coverage.")
     ] = False,
+    keep_coverage: Annotated[
+        bool, typer.Option("--keep-coverage", help="Move the band from row to row, so that the coverage is kept.")
+    ] = False,
     id_column: Annotated[
         str | None,
         typer.Option("--id", metavar="COLUMN", help="Column that names the rows; by default that of the fit."),
@@ -412,9 +415,10 @@ def predict(
     if record is not None and batch is not None:
         from aucross.cli.recording import RecordedPredict, run_recorded_predict  # noqa: PLC0415
 
-        if engine is not None or recalibrate:
+        if engine is not None or recalibrate or keep_coverage:
             raise UsageError(
-                "--record: a batch is decided here and as the model says; leave out --engine, --recalibrate"
+                "--record: a batch is decided here and as the model says; leave out --engine, --recalibrate and "
+                "--keep-coverage"
             )
         asked = out, coverage, capacity, id_column, tuple(keep or ()), shadow
         reading = _reading(separator, decimal, thousands)
@@ -424,14 +428,17 @@ def predict(
     if engine is not None:
         from aucross.cli.engines import run_engine_predict  # noqa: PLC0415
 
-        _refuse_with_engine({"--capacity": capacity, "--recalibrate": recalibrate or None})
+        _refuse_with_engine(
+            {"--capacity": capacity, "--recalibrate": recalibrate or None, "--keep-coverage": keep_coverage or None}
+        )
         return run_engine_predict(
             engine, scheduler, model=model, data=data, out=out, coverage=coverage, id_column=id_column, screen=screen
         )
     from aucross.cli.predict import PredictOptions, run_predict  # noqa: PLC0415
 
     reading = _reading(separator, decimal, thousands)
-    options = PredictOptions(model, data, out, coverage, capacity, recalibrate, id_column, **reading)
+    ways = capacity, recalibrate, keep_coverage
+    options = PredictOptions(model, data, out, coverage, *ways, id_column, **reading)
     return run_predict(options, screen)
 
 
@@ -534,6 +541,9 @@ def serve(
     allow_coverage: Annotated[
         bool, typer.Option("--allow-coverage", help="Let callers ask for another coverage than the model's.")
     ] = False,
+    keep_coverage: Annotated[
+        bool, typer.Option("--keep-coverage", help="Move the band from row to row, so that the coverage is kept.")
+    ] = False,
     webhook_file: Annotated[
         Path | None,
         typer.Option("--webhook-file", metavar="FILE", help="Holds an address that is told of final decisions."),
@@ -563,7 +573,7 @@ def serve(
 
     names = tuple(allow_host or ())
     limits = most_bytes, most_rows, body_seconds, names
-    more = allow_coverage, shadow, webhook_file
+    more = allow_coverage, shadow, webhook_file, keep_coverage
     options = ServeCommand(model, host, port, record, token_file, *limits, *more)
     return run_serve(options, screen)
 

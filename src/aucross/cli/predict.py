@@ -24,6 +24,7 @@ from aucross.estimators.decisions import AUTOMATIC
 from aucross.files.facts_beside import write_facts
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.system.text import json_ready
+from aucross.watch.keeper import CoverageKeeper
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ class PredictOptions:
     coverage: float | None = None
     capacity: int | None = None
     recalibrate: bool = False
+    keep_coverage: bool = False
     id: str | None = None
     separator: str | None = None
     numbers: NumberFormat | None = None
@@ -49,6 +51,7 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
     table = open_table(options.data, options.separator)
     schema.check_columns(table, screen.note)
     strange = strange_values(clf, schema)
+    keeper = CoverageKeeper(clf, options.coverage) if options.keep_coverage else None
     decisions = TableDecisions(
         clf,
         table,
@@ -60,10 +63,11 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         options.capacity,
         options.recalibrate,
         strange.add,
+        keeper,
     )
     n_rows, n_automatic, n_without_score, n_formulas, weights = _write(decisions, options.out, screen)
     _write_facts(options, clf)
-    for note in strange.notes():
+    for note in [*strange.notes(), *([] if keeper is None else [_on_level(keeper)])]:
         screen.note(note)
     if options.out.suffix.lower() == ".txt":
         screen.note(
@@ -107,8 +111,16 @@ def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
         "target_coverage": None if options.capacity is not None else (options.coverage or clf.coverage),
         "capacity": options.capacity,
         "recalibrated": options.recalibrate,
+        "level": None if keeper is None else keeper.level,
         "seconds": time.perf_counter() - started,
     }
+
+
+def _on_level(keeper: CoverageKeeper) -> str:
+    return (
+        f"the coverage of {keeper.coverage:g} was kept row by row; the level asked for ended at {keeper.level:.3f}, "
+        "and one far from the coverage tells of drift"
+    )
 
 
 def _write_facts(options: PredictOptions, clf: Any) -> None:
@@ -116,7 +128,7 @@ def _write_facts(options: PredictOptions, clf: Any) -> None:
     coverage = clf.coverage if options.coverage is None else options.coverage
     groups = clf.band_rule_.group_labels or (None,)
     bands = [clf.band(coverage, group) for group in groups]
-    is_of_model = options.capacity is None and not options.recalibrate
+    is_of_model = options.capacity is None and not options.recalibrate and not options.keep_coverage
     facts = {
         "batch": None,
         "model_fingerprint": model_fingerprint(clf),
@@ -124,6 +136,7 @@ def _write_facts(options: PredictOptions, clf: Any) -> None:
         "coverage": None if options.capacity is not None else coverage,
         "capacity": options.capacity,
         "recalibrated": options.recalibrate,
+        "coverage_kept": options.keep_coverage,
         "groups": None if groups == (None,) else list(groups),
         "bands": [None if band.is_empty else [band.lower, band.upper] for band in bands] if is_of_model else None,
     }
@@ -142,6 +155,11 @@ def _check(options: PredictOptions) -> None:
             raise UsageError(
                 "--recalibrate places a band to meet a coverage, and --capacity needs none; give one of them"
             )
+    if options.keep_coverage and (options.capacity is not None or options.recalibrate):
+        raise UsageError(
+            "--keep-coverage moves the band from row to row, and --capacity and --recalibrate decide on all rows at "
+            "once; give one of them"
+        )
     format_of(options.out)
     check_table(options.data)
     check_writable(options.out)

@@ -43,6 +43,7 @@ class ServeCommand:
     allow_coverage: bool = False
     shadow: Path | None = None
     webhook_file: Path | None = None
+    keep_coverage: bool = False
 
 
 def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
@@ -69,6 +70,10 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         groups,
         known_values=_all_categories(clf, facts),
     )
+    if options.keep_coverage and options.allow_coverage:
+        raise UsageError(
+            "--keep-coverage keeps one coverage, and --allow-coverage lets callers ask for others; give one"
+        )
     if options.record is None and (options.shadow or options.webhook_file):
         raise UsageError("--shadow and --webhook-file need --record, where decisions and reviews are kept")
     if options.record is None:
@@ -82,7 +87,8 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     with record_part as record, _listening(options.host, options.port) as listener:
         shadow = None if options.shadow is None else _shadow(options.shadow, schema)
         webhook = None if options.webhook_file is None else _webhook(record, options.webhook_file)
-        app = serve.make_app(model, replace(served, record=record, shadow=shadow, webhook=webhook))
+        made = {"record": record, "shadow": shadow, "webhook": webhook, "keep_coverage": options.keep_coverage}
+        app = serve.make_app(model, replace(served, **made))
         host, port = listener.getsockname()[:2]
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         screen.say(f"Deciding at {address}, described at {address}/docs; Ctrl-C ends it.")

@@ -28,8 +28,10 @@ from aucross.core.ranking import IndexArray
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.estimators.recalibrate import refuse_too_few
+from aucross.estimators.row_hash import Hashes, hash_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.files.rows_digest import RowsDigest
+from aucross.watch.keeper import CoverageKeeper, KeptCounts
 
 ROW = "row"
 DECISION_COLUMNS = ("score", "prediction", "decision")
@@ -77,6 +79,7 @@ class _Batch(NamedTuple):
     scored: ScoredRows | None  # the rows that have a score; None if none has
     # Of all rows, if the model was fitted with weights and the table has them.
     weight: NDArray[np.float64] | None = None
+    hashes: Hashes | None = None  # of the rows that have a score, if a keeper decides on them
 
 
 class _AllRows(NamedTuple):
@@ -111,6 +114,7 @@ class TableDecisions:
     capacity: int | None = None  # send exactly so many rows to review instead; ids decide between equal scores
     recalibrate: bool = False  # place the bands on the scores of the rows to decide on
     look: Callable[[pd.DataFrame], None] | None = None  # is shown the features of each batch, once
+    keeper: CoverageKeeper | None = None  # decides in place of the fixed band
 
     @property
     def columns(self) -> pa.Schema:
@@ -125,7 +129,7 @@ class TableDecisions:
         """
         if self.capacity is None and not self.recalibrate:
             for batch in self._scored():
-                selected = self._selected_by_coverage(batch.has_score, batch.scored, self.clf)
+                selected = self._selected_by_coverage(batch.has_score, batch.scored, self.clf, batch.hashes)
                 yield self._written(batch, selected), batch.weight
             return
         # The decision on one row depends on the others.
@@ -162,7 +166,8 @@ class TableDecisions:
                 if len(known)
                 else None
             )
-            yield _Batch(self.ids.of_batch(batch, first_row), has_score, scored, weight)
+            hashes = None if self.keeper is None or scored is None else hash_rows(known)
+            yield _Batch(self.ids.of_batch(batch, first_row), has_score, scored, weight, hashes)
             first_row += batch.num_rows
 
     def _columns_to_read(self) -> list[str]:
@@ -215,12 +220,17 @@ class TableDecisions:
             raise CommandError(f"{self.table.path.name} changed while it was read; run the command again")
 
     def _selected_by_coverage(
-        self, has_score: NDArray[np.bool_], scored: ScoredRows | None, clf: Any
+        self, has_score: NDArray[np.bool_], scored: ScoredRows | None, clf: Any, hashes: Hashes | None = None
     ) -> NDArray[np.bool_]:
         """Return whether each row is decided automatically at a coverage; rows without a score go to review."""
         selected = np.zeros(len(has_score), dtype=bool)
         if scored is not None:
-            selected[has_score] = clf.decide(scored, self.coverage).selected
+            if self.keeper is not None and hashes is not None:
+                kept = self.keeper.decided(scored, hashes)
+                self.keeper.add(KeptCounts(*kept.counted or ()))
+                selected[has_score] = kept.selected
+            else:
+                selected[has_score] = clf.decide(scored, self.coverage).selected
         return selected
 
     def _placed_on(self, scored: ScoredRows) -> Any:

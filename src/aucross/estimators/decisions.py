@@ -45,6 +45,10 @@ class Decisions:
         The rows that were decided on, with scores and predictions.
     id : ndarray of shape (n,) or None
         The ids that were given.
+    level : ndarray of shape (n,) or None
+        Of a :class:`~aucross.CoverageKeeper`, the coverage that each row was asked at.
+    counted : tuple of int or None
+        Of a keeper, what it counted: rows, selected rows, and rows that a limit held.
     decided_by : object, optional
         The rule that decided, so that no log takes the decisions of another classifier for its own; it is not pickled.
 
@@ -73,6 +77,8 @@ class Decisions:
     scored: ScoredRows | None = None
     id: NDArray[Any] | None = None
     decided_by: object = None
+    level: FloatArray | None = None
+    counted: tuple[int, int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.selected.dtype != np.bool_ or self.selected.shape != self.selection_score.shape:
@@ -103,7 +109,7 @@ class Decisions:
         -------
         dict of str to ndarray or list
             ``id``, ``score`` (of each class if there are more than two, as ``score <class>``), ``prediction``,
-            ``selection_score``, ``decision``, ``reason``, ``lower``, ``upper`` and ``rank``.
+            ``selection_score``, ``decision``, ``reason``, ``lower``, ``upper``, ``level`` and ``rank``.
         """
         columns: dict[str, Any] = {"id": self.id}
         if (scored := self.scored) is not None:
@@ -112,7 +118,7 @@ class Decisions:
             columns["prediction"] = scored.predicted
         columns |= {"selection_score": self.selection_score, "decision": self.decision}
         columns["reason"] = None if self.reason is None else list(self.reason)
-        columns |= {"lower": self.lower, "upper": self.upper, "rank": self.rank}
+        columns |= {"lower": self.lower, "upper": self.upper, "level": self.level, "rank": self.rank}
         return {name: values for name, values in columns.items() if values is not None}
 
     def rows(self) -> list[dict[str, Any]]:
@@ -134,7 +140,8 @@ class Decisions:
 
     def take(self, rows: Rows) -> Decisions:
         """Return the decisions on some of the rows."""
-        parts = {name: getattr(self, name) for name in ("selected", "selection_score", "lower", "upper", "rank", "id")}
+        names = ("selected", "selection_score", "lower", "upper", "level", "rank", "id")
+        parts = {name: getattr(self, name) for name in names}
         taken: dict[str, Any] = {name: values[rows] for name, values in parts.items() if values is not None}
         if self.reason is not None:
             taken["reason"] = tuple(np.array(self.reason, dtype=object)[rows].tolist())
@@ -155,12 +162,13 @@ class Decisions:
         """
         if has_score.all():
             return self
-        selected, columns = np.zeros(len(has_score), dtype=bool), np.full((3, len(has_score)), np.nan)
+        selected, columns = np.zeros(len(has_score), dtype=bool), np.full((4, len(has_score)), np.nan)
         selected[has_score] = self.selected
-        for column, values in zip(columns, (self.selection_score, self.lower, self.upper), strict=True):
+        for column, values in zip(columns, (self.selection_score, self.lower, self.upper, self.level), strict=True):
             column[has_score] = np.nan if values is None else values
-        score, lower, upper = columns
-        return Decisions(selected, score, self.coverage, lower, upper, decided_by=self.decided_by)
+        score, lower, upper, level = columns
+        made = Decisions(selected, score, self.coverage, lower, upper, decided_by=self.decided_by)
+        return made if self.level is None else replace(made, level=level, counted=self.counted)
 
     def __repr__(self) -> str:
         asked = f"coverage={self.coverage:g}" if self.coverage is not None else f"capacity={self.capacity}"

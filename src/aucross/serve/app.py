@@ -41,6 +41,7 @@ from aucross.serve.served_model import (
 )
 from aucross.serve.server_metrics import ServerMetrics
 from aucross.serve.webhook import Webhook
+from aucross.watch.keeper import CoverageKeeper
 from aucross.watch.monitor import CoverageMonitor
 
 logger = logging.getLogger(__name__)
@@ -91,6 +92,9 @@ class ServeOptions:
         A second model of the same columns, whose decisions are recorded and never handed out.
     webhook : Webhook, optional
         Is told of each final decision that a person makes.
+    keep_coverage : bool, default=False
+        Whether the band moves from row to row so that the coverage of the model is kept, as by a
+        :class:`~aucross.CoverageKeeper`.
     """
 
     record: Record | None = None
@@ -102,6 +106,7 @@ class ServeOptions:
     allow_coverage: bool = False
     shadow: SelectiveClassifier | None = None
     webhook: Webhook | None = None
+    keep_coverage: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.body_seconds <= _MOST_SECONDS:
@@ -111,6 +116,11 @@ class ServeOptions:
                 raise ValueError(
                     f"hosts must be names or addresses without scheme and port, got {host!r}; list some as scores.local"
                 )
+        if self.keep_coverage and self.allow_coverage:
+            raise ValueError(
+                "keep_coverage must be False where callers may ask for another coverage, got True; leave out one of "
+                "keep_coverage and allow_coverage"
+            )
 
 
 def make_app(model: ServedModel, options: ServeOptions | None = None) -> RequestGuard:
@@ -148,7 +158,8 @@ class _Service:
             "rule_fingerprint": rule_fingerprint(model.clf),
             "model_fingerprint": model_fingerprint(model.clf),
         }
-        self._metrics = ServerMetrics(CoverageMonitor(model.clf), self._fingerprints)
+        self._keeper = CoverageKeeper(model.clf) if options.keep_coverage else None
+        self._metrics = ServerMetrics(CoverageMonitor(model.clf), self._fingerprints, self._keeper)
         self._decider: Decider | None = None
         self._record_error: str | None = None
 
@@ -179,7 +190,7 @@ class _Service:
 
     @asynccontextmanager
     async def _running(self, _app: FastAPI) -> AsyncIterator[None]:
-        self._decider = Decider(self._model, self._options.record, self._options.shadow)
+        self._decider = Decider(self._model, self._options.record, self._options.shadow, self._keeper)
         self._decider.start()
         webhook = self._options.webhook
         telling = None if webhook is None else asyncio.create_task(webhook.run())

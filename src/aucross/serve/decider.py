@@ -7,8 +7,9 @@ are, the less each pays for the disk.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field, replace
 from math import isinf
 from typing import Any
@@ -19,10 +20,12 @@ from numpy.typing import NDArray
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
+from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.score_column import score_column_in
-from aucross.record import DecidedRows, Record
+from aucross.record import DecidedRows, Record, RecordedBatch
 from aucross.record.decided_rows import with_shadow
 from aucross.serve.served_model import ServedModel
+from aucross.watch.keeper import CoverageKeeper, KeptCounts
 
 
 class NotRecordedError(Exception):
@@ -61,11 +64,13 @@ class Decider:
         model: ServedModel,
         record: Record | None = None,
         shadow: SelectiveClassifier | None = None,
+        keeper: CoverageKeeper | None = None,
         most_rows: int = 10_000,
     ) -> None:
         self._model = model
         self._record = record
         self._shadow = None if shadow is None else replace(model, clf=shadow)
+        self._keeper = keeper
         self._most_rows = most_rows
         self._waiting: asyncio.Queue[Job] = asyncio.Queue()
         self._worker: asyncio.Task[None] | None = None
@@ -124,6 +129,8 @@ class Decider:
     def _decided(self, jobs: Sequence[Job]) -> list[Decided]:
         clf = self._model.clf
         has_score, scored = self._model.scored([row for job in jobs for row in job.rows])
+        if self._keeper is not None:
+            return self._kept(self._keeper, jobs, has_score, scored)
         asked = np.repeat([job.coverage for job in jobs], [len(job.rows) for job in jobs])
         coverages = dict.fromkeys(job.coverage for job in jobs)
         selected = np.zeros(len(asked), dtype=bool)
@@ -139,17 +146,36 @@ class Decider:
             made = selected[rows], score[rows], coverage, lower[rows], upper[rows]
             return Decisions(*made, decided_by=clf.band_rule_)
 
-        decided, end, n_scored = [], 0, 0
-        for job in jobs:
-            start, end = end, end + len(job.rows)
-            first, n_scored = n_scored, n_scored + int(has_score[start:end].sum())
-            rows = None if scored is None or first == n_scored else scored.take(slice(first, n_scored))
-            decided.append(Decided(decisions(slice(start, end), job.coverage), has_score[start:end], rows))
+        return [
+            Decided(decisions(own, job.coverage), has_score[own], rows)
+            for job, own, rows in _of_each(jobs, has_score, scored)
+        ]
+
+    @staticmethod
+    def _kept(
+        keeper: CoverageKeeper, jobs: Sequence[Job], has_score: NDArray[np.bool_], scored: ScoredRows | None
+    ) -> list[Decided]:
+        """Decide request after request, each from the counts that those before it leave; count when it is recorded."""
+        turn, decided = copy(keeper), []
+        for job, own, rows in _of_each(jobs, has_score, scored):
+            made = Decisions(np.empty(0, dtype=bool), np.empty(0), keeper.coverage, np.empty(0), np.empty(0))
+            if rows is not None:
+                names = np.array(job.ids, dtype=object)[has_score[own]]
+                made = turn.decided(rows, hash_rows(rows.rule_input.columns), names)
+                turn.add(KeptCounts(*made.counted or ()))
+            whole = replace(made.with_unscored(has_score[own]), level=made.level, counted=made.counted, scored=None)
+            decided.append(Decided(whole, has_score[own], rows))
         return decided
+
+    def _count(self, decided: Decided) -> None:
+        if self._keeper is not None:
+            self._keeper.add(KeptCounts(*decided.decisions.counted or ()))
 
     def _recorded(self, jobs: Sequence[Job], decided: Sequence[Decided]) -> list[Decided | Exception]:
         """Record all that was decided; a request whose key belongs to another one gets an error and no decision."""
         if self._record is None:
+            for each in decided:
+                self._count(each)
             return list(decided)
         batches = [_batch(self._model, job, each) for job, each in zip(jobs, decided, strict=True)]
         if self._shadow is not None:
@@ -163,10 +189,35 @@ class Decider:
             written = self._record.write(batches)
         except Exception as error:
             raise NotRecordedError(str(error)) from error
-        return [
-            OtherRequestError(str(batch)) if isinstance(batch, ValueError) else each
-            for batch, each in zip(written, decided, strict=True)
-        ]
+        outcomes: list[Decided | Exception] = []
+        for batch, each in zip(written, decided, strict=True):
+            if isinstance(batch, ValueError):
+                outcomes.append(OtherRequestError(str(batch)))
+            elif batch.is_new:
+                self._count(each)
+                outcomes.append(each)
+            else:
+                outcomes.append(each if self._keeper is None else _as_recorded(each, batch))
+        return outcomes
+
+
+def _of_each(
+    jobs: Sequence[Job], has_score: NDArray[np.bool_], scored: ScoredRows | None
+) -> Iterator[tuple[Job, slice, ScoredRows | None]]:
+    """Yield each request with the place of its rows among all, and those of them that have a score."""
+    end = n_scored = 0
+    for job in jobs:
+        start, end = end, end + len(job.rows)
+        first, n_scored = n_scored, n_scored + int(has_score[start:end].sum())
+        rows = None if scored is None or first == n_scored else scored.take(slice(first, n_scored))
+        yield job, slice(start, end), rows
+
+
+def _as_recorded(decided: Decided, batch: RecordedBatch) -> Decided:
+    """Return the decisions that a request got when it came first: the level has moved since."""
+    lower, upper = (np.asarray(batch.columns[name], dtype=float) for name in ("lower", "upper"))
+    made = replace(decided.decisions, selected=batch.selected, lower=lower, upper=upper, level=None, counted=None)
+    return replace(decided, decisions=made)
 
 
 def _batch(model: ServedModel, job: Job, decided: Decided) -> DecidedRows:

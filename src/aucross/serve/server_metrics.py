@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.serve.decider import Decided
 from aucross.watch.drift_reference import Reference
+from aucross.watch.keeper import CoverageKeeper
 from aucross.watch.monitor import CoverageMonitor
 
 # Rows that are given to the monitor at a time; a look at the metrics gives it all.
@@ -21,7 +22,9 @@ _ROWS_A_BATCH = 200
 class ServerMetrics:
     """Counts of requests and decisions, and a monitor of the automatic share."""
 
-    def __init__(self, monitor: CoverageMonitor, fingerprints: dict[str, str]) -> None:
+    def __init__(
+        self, monitor: CoverageMonitor, fingerprints: dict[str, str], keeper: CoverageKeeper | None = None
+    ) -> None:
         self._monitor = monitor
         self._lock = Lock()
         self._new: list[NDArray[np.bool_]] = []
@@ -57,6 +60,9 @@ class ServerMetrics:
             "Share of rows decided automatically so far, of rows with a score at the coverage of the model.",
             registry=registry,
         )
+        if keeper is not None:
+            level = Gauge("aucross_keeper_level", "Coverage that the next row is asked at.", registry=registry)
+            level.set_function(lambda: keeper.level)
         self._alarm = Gauge("aucross_coverage_alarm", "1 if the coverage has given an alarm.", registry=registry)
         self._evidence = Gauge("aucross_coverage_evidence", "Evidence against the target coverage.", registry=registry)
         self._coverage.set_function(lambda: self._n_automatic / self._n_rows if self._n_rows else float("nan"))
@@ -80,10 +86,13 @@ class ServerMetrics:
         if decided.decisions.coverage != self._monitor.reference.coverage:
             return
         # The rows held out at the fit, with which these are compared, all have a score.
-        selected = selected[decided.has_score]
+        selected = watched = selected[decided.has_score]
+        if decided.decisions.level is not None and decided.scored is not None:
+            # A keeper hides drift from the selected share, and not from what the band of the fit would have done.
+            watched = self._monitor.clf.decide(decided.scored).selected
         with self._lock:
             self._n_rows, self._n_automatic = self._n_rows + len(selected), self._n_automatic + n_automatic
-            self._new.append(selected)
+            self._new.append(watched)
             self._n_new += len(selected)
             if self._n_new >= _ROWS_A_BATCH:
                 self._tell_monitor()

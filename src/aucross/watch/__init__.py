@@ -1,8 +1,17 @@
-"""The watch over drift: whether the selected share, the AUC and the spread of scores are still what they were."""
+"""Drift: a coverage that is kept whatever comes, and a watch over the selected share, the AUC and the scores."""
 
 from aucross.watch.drift_reports import AUCReport, CoverageReport
+from aucross.watch.keeper import CoverageKeeper, KeptCounts
 from aucross.watch.monitor import CoverageMonitor
 from aucross.watch.sequential import SequentialMeanTest
 from aucross.watch.stability import ScoreStability
 
-__all__ = ["AUCReport", "CoverageMonitor", "CoverageReport", "ScoreStability", "SequentialMeanTest"]
+__all__ = [
+    "AUCReport",
+    "CoverageKeeper",
+    "CoverageMonitor",
+    "CoverageReport",
+    "KeptCounts",
+    "ScoreStability",
+    "SequentialMeanTest",
+]

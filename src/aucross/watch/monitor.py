@@ -249,7 +249,8 @@ class CoverageMonitor:
         Parameters
         ----------
         selected : array-like of shape (n_samples,), bool, or Decisions
-            Whether each row was selected. Decisions by a capacity are refused: it fixes the share that is watched.
+            Whether each row was selected. Decisions by a capacity are refused: it fixes the share that is watched. Of
+            a :class:`~aucross.CoverageKeeper`, which keeps the share, the decisions of the band of the fit are taken.
         scores : array-like of shape (n_samples,), optional
             Scores of the positive class (with more than two classes, selection scores) for the stability index.
 
@@ -258,9 +259,21 @@ class CoverageMonitor:
         CoverageReport
             As :meth:`update` gives it; without scores it has no stability index.
         """
-        mask = _check_mask(_selected_of(selected))
+        mask = _check_mask(self._selected_of(selected))
         name = next(iter(self.reference.bins))
         return self._add(mask, {} if scores is None else {name: check_scores(scores, len(mask), name="scores")})
+
+    def _selected_of(self, decided: Any) -> Any:
+        """Return the mask of decisions by the band of the fit; refuse those by a capacity."""
+        if not isinstance(decided, Decisions):
+            return decided
+        if decided.capacity is not None:
+            raise ValueError(
+                f"selected must be decided by a coverage, got decisions by a capacity of {decided.capacity}: it fixes "
+                "the selected share, drift or no drift; pass decide(X) without a capacity, or the rows to update(X)"
+            )
+        is_kept = decided.level is not None and decided.scored is not None
+        return self._decide(decided.scored, None)[1].selected if is_kept else decided.selected
 
     def _add(self, selected: NDArray[np.bool_], scores: Mapping[str, FloatArray]) -> CoverageReport:
         test = self._run.tests["coverage"].after_counts(int(selected.sum()), len(selected))
@@ -473,18 +486,6 @@ class CoverageMonitor:
         monitor.reference, monitor._run = run_from_json(text, monitor.clf)
         monitor._band_rule = clf.band_rule_
         return monitor
-
-
-def _selected_of(decided: Any) -> Any:
-    """Return the mask of decisions; refuse those by a capacity."""
-    if not isinstance(decided, Decisions):
-        return decided
-    if decided.capacity is not None:
-        raise ValueError(
-            f"selected must be decided by a coverage, got decisions by a capacity of {decided.capacity}: it fixes the "
-            "selected share, drift or no drift; pass decide(X) without a capacity, or the rows to update(X)"
-        )
-    return decided.selected
 
 
 def _n_rows(X: Any) -> int:

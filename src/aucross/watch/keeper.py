@@ -1,0 +1,311 @@
+"""Keep the selected share of a stream at a target, whatever scores come.
+
+::
+
+    rows, selected ──► level = target + step * (rows * target - selected)
+    level ──► band of that coverage ──► the next row is selected or not ──► rows, selected
+
+Two counts are all that is kept, so counts of several writers add up. A level of 0 or less rejects and one of 1 or more
+selects every row. The level itself is never clipped: that is what holds the coverage to the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+from numbers import Real
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from aucross.core.band_rule import BandRule, RowBands
+from aucross.core.bands import check_coverage
+from aucross.core.ranking import FloatArray
+from aucross.core.scored_rows import RuleInput, ScoredRows
+from aucross.estimators.base import check_classifier
+from aucross.estimators.decisions import Decisions
+from aucross.estimators.review import check_ids
+from aucross.estimators.row_hash import Hashes, hash_rows
+from aucross.estimators.types import Column, Labels, Table
+from aucross.estimators.warn import warn_user
+
+# Bands are placed for so many coverages at most, because placing one takes a millisecond.
+GRID = 1000
+# By the evidence of `python -m benchmarks.keeper`.
+STEP = 0.01
+# Rows that are stepped through at a time; each level that occurs is asked for all of them at once.
+_BLOCK = 4096
+
+# Counts of one keeper are added to by several threads.
+_ADDING = Lock()
+
+# Answers whether a row is selected at a level on the grid that is neither 0 nor 1.
+Selects = Callable[[int, int], bool]
+
+
+@dataclass(frozen=True)
+class KeptCounts:
+    """What a keeper has counted; counts of several writers add up.
+
+    Attributes
+    ----------
+    rows, selected : int
+        Rows that moved the level, and those of them that were selected.
+    held : int
+        Rows that did not move it, because a limit of the user held the level.
+    """
+
+    rows: int = 0
+    selected: int = 0
+    held: int = 0
+
+    def __add__(self, other: KeptCounts) -> KeptCounts:
+        return KeptCounts(self.rows + other.rows, self.selected + other.selected, self.held + other.held)
+
+
+class CoverageKeeper:
+    """Keep the selected share of a stream at a target, for any sequence of rows.
+
+    Each row is asked at the level ``coverage + step * (rows * coverage - selected)``, in terms of the rows so far and
+    those of them that were selected: where fewer were selected than the target wants, more is asked for. After *T* rows
+    the selected share is within ``(1 + step) / (step * T)`` of the target, for drifting and for hostile sequences.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        A fitted classifier. It is not changed.
+    coverage : float in (0, 1], optional
+        The share to keep; that of the classifier by default.
+    step : float in (0, 1], default=0.01
+        How far one row moves the level. A larger step follows faster and wavers more.
+    limits : pair of float, default=(0, 1)
+        The smallest and the largest level to ask for. With ``(0, 0.9)`` the band is never that of a coverage above .9.
+        While a limit holds the level, rows that would move it further are not counted, so that it comes back at once
+        later; the bound on the selected share is then lost, and a warning says so.
+    counts : KeptCounts, optional
+        Where an earlier keeper stopped.
+
+    Attributes
+    ----------
+    counts : KeptCounts
+        All that has been counted.
+    level : float
+        The level of the next row, not clipped. It is near the target without drift.
+
+    See Also
+    --------
+    aucross.SelectiveClassifier.recalibrate : Places the band on a whole batch, where the share is exact.
+    CoverageMonitor : Tells whether there is drift at all, which a kept share hides.
+
+    Notes
+    -----
+    **Why the bound holds.** Let ``d = rows * coverage - selected``. If ``d >= (1 - coverage) / step`` the level is 1 or
+    more, the row is selected and *d* falls; if ``d <= -coverage / step`` the row is rejected and *d* rises. A row moves
+    *d* by less than 1, so ``|d| <= 1 / step + 1`` always, and the share differs from the target by ``|d| / T``.
+
+    **Delay and several writers.** If a row is decided before up to *k* earlier rows are counted, *d* is known up to
+    *k*, and ``|d| <= 1 / step + k + 1``: see :meth:`bound`.
+
+    Rows of one call are stepped through in the order of a hash of their values, so that the order in a file decides
+    nothing; equal rows are interchangeable. What counts is the decision of the band; rows that go to a person for
+    another reason (an audit, no score, values unlike those of the fit) count with what the band says of them, or not
+    at all if it says nothing. Rows count alike, whatever their weight. With bands per group one level moves them all.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross, CoverageKeeper
+    >>> X, y = make_classification(8000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X[:4000], y[:4000])
+    >>> drifted = 0.4 * X[4000:]
+    >>> print(clf.select(drifted).mean().round(2))
+    0.46
+    >>> keeper = CoverageKeeper(clf)
+    >>> print(keeper.decide(drifted).selected.mean().round(2))
+    0.8
+    """
+
+    def __init__(
+        self,
+        clf: Any,
+        coverage: float | None = None,
+        *,
+        step: float = STEP,
+        limits: tuple[float, float] = (0.0, 1.0),
+        counts: KeptCounts | None = None,
+    ) -> None:
+        self.clf = check_classifier(clf)
+        self.coverage = check_coverage(clf.coverage if coverage is None else coverage)
+        if not isinstance(step, Real) or isinstance(step, bool) or not 0.0 < step <= 1.0:
+            raise ValueError(f"step must be in (0, 1], got {step!r}; pass for example {STEP}")
+        self.step: float = float(step)
+        low, high = limits
+        if not 0.0 <= low <= self.coverage <= high <= 1.0:
+            raise ValueError(
+                f"limits must be two numbers in [0, 1] with the coverage of {self.coverage:g} between them, got "
+                f"{limits!r}; (0, 1) sets no limits"
+            )
+        self.limits: tuple[float, float] = (float(low), float(high))
+        self.counts: KeptCounts = KeptCounts() if counts is None else counts
+
+    def __repr__(self) -> str:
+        counts = self.counts
+        return (
+            f"CoverageKeeper(coverage={self.coverage:g}, level={self.level:.3f}, {counts.selected:,} of "
+            f"{counts.rows:,} rows selected" + (f", {counts.held:,} held by a limit)" if counts.held else ")")
+        )
+
+    @property
+    def level(self) -> float:
+        """The level of the next row."""
+        return self._level(self.counts)
+
+    def _level(self, counts: KeptCounts) -> float:
+        return self.coverage + self.step * (counts.rows * self.coverage - counts.selected)
+
+    def bound(self, delay: int = 0) -> float:
+        """Return how far the selected share of all rows can lie from the target.
+
+        Parameters
+        ----------
+        delay : int, default=0
+            The largest number of rows that were decided before an earlier row was counted: those of other writers, or
+            of calls at the same time.
+
+        Returns
+        -------
+        float
+            ``(1 + step * (delay + 1)) / (step * rows)``; infinite before the first row and once a limit has held.
+        """
+        counts = self.counts
+        if not counts.rows or counts.held:
+            return inf
+        return (1.0 + self.step * (delay + 1)) / (self.step * counts.rows)
+
+    def add(self, counts: KeptCounts) -> None:
+        """Add what others have counted, such as other servers."""
+        with _ADDING:
+            self.counts += counts
+
+    def decide(self, X: Table, band_groups: Column = None, *, ids: Column = None) -> Decisions:
+        """Decide on rows, each at the level of its turn, and count them.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features), or ScoredRows
+            Rows to decide on. Of scored rows the scores and, between equal ones, `ids` make the order.
+        band_groups : array-like of shape (n_samples,), optional
+            Group of each row, if the bands were fitted per group.
+        ids : array-like of shape (n_samples,), optional
+            Ids, all different, that stand in the table of decisions.
+
+        Returns
+        -------
+        Decisions
+            With the level and the band of each row; ``counted`` is what this call added to ``counts``.
+        """
+        rows = self.clf.scored(X, band_groups=band_groups)
+        names = None if ids is None else check_ids(ids, len(rows))
+        decisions = self.decided(rows, hash_rows(rows.rule_input.columns if isinstance(X, ScoredRows) else X), names)
+        counted = KeptCounts(*decisions.counted or ())
+        if counted.held and not self.counts.held:
+            low, high = self.limits
+            warn_user(
+                f"a limit held the level, which is to stay within {low:g} and {high:g}: the selected share can leave "
+                f"the target of {self.coverage:g} for as long as it does"
+            )
+        self.add(counted)
+        return decisions
+
+    def decided(self, rows: ScoredRows, hashes: Hashes, names: Labels | None = None) -> Decisions:
+        """Decide on scored rows in the order of hashes of their values and of their names, without counting them.
+
+        Calls at the same time start from the same counts, which is a delay.
+        """
+        order = np.lexsort((hashes if names is None else hash_rows(names[:, None]), hashes))
+        start, counted, rule = self.counts, KeptCounts(), self.clf.band_rule_
+        level, selected = np.empty(len(rows)), np.empty(len(rows), dtype=bool)
+        score, lower, upper = np.empty((3, len(rows)))
+        for first in range(0, len(rows), _BLOCK):
+            block = order[first : first + _BLOCK]
+            bands = _BandsByLevel(rule, rows.rule_input.take(block))
+            level[block], selected[block], more = self.follow(start + counted, len(block), bands.selects)
+            counted += more
+            places = np.rint(np.clip(level[block], *self.limits) * GRID)
+            for place in np.unique(places):
+                here = places == place
+                for column, values in zip((score, lower, upper), bands.at(int(place)), strict=True):
+                    column[block[here]] = values[here]
+        return Decisions(
+            selected,
+            score,
+            self.coverage,
+            lower,
+            upper,
+            scored=rows,
+            id=names,
+            decided_by=rule,
+            level=level,
+            counted=(counted.rows, counted.selected, counted.held),
+        )
+
+    def follow(
+        self, counts: KeptCounts, n_rows: int, selects: Selects
+    ) -> tuple[FloatArray, NDArray[np.bool_], KeptCounts]:
+        """Step through rows from given counts; return the level of each, whether it is selected, and what was counted.
+
+        Parameters
+        ----------
+        counts : KeptCounts
+            What has been counted before the first row.
+        n_rows : int
+            Number of rows.
+        selects : callable
+            From the number of a row and a level in thousandths to whether the row is selected at it. Levels of 0 and of
+            1,000 are not asked.
+
+        Returns
+        -------
+        tuple of ndarray, ndarray and KeptCounts
+        """
+        target, step, (low, high) = self.coverage, self.step, self.limits
+        asked, picked = np.empty(n_rows), np.empty(n_rows, dtype=bool)
+        n, k, held = counts.rows, counts.selected, 0
+        for row in range(n_rows):
+            level = target + step * (n * target - k)
+            place = round(min(max(level, low), high) * GRID)
+            is_selected = place == GRID or (place > 0 and selects(row, place))
+            asked[row], picked[row] = level, is_selected
+            # Beyond a limit only what brings the level back is counted, or it would stay there long after its time.
+            if (level >= high and high < 1.0 and not is_selected) or (level <= low and low > 0.0 and is_selected):
+                held += 1
+            else:
+                n, k = n + 1, k + is_selected
+        return asked, picked, KeptCounts(n - counts.rows, k - counts.selected, held)
+
+
+class _BandsByLevel:
+    """The bands of some rows at each level that was asked for, placed once."""
+
+    def __init__(self, rule: BandRule, rows: RuleInput) -> None:
+        self._rule, self._rows = rule, rows
+        self._bands: dict[int, RowBands] = {}
+        self._selected: dict[int, list[bool]] = {}
+
+    def at(self, place: int) -> RowBands:
+        """Return the bands of a level in thousandths; that of 0 holds every score."""
+        if place not in self._bands:
+            found = self._rule.bands_of(self._rows, max(place, 1) / GRID)
+            ends = np.broadcast_to(np.array([[-inf], [inf]]), (2, len(self._rows)))
+            self._bands[place] = found if place else RowBands(found.selection_score, *ends)
+        return self._bands[place]
+
+    def selects(self, row: int, place: int) -> bool:
+        """Return whether a row is selected at a level."""
+        if place not in self._selected:
+            self._selected[place] = self.at(place).selected.tolist()
+        return self._selected[place][row]
