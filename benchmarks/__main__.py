@@ -33,6 +33,7 @@ RUNS: dict[str, tuple[str, ...]] = {
     "intervals": (),
     "coverage_promise": ("rules", "weights"),
     "operations": (),
+    "audit": (),
     "crossfit_coverage": (),
     "figures": (),
     "out_of_core": (),

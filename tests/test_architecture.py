@@ -31,7 +31,7 @@ ALLOWED = {
     "evaluation": {"frames", "core", "system"},
     "files": {"frames", "estimators", "core", "system"},
     "export": {"frames", "files", "estimators", "core", "system"},
-    "audit": {"core", "system"},
+    "audit": {"estimators", "core", "system"},
     "watch": {"frames", "estimators", "core", "system"},
     "record": {"frames", "files", "watch", "estimators", "core", "system"},
     "torch": {"frames", "estimators", "core", "system"},

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aucross.audit import audited_auc
+    from aucross.audit import audited_auc, estimate_selective
     from aucross.core import ScoredRows
     from aucross.estimators import (
         AUCGate,
@@ -53,6 +53,7 @@ __all__ = [
     "SelectiveClassifier",
     "audited_auc",
     "compare_selective",
+    "estimate_selective",
     "evaluate_groups",
     "evaluate_selections",
     "evaluate_selective",
@@ -67,7 +68,7 @@ __all__ = [
 # Nothing is imported before it is asked for: scikit-learn and scipy take seconds, and `aucross --help` needs neither.
 _PARTS = ("audit", "core", "datasets", "estimators", "evaluation", "export", "files", "record", "report", "watch")
 _NAMES = {
-    "audit": ("audited_auc",),
+    "audit": ("audited_auc", "estimate_selective"),
     "core": ("ScoredRows",),
     "estimators": (
         *("AUCGate", "AUCross", "Decisions", "HashedFolds", "PlugIn", "PlugInAUC", "SCross", "ScoreColumn"),

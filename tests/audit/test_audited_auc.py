@@ -6,7 +6,7 @@ from scipy.special import expit
 from sklearn.metrics import roc_auc_score
 
 from aucross import audited_auc
-from aucross.audit import audit_probability
+from aucross.audit import audit_probability, audited_groups
 from aucross.audit.audited_auc import FEWEST_OF_A_CLASS, influences
 from aucross.core import RankedScores
 from aucross.core.bounds import auc_ends
@@ -107,13 +107,15 @@ def test_a_wrong_second_opinion_costs_little_and_misleads_nobody():
 def test_too_few_positives_are_said_to_be_too_few():
     score, eta, y = cases()
     label = np.full(len(y), np.nan)
-    label[:200] = 0.0
+    label[np.flatnonzero(y == 0)[:180]] = 0.0
     label[np.flatnonzero(y == 1)[: FEWEST_OF_A_CLASS - 1]] = 1.0
     result = audited_auc(score, label, np.full(len(y), 0.05), eta)
     assert np.isnan([result.low, result.high]).all()
     assert not result.is_known
     assert "cannot say" in result.sentence
-    assert np.isnan(result.fall_p_value(0.8))
+    assert "worth 14 labels of one class" in result.sentence
+    assert np.isnan(result.change_from(0.8)).all()
+    assert "cannot say" in result.change_from(0.8).sentence
 
 
 @pytest.mark.parametrize("only", [0.0, 1.0])
@@ -125,12 +127,145 @@ def test_labels_of_one_class_give_no_estimate(only):
     assert "cannot say" in result.sentence
 
 
-def test_a_fall_is_told_from_none():
+def test_no_labels_yet_give_no_estimate():
+    result = audited_auc(np.arange(50.0), np.full(50, np.nan), np.full(50, 0.1))
+    assert np.isnan([result.auc, result.low, result.high]).all()
+    assert "no audited case has a label yet" in result.sentence
+
+
+def unlabelled(score, y, probability):
+    """Half of the audits have no label yet."""
+    label = audit(y, probability)
+    label[np.flatnonzero(~np.isnan(label))[::2]] = np.nan
+    return label
+
+
+def too_many(score, y, probability):
+    return audit(y, np.minimum(2 * probability, 1))
+
+
+def of_other_cases(score, y, probability):
+    """As many labels as were drawn, of other cases: the ids were mixed up."""
+    return np.random.default_rng(3).permutation(audit(y, probability))
+
+
+def of_high_scores(score, y, probability):
+    """Outcomes that came early, because the case was bad."""
+    return audit(y, np.where(score > np.median(score), 1.5, 0.5) * probability)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "found"),
+    [
+        (unlabelled, "labels were to be expected"),
+        (too_many, "labels were to be expected"),
+        (of_other_cases, "not those that these probabilities draw"),
+        (of_high_scores, "one end of the score has too many labels"),
+    ],
+)
+def test_labels_that_are_no_draw_get_no_interval(wrong, found):
+    score, eta, y = cases(40_000)
+    probability = audit_probability(score, expit(3 * score - 3), share=0.1, uniform=0.2)
+    if wrong is of_high_scores:
+        probability = np.full(len(score), 0.1)
+    result = audited_auc(score, wrong(score, y, probability), probability, eta)
+    assert found in result.sentence
+    assert np.isnan([result.low, result.high]).all()
+
+
+def test_a_change_is_told_from_none():
     score, _, y = cases(20_000)
     result = audited_auc(score, audit(y, 0.3), np.full(20_000, 0.3))
-    assert result.fall_p_value(result.auc + 0.1) < 1e-6
-    assert result.fall_p_value(result.auc - 0.1) > 0.99
-    assert result.fall_p_value(result.auc + 0.1, standard_error=0.2) > 0.1
+    fallen, risen = result.change_from(result.auc + 0.1), result.change_from(result.auc - 0.1)
+    assert max(fallen.p_value, risen.p_value) < 1e-6
+    assert fallen.low < fallen.change < fallen.high < 0 < risen.low
+    assert result.change_from(result.auc + 0.1, standard_error=0.2).p_value > 0.1
+    assert "changed by -0.100" in fallen.sentence
+
+
+def test_a_change_is_significant_where_its_interval_leaves_out_none():
+    score, _, y = cases(20_000)
+    result = audited_auc(score, audit(y, 0.3), np.full(20_000, 0.3))
+    for end, inside in ((result.high, result.auc), (result.low, result.auc)):
+        assert result.change_from(end).p_value == pytest.approx(0.05, rel=1e-6)
+        assert result.change_from((end + inside) / 2).p_value > 0.05
+
+
+@pytest.mark.parametrize(("arguments", "message"), [((1.2,), r"auc must be in \[0, 1\]"), ((0.8, -1), "at least 0")])
+def test_an_impossible_validation_is_refused(arguments, message):
+    score, _, y = cases()
+    with pytest.raises(ValueError, match=message):
+        audited_auc(score, y, np.ones(len(y))).change_from(*arguments)
+
+
+def with_errors(y, sensitivity, specificity, seed):
+    chance = np.random.default_rng(seed).random(len(y))
+    return np.where(y == 1, chance < sensitivity, chance > specificity).astype(float)
+
+
+def test_verdicts_that_err_give_the_auc_of_the_truth():
+    score, eta, y = cases(400_000)
+    verdict = with_errors(y, 0.8, 0.9, seed=4)
+    truth, apparent = roc_auc_score(y, score), roc_auc_score(verdict, score)
+    assert apparent < truth - 0.05
+    known = audited_auc(score, verdict, np.ones(len(y)), eta, sensitivity=0.8, specificity=0.9)
+    assert known.auc == pytest.approx(truth, abs=0.005)
+    assert known.low < truth < known.high
+
+
+def test_standard_errors_of_verdicts_are_those_of_repeated_audits():
+    found = []
+    for seed in range(120):
+        score, eta, y = cases(4000, seed=seed)
+        probability = audit_probability(score, eta, share=0.25)
+        label = audit(with_errors(y, 0.85, 0.95, seed=1000 + seed), probability, seed=2000 + seed)
+        result = audited_auc(score, label, probability, eta, sensitivity=0.85, specificity=0.95)
+        found.append((result.auc, result.standard_error))
+    estimates, errors = np.transpose(found)
+    assert errors.mean() == pytest.approx(estimates.std(), rel=0.2)
+
+
+def test_verdicts_that_contradict_their_stated_errors_get_no_interval():
+    score, _, y = cases()
+    result = audited_auc(score, y, np.ones(len(y)), specificity=0.5)
+    assert np.isnan(result.low)
+    assert "specificity 0.5" in result.sentence
+
+
+def test_cases_of_one_customer_count_as_one_draw():
+    score, eta, y = cases(3000)
+    label, probability = audit(y, 0.4), np.full(3000, 0.4)
+    customers = np.repeat(np.arange(3000), 3)
+    alone = audited_auc(score, label, probability, eta)
+    copied = audited_auc(*(np.repeat(column, 3) for column in (score, label, probability, eta)), customers=customers)
+    assert copied.auc == pytest.approx(alone.auc, abs=1e-3)
+    assert copied.standard_error == pytest.approx(alone.standard_error, rel=0.05)
+    assert copied.high - copied.low == pytest.approx(alone.high - alone.low, rel=0.05)
+
+
+def test_groups_are_audited_one_by_one():
+    score, eta, y = cases(6000)
+    by = np.where(np.arange(6000) < 200, "few", np.where(score > 0, "high", "low"))
+    label, probability = audit(y, 0.3), np.full(6000, 0.3)
+    weight = np.random.default_rng(0).random(6000)
+    found = audited_groups(by, score, label, probability, eta=eta, sample_weight=weight, confidence_level=0.9)
+    assert list(found) == ["few", "high", "low"]
+    own = by == "high"
+    expected = audited_auc(score[own], label[own], probability[own], eta[own], 0.9, sample_weight=weight[own])
+    assert found["high"] == expected
+
+
+def test_a_group_of_which_nobody_was_audited_cannot_be_judged():
+    score, _, y = cases(1000)
+    label = np.where(np.arange(1000) < 10, np.nan, y)
+    found = audited_groups(np.arange(1000) < 10, score, label, np.where(np.arange(1000) < 10, 0.01, 1.0))
+    assert found[False].is_known
+    assert not found[True].is_known
+
+
+def test_groups_of_another_number_of_cases_are_refused():
+    with pytest.raises(ValueError, match="by and y_score must hold one entry per case"):
+        audited_groups(["a"], [0.1, 0.2], [0, 1], [1, 1])
 
 
 def test_an_interval_for_all_times_is_wider():
@@ -159,7 +294,9 @@ def test_looking_every_month_keeps_the_confidence_for_all_times():
         ),
         ({"audit_probability": np.r_[np.nan, np.full(99, 0.5)]}, r"audit_probability must be in \(0, 1\].*got nan"),
         ({"audit_probability": np.full(99, 0.5)}, "one probability per case, 100 in all"),
-        ({"y_audited": np.full(100, np.nan)}, "at least one audited case"),
+        ({"customers": np.zeros(99)}, "customers must hold one entry per case"),
+        ({"sensitivity": 90}, r"sensitivity must be in \(0, 1\]"),
+        ({"sensitivity": 0.4, "specificity": 0.6}, "above 1 together"),
         ({"y_audited": np.r_[2.0, np.zeros(99)]}, "y_audited must be 0 or 1, and NaN.*got 2"),
         ({"y_audited": np.zeros((100, 2))}, "one label per case"),
         ({"eta": np.full(100, 1.5)}, r"eta must be in \[0, 1\]"),

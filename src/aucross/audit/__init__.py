@@ -1,21 +1,29 @@
 """Proof after the decision: audits, the AUC from a sample of labels, the effect of review, coverage that is earned."""
 
 from aucross.audit.audit_draw import AuditPlan, audit_plan, audit_probability, drawn_for_audit
-from aucross.audit.audited_auc import AuditedAUC, audited_auc
+from aucross.audit.audited_auc import AUCChange, AuditedAUC, audited_auc, audited_groups
 from aucross.audit.earned_coverage import CoverageStep, EarnedCoverage, LabelledPeriod, next_coverage
 from aucross.audit.effect_of_review import ReviewEffect, review_effect, strip_effect
+from aucross.audit.seeded_cases import DetectionRate, detection_rate
+from aucross.audit.selective_estimate import SelectiveEstimate, estimate_selective
 
 __all__ = [
+    "AUCChange",
     "AuditPlan",
     "AuditedAUC",
     "CoverageStep",
+    "DetectionRate",
     "EarnedCoverage",
     "LabelledPeriod",
     "ReviewEffect",
+    "SelectiveEstimate",
     "audit_plan",
     "audit_probability",
     "audited_auc",
+    "audited_groups",
+    "detection_rate",
     "drawn_for_audit",
+    "estimate_selective",
     "next_coverage",
     "review_effect",
     "strip_effect",

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from aucross.audit.audited_auc import FEWEST_OF_A_CLASS, check_probabilities, influences
+from aucross.audit.audited_auc import FEWEST_OF_A_CLASS, check_probabilities, check_share, influences
 from aucross.core.ranking import FloatArray, RankedScores, check_scores
 
 # The shortest key that nobody guesses.
 _SHORTEST_KEY = 16
+# A plan of more months than this is none: the model will be another one by then.
+_MOST_MONTHS = 24
 
 
 def audit_probability(
@@ -53,16 +55,14 @@ def audit_probability(
     >>> print(drawn.mean().round(3), drawn.min() >= 0.05)
     0.1 True
     """
-    for name, value in (("share", share), ("uniform", uniform)):
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0.0 < value <= 1.0:
-            raise ValueError(f"{name} must be in (0, 1], got {value!r}; for 2 % pass 0.02")
+    share, uniform = check_share(share, "share"), check_share(uniform, "uniform")
     score = np.asarray(y_score, dtype=np.float64)
     score = check_scores(score, score.size)
     if eta is None:
-        return np.full(len(score), float(share))
-    worth = np.sqrt(_worth(score, check_probabilities(eta, len(score), "eta")))
+        return np.full(len(score), share)
+    worth = np.sqrt(_told_and_expected(score, check_probabilities(eta, len(score), "eta"))[0])
     if not worth.any():
-        return np.full(len(score), float(share))
+        return np.full(len(score), share)
     probability = share * (uniform + (1.0 - uniform) * worth / worth.mean())
     # What is above 1 is given to the cases below it, until the mean is right.
     while (lacking := share * len(score) - np.minimum(probability, 1.0).sum()) > 1e-9 * len(score):
@@ -74,12 +74,13 @@ def audit_probability(
     return np.minimum(probability, 1.0)
 
 
-def _worth(score: FloatArray, eta: FloatArray) -> FloatArray:
-    """Return the expected square of what a label tells about the AUC, for each case."""
+def _told_and_expected(score: FloatArray, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the expected square of what the label of each case tells about the AUC, and its expected influence."""
     if not 0.0 < eta.mean() < 1.0:
-        return np.zeros(len(score))
+        return np.zeros(len(score)), np.zeros(len(score))
     as_positive, as_negative = influences(RankedScores.from_probabilities(eta, score), score)
-    return np.asarray(eta * (1.0 - eta) * np.square(as_positive - as_negative))
+    told = eta * (1.0 - eta) * np.square(as_positive - as_negative)
+    return told, eta * as_positive + (1.0 - eta) * as_negative
 
 
 def drawn_for_audit(
@@ -107,15 +108,8 @@ def drawn_for_audit(
         raise ValueError(f"key must be at least {_SHORTEST_KEY} secret bytes; make one with secrets.token_bytes(32)")
     wanted = check_probabilities(probability, len(ids), "probability")
     # Lengths stand before the texts, so that no two different cases are hashed alike.
-    places = [
-        int.from_bytes(
-            hmac.digest(key, "".join(f"{len(text)}:{text}" for text in (record, batch, str(case))).encode(), sha256)[
-                :8
-            ],
-            "big",
-        )
-        for case in ids
-    ]
+    texts = ("".join(f"{len(text)}:{text}" for text in (record, batch, str(case))) for case in ids)
+    places = [int.from_bytes(hmac.digest(key, text.encode(), sha256)[:8], "big") for text in texts]
     return np.asarray(places, dtype=np.float64) / 2.0**64 < wanted
 
 
@@ -197,13 +191,13 @@ def audit_plan(
         raise ValueError(f"width must be above 0, got {width!r}; pass 0.03")
     if per_month is not None and (isinstance(per_month, bool) or per_month < 1):
         raise ValueError(f"per_month must be a whole number from 1, got {per_month!r}")
-    if not 0.0 < confidence_level < 1.0:
-        raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}; for 95 % pass 0.95")
+    level = check_share(confidence_level, "confidence_level", below_one=True)
     probability = audit_probability(score, share_positive, share=0.01, uniform=uniform)
     # With n labels the variance of the estimate is this over n, as long as no probability reaches 1.
     relative = probability / probability.mean()
-    variance = float(np.mean(_worth(score, share_positive) / relative)) + _spread_of_expected(score, share_positive)
-    n_labels = ceil(variance * (2.0 * -ndtri((1.0 - confidence_level) / 2.0) / width) ** 2)
+    told, expected = _told_and_expected(score, share_positive)
+    variance = float(np.mean(told / relative + np.square(expected)))
+    n_labels = ceil(variance * (2.0 * -ndtri((1.0 - level) / 2.0) / width) ** 2)
     n_month = min(n_labels, len(score)) if per_month is None else min(int(per_month), len(score))
     rate = float(np.mean(relative * share_positive))
     n_needed = max(
@@ -214,15 +208,3 @@ def audit_plan(
     months = min(months, _MOST_MONTHS)
     labels = min(n_needed, months * n_month)
     return AuditPlan(width, labels if is_reachable else 0, n_month, months, labels * rate, is_reachable)
-
-
-# A plan of more months than this is none: the model will be another one by then.
-_MOST_MONTHS = 24
-
-
-def _spread_of_expected(score: FloatArray, eta: FloatArray) -> float:
-    """Return the variance of the expected influence of cases, which an audit that does not use it has in addition."""
-    if not 0.0 < eta.mean() < 1.0:
-        return 0.0
-    as_positive, as_negative = influences(RankedScores.from_probabilities(eta, score), score)
-    return float(np.mean(np.square(eta * as_positive + (1.0 - eta) * as_negative)))

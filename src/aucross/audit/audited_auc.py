@@ -13,20 +13,24 @@ influences as a positive and as a negative. Over all cases m has mean 0.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import log, nan, sqrt
-from typing import Any
+from math import hypot, isnan, log, nan, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from aucross.core.bounds import auc_ends
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_scores, check_weights, effective_size
+from aucross.core.bounds import auc_ends, auc_ends_of_units
+from aucross.core.ranking import FloatArray, IndexArray, RankedScores, check_scores, check_weights
 
 # Effective audited cases of a class below which no interval is given, and of positives below which the second opinion
 # is not used; both chosen by `python -m benchmarks.audit`.
 FEWEST_OF_A_CLASS = 15
 FEWEST_TO_LEARN = 30
+_FEWEST = f"about {FEWEST_OF_A_CLASS} of each"
+
+# Standard deviations from what was expected at which labels are no draw with the probabilities given.
+_NO_DRAW = 5.0
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class AuditedAUC:
     auc : float
         Estimate; NaN if the audited cases lack a class.
     low, high : float
-        Ends of the interval; NaN if the labels are too few to say.
+        Ends of the interval; NaN if the audit cannot say.
     standard_error : float
         Standard error of the estimate.
     n_effective : float
@@ -51,6 +55,8 @@ class AuditedAUC:
         Share of the second opinion that was used, from 0 to 1.
     confidence_level : float
         Confidence of the interval.
+    problem : str
+        Why the audit cannot say; empty if it can.
     """
 
     auc: float
@@ -63,44 +69,81 @@ class AuditedAUC:
     n_cases: int
     opinion_share: float
     confidence_level: float
+    problem: str = ""
 
     @property
     def is_known(self) -> bool:
         """Whether the labels suffice for an interval."""
-        return bool(np.isfinite(self.low))
+        return not self.problem
 
     @property
     def sentence(self) -> str:
         """Result of the audit in one sentence."""
         labels = f"{self.n_labels:,} labels ({self.n_positive:,} positive) of {self.n_cases:,} cases"
         if not self.is_known:
-            return (
-                f"The audit cannot say how good the automatic decisions are: {labels} are too few; it needs about "
-                f"{FEWEST_OF_A_CLASS} of each class."
-            )
+            return f"From {labels} the audit cannot say how good the automatic decisions are: {self.problem}."
         return (
             f"The AUC of the automatic decisions is {self.auc:.3f}, between {self.low:.3f} and {self.high:.3f} with "
             f"{self.confidence_level:.0%} confidence, from {labels}, worth {self.n_effective:,.0f} labels drawn evenly."
         )
 
-    def fall_p_value(self, auc: float, standard_error: float = 0.0) -> float:
-        """Return the p-value of the hypothesis that the AUC has not fallen below an earlier one.
+    def change_from(self, auc: float, standard_error: float = 0.0) -> AUCChange:
+        """Return the change since the initial validation, with an interval and a p-value.
 
         Parameters
         ----------
-        auc : float
-            AUC of the initial validation.
+        auc : float in [0, 1]
+            AUC of the automatic decisions in the initial validation.
         standard_error : float, default=0.0
             Its standard error; 0 takes it as known.
 
         Returns
         -------
-        float
-            Small where the audit speaks for a fall; NaN where it cannot say.
+        AUCChange
+            NaN where the audit cannot say.
         """
+        if not 0.0 <= auc <= 1.0:
+            raise ValueError(f"auc must be in [0, 1], got {auc!r}")
+        if not standard_error >= 0.0:
+            raise ValueError(f"standard_error must be at least 0, got {standard_error!r}; 0 takes the AUC as known")
         if not self.is_known:
-            return nan
-        return float(ndtr((self.auc - auc) / max(sqrt(self.standard_error**2 + standard_error**2), 1e-12)))
+            return AUCChange(nan, nan, nan, nan)
+        # Each end is as far as that of the audit, widened by what is not known of the initial validation.
+        beyond = -ndtri((1.0 - self.confidence_level) / 2.0) * standard_error
+        low, high = hypot(self.auc - self.low, beyond), hypot(self.high - self.auc, beyond)
+        change = self.auc - auc
+        # The end towards the initial AUC tells how many standard errors lie between them.
+        quantile = -ndtri((1.0 - self.confidence_level) / 2.0) * change / max(high if change < 0 else low, 1e-12)
+        return AUCChange(change, change - low, change + high, float(2.0 * ndtr(-abs(quantile))))
+
+
+class AUCChange(NamedTuple):
+    """Change of the AUC since the initial validation; made by :meth:`AuditedAUC.change_from`.
+
+    Attributes
+    ----------
+    change : float
+        AUC of the audit less that of the validation.
+    low, high : float
+        Ends of its interval.
+    p_value : float
+        Two-sided p-value of the hypothesis that the AUC is what it was.
+    """
+
+    change: float
+    low: float
+    high: float
+    p_value: float
+
+    @property
+    def sentence(self) -> str:
+        """The change in one sentence."""
+        if isnan(self.change):
+            return "The audit cannot say whether the AUC has changed."
+        return (
+            f"The AUC has changed by {self.change:+.3f} since the initial validation, between {self.low:+.3f} and "
+            f"{self.high:+.3f} (p = {self.p_value:.2g})."
+        )
 
 
 def audited_auc(
@@ -111,6 +154,9 @@ def audited_auc(
     confidence_level: float = 0.95,
     *,
     sample_weight: ArrayLike | None = None,
+    customers: ArrayLike | None = None,
+    sensitivity: float = 1.0,
+    specificity: float = 1.0,
     anytime: bool = False,
 ) -> AuditedAUC:
     """Estimate the AUC of all cases from labels of a random sample of them.
@@ -130,6 +176,11 @@ def audited_auc(
         Confidence of the interval.
     sample_weight : array-like of shape (n,), optional
         Weights of the cases; the AUC is then that of the weighted cases.
+    customers : array-like of shape (n,), optional
+        Customer of each case, where several cases belong to one.
+    sensitivity, specificity : float in (0, 1], default=1.0
+        Where the labels are verdicts and not outcomes: share of positives that a verdict calls positive, and of
+        negatives that it calls negative. Verdicts must not depend on the score beyond the class.
     anytime : bool, default=False
         Whether the interval must hold at all times together, for an audit that is looked at again and again while
         labels come in. It is wider.
@@ -146,7 +197,8 @@ def audited_auc(
     The share of the second opinion that is used is found on one half of the audited cases and applied to the other.
 
     Labels must be missing at random given the probabilities. Where declined applicants have no outcome, the AUC is that
-    of the applicants who were not declined.
+    of the applicants who were not declined. Labels that cannot be a draw with these probabilities get no interval: far
+    too few or too many, or too many at one end of the score.
 
     Examples
     --------
@@ -161,44 +213,104 @@ def audited_auc(
     0.79 True
     """
     score, label, probability, weight = _checked(y_score, y_audited, audit_probability, sample_weight)
-    level = _check_level(confidence_level)
+    level = check_share(confidence_level, "confidence_level", below_one=True)
+    errors = _check_errors(sensitivity, specificity)
+    units = None if customers is None else np.unique(_check_length(customers, len(score)), return_inverse=True)[1]
     opinion = None if eta is None else check_probabilities(eta, len(score), "eta")
     audited = np.flatnonzero(~np.isnan(label))
     positive = label[audited] == 1
     counts = (len(audited), int(positive.sum()), len(score))
     result = AuditedAUC(nan, nan, nan, nan, 0.0, *counts, opinion_share=0.0, confidence_level=level)
-    if positive.all() or not positive.any():
-        return result
     drawn = weight[audited] / probability[audited]
+    if not min(drawn @ positive, drawn @ ~positive) > 0.0:
+        found = f"all labels are {int(positive.all())}" if len(audited) else "no audited case has a label yet"
+        return replace(result, problem=f"{found}, and it needs {_FEWEST} class")
     ranked = RankedScores.from_labels(positive, score[audited], drawn)
-    alone = _of_class(positive, *influences(ranked, score[audited]))
+    if not 1.0 - errors[1] < ranked.prevalence < errors[0]:
+        return replace(
+            result,
+            problem=f"verdicts with sensitivity {errors[0]:g} and specificity {errors[1]:g} are positive in a share "
+            f"between {1.0 - errors[1]:.3g} and {errors[0]:.3g}, and of these {ranked.prevalence:.3g} are",
+        )
+    auc, as_positive, as_negative = _auc_of_truth(ranked, score[audited], errors)
+    alone = np.where(positive, as_positive, as_negative)
+    of_audited = None if units is None else units[audited]
+    n_of_class = min(drawn[own].sum() ** 2 / _length(drawn * own, of_audited) ** 2 for own in (positive, ~positive))
     expected, opinion_share = np.zeros(len(score)), 0.0
-    n_of_class = [effective_size(drawn[positive == chosen]) for chosen in (True, False)]
-    if opinion is not None and n_of_class[0] >= FEWEST_TO_LEARN and 0.0 < np.average(opinion, weights=weight) < 1.0:
-        expected, opinion_share = _expected_influence(score, opinion, weight, audited=audited, alone=alone, drawn=drawn)
-    total = weight.sum()
-    surprise = drawn * (alone - expected[audited])
+    if opinion is not None and n_of_class >= FEWEST_TO_LEARN and 0.0 < np.average(opinion, weights=weight) < 1.0:
+        said = 1.0 - errors[1] + (sum(errors) - 1.0) * opinion  # probability of a positive verdict
+        expected, opinion_share = _expected_influence(
+            score, said, weight, errors=errors, audited=audited, alone=alone, drawn=drawn
+        )
+    total = float(weight.sum())
     influence = weight * expected
-    influence[audited] += surprise
-    auc = ranked.auc() - float(drawn @ expected[audited]) / total + float(weight @ expected) / total
-    error = sqrt(float(influence @ influence)) / total
-    error_alone = sqrt(float(np.square(drawn * alone).sum())) / total
+    influence[audited] += drawn * (alone - expected[audited])
+    auc += (float(weight @ expected) - float(drawn @ expected[audited])) / total
+    error = _length(influence, units) / total
+    spread = float(drawn @ np.square(alone)) / drawn.sum()
     result = replace(
         result,
         auc=min(max(auc, 0.0), 1.0),
         standard_error=error,
-        n_effective=float(drawn @ np.square(alone)) / drawn.sum() / error**2 if error > 0 else float(len(audited)),
+        n_effective=spread / error**2 if error > 0 else float(len(audited)),
         opinion_share=opinion_share,
+        problem=_design_problem(score, probability, audited),
     )
-    if min(n_of_class) < FEWEST_OF_A_CLASS:
+    if n_of_class < FEWEST_OF_A_CLASS:
+        result = replace(result, problem=f"they are worth {n_of_class:.0f} labels of one class, and it needs {_FEWEST}")
+    if result.problem:
         return result
     failure = (1.0 - level) / 2.0
-    low, high = auc_ends(ranked, failure)
+    low, high = (
+        auc_ends(ranked, failure)
+        if of_audited is None
+        else auc_ends_of_units(positive, score[audited], drawn, of_audited, failure)
+    )
+    of_verdicts = np.where(positive, *influences(ranked, score[audited]))
+    error_alone = _length(drawn * of_verdicts, of_audited) / total
     ratio = error / error_alone if error_alone > 0 else 1.0
     if anytime:
-        ratio *= _anytime_ratio(min(n_of_class), failure)
+        ratio *= _anytime_ratio(n_of_class, failure)
     low, high = auc - ratio * (ranked.auc() - low), auc + ratio * (high - ranked.auc())
     return replace(result, low=max(low, 0.0), high=min(high, 1.0))
+
+
+def audited_groups(
+    by: ArrayLike,
+    y_score: ArrayLike,
+    y_audited: ArrayLike,
+    audit_probability: ArrayLike,
+    *,
+    eta: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    customers: ArrayLike | None = None,
+    **options: Any,
+) -> dict[Any, AuditedAUC]:
+    """Estimate the AUC of each group of cases from an audit.
+
+    Parameters
+    ----------
+    by : array-like of shape (n,)
+        Group of each case.
+    y_score, y_audited, audit_probability, eta, sample_weight, customers, **options
+        As in :func:`audited_auc`.
+
+    Returns
+    -------
+    dict of AuditedAUC
+        By group, in the order of the groups. Each interval stands alone: of twenty groups one is expected to miss.
+    """
+    group = np.asarray(by)
+    arrays = {"y_score": y_score, "y_audited": y_audited, "audit_probability": audit_probability, "eta": eta}
+    arrays |= {"sample_weight": sample_weight, "customers": customers}
+    columns = {name: np.asarray(values) for name, values in arrays.items() if values is not None}
+    for name, column in columns.items():
+        if group.ndim != 1 or column.shape != group.shape:
+            raise ValueError(f"by and {name} must hold one entry per case, got shapes {group.shape} and {column.shape}")
+    return {
+        chosen: audited_auc(**{name: column[group == chosen] for name, column in columns.items()}, **options)
+        for chosen in np.unique(group).tolist()
+    }
 
 
 def influences(ranked: RankedScores, score: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -226,19 +338,66 @@ def influences(ranked: RankedScores, score: FloatArray) -> tuple[FloatArray, Flo
     return as_positive, as_negative
 
 
-def _of_class(positive: NDArray[np.bool_], as_positive: FloatArray, as_negative: FloatArray) -> FloatArray:
-    return np.where(positive, as_positive, as_negative)
+def _auc_of_truth(
+    ranked: RankedScores, score: FloatArray, errors: tuple[float, float]
+) -> tuple[float, FloatArray, FloatArray]:
+    """Return the AUC of the true classes behind verdicts, and what a case adds to it as a positive and as a negative.
+
+    With s the share of positive verdicts, J = sensitivity + specificity - 1 and verdicts that do not depend on the
+    score beyond the class, AUC of truth - 1/2 = (AUC of verdicts - 1/2) / k with
+    k = (s - 1 + specificity) (sensitivity - s) / (J s (1 - s)). Without errors k is 1.
+    """
+    sensitivity, specificity = errors
+    auc, share = ranked.auc(), ranked.prevalence
+    above, below = share - (1.0 - specificity), sensitivity - share
+    factor = (sensitivity + specificity - 1.0) * share * (1.0 - share) / (above * below)
+    slope = (auc - 0.5) * factor * (1.0 / share - 1.0 / (1.0 - share) - 1.0 / above + 1.0 / below)
+    as_positive, as_negative = influences(ranked, score)
+    truth = 0.5 + (auc - 0.5) * factor
+    return truth, factor * as_positive + slope * (1.0 - share), factor * as_negative - slope * share
+
+
+def _length(values: FloatArray, units: IndexArray | None) -> float:
+    """Return the root of the sum of squares of values, added up by unit first."""
+    return float(np.linalg.norm(values if units is None else np.bincount(units, values)))
+
+
+def _design_problem(score: FloatArray, probability: FloatArray, audited: IndexArray) -> str:
+    """Say how the labelled cases differ from any draw with these probabilities; nothing if they do not."""
+    place = np.empty(len(score))
+    place[np.argsort(score, kind="stable")] = np.linspace(-1.0, 1.0, len(score))
+    expected = float(probability.sum())
+    for measure, problem in (
+        (
+            probability,
+            f"about {expected:,.0f} labels were to be expected; the labels of all drawn cases, and no others",
+        ),
+        (np.ones(len(score)), "the labelled cases are not those that these probabilities draw; labels of drawn cases"),
+        (place, "one end of the score has too many labels for a draw with these probabilities; labels of drawn cases"),
+    ):
+        surprise = float((measure / probability)[audited].sum() - measure.sum())
+        variance = float(np.square(measure) @ (1.0 / probability - 1.0))
+        if abs(surprise) > _NO_DRAW * sqrt(variance) + 1e-6 * len(score):
+            return f"{problem} are needed"
+    return ""
 
 
 def _expected_influence(
-    score: FloatArray, eta: FloatArray, weight: FloatArray, *, audited: IndexArray, alone: FloatArray, drawn: FloatArray
+    score: FloatArray,
+    eta: FloatArray,
+    weight: FloatArray,
+    *,
+    errors: tuple[float, float],
+    audited: IndexArray,
+    alone: FloatArray,
+    drawn: FloatArray,
 ) -> tuple[FloatArray, float]:
     """Return the expected influence of each case, times the share of it that helps most, and that share.
 
     Cases are split into two halves along the score. The share of each half is learnt on the audited cases of the
     other, so that it cannot follow the surprises that it is multiplied with.
     """
-    as_positive, as_negative = influences(RankedScores.from_probabilities(eta, score, weight), score)
+    _, as_positive, as_negative = _auc_of_truth(RankedScores.from_probabilities(eta, score, weight), score, errors)
     expected = eta * as_positive + (1.0 - eta) * as_negative
     half = np.empty(len(score), dtype=np.intp)
     half[np.argsort(score, kind="stable")] = np.arange(len(score)) % 2
@@ -273,8 +432,6 @@ def _checked(
     probability = check_probabilities(audit_probability, len(label), "audit_probability", may_be_zero=False)
     weight = np.ones(len(label)) if sample_weight is None else check_weights(sample_weight, len(label))
     known = label[~np.isnan(label)]
-    if not len(known):
-        raise ValueError("y_audited must hold the label of at least one audited case, got NaN for all cases")
     wrong = known[(known != 0.0) & (known != 1.0)]
     if len(wrong):
         raise ValueError(
@@ -299,8 +456,27 @@ def check_probabilities(values: ArrayLike, n_rows: int, name: str, *, may_be_zer
     return checked
 
 
-def _check_level(confidence_level: Any) -> float:
-    is_number = isinstance(confidence_level, int | float) and not isinstance(confidence_level, bool)
-    if not is_number or not 0.0 < confidence_level < 1.0:
-        raise ValueError(f"confidence_level must be in (0, 1), got {confidence_level!r}; for 95 % pass 0.95")
-    return float(confidence_level)
+def check_share(value: Any, name: str, *, below_one: bool = False) -> float:
+    """Return a number above 0 and up to 1 as a float, and refuse anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0.0 < value <= 1.0 or (below_one and value == 1.0):
+        end = ")" if below_one else "]"
+        raise ValueError(f"{name} must be in (0, 1{end}, got {value!r}; for 95 % pass 0.95, for 2 % pass 0.02")
+    return float(value)
+
+
+def _check_errors(sensitivity: Any, specificity: Any) -> tuple[float, float]:
+    sensitivity, specificity = check_share(sensitivity, "sensitivity"), check_share(specificity, "specificity")
+    if sensitivity + specificity <= 1.0:
+        raise ValueError(
+            f"sensitivity and specificity must be above 1 together, got {sensitivity:g} and {specificity:g}: such "
+            "verdicts tell nothing, or the classes are swapped"
+        )
+    return sensitivity, specificity
+
+
+def _check_length(values: ArrayLike, n_rows: int) -> NDArray[Any]:
+    found = np.asarray(values)
+    if found.shape != (n_rows,):
+        raise ValueError(f"customers must hold one entry per case, {n_rows} in all, got shape {found.shape}")
+    return found

@@ -1,0 +1,109 @@
+"""Coverage and AUC of new rows without any label: an estimate that rests on an assumption, not a measurement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aucross.core.ranking import RankedScores
+from aucross.estimators import SelectiveClassifier
+from aucross.estimators.types import Column, Table
+
+
+@dataclass(frozen=True)
+class SelectiveEstimate:
+    """What is expected of new rows if a score means what it meant at the fit; made by :func:`estimate_selective`.
+
+    Attributes
+    ----------
+    coverage : float
+        Share of the new rows that are decided automatically: counted, not estimated.
+    auc, selective_auc : float
+        Expected AUC of all new rows and of the automatic ones; NaN where no row of a class is expected.
+    known_auc, known_selective_auc : float
+        The last that was known: AUC of the held-out rows of the fit, all and automatic.
+    n_rows : int
+        Number of new rows.
+    """
+
+    coverage: float
+    auc: float
+    selective_auc: float
+    known_auc: float
+    known_selective_auc: float
+    n_rows: int
+
+    @property
+    def sentence(self) -> str:
+        """The estimate, and what it cannot see."""
+        return (
+            f"Estimated without labels: {self.coverage:.1%} of {self.n_rows:,} new cases are automatic, with an AUC "
+            f"of about {self.selective_auc:.3f} (all cases {self.auc:.3f}). This assumes that a score means what it "
+            f"meant at the fit. If the meaning of the features has changed, it is no better than the last known AUC, "
+            f"{self.known_selective_auc:.3f} (all cases {self.known_auc:.3f}); only an audit measures it."
+        )
+
+
+def estimate_selective(
+    clf: SelectiveClassifier, X_new: Table, coverage: float | None = None, band_groups: Column = None
+) -> SelectiveEstimate:
+    """Estimate coverage, AUC and selective AUC of new rows that have no labels.
+
+    Parameters
+    ----------
+    clf : SelectiveClassifier
+        Fitted classifier of two classes.
+    X_new : array-like or frame of shape (n_samples, n_features), or ScoredRows
+        New rows; scored rows may have weights.
+    coverage : float in (0, 1], optional
+        Target coverage; the classifier's own by default.
+    band_groups : array-like of shape (n_samples,), optional
+        Group of each row, if the bands were fitted per group.
+
+    Returns
+    -------
+    SelectiveEstimate
+        With a ``sentence`` that says what it assumes.
+
+    Notes
+    -----
+    Each new row counts as positive with the probability that held-out rows of its score had, or with that of the gate.
+    This follows changes in *which* cases come. It does not see a change in what the features *mean*: use
+    :func:`audited_auc` to measure.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross import AUCross
+    >>> from aucross.audit import estimate_selective
+    >>> X, y = make_classification(4000, flip_y=0.3, random_state=0)
+    >>> clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(X[:2000], y[:2000])
+    >>> estimate = estimate_selective(clf, X[2000:])
+    >>> print(round(estimate.coverage, 1), estimate.selective_auc > estimate.auc)
+    0.8 True
+    """
+    held_out = clf.held_out_
+    if len(clf.classes_) > 2:
+        raise ValueError(f"clf must tell two classes apart, got {len(clf.classes_)} classes; there is no single AUC")
+    rows = clf.scored(X_new, band_groups=band_groups)
+    if not len(rows):
+        raise ValueError("X_new must hold at least one row, got none")
+    known = held_out.ranked_both_classes()
+    selected = clf.decide(rows, coverage).selected
+    of_gate = rows.rule_input.probabilities
+    probability = known.isotonic().probability_at(rows.score) if of_gate is None else of_gate[:, 1]
+    weight = np.ones(len(rows)) if rows.sample_weight is None else rows.sample_weight
+    expected = [
+        RankedScores.from_probabilities(probability[used], rows.score[used], weight[used]).auc()
+        for used in (np.ones(len(rows), dtype=bool), selected)
+    ]
+    return SelectiveEstimate(
+        coverage=float(weight @ selected / weight.sum()),
+        auc=expected[0],
+        selective_auc=expected[1],
+        known_auc=known.auc(),
+        known_selective_auc=held_out.ranked(clf.decide(clf.fitted_.scored_held_out(), coverage).selected).auc(),
+        n_rows=len(rows),
+    )
