@@ -22,7 +22,7 @@ PLACES = {
     "record": (2, 2, "what was decided"),
     "torch": (3, 2, "networks that select"),
     "watch": (1, 3, "is today like yesterday?"),
-    "audit": (0, 6, "how good are unseen decisions?"),
+    "audit": (3, 3, "how good are unseen decisions?"),
     "export": (2, 3, "SQL, JSON, points, ONNX"),
     "files": (3, 4, "write, check, build, sign"),
     "evaluation": (0, 4, "numbers about decisions"),
