@@ -11,7 +11,7 @@ import pytest
 
 from aucross.cli.choosing import ADVICE, RULE, Choice, Family, Situation, advice_for, line_for, sentence
 from aucross.cli.contestants import Contestant, _decide_alike, _options
-from aucross.cli.names import Base, GivenScore, Method
+from aucross.cli.options import Base, GivenScore, Method
 from aucross.evaluation import evaluate_selections
 from tests.cli.commands import ROLES, aucross
 

@@ -365,7 +365,7 @@ def test_ctrl_c_ends_with_130_and_one_line(failure, folder, tmp_path, monkeypatc
         raise KeyboardInterrupt
 
     (tmp_path / "d.csv").write_text("old")
-    monkeypatch.setattr("aucross.cli.table_decisions.features_of", interrupted)
+    monkeypatch.setattr("aucross.cli.predict.features_of", interrupted)
     arguments = ("predict", folder / "model.aucross", folder / "new.csv", "--out", tmp_path / "d.csv")
     assert failure(*arguments, code=130) == "stopped: nothing was left half-written"
     assert (tmp_path / "d.csv").read_text() == "old"

@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from aucross import CoverageKeeper
-from aucross.cli import table_decisions, table_files
-from aucross.core import RuleInput
+from aucross.cli import table_files
 from aucross.files.model_file import load
 
 
@@ -82,25 +80,7 @@ def test_a_coverage_can_be_asked_for(decide, folder, features):
 @pytest.mark.parametrize("capacity", [0, 37, 300, 1000])
 def test_exactly_as_many_rows_go_to_review_as_the_capacity(decide, monkeypatch, capacity):
     monkeypatch.setattr(table_files, "BLOCK_BYTES", 5000)
-    monkeypatch.setattr(table_decisions, "BATCH_ROWS", 70)
     assert decide("--capacity", capacity)["decision"].eq("review").sum() == min(capacity, 300)
-
-
-def test_a_table_whose_ids_change_between_two_readings_is_refused(run, folder, tmp_path, monkeypatch):
-    path, out = tmp_path / "new.csv", tmp_path / "decisions.csv"
-    table = pd.read_csv(folder / "new.csv", dtype=str)
-    table.to_csv(path, index=False)
-    choose = table_decisions.TableDecisions._selected
-
-    def change_then_choose(self, *arguments):
-        table[::-1].to_csv(path, index=False)  # as many rows, with the same ids, in another order
-        return choose(self, *arguments)
-
-    monkeypatch.setattr(table_decisions.TableDecisions, "_selected", change_then_choose)
-    result = run("predict", folder / "model.aucross", path, "--out", out, "--recalibrate", "--quiet")
-    assert result.exit_code == 1
-    assert "new.csv changed while it was read; run the command again" in result.stderr
-    assert not out.exists()
 
 
 def test_capacity_does_not_depend_on_the_order_of_the_rows(run, folder, loans, tmp_path, decide):
@@ -206,35 +186,6 @@ def test_ids_that_are_formulas_are_neutralised_in_csv_with_a_note_and_kept_in_pa
     assert decisions(tmp_path / "d.csv")["loan"].tolist() == ["'=1+1", "'+1", "'@SUM(A1)", *ids[3:]]
     assert "formula" not in run(*arguments, tmp_path / "d.parquet").stderr
     assert decisions(tmp_path / "d.parquet")["loan"].tolist() == ids
-
-
-def test_repeated_ids_are_found_by_short_names_and_then_for_sure(monkeypatch):
-    batches = [pa.array(["a", "b"]), pa.array(["c", "a", None])]
-
-    def n_repeated(parts):
-        names = table_decisions.IdNames()
-        for part in parts:
-            names.add(part)
-        return names.n_repeated(lambda: iter(parts))
-
-    assert n_repeated(batches) == 1
-    assert n_repeated(batches[:1]) == 0
-    assert n_repeated([pa.array([None, "a"]), pa.array([None], pa.string())]) == 1
-    assert n_repeated([pa.array([3, 1, 2])]) == 0
-    # Names that are the same by accident accuse no id.
-    monkeypatch.setattr(table_decisions, "_hashed", lambda ids: np.zeros(len(ids), dtype=np.uint64))
-    assert n_repeated([pa.array(["a", "b", "c"])]) == 0
-    assert n_repeated(batches) == 1
-
-
-def test_ids_are_asked_only_of_rows_that_a_capacity_cuts_through():
-    score = np.array([0.1, 0.5, 0.5, 0.5, 0.9, 0.6])
-    rows = RuleInput.of_score(score)
-    assert table_decisions.tied_rows(rows, np.array([1, 5])).tolist() == [1, 2, 3]
-    assert table_decisions.tied_rows(rows, np.array([1, 2, 3])).tolist() == []
-    assert table_decisions.tied_rows(rows, np.array([], dtype=np.intp)).tolist() == []
-    several = RuleInput(np.column_stack((score, score)))
-    assert table_decisions.tied_rows(several, np.array([0])).tolist() == [0, 1, 2, 3, 4, 5]
 
 
 # ---- a kept coverage ----

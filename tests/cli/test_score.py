@@ -253,7 +253,7 @@ def test_a_table_without_the_score_is_refused_with_a_remedy_that_works(run, scor
     assert result.exit_code == 1
     assert result.stderr == (
         f"error: new.csv has no column 'points', the score that the model decides by{hint}; give the score this name, "
-        "or fit anew with --score on another column\n"
+        "or fit again with --score on another column\n"
     )
 
 

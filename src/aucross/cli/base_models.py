@@ -24,7 +24,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from aucross.cli.column_kinds import Kind
 from aucross.cli.errors import CommandError
-from aucross.cli.names import Answer, Base, GivenScore, Method, Ties
+from aucross.cli.options import Answer, Base, GivenScore, Method, Ties
 from aucross.cli.schema import LabelledRows, Schema
 from aucross.estimators import AUCGate, AUCross, DaysSince1970, PlugIn, PlugInAUC, ScoreColumn, SCross
 from aucross.estimators.familiar import StrangeValues, known_categories

@@ -59,26 +59,24 @@ def infer_kind(name: str, values: pa.ChunkedArray, numbers: NumberFormat = _AS_U
     if pa.types.is_boolean(values.type):
         return Inferred("boolean")
     if _is_numeric(values.type):
-        return _unless_it_counts_rows(name, values)
+        return _as_numbers(name, values)
     if pa.types.is_temporal(values.type) and not _is_span(values.type):
         return _as_date(name)
     return Inferred(None, f"column {name!r} is left out: no model here reads values of type {values.type}")
 
 
-def check_has_values(name: str, values: pa.ChunkedArray) -> None:
-    """Refuse a column without a single value."""
-    if not _has_values(values):
-        raise CommandError(f"column {name!r} has no values at all; leave it out with --drop {shlex.quote(name)}")
-
-
-def _has_values(values: pa.ChunkedArray) -> bool:
-    return (as_text(values) if is_text(values.type) else values).drop_null().length() > 0
+def check_has_values(name: str, values: pa.ChunkedArray, option: str | None = None) -> None:
+    """Refuse a column, which an option may name, without a single value."""
+    if not (as_text(values) if is_text(values.type) else values).drop_null().length():
+        start, remedy = ("", f"leave it out with --drop {shlex.quote(name)}")
+        if option is not None:
+            start, remedy = f"{option}: ", "name another column"
+        raise CommandError(f"{start}column {name!r} has no values at all; {remedy}")
 
 
 def check_is_score(name: str, values: pa.ChunkedArray, numbers: NumberFormat = _AS_USUAL) -> None:
     """Refuse a score column that is empty or holds anything but numbers."""
-    if not _has_values(values):
-        raise CommandError(f"--score: column {name!r} has no values at all; name another column")
+    check_has_values(name, values, "--score")
     given, converted = _converted(values, "number", numbers)
     if converted is None:
         misfit = _misfit(given, "number", numbers)
@@ -118,8 +116,8 @@ def _infer_from_text(name: str, values: pa.ChunkedArray, numbers: NumberFormat) 
     is_number = numbers.are_numbers(text)
     is_code = pc.any(pc.match_substring_regex(distinct, _CODE)).as_py()
     if pc.all(is_number).as_py() and not is_code:
-        return _unless_it_counts_rows(name, numbers.to_floats(text))
-    if pc.all(pc.match_substring_regex(distinct, ISO_DATE)).as_py() and _days(distinct) is not None:
+        return _as_numbers(name, numbers.to_floats(text))
+    if pc.all(pc.match_substring_regex(distinct, ISO_DATE)).as_py() and _to_days(distinct, True, numbers) is not None:
         return _as_date(name)
     is_dates = bool(date_formats(distinct.slice(0, _DATES_TO_READ).to_pylist()))
     if is_dates:  # that only their writer can read: day or month may come first
@@ -133,7 +131,12 @@ def _infer_from_text(name: str, values: pa.ChunkedArray, numbers: NumberFormat) 
         return Inferred("category", f"column {name!r} is read as categories; it {note}{meant}")
     if len(distinct) == len(text) > 1:
         return Inferred(None, f"column {name!r} is left out: its text is different in every row, as in an identifier")
-    _check_names_no_rows(name, len(distinct), len(text))
+    # Names, account numbers and free text would identify people in the model file.
+    if len(distinct) > max(_FEW_CATEGORIES, _NEARLY_UNIQUE * len(text)):
+        raise CommandError(
+            f"column {name!r} looks like an identifier: {len(distinct):,} different texts in {len(text):,} rows; name "
+            f"the rows by it with --id {shlex.quote(name)}, or leave it out with --drop {shlex.quote(name)}"
+        )
     return Inferred("category")
 
 
@@ -150,49 +153,36 @@ def _note_on_numbers(text: pa.ChunkedArray, is_number: pa.ChunkedArray, numbers:
     return None
 
 
-def _check_names_no_rows(name: str, n_distinct: int, n_rows: int) -> None:
-    """Refuse a column of names, account numbers or free text, which would identify people in the model file."""
-    if n_distinct > max(_FEW_CATEGORIES, _NEARLY_UNIQUE * n_rows):
-        raise CommandError(
-            f"column {name!r} looks like an identifier: {n_distinct:,} different texts in {n_rows:,} rows; name the "
-            f"rows by it with --id {shlex.quote(name)}, or leave it out with --drop {shlex.quote(name)}"
-        )
-
-
 def _shown(value: str, longest: int = 40) -> str:
     """Return a value in quotes for an error message, shortened if it is long."""
     return repr(value if len(value) <= longest else f"{value[: longest - 3]}...")
 
 
-def _unless_it_counts_rows(name: str, values: pa.ChunkedArray) -> Inferred:
-    """Return a column of numbers as such, or left out if it numbers the rows."""
-    n_rows = len(values)
-    if values.null_count or n_rows < 3:
-        return Inferred("number")
-    ends = pc.min_max(values).as_py()
-    if ends["max"] - ends["min"] == n_rows - 1 and len(values.unique()) == n_rows:
-        numbers = values.cast(pa.float64()).to_numpy()
-        if np.array_equal(numbers, np.floor(numbers)):
-            return Inferred(None, f"column {name!r} is left out: it numbers the rows")
-    return Inferred("number", _note_on_accounts(name, values))
-
-
-def _note_on_accounts(name: str, values: pa.ChunkedArray) -> str | None:
-    """Return a note if whole numbers look like account numbers: long, of one length, and nearly all different."""
+def _as_numbers(name: str, values: pa.ChunkedArray) -> Inferred:
+    """Return a column of numbers as such, left out if it numbers the rows, with a note if they may be accounts."""
     numbers = values.drop_null()
+    if len(values) < 3 or not len(numbers):
+        return Inferred("number")
     ends = pc.min_max(numbers).as_py()
-    if len(numbers) <= _FEW_CATEGORIES or not 10 ** (_DIGITS_OF_AN_ACCOUNT - 1) <= ends["min"] <= ends["max"] < 1e18:
-        return None
-    is_one_length = len(str(int(ends["min"]))) == len(str(int(ends["max"])))
-    if not is_one_length or len(numbers.unique()) <= MOSTLY * len(numbers):
-        return None
-    floats = numbers.cast(pa.float64()).to_numpy()
+    low, high = ends["min"], ends["max"]
+    may_count = not values.null_count and high - low == len(values) - 1
+    # Account numbers are whole, long, of one length, and nearly all different.
+    may_be_accounts = len(numbers) > _FEW_CATEGORIES and 10 ** (_DIGITS_OF_AN_ACCOUNT - 1) <= low <= high < 1e18
+    may_be_accounts = may_be_accounts and len(str(int(low))) == len(str(int(high)))
+    if not (may_count or may_be_accounts):
+        return Inferred("number")
+    floats, n_distinct = numbers.cast(pa.float64()).to_numpy(), len(numbers.unique())
     if not np.array_equal(floats, np.floor(floats)):
-        return None
-    return (
+        return Inferred("number")
+    if may_count and n_distinct == len(values):
+        return Inferred(None, f"column {name!r} is left out: it numbers the rows")
+    if not may_be_accounts or n_distinct <= MOSTLY * len(numbers):
+        return Inferred("number")
+    note = (
         f"column {name!r} is used as a number, but looks like account numbers: whole, long and nearly all different; "
         f"--id {shlex.quote(name)} or --drop {shlex.quote(name)} leaves it out"
     )
+    return Inferred("number", note)
 
 
 def _as_date(name: str) -> Inferred:
@@ -247,15 +237,11 @@ def _to_booleans(values: Any, is_from_text: bool, numbers: NumberFormat) -> NDAr
 
 
 def _to_days(values: Any, is_from_text: bool, _numbers: NumberFormat) -> NDArray[np.float64] | None:
-    if is_from_text or (pa.types.is_temporal(values.type) and not _is_span(values.type)):
-        return _days(values)
-    return None
-
-
-def _days(values: Any) -> NDArray[np.float64] | None:
     """Return dates as days since 1970 in UTC, with fractions; None if a value is not a date."""
+    if not (is_from_text or (pa.types.is_temporal(values.type) and not _is_span(values.type))):
+        return None
     try:
-        if is_text(values.type):  # each text is read once, as everywhere else
+        if is_from_text:  # each text is read once, as everywhere else
             encoded = values.dictionary_encode()
             values = pa.array(map(moment_of, encoded.dictionary.to_pylist()), pa.timestamp("us")).take(encoded.indices)
         moments = values.cast(options=pc.CastOptions(pa.timestamp("us"), allow_time_truncate=True))
@@ -355,19 +341,6 @@ def choose_labels(target: str, text: pa.Array, positive: str | None) -> tuple[st
             f"target {target!r} must be binary, got {len(labels)} classes{_named(labels)}; make it a column of "
             "two values, or name another one with --target"
         )
-    return _ordered(target, labels, positive)
-
-
-def _named(labels: list[str]) -> str:
-    """Return a list of a few labels for an error message; nothing if there are many, as they may be names of people."""
-    return f": {listed(labels, 5)}" if len(labels) <= _MOST_TO_NAME else ""
-
-
-# More values than this make no classes.
-_MOST_TO_NAME = 20
-
-
-def _ordered(target: str, labels: list[str], positive: str | None) -> tuple[str, str]:
     if positive is None:
         if set(labels) not in _NEGATIVE_AND_POSITIVE:
             raise CommandError(
@@ -379,8 +352,16 @@ def _ordered(target: str, labels: list[str], positive: str | None) -> tuple[str,
         raise CommandError(
             f"--positive: target {target!r} has no value {positive!r}; it holds {labels[0]!r} and {labels[1]!r}"
         )
-    negative = labels[1] if chosen == labels[0] else labels[0]
-    return negative, chosen
+    return labels[1] if chosen == labels[0] else labels[0], chosen
+
+
+def _named(labels: list[str]) -> str:
+    """Return a list of a few labels for an error message; nothing if there are many, as they may be names of people."""
+    return f": {listed(labels, 5)}" if len(labels) <= _MOST_TO_NAME else ""
+
+
+# More values than this make no classes.
+_MOST_TO_NAME = 20
 
 
 def is_positive(target: str, text: pa.Array, labels: tuple[str, str]) -> NDArray[np.int64]:

@@ -11,33 +11,13 @@ import numpy as np
 
 from aucross.cli.base_models import check_installed, is_installed
 from aucross.cli.choosing import Choice, Family, Situation, line_for, sentence
-from aucross.cli.errors import UsageError
 from aucross.cli.judging import evaluate, n_rows_text, note_if_turned_round
-from aucross.cli.names import Answer, Base, Method
+from aucross.cli.options import Answer, Base, CompareOptions, Method
 from aucross.cli.schema import LabelledRows
 from aucross.cli.screen import Screen
-from aucross.cli.train import TrainingOptions, read_rows, train
+from aucross.cli.train import check_training, read_rows, split_text, train
 from aucross.evaluation import SelectiveComparison, SelectiveEvaluation, oracle_gap
 from aucross.evaluation.selective_evaluation import decimal
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompareOptions(TrainingOptions):
-    """Options of `aucross compare`; all methods and base models by default."""
-
-    bases: Sequence[Base] = ()
-    methods: Sequence[Method] = ()
-
-    @property
-    def reads_other_columns(self) -> bool:
-        """Whether some model reads more than a given score."""
-        return self.score is None or Method.GATE in (self.methods or Method)
-
-    def check(self) -> None:
-        """Refuse options that cannot work, before any file is read."""
-        super().check()
-        if self.score is not None and self.bases:
-            raise UsageError("--score and --base both say what answers; give one of them")
 
 
 @dataclass(frozen=True)
@@ -68,10 +48,12 @@ class Contestant:
 
 def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
     """Fit and judge every method with every base model; return the content of the JSON document."""
-    options.check()
-    answers = [options.score] if options.score else _bases(options.bases, screen)
-    schema, fitted_on, test = read_rows(options, screen)
-    pairs = [(answer, method) for answer in answers for method in options.methods or tuple(Method)]
+    check_training(options)
+    score, methods, split = options.given_score, options.method or tuple(Method), split_text(options)
+    answers = [score] if score else _bases(options.base, screen)
+    reads_table = score is None or Method.GATE in methods
+    schema, fitted_on, test = read_rows(options, screen, with_other_columns=reads_table)
+    pairs = [(answer, method) for answer in answers for method in methods]
     contestants = []
     for number, (answer, method) in enumerate(pairs, start=1):
         what = f"{number} of {len(pairs)}: {method} with {answer}"
@@ -82,9 +64,9 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
         # How far the automatic rows stay behind those of the best band, which only the labels of the test rows show.
         gap = oracle_gap(seen.y, seen.scored.score, clf.select(seen.scored), sample_weight=seen.weight)
         contestants.append(Contestant(method, answer, evaluation, gap, seconds))
-    note_if_turned_round(contestants[0].evaluation, options.score, screen.note)
+    note_if_turned_round(contestants[0].evaluation, score, screen.note)
     rows = _rows(contestants)
-    _show(screen, rows, options, n_rows_text(test, "test rows"))
+    _show(screen, rows, f"{n_rows_text(test, 'test rows')} ({split}), coverage asked {options.coverage:g}")
     unit = "cases" if test.weight is None else "the weight"
     comparison = SelectiveComparison({each.name: each.evaluation for each in contestants}, contestants[0].name)
     said = (comparison.advice(options.coverage, of=unit), _missed(contestants[_best(rows)], options.coverage))
@@ -99,7 +81,7 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
         "n_train": len(fitted_on),
         "n_test": test.n_cases,
         "n_without_score": test.n_without_score,
-        "split": options.split,
+        "split": split,
         "reference": contestants[0].name,
         "comparison": rows,
         "conclusion": conclusion,
@@ -107,9 +89,9 @@ def run_compare(options: CompareOptions, screen: Screen) -> dict[str, Any]:
     }
 
 
-def _bases(asked: Sequence[Base], screen: Screen) -> list[Base]:
+def _bases(asked: Sequence[Base] | None, screen: Screen) -> list[Base]:
     """Return the base models asked for; by default all whose libraries are installed."""
-    for base in asked:
+    for base in asked or ():
         check_installed(base)
     if asked:
         return list(asked)
@@ -135,10 +117,10 @@ def _situation(options: CompareOptions, contestants: Sequence[Contestant], rows:
         n_rows=len(rows),
         n_positives=int(rows.y.sum()),
         family=_FAMILIES[best.answer] if isinstance(best.answer, Base) else None,
-        in_time=options.roles.time is not None,
-        has_groups=options.roles.group is not None,
+        in_time=options.time_column is not None,
+        has_groups=options.group is not None,
         is_given_score=options.score is not None,
-        has_second_model=Method.GATE in (options.methods or Method),
+        has_second_model=Method.GATE in (options.method or Method),
     )
 
 
@@ -203,7 +185,7 @@ def _rows(contestants: Sequence[Contestant]) -> list[dict[str, Any]]:
     return rows
 
 
-def _show(screen: Screen, rows: Sequence[dict[str, Any]], options: CompareOptions, test_rows: str) -> None:
+def _show(screen: Screen, rows: Sequence[dict[str, Any]], title: str) -> None:
     reference = f"{rows[0]['method']} with {rows[0]['base']}"
     header = [
         "base",
@@ -228,7 +210,6 @@ def _show(screen: Screen, rows: Sequence[dict[str, Any]], options: CompareOption
         ]
         for number, row in enumerate(rows)
     ]
-    title = f"{test_rows} ({options.split}), coverage asked {options.coverage:g}"
     screen.table(title, header, cells, _best(rows))
 
 

@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
@@ -32,8 +31,6 @@ _WANTED_AUC = 0.80
 _FEWEST_ROWS = 500
 _OF_THE_REPORT = ("pandas", "pyarrow", "jinja2", "plotly")
 _OF_THE_PICTURE = ("matplotlib",)
-# Colours that stay apart without colour vision: blue, orange, grey.
-_BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#8c8c8c"
 _SHARE_OF_NEW_ROWS = 0.2
 
 
@@ -152,7 +149,7 @@ def run_demo(folder: Path, n_loans: int, screen: Screen) -> dict[str, Any]:
     report, picture = folder / "report.html", folder / "picture.png"
     if with_report:
         _make_room(folder, report, picture)
-    with screen.progress.wait("fitting both rules on made-up loans"):
+    with screen.working("fitting both rules on made-up loans"):
         compared = compare_on_loans(n_loans)
     print_comparison(compared, screen.say)
     document = {
@@ -210,54 +207,20 @@ def _write_report(compared: LoanComparison, path: Path) -> None:
 
 def _write_picture(compared: LoanComparison, path: Path) -> None:
     """Draw which scores go to a person, and the AUC of both rules against the coverage."""
-    # Without pyplot: its settings and windows belong to whoever calls.
-    from matplotlib import rc_context  # noqa: PLC0415  (an extra)
-    from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.figure import Figure  # noqa: PLC0415  (an extra)
 
-    with rc_context({"font.size": 10, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(11, 4), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        _draw_band(left, compared)
-        _draw_curves(right, compared)
-        with whole_file(path) as file:
-            figure.savefig(file, format="png", dpi=160)
+    from aucross.evaluation.plots import BandDisplay, CoverageCurveDisplay  # noqa: PLC0415
 
-
-def _draw_band(axes: Any, compared: LoanComparison) -> None:
-    scores, band = compared.aucross.predict_proba(compared.X)[:, 1], compared.aucross.band()
-    defaulted = np.asarray(compared.y) == 1
-    bins = np.linspace(0, 1, 61)
-    axes.hist(scores[~defaulted], bins=bins, color=_BLUE, alpha=0.7, label="repaid")
-    axes.hist(scores[defaulted], bins=bins, color=_ORANGE, alpha=0.85, label="defaulted")
-    axes.axvspan(
-        band.lower, band.upper, facecolor="none", edgecolor="black", hatch="///", alpha=0.4, label="goes to a person"
-    )
-    axes.set(
-        xlabel="predicted probability of default",
-        ylabel="test loans",
-        title=f"Where it abstains, coverage {SHOWN_COVERAGE:.0%}",
-    )
-    axes.legend(frameon=False)
-
-
-def _draw_curves(axes: Any, compared: LoanComparison) -> None:
-    curves = (
-        (compared.of_aucross, "AUCross", _BLUE, "o-"),
-        (compared.of_max_probability, "max probability", _ORANGE, "s--"),
-    )
-    for evaluation, name, color, style in curves:
-        rows = sorted(evaluation.rows(), key=lambda row: row["achieved_coverage"])
-        coverage, auc, low, high = (
-            [row[column] for row in rows]
-            for column in ("achieved_coverage", "selective_auc", "selective_auc_low", "selective_auc_high")
-        )
-        axes.plot(coverage, auc, style, color=color, label=name)
-        axes.fill_between(coverage, low, high, color=color, alpha=0.15, linewidth=0)
-    everyone = compared.of_aucross.estimates["selective_auc"][0]
-    axes.axhline(everyone, color=_GREY, linewidth=1, label="no abstention")
-    axes.invert_xaxis()
-    axes.set(xlabel="share decided automatically (coverage)", ylabel="AUC on these loans", title="What it is worth")
-    axes.legend(frameon=False, loc="upper left")
+    figure = Figure(figsize=(11, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    title = f"Where it abstains, coverage {SHOWN_COVERAGE:.0%}"
+    names = ("repaid", "defaulted")
+    BandDisplay.from_estimator(compared.aucross, compared.X, compared.y, class_names=names, ax=left, name=title)
+    for name, evaluation in (("AUCross", compared.of_aucross), ("max probability", compared.of_max_probability)):
+        CoverageCurveDisplay.from_evaluation(evaluation, ax=right, name=name)
+    right.set_title("What it is worth")
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=160)
 
 
 # ---- aucross walkthrough ----
@@ -265,9 +228,9 @@ def _draw_curves(axes: Any, compared: LoanComparison) -> None:
 
 def run_walkthrough(folder: Path, n_rows: int, seed: int, screen: Screen) -> dict[str, Any]:
     """Write two tables, fit on the first and decide on the second; return the content of the JSON document."""
-    from aucross.cli.fit import FitOptions, run_fit  # noqa: PLC0415  (libraries of an extra)
-    from aucross.cli.predict import PredictOptions, run_predict  # noqa: PLC0415
-    from aucross.cli.schema import Roles  # noqa: PLC0415
+    from aucross.cli.fit import run_fit  # noqa: PLC0415  (libraries of an extra)
+    from aucross.cli.options import FitOptions, PredictOptions  # noqa: PLC0415
+    from aucross.cli.predict import run_predict  # noqa: PLC0415
 
     _check_rows(n_rows)
     loans, new, model, decisions = (
@@ -280,14 +243,13 @@ def run_walkthrough(folder: Path, n_rows: int, seed: int, screen: Screen) -> dic
 
     command = f"aucross fit {loans} --target default --id loan --drop issue_date --seed {seed} --out {model}"
     screen.say(f"$ {command}")
-    roles = Roles("default", id="loan")
-    fitted = run_fit(
-        FitOptions(data=loans, roles=roles, out=model, drop=["issue_date"], seed=seed, command=command), screen
-    )
+    screen.command = command
+    to_fit = FitOptions(data=loans, target="default", id_column="loan", out=model, drop=["issue_date"], seed=seed)
+    fitted = run_fit(to_fit, screen)
 
     screen.say("")
     screen.say(f"$ aucross predict {model} {new} --out {decisions}")
-    decided = run_predict(PredictOptions(model, new, decisions), screen)
+    decided = run_predict(PredictOptions(model=model, data=new), decisions, screen)
     return {"command": "walkthrough", "folder": str(folder), "fit": fitted, "predict": decided}
 
 

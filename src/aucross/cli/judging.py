@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from math import isnan
 from pathlib import Path
@@ -15,8 +14,7 @@ import numpy as np
 
 from aucross.cli.base_models import strange_values
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.names import GivenScore
-from aucross.cli.numbers import NumberFormat
+from aucross.cli.options import EvaluateOptions, GivenScore, JudgingOptions, ReportOptions
 from aucross.cli.output import check_writable
 from aucross.cli.schema import LabelledRows, Schema, load_model
 from aucross.cli.screen import Screen
@@ -243,18 +241,10 @@ def report_path(report: Path | None, model: Path) -> Path:
 
 
 def write_model_report(
-    clf: Any,
-    schema: Schema,
-    rows: LabelledRows,
-    path: Path,
-    screen: Screen,
-    *,
-    data_name: str,
-    command: str | None,
-    **options: Any,
+    clf: Any, schema: Schema, rows: LabelledRows, path: Path, screen: Screen, **options: Any
 ) -> None:
     """Write the report of labelled rows."""
-    with screen.progress.wait("writing the report"):
+    with screen.working("writing the report"):
         summary = build_summary(
             clf,
             rows.scored,
@@ -266,29 +256,13 @@ def write_model_report(
             unscored=rows.unscored,
             class_names=schema.labels,
             title=f"Automatic decisions and review: {schema.roles.target}",
-            data_name=data_name,
-            command=command,
+            command=screen.command,
             **options,
         )
         write_report(summary, path)
 
 
 # ---- aucross evaluate and aucross report ----
-
-
-@dataclass(frozen=True)
-class EvaluateOptions:
-    """Options of `aucross evaluate` and `aucross report`."""
-
-    model: Path
-    data: Path
-    coverage: float | None = None
-    by: str | None = None
-    out: Path | None = None
-    command: str | None = None
-    separator: str | None = None
-    numbers: NumberFormat | None = None
-    group: str | None = None
 
 
 def run_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
@@ -302,21 +276,25 @@ def run_evaluate(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
     show_evaluation(screen, evaluation, n_rows_text(rows, f"rows of {options.data.name}"), coverage)
     groups = show_groups(screen, clf, rows, options.by, coverage=coverage)
     screen.say(sentence)
+    facts = {"n_rows": rows.n_cases, "n_without_score": rows.n_without_score, "coverage": coverage, "groups": groups}
+    return document_of_evaluation(options, started, evaluation, **facts, conclusion=sentence)
+
+
+def document_of_evaluation(
+    options: EvaluateOptions, started: float, evaluation: SelectiveEvaluation, **facts: Any
+) -> dict[str, Any]:
+    """Return the content of the JSON document."""
     return {
         "command": "evaluate",
         "model": str(options.model),
         "data": str(options.data),
-        "n_rows": rows.n_cases,
-        "n_without_score": rows.n_without_score,
-        "coverage": coverage,
         "evaluation": evaluation.rows(),
-        "groups": groups,
-        "conclusion": sentence,
+        **facts,
         "seconds": time.perf_counter() - started,
     }
 
 
-def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
+def run_report(options: ReportOptions, screen: Screen) -> dict[str, Any]:
     """Write the report of a model on labelled rows; return the content of the JSON document."""
     path = report_path(options.out, options.model)
     check_report(path, "--out")
@@ -325,21 +303,12 @@ def run_report(options: EvaluateOptions, screen: Screen) -> dict[str, Any]:
     if path.resolve() in (options.model.resolve(), options.data.resolve()):
         raise UsageError(f"--out: {path} is a file to read; name another one for the report")
     clf, schema, rows, coverage = _read(options, screen)
-    write_model_report(
-        clf,
-        schema,
-        rows,
-        path,
-        screen,
-        coverage=coverage,
-        data_name=options.data.name,
-        command=options.command,
-    )
+    write_model_report(clf, schema, rows, path, screen, coverage=coverage, data_name=options.data.name)
     screen.say(f"Report: {path}")
     return {"command": "report", "model": str(options.model), "data": str(options.data), "report": str(path)}
 
 
-def _read(options: EvaluateOptions, screen: Screen) -> tuple[Any, Schema, LabelledRows, float]:
+def _read(options: JudgingOptions, screen: Screen) -> tuple[Any, Schema, LabelledRows, float]:
     check_coverage_option(options.coverage)
     clf, schema = load_model(options.model, options.numbers)
     rows = read_test_rows(

@@ -69,13 +69,6 @@ class NumberFormat:
         return asdict(self)
 
 
-def number_format(decimal: str | None, thousands: str | None) -> NumberFormat | None:
-    """Return the number format that options name; None if they name none."""
-    if decimal is None and thousands is None:
-        return None
-    return NumberFormat(decimal or ".", thousands or "")
-
-
 def other_marks(text: Any, numbers: NumberFormat) -> str | None:
     """Return a remedy if values are numbers in another format; else None."""
     odd = text.filter(pc.invert(numbers.are_numbers(text)))

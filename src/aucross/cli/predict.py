@@ -1,149 +1,138 @@
-"""aucross predict: a model and a table of any size in, one decision per row out."""
+"""aucross predict: a model and a table of any size in, one decision per row out.
+
+::
+
+    batch of rows ──► scored ──► decide ──► write           one pass, memory of a batch
+    batch of rows ──► scored ──► keep ids and scores        capacity, recalibration: all rows are scored first
+                        all rows ──► decide ──► write
+"""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet
+from numpy.typing import NDArray
 
 from aucross.cli.base_models import strange_values
 from aucross.cli.column_kinds import output_labels
-from aucross.cli.errors import UsageError
-from aucross.cli.numbers import NumberFormat
+from aucross.cli.errors import CommandError, UsageError, listed
+from aucross.cli.options import PredictOptions
 from aucross.cli.output import check_writable, n_marked, table_writer
-from aucross.cli.schema import load_model
+from aucross.cli.schema import Schema, band_groups_of, features_of, load_model, weights_of
 from aucross.cli.screen import Screen
-from aucross.cli.table_decisions import Ids, TableDecisions
-from aucross.cli.table_files import check_table, format_of, open_table
+from aucross.cli.table_files import TableFile, check_table, format_of, open_table, read_batches
 from aucross.cli.train import check_coverage_option
-from aucross.estimators.decisions import AUTOMATIC
-from aucross.files.facts_beside import write_facts
+from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.decisions import AUTOMATIC, REVIEW
+from aucross.estimators.familiar import StrangeValues
+from aucross.estimators.recalibrate import refuse_too_few
+from aucross.estimators.row_hash import Hashes, hash_rows
+from aucross.estimators.score_column import score_column_in
 from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
+from aucross.files.signing import write_facts
 from aucross.system.text import json_ready
-from aucross.watch.keeper import CoverageKeeper
+from aucross.watch.keeper import CoverageKeeper, KeptCounts
+
+ROW = "row"
+DECISION_COLUMNS = ("score", "prediction", "decision")
 
 
-@dataclass(frozen=True)
-class PredictOptions:
-    """Options of `aucross predict`."""
-
-    model: Path
-    data: Path
-    out: Path
-    coverage: float | None = None
-    capacity: int | None = None
-    recalibrate: bool = False
-    keep_coverage: bool = False
-    id: str | None = None
-    separator: str | None = None
-    numbers: NumberFormat | None = None
-
-
-def run_predict(options: PredictOptions, screen: Screen) -> dict[str, Any]:
+def run_predict(options: PredictOptions, out: Path, screen: Screen) -> dict[str, Any]:
     """Decide on every row of a table; return the content of the JSON document."""
     started = time.perf_counter()
-    _check(options)
+    _check(options, out)
     clf, schema = load_model(options.model, options.numbers)
     table = open_table(options.data, options.separator)
     schema.check_columns(table, screen.note)
-    strange = strange_values(clf, schema)
+    ids, strange = Ids.of(table, options.id_column, schema.roles.id), strange_values(clf, schema)
     keeper = CoverageKeeper(clf, options.coverage) if options.keep_coverage else None
-    decisions = TableDecisions(
-        clf,
-        table,
-        schema,
-        Ids.of(table, options.id, schema.roles.id),
-        # A CSV file keeps the spelling of the labels, Parquet has types.
-        output_labels(schema.labels) if format_of(options.out) == "parquet" else pa.array(schema.labels),
-        options.coverage,
-        options.capacity,
-        options.recalibrate,
-        strange.add,
-        keeper,
-    )
-    n_rows, n_automatic, n_without_score, n_formulas, weights = _write(decisions, options.out, screen)
-    _write_facts(options, clf)
-    for note in [*strange.notes(), *([] if keeper is None else [_on_level(keeper)])]:
+    decisions = _TableDecisions(clf, table, schema, ids, options, strange, keeper)
+    # A CSV file keeps the spelling of the labels, Parquet has types.
+    labels = output_labels(schema.labels) if format_of(out) == "parquet" else pa.array(schema.labels)
+    n_rows = n_automatic = n_without_score = n_formulas = 0
+    weight_of_all = weight_of_automatic = 0.0
+    types = dict(zip(DECISION_COLUMNS, (pa.float64(), labels.type, pa.string()), strict=True))
+    columns = pa.schema([(ids.name, ids.type), *types.items()])
+    with (
+        screen.working(f"deciding on {table.path.name}", "{task.completed:,} rows") as progress,
+        table_writer(out, columns) as writer,
+    ):
+        for batch in decisions.batches():
+            writer.write(batch.written(clf, labels, columns))
+            n_rows += len(batch.ids)
+            n_automatic += int(batch.selected.sum())
+            n_without_score += int((~batch.has_score).sum())
+            n_formulas += n_marked(batch.ids, out)
+            if batch.weight is not None:
+                weight_of_all += float(batch.weight.sum())
+                weight_of_automatic += float(batch.weight[batch.selected].sum())
+            progress(n_rows)
+    _write_facts(options, out, clf)
+    capacity, weight = options.capacity, schema.roles.weight
+    for note in strange.notes():
         screen.note(note)
-    if options.out.suffix.lower() == ".txt":
+    if keeper is not None:
         screen.note(
-            f"{options.out.name} is a CSV file, with commas between the values; .csv and .parquet say what they are"
+            f"the coverage of {keeper.coverage:g} was kept row by row; the level asked for ended at "
+            f"{keeper.level:.3f}, and one far from the coverage tells of drift"
         )
-    if n_formulas:
-        screen.note(
-            f"{n_formulas:,} values of {decisions.ids.name!r} start like a formula of a spreadsheet and are written "
-            "after an apostrophe; .parquet keeps them as they are"
-        )
-    if n_without_score:
-        screen.note(
-            f"{n_without_score:,} rows have no value of {schema.score!r}, or points far from those of the fit, and go "
-            "to review without a prediction"
-        )
-    if not n_rows:
-        screen.note(f"{table.path.name} has no rows below its header, and so has {options.out.name}")
-    if options.capacity is not None and options.capacity < n_without_score:
-        screen.note(f"they are more than the capacity of {options.capacity:,}, and no other row goes to review")
-    if options.capacity is not None and options.capacity > n_rows:
-        screen.note(f"the capacity of {options.capacity:,} exceeds the {n_rows:,} rows: all of them go to review")
-    if schema.roles.weight is not None and schema.roles.weight not in table.names:
-        screen.note(f"{table.path.name} has no column {schema.roles.weight!r} of weights: the coverage counts rows")
-    coverage = n_automatic / n_rows if n_rows else None
-    of_weight = None if weights is None or not weights[0] else weights[1] / weights[0]
-    share = "" if coverage is None else f" (coverage {coverage:.3f})"
-    if of_weight is not None:
-        share = f" (coverage {of_weight:.3f} of {schema.roles.weight}, {coverage:.3f} of the rows)"
-    screen.say(f"{n_rows:,} rows: {n_automatic:,} automatic{share}, {n_rows - n_automatic:,} for review.")
-    screen.say(f"Decisions: {options.out}")
+    as_text = f"{n_formulas:,} values of {ids.name!r} start like a formula of a spreadsheet and are written after an"
+    no_score = f"{n_without_score:,} rows have no value of {schema.score!r}, or points far from those of the fit, and"
+    places = f"the capacity of {capacity or 0:,}"
+    notes = {
+        f"{out.name} is a CSV file, with commas between the values; .csv and .parquet say what they are": (
+            out.suffix.lower() == ".txt"
+        ),
+        f"{as_text} apostrophe; .parquet keeps them as they are": n_formulas,
+        f"{no_score} go to review without a prediction": n_without_score,
+        f"{table.path.name} has no rows below its header, and so has {out.name}": not n_rows,
+        f"they are more than {places}, and no other row goes to review": (capacity or 0) < n_without_score
+        and capacity is not None,
+        f"{places} exceeds the {n_rows:,} rows: all of them go to review": (capacity or 0) > n_rows,
+        f"{table.path.name} has no column {weight!r} of weights: the coverage counts rows": weight is not None
+        and weight not in table.names,
+    }
+    for text, is_so in notes.items():
+        if is_so:
+            screen.note(text)
+    of_weight = weight_of_automatic / weight_of_all if weight_of_all else None
+    say_shares(screen, n_rows, n_automatic, out, None if of_weight is None else f"{of_weight:.3f} of {weight}")
     return {
         "command": "predict",
         "model": str(options.model),
-        "decisions": str(options.out),
+        "decisions": str(out),
         "rows": n_rows,
         "automatic": n_automatic,
         "review": n_rows - n_automatic,
         "without_score": n_without_score,
-        "coverage": coverage,
+        "coverage": n_automatic / n_rows if n_rows else None,
         "coverage_of_weight": of_weight,
-        "target_coverage": None if options.capacity is not None else (options.coverage or clf.coverage),
-        "capacity": options.capacity,
+        "target_coverage": None if capacity is not None else (options.coverage or clf.coverage),
+        "capacity": capacity,
         "recalibrated": options.recalibrate,
         "level": None if keeper is None else keeper.level,
         "seconds": time.perf_counter() - started,
     }
 
 
-def _on_level(keeper: CoverageKeeper) -> str:
-    return (
-        f"the coverage of {keeper.coverage:g} was kept row by row; the level asked for ended at {keeper.level:.3f}, "
-        "and one far from the coverage tells of drift"
-    )
+def say_shares(screen: Screen, n_rows: int, n_automatic: int, out: Path, of_weight: str | None = None) -> None:
+    """Print how many rows are automatic, and where the decisions are."""
+    share = f" (coverage {n_automatic / n_rows:.3f})" if n_rows else ""
+    if of_weight is not None:
+        share = f" (coverage {of_weight}, {n_automatic / n_rows:.3f} of the rows)"
+    screen.say(f"{n_rows:,} rows: {n_automatic:,} automatic{share}, {n_rows - n_automatic:,} for review.")
+    screen.say(f"Decisions: {out}")
 
 
-def _write_facts(options: PredictOptions, clf: Any) -> None:
-    """Write the facts about the model and its bands to a file beside the decisions."""
-    coverage = clf.coverage if options.coverage is None else options.coverage
-    groups = clf.band_rule_.group_labels or (None,)
-    bands = [clf.band(coverage, group) for group in groups]
-    is_of_model = options.capacity is None and not options.recalibrate and not options.keep_coverage
-    facts = {
-        "batch": None,
-        "model_fingerprint": model_fingerprint(clf),
-        "rule_fingerprint": rule_fingerprint(clf),
-        "coverage": None if options.capacity is not None else coverage,
-        "capacity": options.capacity,
-        "recalibrated": options.recalibrate,
-        "coverage_kept": options.keep_coverage,
-        "groups": None if groups == (None,) else list(groups),
-        "bands": [None if band.is_empty else [band.lower, band.upper] for band in bands] if is_of_model else None,
-    }
-    write_facts(options.out, json_ready(facts))
-
-
-def _check(options: PredictOptions) -> None:
+def _check(options: PredictOptions, out: Path) -> None:
     """Refuse options that cannot work, before any file is read."""
     check_coverage_option(options.coverage)
     if options.capacity is not None:
@@ -160,37 +149,202 @@ def _check(options: PredictOptions) -> None:
             "--keep-coverage moves the band from row to row, and --capacity and --recalibrate decide on all rows at "
             "once; give one of them"
         )
-    format_of(options.out)
+    format_of(out)
     check_table(options.data)
-    check_writable(options.out)
-    if options.data.is_dir() and options.out.resolve().is_relative_to(options.data.resolve()):
-        raise UsageError(f"--out: {options.out} lies in the folder to read; name a file elsewhere")
-    if options.out.resolve() in (options.data.resolve(), options.model.resolve()):
-        raise UsageError(f"--out: {options.out} is a file to read; name another one")
+    check_writable(out)
+    if options.data.is_dir() and out.resolve().is_relative_to(options.data.resolve()):
+        raise UsageError(f"--out: {out} lies in the folder to read; name a file elsewhere")
+    if out.resolve() in (options.data.resolve(), options.model.resolve()):
+        raise UsageError(f"--out: {out} is a file to read; name another one")
 
 
-def _write(
-    decisions: TableDecisions, out: Path, screen: Screen
-) -> tuple[int, int, int, int, tuple[float, float] | None]:
-    """Write all decisions; return the numbers of rows, of automatic rows, of rows without a score and of formulas.
+def _write_facts(options: PredictOptions, out: Path, clf: Any) -> None:
+    """Write the facts about the model and its bands to a file beside the decisions."""
+    coverage = clf.coverage if options.coverage is None else options.coverage
+    groups = clf.band_rule_.group_labels or (None,)
+    bands = [clf.band(coverage, group) for group in groups]
+    is_of_model = options.capacity is None and not options.recalibrate and not options.keep_coverage
+    facts = {
+        "batch": None,
+        "model_fingerprint": model_fingerprint(clf),
+        "rule_fingerprint": rule_fingerprint(clf),
+        "coverage": None if options.capacity is not None else coverage,
+        "capacity": options.capacity,
+        "recalibrated": options.recalibrate,
+        "coverage_kept": options.keep_coverage,
+        "groups": None if groups == (None,) else list(groups),
+        "bands": [None if band.is_empty else [band.lower, band.upper] for band in bands] if is_of_model else None,
+    }
+    write_facts(out, json_ready(facts))
 
-    Beside them the weight of all rows and that of the automatic ones, if rows have weights.
-    """
-    of_all = of_automatic = 0.0
-    is_weighted = False
-    n_rows = n_automatic = n_without_score = n_formulas = 0
-    what = f"deciding on {decisions.table.path.name}"
-    with screen.progress.rows(what) as progress, table_writer(out, decisions.columns) as writer:
-        for batch, weight in decisions.batches():
-            writer.write(batch)
-            n_rows += batch.num_rows
-            is_automatic = pc.equal(batch["decision"], AUTOMATIC)
-            n_automatic += pc.sum(is_automatic).as_py()
-            if weight is not None:
-                is_weighted = True
-                of_all += float(weight.sum())
-                of_automatic += float(weight[is_automatic.to_numpy(zero_copy_only=False)].sum())
-            n_without_score += batch["score"].null_count
-            n_formulas += n_marked(batch[decisions.ids.name], out)
-            progress(n_rows)
-    return n_rows, n_automatic, n_without_score, n_formulas, (of_all, of_automatic) if is_weighted else None
+
+@dataclass(frozen=True)
+class Ids:
+    """The first column of the decisions: a column of the table as it is, or row numbers."""
+
+    name: str
+    type: pa.DataType
+    is_column: bool
+
+    @classmethod
+    def of(cls, table: TableFile, asked: str | None, at_fit: str | None) -> Ids:
+        """Choose the column asked for, else the id column of the fit, else row numbers."""
+        name = at_fit if asked is None else asked
+        if name is None or (name == ROW and ROW not in table.names):
+            return cls(ROW, pa.int64(), False)
+        if asked is None and name not in table.names:
+            raise CommandError(
+                f"{table.path.name} has no column {name!r}, which named the rows at the fit; add it, name another with "
+                f"--id, or pass --id {ROW} for row numbers"
+            )
+        table.check_has(name, "--id")
+        if name in DECISION_COLUMNS:
+            raise CommandError(f"--id: the output has a column {name!r} of its own; rename that of {table.path.name}")
+        if table.format == "csv":
+            return cls(name, pa.string(), True)
+        kind = pyarrow.parquet.read_schema(table.files[0]).field(table.sources[name]).type
+        return cls(name, kind.value_type if pa.types.is_dictionary(kind) else kind, True)
+
+    def of_batch(self, batch: pa.RecordBatch, first_row: int) -> pa.Array:
+        """Return the ids of the rows of a batch."""
+        if self.is_column:
+            return batch.column(self.name).cast(self.type)
+        return pa.array(np.arange(first_row, first_row + batch.num_rows, dtype=np.int64))
+
+
+class _Batch(NamedTuple):
+    """Rows of a table after the model has seen them, and whether each is decided automatically."""
+
+    ids: pa.Array
+    has_score: NDArray[np.bool_]
+    scored: ScoredRows | None  # the rows that have a score; None if none has
+    weight: NDArray[np.float64] | None  # of all rows, if the model was fitted with weights and the table has them
+    hashes: Hashes | None = None  # of the rows that have a score, if a keeper decides on them
+    selected: NDArray[np.bool_] = np.empty(0, dtype=bool)  # none before the decision
+
+    def decided(self, selected: NDArray[np.bool_]) -> _Batch:
+        """Return the rows with a decision on those that have a score; the others go to review."""
+        of_all = np.zeros(len(self.has_score), dtype=bool)
+        of_all[self.has_score] = selected
+        return self._replace(selected=of_all)
+
+    def written(self, clf: Any, labels: pa.Array, columns: pa.Schema) -> pa.RecordBatch:
+        """Return the table of decisions; rows without a score have no prediction either."""
+        score, positive = np.zeros(len(self.ids)), np.zeros(len(self.ids), dtype=np.int8)
+        if (rows := self.scored) is not None:
+            # Points are written as they are in the table.
+            score[self.has_score] = rows.score if rows.is_probability else clf.estimator_.column_value(rows.score)
+            positive[self.has_score] = rows.predicted == rows.classes[1]
+        unknown = ~self.has_score
+        decision = pc.if_else(pa.array(self.selected), AUTOMATIC, REVIEW)
+        prediction = labels.take(pa.array(positive, mask=unknown))
+        return pa.record_batch([self.ids, pa.array(score, mask=unknown), prediction, decision], schema=columns)
+
+
+@dataclass(frozen=True)
+class _TableDecisions:
+    """Decisions on the rows of a table, in their order."""
+
+    clf: Any
+    table: TableFile
+    schema: Schema
+    ids: Ids
+    options: PredictOptions
+    strange: StrangeValues  # is shown the features of each batch, once
+    keeper: CoverageKeeper | None  # decides in place of the fixed band
+
+    def batches(self) -> Iterator[_Batch]:
+        """Yield the rows batch by batch with their decisions."""
+        if self.options.capacity is None and not self.options.recalibrate:
+            for batch in self._scored():
+                selected = np.empty(0, dtype=bool)
+                if self.keeper is not None and batch.scored is not None and batch.hashes is not None:
+                    kept = self.keeper.decided(batch.scored, batch.hashes)
+                    self.keeper.add(KeptCounts(*kept.counted or ()))
+                    selected = kept.selected
+                elif batch.scored is not None:
+                    selected = self.clf.decide(batch.scored, self.options.coverage).selected
+                yield batch.decided(selected)
+            return
+        batches = list(self._scored())
+        scored = [batch.scored for batch in batches if batch.scored is not None]
+        has_score = np.concatenate([np.empty(0, dtype=bool), *(batch.has_score for batch in batches)])
+        places = self._places_of_ids(batches) if self.options.capacity is not None else None
+        selected = self._selected(ScoredRows.concatenate(scored), has_score, places) if scored else np.empty(0, bool)
+        first = 0
+        for batch in batches:
+            end = first + int(batch.has_score.sum())
+            yield batch.decided(selected[first:end])
+            first = end
+
+    def _scored(self) -> Iterator[_Batch]:
+        schema, first_row = self.schema, 0
+        named = [self.ids.name if self.ids.is_column else None, schema.roles.weight, schema.roles.band_group]
+        columns = dict.fromkeys([*schema.columns, *(name for name in named if name in self.table.names)])
+        column = score_column_in(self.clf.estimator_)
+        for batch in read_batches(self.table, list(columns)):
+            X = features_of(batch, schema, first_row)
+            self.strange.add(X)
+            has_score = np.ones(len(X), dtype=bool)
+            if schema.score is not None:  # in the unit of the fit, so that a band can decide on it
+                score = X[schema.score]
+                has_score = score.notna().to_numpy() if column is None else column.takes(score.to_numpy(np.float64))
+            weight, groups = weights_of(batch, schema), band_groups_of(batch, schema)
+            scored = hashes = None
+            if has_score.any():
+                known = X if has_score.all() else X[has_score]
+                scored = self.clf.scored(
+                    known,
+                    # All of a batch may weigh nothing; bands are placed on all rows together.
+                    sample_weight=weight[has_score] if self.options.recalibrate and weight is not None else None,
+                    band_groups=None if groups is None else self._known_groups(groups[has_score]),
+                )
+                hashes = None if self.keeper is None else hash_rows(known)
+            yield _Batch(self.ids.of_batch(batch, first_row), has_score, scored, weight, hashes)
+            first_row += batch.num_rows
+
+    def _known_groups(self, groups: NDArray[Any]) -> NDArray[Any]:
+        """Refuse groups that have no band."""
+        known = set(self.clf.band_rule_.group_labels or ())
+        if unknown := sorted({*groups} - known):
+            raise CommandError(
+                f"column {self.schema.roles.band_group!r} must hold groups that were seen at the fit, got "
+                f"{listed(unknown)}; send those rows to review yourself, or fit again with rows of them"
+            )
+        return groups
+
+    def _selected(
+        self, scored: ScoredRows, has_score: NDArray[np.bool_], places: NDArray[Any] | None
+    ) -> NDArray[np.bool_]:
+        """Return whether each row with a score is automatic; rows without one take places for review first."""
+        if self.options.capacity is None or places is None:
+            return np.asarray(self._placed_on(scored).decide(scored, self.options.coverage).selected)
+        capacity = max(self.options.capacity - int((~has_score).sum()), 0)
+        read = replace(scored.rule_input.without_noise(), sample_weight=None)
+        selected = np.ones(len(scored), dtype=bool)
+        # As `decide` does, without the order and the reasons of a queue, which take several times as long.
+        selected[self.clf.band_rule_.rows_to_reject(read, capacity, places[has_score])] = False
+        return selected
+
+    def _placed_on(self, scored: ScoredRows) -> Any:
+        """Return the classifier with its bands placed on these rows; refuse too few rows for the coverage."""
+        coverage = self.clf.coverage if self.options.coverage is None else self.options.coverage
+        try:
+            refuse_too_few(scored, coverage)
+            return self.clf.recalibrate(scored)
+        except ValueError as error:
+            said = str(error).replace("X must hold", f"{self.table.path.name} must hold", 1)
+            raise CommandError(f"--recalibrate: {said}; without --recalibrate the bands of the fit decide") from error
+
+    def _places_of_ids(self, batches: list[_Batch]) -> NDArray[Any]:
+        """Return the place of each row by id, which decides between equal scores; refuse repeated ids."""
+        ids = pa.chunked_array([batch.ids for batch in batches], self.ids.type)
+        if not self.ids.is_column:
+            return np.arange(len(ids))
+        places = pc.rank(ids, tiebreaker="dense").to_numpy()
+        if n_repeated := len(places) - int(places.max(initial=0)):
+            raise CommandError(
+                f"--capacity: column {self.ids.name!r} must name each row once, since ids decide between equal scores, "
+                f"got {n_repeated:,} repeated ones; remove them, or pass --id {ROW} for row numbers"
+            )
+        return np.asarray(places)

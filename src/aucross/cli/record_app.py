@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from aucross.cli.app import Data, Model, Separator, command
+from aucross.cli.app import command
+from aucross.cli.options import Data, Model, Separator
 from aucross.cli.screen import Screen
 
 RecordSource = Annotated[

@@ -17,13 +17,13 @@ from aucross.cli.base_models import strange_values
 from aucross.cli.errors import CommandError, UsageError, one_line
 from aucross.cli.numbers import NumberFormat
 from aucross.cli.output import check_writable, table_writer
+from aucross.cli.predict import Ids
 from aucross.cli.schema import band_groups_of, features_of, load_model, load_model_with_facts, save_model
 from aucross.cli.screen import Screen
-from aucross.cli.table_decisions import Ids
 from aucross.cli.table_files import check_table, is_table, open_table, read_batches
 from aucross.cli.train import check_coverage_option
-from aucross.files.facts_beside import write_facts
 from aucross.files.model_file import read_header
+from aucross.files.signing import write_facts
 from aucross.system.libraries import import_library
 from aucross.system.spreadsheets import original_text
 

@@ -29,6 +29,7 @@ from aucross.cli.column_kinds import (
 )
 from aucross.cli.errors import CommandError, UsageError, listed
 from aucross.cli.numbers import NumberFormat
+from aucross.cli.options import Roles, TrainingOptions
 from aucross.cli.table_files import TableFile, check_readable, is_table
 from aucross.evaluation.unscored import UnscoredRows
 from aucross.files import save
@@ -45,36 +46,8 @@ Note = Callable[[str], None]
 
 _MOST_RESULT_GROUPS = 100
 _AS_USUAL = NumberFormat()
-_MISSING = "(missing)"
+MISSING = "(missing)"
 _CLOCKS: tuple[Kind, ...] = ("number", "date")
-
-
-@dataclass(frozen=True)
-class Roles:
-    """Columns named by options; all but the target are optional."""
-
-    target: str
-    id: str | None = None
-    weight: str | None = None
-    group: str | None = None
-    time: str | None = None
-    band_group: str | None = None
-
-    def check(self, table: TableFile, dropped: Sequence[str] = ()) -> None:
-        """Refuse columns that the table lacks or that are given two roles."""
-        spelled = {"time": "time-column", "band_group": "band-group"}
-        options = {f"--{spelled.get(part, part)}": name for part, name in asdict(self).items() if name}
-        for option, name in options.items():
-            table.check_has(name, option)
-        for name in dropped:
-            table.check_has(name, "--drop")
-        if self.target in (self.id, self.weight, self.group, self.time, self.band_group, *dropped):
-            raise UsageError(f"--target {self.target}: the target cannot be another option's column as well")
-
-    @property
-    def named(self) -> set[str]:
-        """Columns that are not features; a column of groups with bands of their own may be a feature too."""
-        return {name for part, name in asdict(self).items() if name and part != "band_group"}
 
 
 @dataclass(frozen=True)
@@ -146,7 +119,7 @@ class Schema:
         if self.score in missing:
             raise CommandError(
                 f"{table.path.name} has no column {self.score!r}, the score that the model decides by{hint}; give the "
-                "score this name, or fit anew with --score on another column"
+                "score this name, or fit again with --score on another column"
             )
         if missing:
             options = " ".join(f"--drop {shlex.quote(name)}" for name in missing[:3])
@@ -177,22 +150,13 @@ def _columns(names: Sequence[str]) -> str:
 
 
 def learn_schema(
-    table: TableFile,
-    rows: pa.Table,
-    roles: Roles,
-    *,
-    positive: str | None,
-    drop: Sequence[str],
-    note: Note,
-    score: str | None = None,
-    with_other_columns: bool = True,
-    numbers: NumberFormat = _AS_USUAL,
+    table: TableFile, rows: pa.Table, options: TrainingOptions, note: Note, *, with_other_columns: bool
 ) -> Schema:
-    """Return the role and kind of each column of the training table."""
-    roles.check(table, drop)
+    """Return the role and kind of each column of the training table; of a given score alone if models read no more."""
+    roles, score, drop, numbers = options.roles, options.score, options.drop or (), options.numbers or _AS_USUAL
     if table.n_unnamed:
         note(f"{table.path.name} has {table.n_unnamed} column(s) without a name, perhaps row numbers; not used")
-    labels = choose_labels(roles.target, label_text(rows[roles.target]), positive)
+    labels = choose_labels(roles.target, label_text(rows[roles.target]), options.positive)
     columns: dict[str, Kind] = {}
     if score is not None:
         check_is_score(score, rows[score], numbers)
@@ -296,7 +260,7 @@ def labelled_rows(
         features_of(rows, schema),
         is_positive(roles.target, labels, schema.labels),
         weights_of(rows, schema),
-        _names(rows, roles.group, "--group"),
+        group_names(rows, roles.group, "--group"),
         _times(rows, roles.time, schema.numbers),
         _result_groups(rows, by),
         band_groups_of(rows, schema),
@@ -311,13 +275,7 @@ def labelled_rows(
 
 def band_groups_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[Any] | None:
     """Return the group of each row; None if groups have no bands of their own."""
-    return _names(rows, schema.roles.band_group, "--band-group")
-
-
-def has_groups(rows: pa.Table, name: str) -> bool:
-    """Return whether a column names a group for each row, with at least two groups in all."""
-    names = _names(rows, name, None)
-    return names is not None and _MISSING not in names and len(np.unique(names)) > 1
+    return group_names(rows, schema.roles.band_group, "--band-group")
 
 
 def weights_of(rows: pa.Table | pa.RecordBatch, schema: Schema) -> NDArray[np.float64] | None:
@@ -354,7 +312,7 @@ def _times(rows: pa.Table, name: str | None, numbers: NumberFormat) -> NDArray[n
 
 
 def _result_groups(rows: pa.Table, name: str | None) -> NDArray[Any] | None:
-    names = _names(rows, name, None)
+    names = group_names(rows, name, None)
     if names is not None and (count := len(np.unique(names))) > _MOST_RESULT_GROUPS:
         raise CommandError(
             f"--by: column {name!r} has {count} different values, more than {_MOST_RESULT_GROUPS}; name a column of "
@@ -363,7 +321,7 @@ def _result_groups(rows: pa.Table, name: str | None) -> NDArray[Any] | None:
     return names
 
 
-def _names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None) -> NDArray[Any] | None:
+def group_names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None) -> NDArray[Any] | None:
     """Return the names of groups as text; refuse missing names if an option needs the group of each row."""
     if name is None or name not in rows.schema.names:
         return None
@@ -376,7 +334,7 @@ def _names(rows: pa.Table | pa.RecordBatch, name: str | None, option: str | None
             f"{option}: column {name!r} has {text.null_count} rows without a value, the first is row {row}; fill "
             "them, with a name of its own for each row that belongs to no other"
         )
-    return np.asarray(pc.fill_null(text, _MISSING).to_numpy(zero_copy_only=False))
+    return np.asarray(pc.fill_null(text, MISSING).to_numpy(zero_copy_only=False))
 
 
 # ---- the model file ----
@@ -423,5 +381,5 @@ def _check_fits(clf: Any, schema: Schema, path: Path) -> None:
     names = getattr(clf, "feature_names_in_", None)
     if list(clf.classes_) != [0, 1] or names is None or list(names) != list(schema.columns):
         raise CommandError(
-            f"{path}: its classifier was not fitted on the columns that it names; make it anew with `aucross fit`"
+            f"{path}: its classifier was not fitted on the columns that it names; make it again with `aucross fit`"
         )

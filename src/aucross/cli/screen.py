@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from aucross.cli.errors import OutputError, printable
@@ -15,11 +14,11 @@ from aucross.cli.errors import OutputError, printable
 class Screen:
     """Output of a command."""
 
-    def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
+    def __init__(self, as_json: bool = False, quiet: bool = False, command: str | None = None) -> None:
         self.as_json = as_json
         self.quiet = quiet
+        self.command = command  # as it was typed, for the report
         self.notes: list[str] = []
-        self.progress = Progress(quiet)  # where to show what is under way
 
     def check_open(self) -> None:
         """Refuse to start if the standard output is closed."""
@@ -60,23 +59,55 @@ class Screen:
             table.add_row(*(Text(printable(cell)) for cell in cells), style="bold" if number == marked else None)
         self._print(table)
 
-    def line(self, content: Mapping[str, Any]) -> None:
-        """Print a JSON document in one line at once, if JSON was asked for."""
-        if self.as_json:
-            import json  # noqa: PLC0415  (not needed for --help)
-
-            with _to_standard_output():
-                print(json.dumps({**content, "notes": self.notes}), flush=True)  # noqa: T201
-
-    def document(self, content: Mapping[str, Any]) -> None:
-        """Print the JSON document, if JSON was asked for."""
+    def document(self, content: Mapping[str, Any], *, in_one_line: bool = False) -> None:
+        """Print a JSON document at once, if JSON was asked for."""
         if self.as_json and content:
             import json  # noqa: PLC0415  (not needed for --help)
 
             from aucross.system.text import json_ready  # noqa: PLC0415  (imports numpy)
 
+            ready, indent = json_ready({**content, "notes": self.notes}), None if in_one_line else 2
             with _to_standard_output():
-                print(json.dumps(json_ready({**content, "notes": self.notes}), indent=2, allow_nan=False))  # noqa: T201
+                print(json.dumps(ready, indent=indent, allow_nan=False))  # noqa: T201
+
+    @contextmanager
+    def working(self, what: str, count: str = "") -> Iterator[Callable[..., None]]:
+        """Show on a terminal what is under way; yield a function that tells the number done and, if known, of how many.
+
+        ``count`` says how these numbers are shown, such as "{task.completed:,} rows".
+        """
+        if self.quiet or not sys.stderr.isatty():
+            yield lambda *_: None
+            return
+        from rich.console import Console  # noqa: PLC0415  (slow to import)
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+        texts = TextColumn("{task.description}"), BarColumn(), TextColumn(count)
+        columns = (SpinnerColumn(), *texts, TimeElapsedColumn())
+        with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bars:
+            task = bars.add_task(what, total=None)
+            yield lambda done, total=None: bars.update(task, completed=done, total=total)
+
+    @contextmanager
+    def training(self, what: str, clf: Any) -> Iterator[None]:
+        """Show the current step of a fit, if scikit-learn has callbacks (1.9 and later)."""
+        trains_nothing = getattr(clf.estimator, "trains_nothing", False) and not hasattr(clf, "gate")
+        if trains_nothing or not hasattr(clf, "set_callbacks"):
+            with self.working(what):
+                yield
+            return
+
+        def begun(number: int, total: int, step: str) -> None:
+            bar(number - 1, total)
+            if not (self.quiet or sys.stderr.isatty()):
+                print(f"{what}: step {number} of {total}, {step}", file=sys.stderr, flush=True)  # noqa: T201
+
+        with self.working(what, "{task.completed} of {task.total}") as bar:
+            clf.set_callbacks(_Steps(begun))
+            try:
+                yield
+            finally:
+                clf.set_callbacks()  # none: they are no part of the model
 
     def _print(self, what: Any, **options: Any) -> None:
         from rich.console import Console  # noqa: PLC0415
@@ -103,72 +134,6 @@ def _to_standard_output() -> Iterator[None]:
             f"the standard output takes no more ({error.strerror}), and a part of the result was not printed; files "
             "named before are whole"
         ) from None
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Progress of a command, shown on the standard error."""
-
-    quiet: bool = False
-
-    @contextmanager
-    def training(self, what: str, clf: Any) -> Iterator[None]:
-        """Show the current step of a fit, if scikit-learn has callbacks (1.9 and later)."""
-        trains_nothing = getattr(clf.estimator, "trains_nothing", False) and not hasattr(clf, "gate")
-        if trains_nothing or not hasattr(clf, "set_callbacks"):
-            with self.wait(what):
-                yield
-            return
-
-        def begun(number: int, total: int, step: str) -> None:
-            bar(number - 1, total)
-            if not (self.quiet or _is_terminal()):
-                print(f"{what}: step {number} of {total}, {step}", file=sys.stderr, flush=True)  # noqa: T201
-
-        with self._bar(what, "{task.completed} of {task.total}") as bar:
-            clf.set_callbacks(_Steps(begun))
-            try:
-                yield
-            finally:
-                clf.set_callbacks()  # none: they are no part of the model
-
-    @contextmanager
-    def rows(self, what: str) -> Iterator[Callable[..., None]]:
-        """Show how many rows have been read."""
-        with self._bar(what, "{task.completed:,} rows") as bar:
-            yield bar
-
-    @contextmanager
-    def parts(self, what: str) -> Iterator[Callable[..., None]]:
-        """Show how many of several files are done."""
-        with self._bar(what, "{task.completed} of {task.total} files") as bar:
-            yield bar
-
-    @contextmanager
-    def wait(self, what: str) -> Iterator[None]:
-        """Show that work without a known length is in progress."""
-        with self._bar(what, ""):
-            yield
-
-    @contextmanager
-    def _bar(self, what: str, count: str) -> Iterator[Callable[..., None]]:
-        """Yield a function that shows the number done, and the total if it is known."""
-        if self.quiet or not _is_terminal():
-            yield lambda *_: None
-            return
-        from rich.console import Console  # noqa: PLC0415  (slow to import)
-        from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-        from rich.progress import Progress as Bars  # noqa: PLC0415
-
-        texts = TextColumn("{task.description}"), BarColumn(), TextColumn(count)
-        columns = (SpinnerColumn(), *texts, TimeElapsedColumn())
-        with Bars(*columns, console=Console(file=sys.stderr), transient=True) as bars:
-            task = bars.add_task(what, total=None)
-            yield lambda done, total=None: bars.update(task, completed=done, total=total)
-
-
-def _is_terminal() -> bool:
-    return sys.stderr.isatty()
 
 
 class _Steps:

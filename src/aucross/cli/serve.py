@@ -7,7 +7,7 @@ import logging
 import socket
 from collections.abc import Mapping
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from aucross.cli.base_models import models_of
 from aucross.cli.column_kinds import convert
 from aucross.cli.errors import CommandError, UsageError, listed, one_line
+from aucross.cli.options import ServeCommand
 from aucross.cli.recording import opened
 from aucross.cli.schema import Schema, load_model_with_facts, signing_key
 from aucross.cli.screen import Screen
@@ -27,25 +28,6 @@ _SHORTEST_TOKEN = 16
 _WAITING_CONNECTIONS = 2048
 
 
-@dataclass(frozen=True)
-class ServeCommand:
-    """Options of `aucross serve`."""
-
-    model: Path
-    host: str = "127.0.0.1"
-    port: int = 8000
-    record: str | None = None
-    token_file: Path | None = None
-    most_bytes: int = 1_000_000
-    most_rows: int = 1_000
-    body_seconds: float = 10.0
-    allow_host: tuple[str, ...] = ()
-    allow_coverage: bool = False
-    shadow: Path | None = None
-    webhook_file: Path | None = None
-    keep_coverage: bool = False
-
-
 def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     """Serve a model until the process is told to end; return the content of the JSON document."""
     token = _token(options.token_file)
@@ -54,7 +36,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     serve: Any = import_library("aucross.serve", purpose="aucross serve", extra="serve")
     try:
         limits = options.most_bytes, options.most_rows, options.body_seconds
-        hosts = (options.host, *options.allow_host)
+        hosts = (options.host, *(options.allow_host or ()))
         served = serve.ServeOptions(None, token, *limits, hosts=hosts, allow_coverage=options.allow_coverage)
     except ValueError as error:
         raise UsageError(f"--allow-host, --body-seconds: {error}") from None
@@ -93,7 +75,8 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
         address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         screen.say(f"Deciding at {address}, described at {address}/docs; Ctrl-C ends it.")
         # At once and in one line, so that a program that took port 0 knows where to ask.
-        screen.line({"command": "serve", "model": str(options.model), "address": address, "record": options.record})
+        told = {"command": "serve", "model": str(options.model), "address": address, "record": options.record}
+        screen.document(told, in_one_line=True)
         config = uvicorn.Config(
             app, log_config=None, access_log=False, server_header=False, ws="none", timeout_graceful_shutdown=10
         )

@@ -95,16 +95,6 @@ def is_table(path: Path) -> bool:
     return path.name.lower().endswith(tuple(ENDINGS))
 
 
-def check_separator(separator: str | None) -> str | None:
-    """Return the separator asked for; None to find it in the header."""
-    if separator is None:
-        return None
-    separator = {"tab": "\t", "\\t": "\t"}.get(separator.lower(), separator)
-    if len(separator) != 1 or not separator.isascii() or separator.isalnum() or separator in '"\r\n\0':
-        raise UsageError(f"--separator must be one character such as ; or the word tab, got {separator!r}")
-    return separator
-
-
 def check_readable(path: Path, kind: str = "file") -> None:
     """Refuse a path that is missing, not readable, or not a file."""
     try:
@@ -149,6 +139,10 @@ def name_without_ending(path: Path) -> str:
 
 def open_table(path: Path, separator: str | None = None) -> TableFile:
     """Read the format and columns of a file, or of a folder of Parquet files, without the rows."""
+    if separator is not None:
+        separator = {"tab": "\t", "\\t": "\t"}.get(separator.lower(), separator)
+        if len(separator) != 1 or not separator.isascii() or separator.isalnum() or separator in '"\r\n\0':
+            raise UsageError(f"--separator must be one character such as ; or the word tab, got {separator!r}")
     parts = _parts(path)
     table_format = "parquet" if parts else format_of(path)
     check_table(path)

@@ -5,72 +5,47 @@ from __future__ import annotations
 import shlex
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold, train_test_split
 
 from aucross.cli.base_models import Features, fit_classifier, make_classifier
 from aucross.cli.errors import CommandError, UsageError
-from aucross.cli.names import Answer, GivenScore, Method, Ties
-from aucross.cli.numbers import NumberFormat
-from aucross.cli.schema import LabelledRows, Roles, Schema, has_groups, labelled_rows, learn_schema
+from aucross.cli.options import Answer, Method, Roles, Ties, TrainingOptions
+from aucross.cli.schema import MISSING, LabelledRows, Schema, group_names, labelled_rows, learn_schema
 from aucross.cli.screen import Screen
-from aucross.cli.table_files import TableFile, open_table, read_table
+from aucross.cli.table_files import open_table, read_table
 from aucross.core.bands import check_coverage
 from aucross.system.text import exact_percent
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingOptions:
-    """Options of the commands that train."""
+def check_training(options: TrainingOptions) -> None:
+    """Refuse options that cannot work, before any file is read."""
+    check_coverage_option(options.coverage)
+    if options.jobs == 0:
+        raise UsageError("--jobs must be a number of processes, or -1 for all cores, got 0")
+    if options.test is not None and options.time_column is not None:
+        raise UsageError("--test and --time-column both say what to test on; give one of them")
+    if options.score is not None and options.score in {*options.roles.named, *(options.drop or ())}:
+        raise UsageError(f"--score {options.score}: the score cannot be another option's column as well")
+    if options.given_score is not None and getattr(options, "base", None):
+        raise UsageError("--score and --base both say what answers; give one of them")
 
-    data: Path
-    roles: Roles
-    positive: str | None = None
-    coverage: float = 0.9
-    test: Path | None = None
-    test_size: float = 0.25
-    drop: Sequence[str] = ()
-    by: str | None = None
-    score: GivenScore | None = None
-    ties: Ties = Ties.WHOLE
-    seed: int = 0
-    jobs: int = 1
-    separator: str | None = None
-    numbers: NumberFormat | None = None
 
-    @property
-    def reads_other_columns(self) -> bool:
-        """Whether a model reads columns beside a given score, or ties in the score are split."""
-        return self.score is None or self.ties is Ties.SPLIT
-
-    def check(self) -> None:
-        """Refuse options that cannot work, before any file is read."""
-        check_coverage_option(self.coverage)
-        if self.jobs == 0:
-            raise UsageError("--jobs must be a number of processes, or -1 for all cores, got 0")
-        if self.test is not None and self.roles.time is not None:
-            raise UsageError("--test and --time-column both say what to test on; give one of them")
-        if self.score is not None and self.score.column in {*self.roles.named, *self.drop}:
-            raise UsageError(f"--score {self.score}: the score cannot be another option's column as well")
-
-    @property
-    def split(self) -> str:
-        """Way in which the test rows are chosen, for a title."""
-        if self.test is not None:
-            return self.test.name
-        share = exact_percent(self.test_size)
-        if self.roles.time is not None:
-            return f"the latest {share} by {self.roles.time}"
-        if self.roles.group is not None:
-            return f"{share} at random, each {self.roles.group} on one side"
-        return f"{share} at random"
+def split_text(options: TrainingOptions) -> str:
+    """Return how the test rows are chosen, for a title."""
+    if options.test is not None:
+        return options.test.name
+    share = exact_percent(options.test_size)
+    if options.time_column is not None:
+        return f"the latest {share} by {options.time_column}"
+    if options.group is not None:
+        return f"{share} at random, each {options.group} on one side"
+    return f"{share} at random"
 
 
 def check_coverage_option(coverage: float | None) -> None:
@@ -86,11 +61,13 @@ def check_coverage_option(coverage: float | None) -> None:
 _MANY_COLUMNS = 10_000
 
 
-def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, LabelledRows, LabelledRows]:
-    """Read the table, learn its columns, and keep rows apart to test on."""
-    table = open_table(options.data, options.separator)
-    options.roles.check(table, options.drop)
-    for option, name in (("--by", options.by), ("--score", options.score and options.score.column)):
+def read_rows(
+    options: TrainingOptions, screen: Screen, *, with_other_columns: bool, by: str | None = None
+) -> tuple[Schema, LabelledRows, LabelledRows]:
+    """Read the table, learn its columns, which may be the given score alone, and keep rows apart to test on."""
+    table, roles, score = open_table(options.data, options.separator), options.roles, options.score
+    roles.check(table, options.drop or ())
+    for option, name in (("--by", by), ("--score", score)):
         if name is not None:
             table.check_has(name, option)
     if len(table.names) > _MANY_COLUMNS:
@@ -99,41 +76,24 @@ def read_rows(options: TrainingOptions, screen: Screen) -> tuple[Schema, Labelle
             "fit; if that is too long, write those that matter to a table of their own"
         )
     whole = read_table(table)
-    schema = learn_schema(
-        table,
-        whole,
-        options.roles,
-        positive=options.positive,
-        drop=options.drop,
-        score=options.score and options.score.column,
-        with_other_columns=options.reads_other_columns,
-        note=screen.note,
-        numbers=options.numbers or NumberFormat(),
-    )
-    rows = labelled_rows(table, whole, schema, screen.note, by=options.by)
+    schema = learn_schema(table, whole, options, screen.note, with_other_columns=with_other_columns)
+    rows = labelled_rows(table, whole, schema, screen.note, by=by)
     with_score = rows.unscored_apart(schema.score)
-    if options.score is not None:
-        _check_score(options.score, with_score)
-    _note_leaks(schema, with_score, screen)
-    if options.roles.weight is not None:
-        screen.note(f"column {options.roles.weight!r} holds the weights, and is no feature of the model")
-    if options.test is None:
-        train_rows, test_rows = split_rows(rows, options.test_size, options.seed, schema.score)
-        _note_shared_groups(options.roles, train_rows, test_rows, screen)
-        check_some_groups(test_rows, options.roles.group, "the test part")
-        return schema, train_rows, test_rows
-    test = read_test_rows(options.test, schema, screen, by=options.by, separator=options.separator)
-    return schema, with_score, test
-
-
-def _check_score(score: GivenScore, rows: LabelledRows) -> None:
-    """Refuse points that are given as probabilities."""
-    values = rows.X[score.column]
-    if score.threshold is None and not values.between(0, 1).all():
+    if score is not None and options.threshold is None and not (values := with_score.X[score]).between(0, 1).all():
         raise CommandError(
-            f"--score: column {score.column!r} must hold probabilities between 0 and 1, got {values.min():g} to "
+            f"--score: column {score!r} must hold probabilities between 0 and 1, got {values.min():g} to "
             f"{values.max():g}; for points pass --threshold, the value that parts the two predicted classes"
         )
+    _note_leaks(schema, with_score, screen)
+    if roles.weight is not None:
+        screen.note(f"column {roles.weight!r} holds the weights, and is no feature of the model")
+    if options.test is None:
+        train_rows, test_rows = split_rows(rows, options.test_size, options.seed, schema.score)
+        _note_shared_groups(roles, train_rows, test_rows, screen)
+        check_some_groups(test_rows, roles.group, "the test part")
+        return schema, train_rows, test_rows
+    test = read_test_rows(options.test, schema, screen, by=by, separator=options.separator)
+    return schema, with_score, test
 
 
 # Of fewer rows, chance may let a column tell the classes apart.
@@ -195,26 +155,22 @@ def read_test_rows(
     if schema.roles.weight is not None and schema.roles.weight not in table.names:
         screen.note(f"{path.name} has no column {schema.roles.weight!r} of weights: all of its rows count alike")
     whole = read_table(table)
-    if group is None and schema.roles.group is not None:
-        group = _group_of_fit(schema.roles.group, table, whole, screen)
+    if group is None and (at_fit := schema.roles.group) is not None:
+        names = group_names(whole, at_fit, None)
+        if names is not None and MISSING not in names and len(np.unique(names)) > 1:
+            group = at_fit
+        else:
+            screen.note(
+                f"{path.name} has no column {at_fit!r} with a group in every row, two or more in all: intervals and "
+                "promises count each row by itself, and are too narrow if rows belong together; complete it, or name "
+                "another with --group"
+            )
     # What comes later matters to splits only.
     without_time = replace(schema, roles=replace(schema.roles, group=group, time=None))
     rows = labelled_rows(table, whole, without_time, screen.note, by=by).unscored_apart(schema.score)
     check_both_classes(rows, f"the table {path.name}", "add rows of the other class, or name another table")
     check_some_groups(rows, group, f"the table {path.name}")
     return rows
-
-
-def _group_of_fit(name: str, table: TableFile, rows: pa.Table, screen: Screen) -> str | None:
-    """Return the group column of the fit if these rows have it; else None, with a note."""
-    if has_groups(rows, name):
-        return name
-    screen.note(
-        f"{table.path.name} has no column {name!r} with a group in every row, two or more in all: intervals and "
-        "promises count each row by itself, and are too narrow if rows belong together; complete it, or name another "
-        "with --group"
-    )
-    return None
 
 
 def train(
@@ -226,6 +182,7 @@ def train(
     *,
     screen: Screen,
     what: str,
+    ties: Ties = Ties.WHOLE,
 ) -> tuple[Any, float]:
     """Fit one method with one base model or score; return the classifier and the seconds it took."""
     clf = make_classifier(
@@ -236,12 +193,16 @@ def train(
         seed=options.seed,
         jobs=options.jobs,
         weighted=rows.weight is not None,
-        ties=options.ties,
+        ties=ties,
     )
-    if rows.groups is not None:
-        check_groups_to_train(rows.groups, clf.cv if method.cross_fits else 2, options.roles.group)
+    fewest = clf.cv if method.cross_fits else 2
+    if rows.groups is not None and (n_groups := len(np.unique(rows.groups))) < fewest:
+        raise CommandError(
+            f"--group: the training rows must hold at least {fewest} groups of {options.group!r}, one for each fold, "
+            f"got {n_groups}; add rows of others, or leave the column out with --drop instead"
+        )
     started = time.perf_counter()
-    with screen.progress.training(what, clf), warnings.catch_warnings():
+    with screen.training(what, clf), warnings.catch_warnings():
         # What the library says of a score that was turned round is for Python; a note after the test names the option.
         warnings.filterwarnings("ignore", message="the AUC of the held-out rows is .* clearly below 0.5: high scores")
         fit_classifier(clf, rows)
@@ -258,8 +219,7 @@ def split_rows(
 
     Rows without a given score are split as all others, and then set apart: the test part needs its share of them.
     """
-    if not 0 < test_size < 1:
-        raise UsageError(f"--test-size must be a share in (0, 1), got {test_size:g}; pass 0.25 for a quarter")
+    check_test_size(test_size)
     if rows.times is not None:
         train, test = _by_time(rows.times, test_size)
     elif rows.groups is not None:
@@ -270,6 +230,12 @@ def split_rows(
     for name, part in zip(("training", "test"), parts, strict=True):
         check_both_classes(part, f"the {name} part", "choose another split with --test-size, --time-column or --test")
     return parts
+
+
+def check_test_size(test_size: float) -> None:
+    """Refuse a share of rows to test on that is none."""
+    if not 0 < test_size < 1:
+        raise UsageError(f"--test-size must be a share in (0, 1), got {test_size:g}; pass 0.25 for a quarter")
 
 
 def check_both_classes(rows: LabelledRows, what: str, remedy: str) -> None:
@@ -285,15 +251,6 @@ def check_some_groups(rows: LabelledRows, column: str | None, what: str) -> None
         raise CommandError(
             f"--group: {what} must hold at least two groups of {column!r} for intervals, got one; add rows of others, "
             "or leave the column out"
-        )
-
-
-def check_groups_to_train(groups: NDArray[Any], fewest: int, column: str | None) -> None:
-    """Refuse fewer groups than folds or parts, as each of them needs its own groups."""
-    if (n_groups := len(np.unique(groups))) < fewest:
-        raise CommandError(
-            f"--group: the training rows must hold at least {fewest} groups of {column!r}, one for each fold, got "
-            f"{n_groups}; add rows of others, or leave the column out with --drop instead"
         )
 
 

@@ -139,7 +139,7 @@ class ScoreCounts:
         """
         parts = list(counts)
         if len({part.rounding for part in parts}) != 1:
-            raise ValueError("counts must be of scores that were rounded in one way, got none or several; count anew")
+            raise ValueError("counts must be of scores that were rounded in one way, got none or several; count again")
         together: dict[Any, list[RankedScores]] = {}
         for part in parts:
             for key, rankings in part.rankings.items():

@@ -1,9 +1,17 @@
-"""The key and the types that whoever runs a program trusts, from its environment."""
+"""The key and the types that whoever runs a program trusts, from its environment; facts signed with the key."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from aucross.system.whole_files import write_whole
 
 # Names a file whose content is the key to sign model files with; only files that it signed are then read.
 KEY_FILE = "AUCROSS_KEY_FILE"
@@ -12,13 +20,7 @@ TRUSTED_TYPES = "AUCROSS_TRUSTED_TYPES"
 
 
 def signing_key() -> bytes | None:
-    """Return the key in use, if there is one.
-
-    Returns
-    -------
-    bytes or None
-        Content of the file that the environment variable ``AUCROSS_KEY_FILE`` names.
-    """
+    """Return the key in use: the content of the file that ``AUCROSS_KEY_FILE`` names, or None."""
     name = os.environ.get(KEY_FILE)
     if name is None:
         return None
@@ -36,11 +38,21 @@ def signing_key() -> bytes | None:
 
 
 def trusted_types_in_use() -> list[str]:
-    """Types that model files may hold beside the list, as the environment variable ``AUCROSS_TRUSTED_TYPES`` says.
-
-    Returns
-    -------
-    list of str
-        Dotted names.
-    """
+    """Return the dotted names of types that model files may hold beside the list, from ``AUCROSS_TRUSTED_TYPES``."""
     return [name.strip() for name in os.environ.get(TRUSTED_TYPES, "").split(",") if name.strip()]
+
+
+def write_facts(path: Path, facts: Mapping[str, Any]) -> Path:
+    """Write what is known of a file beside it, as decisions.csv.json, signed where there is a key; return where."""
+    written = datetime.now(UTC).isoformat(timespec="seconds")
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    # The hash tells facts of an older file, left by a command that was stopped between writing the two.
+    known = {"format": "aucross decisions file", "version": 1, "file": path.name, "sha256": digest}
+    content = {**known, "written": written, **facts}
+    if (key := signing_key()) is not None:
+        text = json.dumps(content, sort_keys=True)
+        content["signature"] = hmac.new(key, text.encode(), "sha256").hexdigest()
+    beside = path.with_name(f"{path.name}.json")
+    write_whole(beside, (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode())
+    return beside

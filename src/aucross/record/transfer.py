@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, inspect, select
 
 from aucross.estimators.decisions import AUTOMATIC
-from aucross.files.facts_beside import write_facts
+from aucross.files.signing import write_facts
 from aucross.record.canonical import as_text, canonical_rows
 from aucross.record.chain import ROWS_AT_A_TIME, ChainHead, insert
 from aucross.record.database import Database, RecordError
