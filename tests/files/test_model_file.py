@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import zipfile
+from hashlib import sha256
 
 import joblib
 import numpy as np
@@ -48,7 +49,7 @@ from aucross.core import (
 from aucross.core.cautious import Caution
 from aucross.core.nested import NestedBands
 from aucross.datasets import make_credit
-from aucross.files.archive import _header_digest
+from aucross.files.archive import _sealed
 from aucross.files.builder import Builder
 from aucross.files.checker import Checker
 from aucross.files.description import Description
@@ -383,7 +384,7 @@ def reseal(path, **changes):
     change_header(path, **changes)
     with zipfile.ZipFile(path) as archive:
         header = json.loads(archive.read("header.json"))
-    change_header(path, checksum=_header_digest(header))
+    change_header(path, checksum=sha256(_sealed(header)).hexdigest())
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])

@@ -17,15 +17,14 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 FORMAT_NAME = "aucross"
 FORMAT_VERSION = 2
 
-HEADER, DESCRIPTION = "header.json", "description.json"
+HEADER, DESCRIPTION, _ARRAY = "header.json", "description.json", "arrays/{}.npy"
 
 LARGEST_HEADER = 4 * 2**20
 LARGEST_DESCRIPTION = 64 * 2**20
@@ -51,26 +50,13 @@ _LEVEL = 1
 _SHORTEST_KEY = 16
 
 
-@dataclass(frozen=True)
-class Content:
-    """What an archive holds beside its header.
+class Content(NamedTuple):
+    """What an archive holds beside its header."""
 
-    Attributes
-    ----------
-    description : bytes
-        JSON.
-    arrays : list of bytearray
-        The .npy files.
-    digests : list of bytes
-        SHA-256 of each array.
-    limit : int
-        Bytes that may be taken to build what is described.
-    """
-
-    description: bytes
-    arrays: list[bytearray]
-    digests: list[bytes]
-    limit: int
+    description: bytes  # JSON
+    arrays: list[bytearray]  # .npy files
+    digests: list[bytes]  # SHA-256 of each array
+    limit: int  # bytes that may be taken to build what is described
 
 
 class DamagedError(ValueError):
@@ -109,7 +95,7 @@ def archive_bytes(
     sealed = {**header, "content": _content_digest(description, digests)}
     if key is not None:
         sealed["signature"] = _signature(sealed, key)
-    sealed["checksum"] = _header_digest(sealed)
+    sealed["checksum"] = sha256(_sealed(sealed)).hexdigest()
     about = json.dumps(sealed, indent=1).encode()
     if len(about) > LARGEST_HEADER:
         raise ValueError(
@@ -134,12 +120,8 @@ def _packed(about: bytes, description: bytes, arrays: Sequence[bytes], compressi
         archive.writestr(HEADER, about, compress_type=ZIP_STORED)
         archive.writestr(DESCRIPTION, description, compress_type=ZIP_STORED)
         for number, array in enumerate(arrays):
-            archive.writestr(_array_name(number), array, compress_type=compression)
+            archive.writestr(_ARRAY.format(number), array, compress_type=compression)
     return buffer.getvalue()
-
-
-def _array_name(number: int) -> str:
-    return f"arrays/{number}.npy"
 
 
 # ---- reading ----
@@ -185,13 +167,10 @@ def _kind_of_other_file(start: bytes) -> str | None:
     if start.startswith(_COMPRESSED):
         return f"a compressed file, as joblib writes pickles, {_PICKLES}"
     text = start.decode("utf-8", errors="ignore")  # the last letter may be cut
-    if len(start) - len(text.encode()) < 4 and text and all(map(_is_of_text, text)):
+    is_text = text and all(letter.isprintable() or letter in "\t\r\n\ufeff" for letter in text)
+    if is_text and len(start) - len(text.encode()) < 4:
         return "a text file, and models are no text; name a file of aucross.save or `aucross fit`"
     return None
-
-
-def _is_of_text(letter: str) -> bool:
-    return letter.isprintable() or letter in "\t\r\n\ufeff"
 
 
 def _header(archive: ZipFile, key: bytes | None) -> dict[str, Any]:
@@ -203,10 +182,15 @@ def _header(archive: ZipFile, key: bytes | None) -> dict[str, Any]:
     _check_stored(member, LARGEST_HEADER)
     header = parsed_json(archive.read(member))
     _check_format(header)
-    if header.get("checksum") != _header_digest(header):
+    if header.get("checksum") != sha256(_sealed(header)).hexdigest():
         raise DamagedError("its checksum does not fit its header")
-    if key is not None:
-        _check_signature(header, key)
+    if key is None:
+        return header
+    signature = header.get("signature")
+    if signature is None:
+        raise RefusedError("it is not signed, and a key is in use; take a signed file, or save it with key=...")
+    if not isinstance(signature, str) or not hmac.compare_digest(signature.encode(), _signature(header, key).encode()):
+        raise RefusedError("its signature is not by the key in use; take the file from its owner, or another key")
     return header
 
 
@@ -226,7 +210,7 @@ def _check_format(header: Any) -> None:
 
 def _content(archive: ZipFile, size: int) -> Content:
     members = archive.infolist()
-    expected = [HEADER, DESCRIPTION, *map(_array_name, range(len(members) - 2))]
+    expected = [HEADER, DESCRIPTION, *map(_ARRAY.format, range(len(members) - 2))]
     if [member.filename for member in members] != expected:
         raise BadZipFile(f"it should hold {HEADER}, {DESCRIPTION} and numbered arrays, in this order")
     _, description, *arrays = members
@@ -277,26 +261,14 @@ def _content_digest(description: bytes, arrays: Sequence[bytes]) -> str:
     return sha256(sha256(description).digest() + b"".join(arrays)).hexdigest()
 
 
-def _header_digest(header: Mapping[str, Any]) -> str:
-    return sha256(_sealed(header, "checksum")).hexdigest()
-
-
 def _signature(header: Mapping[str, Any], key: bytes) -> str:
-    """Of the header, which names the digest of all other members."""
-    return hmac.new(key, _sealed(header, "checksum", "signature"), sha256).hexdigest()
+    """Sign the header, which names the digest of all other members."""
+    return hmac.new(key, _sealed(header, "signature"), sha256).hexdigest()
 
 
-def _sealed(header: Mapping[str, Any], *left_out: str) -> bytes:
-    rest = {name: value for name, value in header.items() if name not in left_out}
+def _sealed(header: Mapping[str, Any], left_out: str = "checksum") -> bytes:
+    rest = {name: value for name, value in header.items() if name not in ("checksum", left_out)}
     return json.dumps(rest, sort_keys=True).encode()
-
-
-def _check_signature(header: Mapping[str, Any], key: bytes) -> None:
-    signature = header.get("signature")
-    if signature is None:
-        raise RefusedError("it is not signed, and a key is in use; take a signed file, or save it with key=...")
-    if not isinstance(signature, str) or not hmac.compare_digest(signature.encode(), _signature(header, key).encode()):
-        raise RefusedError("its signature is not by the key in use; take the file from its owner, or another key")
 
 
 def checked_key(key: Any) -> bytes | None:

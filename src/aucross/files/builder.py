@@ -24,14 +24,7 @@ from aucross.files.npy import array_of
 class Builder:
     """Builds a description that a :class:`~aucross.files.checker.Checker` has let pass.
 
-    Parameters
-    ----------
-    entries : list
-        The description.
-    arrays : sequence of bytearray
-        The .npy files that it refers to, in order.
-    trusted : mapping of name to class or function
-        What may be named beside the list.
+    ``trusted`` holds, by name, the classes and functions that may be named beside the list.
     """
 
     def __init__(self, entries: list[Any], arrays: Sequence[bytearray], trusted: Mapping[str, Any]) -> None:

@@ -56,31 +56,15 @@ def _is_dotted_name(name: Any) -> bool:
 
 
 class Checker:
-    """Checks a description.
-
-    Parameters
-    ----------
-    entries : list
-        The description.
-    arrays : sequence of bytes
-        The .npy files that it refers to, in order.
-    limit : int
-        Bytes that building may take.
-
-    Attributes
-    ----------
-    further_classes, further_functions : set of str
-        What the description names beside the list; the caller has to know whether it is trusted.
-    bytes_taken : int
-        Bytes that building may take, as far as it has been checked.
-    """
+    """Checks a description against its arrays, in order, and the bytes that building may take."""
 
     def __init__(self, entries: Any, arrays: Sequence[bytes | bytearray], limit: int) -> None:
+        # What is named beside the list: the caller has to know whether it is trusted.
         self.further_classes: set[str] = set()
         self.further_functions: set[str] = set()
+        self.bytes_taken = sum(map(len, arrays))  # by building, as far as it has been checked
         self._entries = entries
         self._arrays = arrays
-        self.bytes_taken = sum(map(len, arrays))
         self._limit = limit
         self._nodes_left = MOST_NODES
         self._n_arrays = 0
@@ -96,10 +80,7 @@ class Checker:
     def check_nodes(self, class_name: str) -> None:
         """Refuse nodes of other kinds, in other places or of other sizes than they may be; imports nothing.
 
-        Parameters
-        ----------
-        class_name : str
-            Class of the last entry, without its module.
+        ``class_name`` is that of the last entry, without its module.
         """
         if not isinstance(self._entries, list) or not self._entries:
             self._refuse("it must be a list of entries")
@@ -114,13 +95,7 @@ class Checker:
             self._refuse(f"it must be the {class_name} that the header names")
 
     def check_attributes(self, trusted: Mapping[str, Any]) -> None:
-        """Refuse attributes that a class must not have; imports the modules of the classes.
-
-        Parameters
-        ----------
-        trusted : mapping of name to class or function
-            The further classes and functions.
-        """
+        """Refuse attributes that a class must not have; imports the modules of the classes."""
         for name in self.further_classes | self.further_functions:
             self._place = name
             if isinstance(trusted[name], type) != (name in self.further_classes) or not callable(trusted[name]):

@@ -28,7 +28,6 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -40,7 +39,6 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from aucross.files.forms import Listed
 from aucross.files.listed import (
     FUNCTION_TYPES,
     FUNCTIONS,
@@ -61,27 +59,13 @@ _LABELS = frozenset({str, int, float, bool, type(None), date, datetime, timedelt
 
 @dataclass
 class Description:
-    """Objects taken apart.
+    """Objects taken apart."""
 
-    Attributes
-    ----------
-    entries : list
-        JSON-ready entries.
-    arrays : list of bytes
-        What the entries of arrays stand for, as .npy files.
-    digests : list of bytes
-        SHA-256 of each array.
-    unlisted : dict of str to class or function
-        What a reader refuses unless it is named as trusted.
-    libraries : set of str
-        Packages that the classes come from.
-    """
-
-    entries: list[Any] = field(default_factory=list)
-    arrays: list[bytes] = field(default_factory=list)
-    digests: list[bytes] = field(default_factory=list)
-    unlisted: dict[str, Any] = field(default_factory=dict)
-    libraries: set[str] = field(default_factory=set)
+    entries: list[Any] = field(default_factory=list)  # ready for JSON
+    arrays: list[bytes] = field(default_factory=list)  # what the entries of arrays stand for, as .npy files
+    digests: list[bytes] = field(default_factory=list)  # SHA-256 of each array
+    unlisted: dict[str, Any] = field(default_factory=dict)  # what a reader refuses unless it is named as trusted
+    libraries: set[str] = field(default_factory=set)  # packages that the classes come from
     _numbers: dict[int, int] = field(default_factory=dict, repr=False)  # of the entry of a value, by its identity
     _values: list[Any] = field(default_factory=list, repr=False)  # kept, so that no identity is given twice
     _open: list[int] = field(default_factory=list, repr=False)  # identities of what is being written
@@ -123,9 +107,17 @@ class Description:
         if listed is None or listed.needs_trust:
             self.unlisted[name] = type(value)
         self.libraries.add(name.partition(".")[0])
-        nodes = dict(self._named(state, type(value).__name__))
-        if listed is not None:
-            self._check_names(value, listed, nodes)
+        before, nodes = self._place, {}
+        for attribute, part in state.items():
+            if attribute not in LEFT_OUT:
+                self._place = f"{type(value).__name__}.{attribute}"
+                nodes[attribute] = self.node(None if attribute in NOT_STORED else part)
+        self._place = before
+        try:
+            if listed is not None:
+                listed.form.check_names(type(value), nodes)
+        except ValueError as error:
+            raise TypeError(f"{self._place} cannot be saved: {error}; delete it, or keep it in metadata") from error
         return {"@object": name, "state": nodes}
 
     def _own_state(self, value: Any) -> Mapping[str, Any]:
@@ -137,26 +129,6 @@ class Description:
         if is_more or not hasattr(value, "__dict__"):
             raise TypeError("it is made of more than attributes; turn it into plain values or arrays of numpy")
         return vars(value)
-
-    def _named(self, state: Mapping[str, Any], owner: str) -> Iterator[tuple[str, Any]]:
-        for name, value in state.items():
-            if name not in LEFT_OUT:
-                with self._at(f"{owner}.{name}"):
-                    yield name, self.node(None if name in NOT_STORED else value)
-
-    def _check_names(self, value: Any, listed: Listed, names: Mapping[str, Any]) -> None:
-        try:
-            listed.form.check_names(type(value), names)
-        except ValueError as error:
-            raise TypeError(f"{self._place} cannot be saved: {error}; delete it, or keep it in metadata") from error
-
-    @contextmanager
-    def _at(self, place: str) -> Iterator[None]:
-        before, self._place = self._place, place
-        try:
-            yield
-        finally:
-            self._place = before
 
     # ---- names ----
 

@@ -42,27 +42,13 @@ class Form(Protocol):
 
 @dataclass(frozen=True)
 class ByAttributes:
-    """An object is its attributes: it is made without a call of its class, and its attributes are put in their place.
+    """An object is its attributes: made without a call of its class, with its attributes put in their place."""
 
-    Parameters
-    ----------
-    private : frozenset of str
-        Attributes beside the parameters of the constructor and those that end in an underscore.
-    left_out : frozenset of str
-        Attributes that are not stored.
-    finish : function, optional
-        Checks a made object, and adds what was left out.
-    any_name : bool, default=False
-        Whether all names are allowed that the class itself does not have: for classes that somebody trusts.
-    only_parameters : bool, default=False
-        Whether objects are stored as they were before their fit: the parameters of the constructor alone.
-    """
-
-    private: frozenset[str] = frozenset()
-    left_out: frozenset[str] = frozenset()
-    finish: Callable[[Any], None] | None = None
-    any_name: bool = False
-    only_parameters: bool = False
+    private: frozenset[str] = frozenset()  # beside the parameters and attributes that end in an underscore
+    left_out: frozenset[str] = frozenset()  # not stored
+    finish: Callable[[Any], None] | None = None  # checks a made object, and adds what was left out
+    any_name: bool = False  # whether all names are allowed that the class itself does not have: for trusted classes
+    only_parameters: bool = False  # whether objects are stored as they were before their fit
 
     def state(self, value: Any) -> Mapping[str, Any]:
         """Return the attributes."""
@@ -165,13 +151,8 @@ def _is_derived(part: Field[Any]) -> bool:
 class BySteps:
     """An object that takes steps of its own: compiled parts, boosters, random states.
 
-    Parameters
-    ----------
-    put_together : function
-        From the class and the parts to an object. Its parameters name what is stored, no more and no less. It checks
-        types and sizes, since files may hold anything there.
-    take_apart : function, optional
-        From an object to its parts; by default the attributes of these names.
+    The parameters of ``put_together``, after the class, name what is stored, no more and no less. It checks types and
+    sizes, since files may hold anything there. By default an object is taken apart by the attributes of these names.
     """
 
     put_together: Callable[..., Any]
@@ -201,27 +182,13 @@ def _parts_of(put_together: Callable[..., Any]) -> list[str]:
 
 @dataclass(frozen=True)
 class Listed:
-    """A class that files may name.
+    """A class that files may name."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in files.
-    module : str
-        Where it is defined.
-    role : str
-        What its objects are, which decides where they may stand: see `roles_in`.
-    form : Form
-        How objects are taken apart and put together.
-    needs_trust : bool
-        Whether a caller has to name the class as trusted all the same: its library reads bytes that cannot be checked.
-    """
-
-    name: str
-    module: str
-    role: str = "model"
-    form: Form = field(default_factory=ByAttributes)
-    needs_trust: bool = False
+    name: str  # in files
+    module: str  # where it is defined
+    role: str = "model"  # what its objects are, which decides where they may stand: see `roles_in`
+    form: Form = field(default_factory=ByAttributes)  # how objects are taken apart and put together
+    needs_trust: bool = False  # a caller has to trust it all the same: its library reads bytes that cannot be checked
 
     @property
     def cls(self) -> Any:

@@ -38,13 +38,7 @@ def array_bytes(values: NDArray[Any], entry: dict[str, Any]) -> bytes:
 
 
 def array_size(entry: Any) -> int:
-    """Bytes that an array takes, by what its description says.
-
-    Raises
-    ------
-    ValueError
-        If the description is none of an array.
-    """
+    """Return the bytes that an array takes; raise a ValueError if the description is none of an array."""
     if set(entry) != {"@array", "shape", "order"} or not is_stored_dtype(entry["@array"]):
         raise ValueError("an array must have a type of numbers, a shape and an order")
     if entry["order"] not in ("C", "F") or not is_shape(entry["shape"]):

@@ -21,13 +21,7 @@ _EXACT = 2**53
 
 
 class RowsDigest:
-    """The digest of some columns, fed batch by batch.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The columns; their names and their order count.
-    """
+    """The digest of some columns, whose names and order count, fed batch by batch."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._n_rows = 0
