@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -118,16 +117,14 @@ def test_only_the_grade_is_ordered_and_it_orders_the_bad_rate(portfolio):
 
 def test_points_of_the_scorecard_grow_with_inquiries_up_to_six():
     def points(inquiries):
-        applicants = SimpleNamespace(
-            relative_income=np.ones(8), employment_type=np.full(8, "salaried"), home_ownership=np.full(8, "rent")
-        )
-        files = SimpleNamespace(
-            inquiries=np.asarray(inquiries),
-            delinquencies=np.zeros(8),
-            assumed_utilisation=np.zeros(8),
-            history_years=np.zeros(8),
-        )
-        return credit._scorecard(applicants, files, np.zeros(8))
+        zeros = ("delinquencies_2y", "assumed_utilisation", "credit_history_years")
+        rows = {
+            **dict.fromkeys(zeros, np.zeros(8)),
+            "inquiries_6m": np.asarray(inquiries),
+            "relative_income": np.ones(8),
+        }
+        rows |= {"employment_type": np.full(8, "salaried"), "home_ownership": np.full(8, "rent")}
+        return credit._scorecard(rows, np.zeros(8))
 
     steps = np.diff(points(range(8)))
     assert steps == pytest.approx([credit_assumptions.INQUIRY_POINTS] * 6 + [0.0])

@@ -14,7 +14,6 @@ the first two; only rejecting helps with the third. All constants are invented; 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import count
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Booleans = NDArray[np.bool_]
 Labels = NDArray[np.str_]
 Dates = NDArray[np.datetime64]
 Columns = dict[str, NDArray[Any]]
@@ -134,7 +132,10 @@ def make_credit(
         feature_names=list(assumed.COLUMNS),
         target_names=list(assumed.TARGET_NAMES),
         categories={name: list(labels) for name, labels in assumed.CATEGORIES.items()},
-        DESCR=_describe(n_samples),
+        DESCR=assumed.DESCRIPTION.format(
+            n_samples=f"{n_samples:,}",
+            columns="\n".join(f"{name}: {meaning}" for name, meaning in assumed.COLUMNS.items()),
+        ),
     )
 
 
@@ -148,22 +149,14 @@ def _check_integer(value: object, name: str, smallest: int, remedy: str) -> int:
     return int(value)
 
 
-def _describe(n_samples: int) -> str:
-    columns = "\n".join(f"{name}: {meaning}" for name, meaning in assumed.COLUMNS.items())
-    return assumed.DESCRIPTION.format(n_samples=f"{n_samples:,}", columns=columns)
-
-
 def _draw_portfolio(n_samples: int, random_state: int) -> tuple[Columns, Integers]:
     # One stream per step: a change to one step leaves the draws of the others as they were.
     rngs = (np.random.default_rng([random_state, step]) for step in count())
-    dates = _draw_dates(next(rngs), n_samples)
-    applicants = _draw_applicants(next(rngs), dates)
-    files = _draw_credit_files(next(rngs), applicants)
-    loans = _draw_loans(next(rngs), dates, applicants, files)
-    probability = _default_probability(dates, applicants, files, loans)
-    defaults = (next(rngs).random(n_samples) < probability).astype(np.int64)
-    columns = _as_columns(dates, applicants, files, loans)
-    return columns | _hide_entries(next(rngs), applicants, loans), defaults
+    rows: Columns = {"issue_date": _draw_dates(next(rngs), n_samples)}
+    for draw in (_draw_applicants, _draw_credit_files, _draw_loans):
+        rows |= draw(next(rngs), rows)
+    defaults = (next(rngs).random(n_samples) < _default_probability(rows)).astype(np.int64)
+    return rows | _hide_entries(next(rngs), rows), defaults
 
 
 # ---- small tools ----
@@ -202,19 +195,8 @@ def _draw_dates(rng: np.random.Generator, n_samples: int) -> Dates:
 # ---- applicants ----
 
 
-@dataclass(frozen=True)
-class _Applicants:
-    channel: Labels
-    region: Labels
-    age: Integers
-    employment_type: Labels
-    employment_years: Floats
-    home_ownership: Labels
-    income: Floats
-    relative_income: Floats  # to the median of the day: what a raise for everybody does not change
-
-
-def _draw_applicants(rng: np.random.Generator, dates: Dates) -> _Applicants:
+def _draw_applicants(rng: np.random.Generator, rows: Columns) -> Columns:
+    dates = rows["issue_date"]
     n = len(dates)
     channel = _draw_channels(rng, dates)
     region = _draw_labels(rng, {label: np.full(n, share) for label, share in assumed.REGION_SHARES.items()})
@@ -236,7 +218,16 @@ def _draw_applicants(rng: np.random.Generator, dates: Dates) -> _Applicants:
     log_income += _per_label(employment_type, assumed.LOG_INCOME_SPREAD) * rng.standard_normal(n)
     median = assumed.MEDIAN_INCOME * _at(dates, assumed.WAGE_LEVEL)
     income = np.maximum(median * np.exp(log_income), assumed.LOWEST_INCOME).round(-2)
-    return _Applicants(channel, region, age, employment_type, employment_years, home_ownership, income, income / median)
+    return {
+        "channel": channel,
+        "region": region,
+        "age": age,
+        "employment_type": employment_type,
+        "employment_years": employment_years,
+        "home_ownership": home_ownership,
+        "income": income,
+        "relative_income": income / median,  # what a raise for everybody does not change; not in the table
+    }
 
 
 def _draw_channels(rng: np.random.Generator, dates: Dates) -> Labels:
@@ -263,49 +254,32 @@ def _draw_homes(rng: np.random.Generator, age: Integers) -> Labels:
 # ---- credit files ----
 
 
-@dataclass(frozen=True)
-class _CreditFiles:
-    carelessness: Floats  # a trait behind utilisation, inquiries, late payments and debts; not a column
-    history_years: Floats
-    open_accounts: Integers
-    utilisation: Floats  # NaN without a credit line
-    inquiries: Integers
-    delinquencies: Integers
-    months_since_delinquency: Floats  # NaN if there was none
-
-    @property
-    def thin(self) -> Booleans:
-        return self.history_years < assumed.THIN_FILE_YEARS
-
-    @property
-    def assumed_utilisation(self) -> Floats:
-        return np.where(np.isnan(self.utilisation), assumed.UTILISATION_WITHOUT_CARD, self.utilisation)
-
-
-def _draw_credit_files(rng: np.random.Generator, applicants: _Applicants) -> _CreditFiles:
-    n = len(applicants.age)
+def _draw_credit_files(rng: np.random.Generator, rows: Columns) -> Columns:
+    n = len(rows["age"])
+    # A trait behind utilisation, inquiries, late payments and debts.
     carelessness = rng.standard_normal(n)
-    history_years = _draw_history_years(rng, applicants)
+    history_years = _draw_history_years(rng, rows["channel"], rows["age"])
     thin = history_years < assumed.THIN_FILE_YEARS
     open_accounts = 1 + rng.poisson(assumed.ACCOUNTS_FIRST_YEAR * history_years**assumed.ACCOUNTS_GROWTH)
     no_card = rng.random(n) < np.where(thin, assumed.NO_CARD_SHARE_THIN, assumed.NO_CARD_SHARE)
-    utilisation_log_odds = _shown(
-        carelessness, assumed.UTILISATION_LOG_ODDS
-    ) + assumed.UTILISATION_NOISE * rng.standard_normal(n)
-    partner_inquiries = assumed.PARTNER_INQUIRIES * (applicants.channel == "partner")
+    noise = assumed.UTILISATION_NOISE * rng.standard_normal(n)
+    utilisation = _sigmoid(_shown(carelessness, assumed.UTILISATION_LOG_ODDS) + noise).round(3)
+    partner_inquiries = assumed.PARTNER_INQUIRIES * (rows["channel"] == "partner")
     inquiries = rng.poisson(np.exp(_shown(carelessness, assumed.LOG_INQUIRIES)) + partner_inquiries)
     # Who has had credit for a short time only has had little time to be late.
     time_at_risk = np.minimum(history_years / assumed.THIN_FILE_YEARS, 1.0)
     delinquencies = rng.poisson(np.exp(_shown(carelessness, assumed.LOG_DELINQUENCIES)) * time_at_risk)
-    return _CreditFiles(
-        carelessness,
-        history_years,
-        open_accounts,
-        np.where(no_card, np.nan, _sigmoid(utilisation_log_odds).round(3)),
-        inquiries,
-        delinquencies,
-        _draw_months_since_delinquency(rng, delinquencies, history_years),
-    )
+    return {
+        "credit_history_years": history_years,
+        "open_accounts": open_accounts,
+        "credit_utilisation": np.where(no_card, np.nan, utilisation),
+        "inquiries_6m": inquiries,
+        "delinquencies_2y": delinquencies,
+        "months_since_delinquency": _draw_months_since_delinquency(rng, delinquencies, history_years),
+        # Not in the table:
+        "carelessness": carelessness,
+        "assumed_utilisation": np.where(no_card, assumed.UTILISATION_WITHOUT_CARD, utilisation),
+    }
 
 
 def _shown(carelessness: Floats, level_and_effect: tuple[float, float]) -> Floats:
@@ -313,12 +287,12 @@ def _shown(carelessness: Floats, level_and_effect: tuple[float, float]) -> Float
     return level + effect * carelessness
 
 
-def _draw_history_years(rng: np.random.Generator, applicants: _Applicants) -> Floats:
-    n = len(applicants.age)
-    short = rng.random(n) < _per_label(applicants.channel, assumed.THIN_FILE_SHARE)
+def _draw_history_years(rng: np.random.Generator, channel: Labels, age: Integers) -> Floats:
+    n = len(age)
+    short = rng.random(n) < _per_label(channel, assumed.THIN_FILE_SHARE)
     thin = rng.uniform(0.1, assumed.THIN_FILE_YEARS, size=n)
     thick = assumed.THIN_FILE_YEARS + rng.gamma(assumed.THICK_FILE_SHAPE, assumed.THICK_FILE_SCALE, size=n)
-    return np.minimum(np.where(short, thin, thick), applicants.age - assumed.LEGAL_AGE).round(1)
+    return np.minimum(np.where(short, thin, thick), age - assumed.LEGAL_AGE).round(1)
 
 
 def _draw_months_since_delinquency(rng: np.random.Generator, delinquencies: Integers, history_years: Floats) -> Floats:
@@ -334,57 +308,46 @@ def _draw_months_since_delinquency(rng: np.random.Generator, delinquencies: Inte
 # ---- loans ----
 
 
-@dataclass(frozen=True)
-class _Loans:
-    purpose: Labels
-    amount: Floats
-    term_months: Integers
-    debt_to_income: Floats
-    points: Floats  # of the scorecard; not a column
-    grade: Labels
-    interest_rate: Floats
-
-
-def _draw_loans(rng: np.random.Generator, dates: Dates, applicants: _Applicants, files: _CreditFiles) -> _Loans:
+def _draw_loans(rng: np.random.Generator, rows: Columns) -> Columns:
+    dates = rows["issue_date"]
     n = len(dates)
-    purpose = _draw_purposes(rng, dates, applicants)
-    amount = _draw_amounts(rng, purpose, applicants, _at(dates, assumed.WAGE_LEVEL))
+    purpose = _draw_purposes(rng, rows)
+    amount = _draw_amounts(rng, purpose, rows["relative_income"], _at(dates, assumed.WAGE_LEVEL))
     term_years = assumed.TERM_PER_LOG_AMOUNT * np.log(
         amount / assumed.SMALLEST_AMOUNT
     ) + assumed.TERM_NOISE * rng.standard_normal(n)
     term_years = np.clip(term_years.round(), 1, assumed.LONGEST_TERM)
     other_debts = np.exp(
-        _shown(files.carelessness, assumed.LOG_OTHER_DEBTS) + assumed.OTHER_DEBTS_NOISE * rng.standard_normal(n)
+        _shown(rows["carelessness"], assumed.LOG_OTHER_DEBTS) + assumed.OTHER_DEBTS_NOISE * rng.standard_normal(n)
     )
-    other_debts += assumed.MORTGAGE_DEBTS * (applicants.home_ownership == "mortgage")
-    debt_to_income = other_debts + _yearly_payment(amount, term_years) / applicants.income
+    other_debts += assumed.MORTGAGE_DEBTS * (rows["home_ownership"] == "mortgage")
+    debt_to_income = other_debts + _yearly_payment(amount, term_years) / rows["income"]
     debt_to_income = np.minimum(debt_to_income, assumed.LARGEST_DEBT_TO_INCOME).round(3)
-    points = _scorecard(applicants, files, debt_to_income)
+    points = _scorecard(rows, debt_to_income)
     grade = np.searchsorted(assumed.GRADE_LIMITS, points + assumed.DISCRETION * rng.standard_normal(n))
     margin = np.array(assumed.GRADE_MARGIN)[grade] + assumed.TERM_PREMIUM * (term_years - assumed.STANDARD_TERM)
     interest_rate = _at(dates, assumed.POLICY_RATE) + margin + assumed.RATE_NOISE * rng.standard_normal(n)
-    return _Loans(
-        purpose,
-        amount,
-        (12 * term_years).astype(np.int64),
-        debt_to_income,
-        points,
-        np.array(assumed.GRADES)[grade],
-        interest_rate.round(2),
-    )
+    return {
+        "purpose": purpose,
+        "loan_amount": amount,
+        "term_months": (12 * term_years).astype(np.int64),
+        "debt_to_income": debt_to_income,
+        "grade": np.array(assumed.GRADES)[grade],
+        "interest_rate": interest_rate.round(2),
+        "points": points,  # of the scorecard; not in the table
+    }
 
 
-def _draw_amounts(rng: np.random.Generator, purpose: Labels, applicants: _Applicants, wage_level: Floats) -> Floats:
-    typical = (
-        wage_level * _per_label(purpose, assumed.PURPOSE_AMOUNT) * applicants.relative_income**assumed.AMOUNT_PER_INCOME
-    )
+def _draw_amounts(rng: np.random.Generator, purpose: Labels, relative_income: Floats, wage_level: Floats) -> Floats:
+    typical = wage_level * _per_label(purpose, assumed.PURPOSE_AMOUNT) * relative_income**assumed.AMOUNT_PER_INCOME
     amount = typical * np.exp(assumed.LOG_AMOUNT_SPREAD * rng.standard_normal(len(purpose)))
     return np.clip(amount, assumed.SMALLEST_AMOUNT, assumed.LARGEST_AMOUNT).round(-2)
 
 
-def _draw_purposes(rng: np.random.Generator, dates: Dates, applicants: _Applicants) -> Labels:
-    shares = {label: _at(dates, path) for label, path in assumed.PURPOSE_SHARES.items()}
-    shares["business"] *= np.where(applicants.employment_type == "self_employed", assumed.SELF_EMPLOYED_BUSINESS, 1.0)
+def _draw_purposes(rng: np.random.Generator, rows: Columns) -> Labels:
+    shares = {label: _at(rows["issue_date"], path) for label, path in assumed.PURPOSE_SHARES.items()}
+    is_self_employed = rows["employment_type"] == "self_employed"
+    shares["business"] *= np.where(is_self_employed, assumed.SELF_EMPLOYED_BUSINESS, 1.0)
     return _draw_labels(rng, shares)
 
 
@@ -394,101 +357,76 @@ def _yearly_payment(amount: Floats, term_years: Floats) -> Floats:
     return 12 * amount * monthly / (1 - (1 + monthly) ** (-12 * term_years))
 
 
-def _scorecard(applicants: _Applicants, files: _CreditFiles, debt_to_income: Floats) -> Floats:
+def _scorecard(rows: Columns, debt_to_income: Floats) -> Floats:
     """Compute the lender's points: linear, with counts and years capped as scorecards do."""
     return (
-        assumed.DELINQUENCY_POINTS * np.minimum(files.delinquencies, 4)
-        + assumed.INQUIRY_POINTS * np.minimum(files.inquiries, 6)
-        + assumed.UTILISATION_POINTS * files.assumed_utilisation
+        assumed.DELINQUENCY_POINTS * np.minimum(rows["delinquencies_2y"], 4)
+        + assumed.INQUIRY_POINTS * np.minimum(rows["inquiries_6m"], 6)
+        + assumed.UTILISATION_POINTS * rows["assumed_utilisation"]
         + assumed.DEBT_TO_INCOME_POINTS * debt_to_income
-        + assumed.HISTORY_YEAR_POINTS * np.minimum(files.history_years, 20)
-        + assumed.LOG_INCOME_POINTS * np.log(applicants.relative_income)
-        + _per_label(applicants.employment_type, assumed.EMPLOYMENT_POINTS)
-        + _per_label(applicants.home_ownership, assumed.HOME_POINTS)
+        + assumed.HISTORY_YEAR_POINTS * np.minimum(rows["credit_history_years"], 20)
+        + assumed.LOG_INCOME_POINTS * np.log(rows["relative_income"])
+        + _per_label(rows["employment_type"], assumed.EMPLOYMENT_POINTS)
+        + _per_label(rows["home_ownership"], assumed.HOME_POINTS)
     )
 
 
 # ---- outcome ----
 
 
-def _default_probability(dates: Dates, applicants: _Applicants, files: _CreditFiles, loans: _Loans) -> Floats:
-    risk = assumed.BASE_RISK + assumed.SCORECARD_RISK * loans.points
-    risk += _risk_of_purpose(applicants, files, loans)
-    risk += _risk_of_strain(applicants, files, loans)
-    shrinkage = np.where(files.thin, assumed.THIN_FILE_SHRINKAGE, 0.0)
+def _default_probability(rows: Columns) -> Floats:
+    risk = assumed.BASE_RISK + assumed.SCORECARD_RISK * rows["points"]
+    risk += _risk_of_purpose(rows)
+    risk += _risk_of_strain(rows)
+    is_thin = rows["credit_history_years"] < assumed.THIN_FILE_YEARS
+    shrinkage = np.where(is_thin, assumed.THIN_FILE_SHRINKAGE, 0.0)
     risk = shrinkage * assumed.THIN_FILE_RISK + (1 - shrinkage) * risk
-    return _sigmoid(risk + _at(dates, assumed.STRESS))
+    return _sigmoid(risk + _at(rows["issue_date"], assumed.STRESS))
 
 
-def _risk_of_purpose(applicants: _Applicants, files: _CreditFiles, loans: _Loans) -> Floats:
+def _risk_of_purpose(rows: Columns) -> Floats:
     """Return the risk of a purpose that does not fit the borrower."""
-    self_employed = applicants.employment_type == "self_employed"
-    needed = files.assumed_utilisation > assumed.CONSOLIDATION_NEED
-    own_home = np.isin(applicants.home_ownership, ("owner", "mortgage"))
-    young = applicants.age <= assumed.YOUNG_DRIVER_AGE
+    self_employed = rows["employment_type"] == "self_employed"
+    needed = rows["assumed_utilisation"] > assumed.CONSOLIDATION_NEED
+    own_home = np.isin(rows["home_ownership"], ("owner", "mortgage"))
+    young = rows["age"] <= assumed.YOUNG_DRIVER_AGE
     risk_by_purpose = {
         "business": np.where(self_employed, assumed.BUSINESS_RISK_SELF_EMPLOYED, assumed.BUSINESS_RISK_EMPLOYED),
         "debt_consolidation": np.where(needed, assumed.CONSOLIDATION_RISK_NEEDED, assumed.CONSOLIDATION_RISK_IDLE),
         "home_improvement": np.where(own_home, assumed.IMPROVEMENT_RISK_OWN_HOME, assumed.IMPROVEMENT_RISK_OTHER_HOME),
         "vehicle": np.where(young, assumed.YOUNG_DRIVER_RISK, 0.0),
     }
-    return np.select([loans.purpose == purpose for purpose in risk_by_purpose], list(risk_by_purpose.values()), 0.0)
+    return np.select([rows["purpose"] == purpose for purpose in risk_by_purpose], list(risk_by_purpose.values()), 0.0)
 
 
-def _risk_of_strain(applicants: _Applicants, files: _CreditFiles, loans: _Loans) -> Floats:
+def _risk_of_strain(rows: Columns) -> Floats:
     """Full cards, debts beyond what the income carries, a late payment not long ago."""
-    full_cards = assumed.FULL_CARDS_RISK * (files.assumed_utilisation > assumed.FULL_CARDS_LIMIT)
-    unsteady = np.isin(applicants.employment_type, ("self_employed", "temporary"))
-    burden = np.maximum(loans.debt_to_income - assumed.BURDEN_LIMIT, 0.0)
+    full_cards = assumed.FULL_CARDS_RISK * (rows["assumed_utilisation"] > assumed.FULL_CARDS_LIMIT)
+    unsteady = np.isin(rows["employment_type"], ("self_employed", "temporary"))
+    burden = np.maximum(rows["debt_to_income"] - assumed.BURDEN_LIMIT, 0.0)
     burden *= np.where(unsteady, assumed.BURDEN_RISK_UNSTEADY, assumed.BURDEN_RISK_STEADY)
-    months = np.where(np.isnan(files.months_since_delinquency), np.inf, files.months_since_delinquency)
+    months = np.nan_to_num(rows["months_since_delinquency"], nan=np.inf)
     return full_cards + burden + assumed.FRESH_DELINQUENCY_RISK * np.exp(-months / assumed.DELINQUENCY_FADING_MONTHS)
 
 
 # ---- the table ----
 
 
-def _as_columns(dates: Dates, applicants: _Applicants, files: _CreditFiles, loans: _Loans) -> Columns:
-    """Everything the lender knows, before anything is hidden."""
-    return {
-        "issue_date": dates,
-        "channel": applicants.channel,
-        "region": applicants.region,
-        "age": applicants.age,
-        "employment_type": applicants.employment_type,
-        "employment_years": applicants.employment_years,
-        "home_ownership": applicants.home_ownership,
-        "income": applicants.income,
-        "debt_to_income": loans.debt_to_income,
-        "credit_history_years": files.history_years,
-        "open_accounts": files.open_accounts,
-        "credit_utilisation": files.utilisation,
-        "inquiries_6m": files.inquiries,
-        "delinquencies_2y": files.delinquencies,
-        "months_since_delinquency": files.months_since_delinquency,
-        "purpose": loans.purpose,
-        "loan_amount": loans.amount,
-        "term_months": loans.term_months,
-        "grade": loans.grade,
-        "interest_rate": loans.interest_rate,
-    }
-
-
-def _hide_entries(rng: np.random.Generator, applicants: _Applicants, loans: _Loans) -> Columns:
+def _hide_entries(rng: np.random.Generator, rows: Columns) -> Columns:
     """Hide entries that an application form would not hold; the outcome knows them all."""
-    n = len(applicants.income)
-    self_employed = applicants.employment_type == "self_employed"
-    retired = applicants.employment_type == "retired"
+    n = len(rows["income"])
+    self_employed = rows["employment_type"] == "self_employed"
+    retired = rows["employment_type"] == "retired"
     unstated = rng.random(n) < (
         assumed.UNSTATED_INCOME_SHARE
         + assumed.UNSTATED_INCOME_SELF_EMPLOYED * self_employed
-        + assumed.UNSTATED_INCOME_LOW * (applicants.income < assumed.LOW_INCOME)
+        + assumed.UNSTATED_INCOME_LOW * (rows["income"] < assumed.LOW_INCOME)
     )
     no_years = retired | (self_employed & (rng.random(n) < assumed.UNKNOWN_YEARS_SELF_EMPLOYED))
     return {
-        "employment_years": np.where(no_years, np.nan, applicants.employment_years),
-        "income": np.where(unstated, np.nan, applicants.income),
-        "debt_to_income": np.where(unstated, np.nan, loans.debt_to_income),
+        "employment_years": np.where(no_years, np.nan, rows["employment_years"]),
+        "income": np.where(unstated, np.nan, rows["income"]),
+        "debt_to_income": np.where(unstated, np.nan, rows["debt_to_income"]),
     }
 
 

@@ -7,21 +7,7 @@ from typing import Any
 
 
 def import_library(module: str, *, purpose: str, extra: str) -> Any:
-    """Import a library, or say what needs it and which extra brings it.
-
-    Parameters
-    ----------
-    module : str
-        Name to import.
-    purpose : str
-        What needs it, as the subject of the error's sentence.
-    extra : str
-        The extra that installs it.
-
-    Returns
-    -------
-    module
-    """
+    """Import a library, or say what needs it, as the subject of a sentence, and which extra brings it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

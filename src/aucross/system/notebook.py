@@ -65,19 +65,7 @@ class Strip(NamedTuple):
 
 
 def strips(estimates: Sequence[Estimate], mark: float) -> list[Strip]:
-    """Return pictures of the intervals of a column, one for each row, on one scale.
-
-    Parameters
-    ----------
-    estimates : sequence of Estimate
-        The column.
-    mark : float
-        Value to compare with, drawn as a dotted line.
-
-    Returns
-    -------
-    list of Strip
-    """
+    """Return pictures of the intervals of a column, one for each row, on one scale, with a dotted line at a mark."""
     known = [number for estimate in estimates for number in estimate if isfinite(number)]
     known += [mark] if isfinite(mark) else []
     scale = (min(known, default=0.0), max(known, default=0.0))
@@ -87,20 +75,7 @@ def strips(estimates: Sequence[Estimate], mark: float) -> list[Strip]:
 def result_html(sentence: str, rows: Sequence[Mapping[str, Any]], further: str = "") -> str:
     """Return a sentence, a table and further sentences as HTML for a notebook.
 
-    Parameters
-    ----------
-    sentence : str
-        What the result says.
-    rows : sequence of mappings
-        Rows of the table by name of the column; numbers are rounded to four decimals, intervals stand below their
-        estimate, and texts are shown as they are, whatever they contain.
-    further : str, default=""
-        Sentences below the table.
-
-    Returns
-    -------
-    str
-        HTML.
+    Numbers are rounded to four decimals, intervals stand below their estimate, and texts are shown as they are.
 
     Examples
     --------
@@ -119,19 +94,7 @@ def result_html(sentence: str, rows: Sequence[Mapping[str, Any]], further: str =
 
 
 def arrow_stream(columns: Mapping[str, Any], requested_schema: object | None) -> object:
-    """Return columns as a stream of Arrow's C interface, which polars, DuckDB, pandas and pyarrow read without a copy.
-
-    Parameters
-    ----------
-    columns : mapping of str to array or list
-        The columns by name.
-    requested_schema : capsule, optional
-        As the interface defines it.
-
-    Returns
-    -------
-    capsule
-    """
+    """Return columns as a stream of Arrow's C interface, which polars, DuckDB, pandas and pyarrow read."""
     arrow = import_library("pyarrow", purpose="a result as an Arrow table", extra="arrow")
     return arrow.table(dict(columns)).__arrow_c_stream__(requested_schema)
 
@@ -153,17 +116,13 @@ def _content(value: Any) -> str:
         return _number(value.value) + (
             f'<br><span style="font-size:.8em">{interval}</span>' if value.has_interval else ""
         )
-    return _safe(_text(value))
+    if isinstance(value, float):
+        return _number(value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else _safe(str(value))
 
 
 def _safe(text: str) -> str:
     return escape(marked(text)).replace(" %", f"{_SPACE}%")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return _number(value)
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
 def _number(value: float) -> str:

@@ -16,16 +16,6 @@ NEGATIVE_NUMBER = r"-[0-9]+(?:\.[0-9]+)?"
 def without_formula(text: str) -> str:
     """Return the text with an apostrophe before it if a spreadsheet would run it; other text unchanged.
 
-    Parameters
-    ----------
-    text : str
-        A value for a CSV file, before quotes are put around it.
-
-    Returns
-    -------
-    str
-        :func:`original_text` takes the apostrophe away.
-
     Examples
     --------
     >>> [without_formula(text) for text in ("=1+1", "+1", "@SUM(A1)", "-1", "-", "A-17")]
@@ -36,15 +26,6 @@ def without_formula(text: str) -> str:
 
 def original_text(written: str) -> str:
     """Return the text that was passed to :func:`without_formula`.
-
-    Parameters
-    ----------
-    written : str
-        What it returned.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -58,15 +58,6 @@ def json_ready(value: Any) -> Any:
 def marked(text: str) -> str:
     r"""Return the text with a mark in place of each invisible character.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> marked("safe \u202eelbairav")
