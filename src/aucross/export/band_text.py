@@ -75,9 +75,13 @@ def band_from_json(text: str) -> RejectionBand:
         raise ValueError(f"text must be the JSON of a band, as band_to_json writes it: {error}") from error
     if not isinstance(entries, dict) or not {"lower", "upper", "review"} <= entries.keys():
         raise ValueError(f"the JSON of a band must be an object with the keys lower, upper and review, got {text}")
-    lower, upper = (_end_from_json(entries[name], name) for name in ("lower", "upper"))
+    lower, upper = ends = entries["lower"], entries["upper"]
+    for name, end in zip(("lower", "upper"), ends, strict=True):
+        is_number = isinstance(end, int | float) and not isinstance(end, bool) and isfinite(end)
+        if end is not None and not is_number:
+            raise ValueError(f"{name} must be a finite number or null, got {end!r}")
     if entries["review"] == "interval":
-        return RejectionBand(-inf if lower is None else lower, inf if upper is None else upper)
+        return RejectionBand(-inf if lower is None else float(lower), inf if upper is None else float(upper))
     if entries["review"] != "nothing":
         raise ValueError(f'review must be "interval" or "nothing", got {entries["review"]!r}')
     if lower is not None or upper is not None:
@@ -216,14 +220,6 @@ def refuse_alike(values: Iterable[object], name: str) -> None:
                 f"databases, got {seen[plain]!r} and {value!r}; give them names that differ in letters, or numbers"
             )
         seen[plain] = value
-
-
-def _end_from_json(value: object, name: str) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise ValueError(f"{name} must be a finite number or null, got {value!r}")
-    return float(value)
 
 
 def _check_a_score_can_lie_inside(band: RejectionBand) -> None:

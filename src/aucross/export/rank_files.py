@@ -11,6 +11,7 @@ import numpy as np
 
 from aucross.core.ranking import RankedScores
 from aucross.core.score_counter import ScoreCounter
+from aucross.export.ranking_query import check_different, check_missing
 from aucross.system.libraries import import_library
 from aucross.system.whole_files import parquet_files
 
@@ -70,10 +71,8 @@ def rank_parquet(
     >>> rank_parquet(folder, score="pd", label="bad")
     RankedScores(2 distinct scores, 1 positives, 5 negatives)
     """
-    if missing not in ("refuse", "leave out"):
-        raise ValueError(f'missing must be "refuse" or "leave out", got {missing!r}')
-    if positive == negative:
-        raise ValueError(f"positive and negative must be different labels, got {positive!r} for both")
+    check_missing(missing)
+    check_different(positive, negative)
     counter = ScoreCounter(bits, weighted=weight is not None)
     n_read = n_missing = 0
     for batch in _batches(path, list(dict.fromkeys(name for name in (score, label, weight) if name is not None))):
@@ -90,18 +89,18 @@ def rank_parquet(
         n_read += batch.num_rows
         if progress is not None:
             progress(n_read)
-    if n_missing and missing == "refuse":
-        raise ValueError(
-            f'{n_missing:,} rows have no score (null, NaN or infinite); pass missing="leave out" to rank the others, '
-            "and have those rows decided by a person"
-        )
+    check_missing(missing, n_missing)
     return counter.ranking()
 
 
 def _batches(path: Any, columns: list[str]) -> Iterator[Any]:
     """Read some columns of the rows, in batches."""
     parquet = import_library("pyarrow.parquet", purpose="reading Parquet files", extra="arrow")
-    for part in _files(path):
+    is_list = isinstance(path, Sequence) and not isinstance(path, str)
+    files = list(map(Path, path)) if is_list else parquet_files(Path(path)) if Path(path).is_dir() else [Path(path)]
+    if not files and not is_list:
+        raise ValueError(f"the folder {path} must hold Parquet files, got none that ends in .parquet")
+    for part in files:
         # Without buffers ahead of the reader the columns of a file are not in memory as a whole.
         with parquet.ParquetFile(part, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
             absent = [name for name in columns if name not in file.schema_arrow.names]
@@ -110,16 +109,6 @@ def _batches(path: Any, columns: list[str]) -> Iterator[Any]:
                     f"{part.name} must have the columns {columns}, got {file.schema_arrow.names}, without {absent}"
                 )
             yield from file.iter_batches(_BATCH_ROWS, columns=columns)
-
-
-def _files(path: Any) -> list[Path]:
-    if isinstance(path, Sequence) and not isinstance(path, str):
-        return [Path(part) for part in path]
-    if not Path(path).is_dir():
-        return [Path(path)]
-    if found := parquet_files(Path(path)):
-        return found
-    raise ValueError(f"the folder {path} must hold Parquet files, got none that ends in .parquet")
 
 
 def _numbers(column: Any, name: str) -> tuple[Any, Any]:

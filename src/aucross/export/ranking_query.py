@@ -134,8 +134,7 @@ def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refu
     >>> read_ranking({"score": [0.5, 0.1], "positives": [2, 1], "negatives": [3, 9], "unusable": [0, 0]})
     RankedScores(2 distinct scores, 3 positives, 12 negatives)
     """
-    if missing not in ("refuse", "leave out"):
-        raise ValueError(f'missing must be "refuse" or "leave out", got {missing!r}')
+    check_missing(missing)
     columns = _columns_of(result)
     score, counts = columns["score"], {name: columns[name] for name in _COUNTS}
     unusable = int(counts["unusable"].sum())
@@ -146,11 +145,7 @@ def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refu
         )
     is_missing = ~np.isfinite(score)
     n_missing = int((counts["positives"] + counts["negatives"])[is_missing].sum())
-    if n_missing and missing == "refuse":
-        raise ValueError(
-            f'{n_missing:,} rows have no score (NULL, NaN or infinite); pass missing="leave out" to rank the others, '
-            "and have those rows decided by a person"
-        )
+    check_missing(missing, n_missing)
     kept = np.flatnonzero(~is_missing)
     scores, place = np.unique(score[kept], return_inverse=True)
 
@@ -163,14 +158,24 @@ def read_ranking(result: Any, *, missing: Literal["refuse", "leave out"] = "refu
     return RankedScores.of_powers(scores, np.array(list(sides)))
 
 
+def check_missing(missing: str, n_missing: int = 0) -> None:
+    """Refuse rows without a score unless they are to be left out."""
+    if missing not in ("refuse", "leave out"):
+        raise ValueError(f'missing must be "refuse" or "leave out", got {missing!r}')
+    if n_missing and missing == "refuse":
+        raise ValueError(
+            f'{n_missing:,} rows have no score (NULL, NaN or infinite); pass missing="leave out" to rank the others, '
+            "and have those rows decided by a person"
+        )
+
+
+def check_different(positive: Any, negative: Any) -> None:
+    """Refuse one label for both classes."""
+    if positive == negative:
+        raise ValueError(f"positive and negative must be different labels, got {positive!r} for both")
+
+
 # ---- the query ----
-
-
-def _table(rules: DialectRules, table: str | Sequence[str]) -> str:
-    parts = table.split(".") if isinstance(table, str) else list(table)
-    if not parts:
-        raise ValueError("table must be the name of a table or view, got none")
-    return ".".join(quoted_name(rules, part) for part in parts)
 
 
 def _label(rules: DialectRules, value: str | int | bool) -> str:
@@ -197,8 +202,7 @@ def _given(
     if label is None:
         of_classes = {"positive": "1 = 0", "negative": is_usable or "1 = 1"}
     else:
-        if positive == negative:
-            raise ValueError(f"positive and negative must be different labels, got {positive!r} for both")
+        check_different(positive, negative)
         refuse_alike((positive, negative), "positive and negative labels")
         name, also = quoted_name(rules, label), f" AND {is_usable}" if is_usable else ""
         of_classes = {
@@ -209,7 +213,11 @@ def _given(
     columns += [
         f"CASE WHEN {condition} THEN {rules.one} ELSE 0 END AS is_{side}" for side, condition in of_classes.items()
     ]
-    lines = ["  SELECT", ",\n".join(f"    {column}" for column in columns), f"  FROM {_table(rules, table)}"]
+    parts = table.split(".") if isinstance(table, str) else list(table)
+    if not parts:
+        raise ValueError("table must be the name of a table or view, got none")
+    source = ".".join(quoted_name(rules, part) for part in parts)
+    lines = ["  SELECT", ",\n".join(f"    {column}" for column in columns), f"  FROM {source}"]
     return "\n".join([*lines, *([f"  WHERE {' AND '.join(conditions)}"] if conditions else [])])
 
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.rounding import band_of_values
 from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.score_column import ScoreColumn, score_column_in
+from aucross.estimators.score_column import score_column_in
 from aucross.export.band_text import (
     band_entries,
     band_to_sql,
@@ -85,7 +85,13 @@ def rule_to_json(
     """
     check_is_fitted(clf, "band_rule_")
     classes = clf.classes_.tolist()
-    score, score_column = _score_in_words(clf), clf.fitted_.score_column
+    score, of_column = _score_in_words(clf), {}
+    if (given := clf.fitted_.score_column) is not None:
+        of_column["score_column"] = {
+            "column": given.column if isinstance(given.column, str) else int(given.column),
+            "threshold": None if given.threshold is None else float(given.threshold),
+            "higher_is_positive": bool(given.higher_is_positive),
+        }
     rule = {
         "format": RULE_FORMAT_NAME,
         "format_version": RULE_FORMAT_VERSION,
@@ -94,13 +100,15 @@ def rule_to_json(
         "classes": classes,
         "positive_class": clf.score_classes_.tolist()[1] if len(classes) == 2 else None,
         "score": score,
-        **({} if score_column is None else {"score_column": _column_entries(score_column)}),
+        **of_column,
         "model_fingerprint": model_fingerprint(clf),
         "rule_fingerprint": rule_fingerprint(clf),
         "bands": [
-            {"coverage": coverage, "group": group, **_entries(clf, clf.band(coverage, group))}
+            {"coverage": coverage, "group": group, **band_entries(band), **in_column}
             for coverage in _checked_coverages(clf, coverages)
             for group in _groups(clf)
+            for band in [clf.band(coverage, group)]
+            for in_column in [{"in_column": band_entries(_band_in_column(clf, band))} if of_column else {}]
         ],
     }
     return json.dumps(rule, indent=indent, ensure_ascii=False, allow_nan=False)
@@ -156,14 +164,15 @@ def rule_to_sql(
         remedy = "name the column that holds the group of each row" if has_groups else "leave it out"
         raise ValueError(f"group_column must be given if and only if the bands were fitted per group; {remedy}")
     if group_column is None:
-        return band_to_sql(_band_in_sql(clf, clf.band(target)), column, automatic=automatic, review=review, quote=quote)
+        band = _band_in_column(clf, clf.band(target))
+        return band_to_sql(band, column, automatic=automatic, review=review, quote=quote)
     refuse_alike(_groups(clf), "groups of bands")
     score, group_name = sql_identifier(column, quote), sql_identifier(group_column, quote)
     return sql_case(
         [
-            f"{group_name} = {_group_literal(group)} AND {is_automatic_in_sql(band, score)}"
+            f"{group_name} = {_group_literal(group)} AND "
+            + is_automatic_in_sql(_band_in_column(clf, clf.band(target, group)), score)
             for group in _groups(clf)
-            for band in [_band_in_sql(clf, clf.band(target, group))]
         ],
         automatic,
         review,
@@ -190,44 +199,22 @@ def _score_in_words(clf: SelectiveClassifier) -> str:
             "a score that another system has, so they are of no use without them; decide with select(X) and hand over "
             "the decisions"
         )
-    return _SCORES[axis, "two" if len(clf.classes_) == 2 else "many", clf.fitted_.response_method] + _formula(clf)
+    words = _SCORES[axis, "two" if len(clf.classes_) == 2 else "many", clf.fitted_.response_method]
+    score = clf.fitted_.score_column
+    if score is None or score.is_column_itself:
+        return words
+    symbol, origin = ("p", "1") if score.threshold is None else ("d", f"{float(score.threshold):.17g}")
+    formula = f"x - {origin}" if score.higher_is_positive else f"{origin} - x"
+    return f"{words}, and {symbol} = {formula}, where x is the column {score.column!r}"
 
 
 # ---- a column of scores: bands in its units ----
 
 
-def _formula(clf: SelectiveClassifier) -> str:
-    """How the column is turned into the score, where it is not the score itself."""
-    score = clf.fitted_.score_column
-    if score is None or score.is_column_itself:
-        return ""
-    symbol, origin = ("p", "1") if score.threshold is None else ("d", f"{float(score.threshold):.17g}")
-    formula = f"x - {origin}" if score.higher_is_positive else f"{origin} - x"
-    return f", and {symbol} = {formula}, where x is the column {score.column!r}"
-
-
-def _column_entries(score: ScoreColumn) -> dict[str, Any]:
-    return {
-        "column": score.column if isinstance(score.column, str) else int(score.column),
-        "threshold": None if score.threshold is None else float(score.threshold),
-        "higher_is_positive": bool(score.higher_is_positive),
-    }
-
-
-def _entries(clf: SelectiveClassifier, band: RejectionBand) -> dict[str, Any]:
-    in_column = _band_in_column(clf, band)
-    return {**band_entries(band), **({} if in_column is None else {"in_column": band_entries(in_column)})}
-
-
-def _band_in_sql(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand:
-    in_column = _band_in_column(clf, band)
-    return band if in_column is None else in_column
-
-
-def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand | None:
-    """Return the values of a column of scores that go to review; None if another model gives the score."""
+def _band_in_column(clf: SelectiveClassifier, band: RejectionBand) -> RejectionBand:
+    """Return the values of a column of scores that go to review; the band itself if another model gives the score."""
     if (score := clf.fitted_.score_column) is None:
-        return None
+        return band
     if clf.band_rule_.axis == "confidence":
         band = _band_around_boundary(band, is_probability=clf.fitted_.response_method == "predict_proba")
     return score.column_band(band)
@@ -273,11 +260,10 @@ def _check_name(clf: SelectiveClassifier, column: str) -> None:
 
 
 def _groups(clf: SelectiveClassifier) -> list[Any]:
-    groups = list(clf.band_rule_.group_labels or (None,))
     if clf.band_rule_.group_labels is None:
-        return groups
-    others = [group for group in groups if not isinstance(group, str | int | float)]
-    if others:
+        return [None]
+    groups = list(clf.band_rule_.group_labels)
+    if others := [group for group in groups if not isinstance(group, str | int | float)]:
         raise ValueError(
             f"groups must be text, numbers or booleans to be written as text, got {others[:3]}; name them by text in "
             "fit(..., band_groups=...)"

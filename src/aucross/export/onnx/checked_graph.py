@@ -140,7 +140,9 @@ def onnx_inputs(graph: ModelProto, X: Table) -> dict[str, NDArray[Any]]:
         For ``session.run(None, ...)``: doubles in ``X``, or an array of shape (n, 1) for each column, doubles or text;
         a missing category is the text ``nan``.
     """
-    inputs, names = graph.graph.input, _column_names(graph)
+    inputs = graph.graph.input
+    # None for a graph of a classifier that knows no names.
+    names = next((json.loads(each.value) for each in graph.metadata_props if each.key == _COLUMNS), None)
     if names is None or (len(inputs) == 1 and names_of(X) is None):
         return {inputs[0].name: np.asarray(X, dtype=np.float64)}
     columns = _columns_by_name(X, names)
@@ -252,11 +254,6 @@ def _reads_columns(clf: SelectiveClassifier) -> bool:
     while isinstance(first, Pipeline | FrozenEstimator):
         first = first.steps[0][1] if isinstance(first, Pipeline) else first.estimator
     return isinstance(first, ColumnTransformer)
-
-
-def _column_names(graph: ModelProto) -> list[str] | None:
-    """Return the columns that a graph reads; None for one of a classifier that knows no names."""
-    return next((json.loads(each.value) for each in graph.metadata_props if each.key == _COLUMNS), None)
 
 
 def _names_of_frame(X: Table) -> list[str]:

@@ -103,8 +103,7 @@ def _parse(scope: Any, model: Any, inputs: Sequence[Any], custom_parsers: Any = 
     for step in steps:
         values = parse_step(scope, step, values, parsers)
     if _reader_of(last, model.fitted_.response_method) is None:
-        _check_probabilities(last, model.fitted_.response_method)
-        values = parse_step(scope, last, values, parsers, alias=_alias(last))
+        values = parse_step(scope, last, values, parsers, alias=_alias(last, model.fitted_.response_method))
     operator = scope.declare_local_operator(f"Aucross{type(model).__name__}", model)
     operator.inputs = [*values, *inputs]
     operator.n_given = len(inputs)
@@ -131,7 +130,12 @@ def _steps(model: Any) -> list[Any]:
     return [*before, *_steps(last)]
 
 
-def _alias(model: Any) -> str:
+def _alias(model: Any, response_method: str) -> str:
+    if response_method != "predict_proba":
+        raise ValueError(
+            f"{type(model).__name__} cannot be converted to ONNX: it has no predict_proba, and the graph of skl2onnx "
+            "has no decision function; wrap the model in CalibratedClassifierCV"
+        )
     try:
         return get_model_alias(type(model))
     except RuntimeError:
@@ -139,14 +143,6 @@ def _alias(model: Any) -> str:
             f"{type(model).__name__} cannot be converted to ONNX: skl2onnx knows no converter for it; register one "
             "with skl2onnx.update_registered_converter"
         ) from None
-
-
-def _check_probabilities(model: Any, response_method: str) -> None:
-    if response_method != "predict_proba":
-        raise ValueError(
-            f"{type(model).__name__} cannot be converted to ONNX: it has no predict_proba, and the graph of skl2onnx "
-            "has no decision function; wrap the model in CalibratedClassifierCV"
-        )
 
 
 def _set_types(operator: Any) -> None:
@@ -195,10 +191,6 @@ class _Graph:
     def column(self, name: str, position: int) -> str:
         """One column of a table, as a list."""
         return self.node("Gather", name, self.constant(np.array(position)), axis=1)
-
-    def sigmoid(self, name: str) -> str:
-        """Apply the logistic function."""
-        return self.node("Sigmoid", name)
 
 
 def _convert(scope: Any, operator: Any, container: Any) -> None:
@@ -291,19 +283,14 @@ def _write_response(graph: _Graph, model: Any, score: str, output: str) -> None:
 def _outside(graph: _Graph, model: Any, score: str, options: BandOptions) -> str:
     """Write a column for each coverage. A score that is no number is inside of every band."""
     if model.band_rule_.axis == "confidence":
-        score = _confidence(graph, score, is_probability=model.fitted_.response_method == "predict_proba")
+        is_probability = model.fitted_.response_method == "predict_proba"
+        score = graph.node("Max", score, _of_first(graph, model, score)) if is_probability else graph.node("Abs", score)
     bands = [model.band(coverage) for coverage in options.coverages]
     lower, upper = (np.array([[getattr(band, end) for band in bands]]) for end in ("lower", "upper"))
     column = graph.node("Unsqueeze", score, graph.constant(np.array([1])))
     below = graph.node("Less", column, graph.constant(moved(lower, -options.margin)))
     above = graph.node("Greater", column, graph.constant(moved(upper, options.margin)))
     return graph.node("Or", below, above)
-
-
-def _confidence(graph: _Graph, score: str, *, is_probability: bool) -> str:
-    if not is_probability:
-        return graph.node("Abs", score)
-    return graph.node("Max", score, graph.node("Sub", graph.constant(np.array(1.0)), score))
 
 
 def moved(ends: FloatArray, by: float) -> FloatArray:
@@ -317,26 +304,19 @@ def moved(ends: FloatArray, by: float) -> FloatArray:
 
 def _reader_of(model: Any, response_method: str) -> Callable[[_Graph, str], str] | None:
     """Return what writes the score of a model that reads a table; None if a converter of skl2onnx does."""
-    if _is_linear(model) and response_method == "decision_function":
+    is_linear = getattr(model, "coef_", None) is not None and np.shape(model.coef_)[0] == 1
+    if is_linear and response_method == "decision_function":
         return partial(_linear_values, model)
-    if _is_linear(model) and isinstance(model, LogisticRegression):
-        return partial(_linear_probabilities, model)
+    if is_linear and isinstance(model, LogisticRegression):
+        return lambda graph, table: graph.node("Sigmoid", _linear_values(model, graph, table))
     if response_method == "predict_proba" and (trees := trees_of(model)) is not None:
         return partial(_sum_of_trees, trees, int(model.n_features_in_))
     return None
 
 
-def _is_linear(model: Any) -> bool:
-    return getattr(model, "coef_", None) is not None and np.shape(model.coef_)[0] == 1
-
-
 def _linear_values(model: Any, graph: _Graph, table: str) -> str:
     weights, intercept = graph.constant(np.ravel(model.coef_)), graph.constant(np.ravel(model.intercept_)[0])
     return graph.node("Add", graph.node("MatMul", table, weights), intercept)
-
-
-def _linear_probabilities(model: Any, graph: _Graph, table: str) -> str:
-    return graph.sigmoid(_linear_values(model, graph, table))
 
 
 def _sum_of_trees(trees: Trees, n_columns: int, graph: _Graph, table: str) -> str:
@@ -349,14 +329,10 @@ def _sum_of_trees(trees: Trees, n_columns: int, graph: _Graph, table: str) -> st
     place = graph.node("Add", graph.node("Cast", leaf, to=TensorProto.INT64), graph.constant(np.array(form.first_leaf)))
     values = graph.node("Gather", graph.constant(np.array(form.leaves)), place)
     total = graph.node("ReduceSum", values, graph.constant(np.array([1])), keepdims=0)
-    return _score_of_sum(graph, trees, total)
-
-
-def _score_of_sum(graph: _Graph, trees: Trees, total: str) -> str:
     if trees.slope is None:
         return graph.node("Div", total, graph.constant(np.array(trees.divisor)))
     log_odds = graph.node("Add", total, graph.constant(np.array(trees.base)))
-    return graph.sigmoid(graph.node("Mul", log_odds, graph.constant(np.array(trees.slope))))
+    return graph.node("Sigmoid", graph.node("Mul", log_odds, graph.constant(np.array(trees.slope))))
 
 
 def _with_members(graph: _Graph, form: WrittenTrees, table: str, n_columns: int) -> str:

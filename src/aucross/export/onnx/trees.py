@@ -33,53 +33,25 @@ from aucross.files.sklearn_trees import histogram_trees
 
 @dataclass(frozen=True)
 class Branch:
-    """An inner node: what it asks, and where a row goes.
+    """An inner node: what it asks, and where a row goes."""
 
-    Attributes
-    ----------
-    feature : int
-        Position of the column.
-    threshold : float
-        A row whose value is not larger goes to `yes`.
-    members : tuple of float or None
-        If given, a row whose value is one of them goes to `yes` instead.
-    yes, no : Branch or float
-        The next node, or the value of a leaf.
-    missing : bool
-        Whether a row without a value goes to `yes`.
-    """
-
-    feature: int
-    threshold: float
-    yes: Branch | float
+    feature: int  # position of the column
+    threshold: float  # a row whose value is not larger goes to `yes`
+    yes: Branch | float  # the next node, or the value of a leaf
     no: Branch | float
-    missing: bool
-    members: tuple[float, ...] | None = None
+    missing: bool  # whether a row without a value goes to `yes`
+    members: tuple[float, ...] | None = None  # if given, a row whose value is one of them goes to `yes` instead
 
 
 @dataclass(frozen=True)
 class Trees:
-    """Trees whose sum is the score of a model.
-
-    Attributes
-    ----------
-    roots : sequence of Branch or float
-        The trees.
-    base : float
-        What the sum starts from.
-    divisor : float
-        What the sum is divided by.
-    slope : float or None
-        The score is the logistic function of so many times the sum; None if it is the sum itself.
-    in_float32 : bool
-        Whether the model rounds the values of a row to float32 before it compares them.
-    """
+    """Trees whose sum is the score of a model."""
 
     roots: Sequence[Branch | float]
-    base: float = 0.0
-    divisor: float = 1.0
-    slope: float | None = None
-    in_float32: bool = False
+    base: float = 0.0  # what the sum starts from
+    divisor: float = 1.0  # what the sum is divided by
+    slope: float | None = None  # the score is the logistic function of so many times the sum; None: the sum itself
+    in_float32: bool = False  # whether the model rounds the values of a row to float32 before it compares them
 
 
 def trees_of(model: Any) -> Trees | None:
@@ -147,17 +119,12 @@ def _histogram_tree(tree: Any, columns: Any, node: int = 0) -> Branch | float:
 
 
 def _forest(model: Any) -> Trees:
-    roots = [_tree(each.tree_, _share) for each in model.estimators_]
+    roots = [_tree(each.tree_, _share) for each in getattr(model, "estimators_", [model])]
     return Trees(roots, divisor=float(len(roots)), in_float32=True)
 
 
-def _single_tree(model: Any) -> Trees:
-    return Trees([_tree(model.tree_, _share)], in_float32=True)
-
-
 _READERS: dict[tuple[type, ...], Callable[[Any], Trees | None]] = {
-    (RandomForestClassifier, ExtraTreesClassifier): _forest,
-    (DecisionTreeClassifier, ExtraTreeClassifier): _single_tree,
+    (RandomForestClassifier, ExtraTreesClassifier, DecisionTreeClassifier, ExtraTreeClassifier): _forest,
     (GradientBoostingClassifier,): _gradient_boosting,
     (HistGradientBoostingClassifier,): _histogram_boosting,
 }
@@ -231,26 +198,14 @@ def _xgboost_node(node: dict[str, Any], names: list[str] | None) -> Branch | flo
 # ---- the form that ONNX takes ----
 
 
-@dataclass(frozen=True)
-class WrittenTrees:
-    """Trees as one ``TreeEnsembleRegressor``, which says for each row and tree in which leaf the row ends.
+class WrittenTrees(NamedTuple):
+    """Trees as one ``TreeEnsembleRegressor``, which says for each row and tree in which leaf the row ends."""
 
-    Attributes
-    ----------
-    attributes : dict
-        Attributes of the node; its output has a column for each tree, the number of the leaf within the tree.
-    first_leaf : list of int
-        Place of the first leaf of each tree among all leaves.
-    leaves : list of float
-        Values of all leaves.
-    members : dict
-        Column, and the values that count: each such pair is one more column behind the table, 1 where the value of the
-        row is among them and 0 elsewhere.
-    """
-
-    attributes: dict[str, Any]
-    first_leaf: list[int]
-    leaves: list[float]
+    attributes: dict[str, Any]  # of the node; its output has a column for each tree, the number of the leaf in it
+    first_leaf: list[int]  # place of the first leaf of each tree among all leaves
+    leaves: list[float]  # values of all leaves
+    # A column, and the values that count: each such pair is one more column behind the table, 1 where the value of the
+    # row is among them and 0 elsewhere.
     members: dict[tuple[int, tuple[float, ...]], int]
 
 
