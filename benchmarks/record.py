@@ -33,7 +33,7 @@ def plain_tables(record):
     for copy in copies:
         for index in copy.indexes:
             index.name = f"plain_{index.name}"
-    metadata.create_all(record._database.engine)
+    metadata.create_all(record.engine)
     return copies
 
 
@@ -59,7 +59,7 @@ def measure_batches(record, clf, X, n_rows, rounds=3):
             ours += time.perf_counter() - start
             values = [rows_of(record, table.name, name) for table in (decisions, personal)]
             start = time.perf_counter()
-            with record._database.engine.connect().execution_options(writes=True) as connection, connection.begin():
+            with record.engine.connect().execution_options(writes=True) as connection, connection.begin():
                 for copy, rows in zip(copies, values, strict=True):
                     connection.execute(insert(copy), rows)
             plain += time.perf_counter() - start
@@ -78,7 +78,7 @@ def measure_single(record, clf, X, what, rounds=300):
         ours.append(time.perf_counter() - start)
         row = rows_of(record, "decisions", f"{what} {number}")[0]
         start = time.perf_counter()
-        with record._database.engine.connect().execution_options(writes=True) as connection, connection.begin():
+        with record.engine.connect().execution_options(writes=True) as connection, connection.begin():
             connection.execute(insert(copies[0]), row)
         plain.append(time.perf_counter() - start)
     ratio = statistics.median(ours) / statistics.median(plain)

@@ -292,13 +292,13 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
             "record/test_case_record.py",
         ),
         (
-            "if answer not in OPEN_ANSWERS and answer not in json.loads(case.classes):",
-            "if not answer:",
+            "if read[said] not in allowed:",
+            "if not read[said]:",
             "record/test_case_record.py",
         ),
         (
-            "if own != known:",
-            "if len(own) != len(known):",
+            "if mine != known:",
+            "if len(mine) != len(known):",
             "record/test_case_record.py",
         ),
     ],

@@ -18,12 +18,12 @@ PACKAGE = Path(aucross.__file__).parent
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 
 # Parts of the package that are not for import: the command line is public by its options, `system` is for the parts.
-INTERNAL = {"cli", "cluster", "system"}
+INTERNAL = {"cli", "system"}
 PARTS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py") if path.parent.name not in INTERNAL)
 BELOW = ["cluster.dask", "cluster.spark", "export.onnx"]  # need libraries that the rest of their part does not
 PARTS += BELOW
 LIBRARY_OF = {"torch": "torch", "cluster.dask": "distributed", "cluster.spark": "pyspark", "mlflow": "mlflow"}
-LIBRARY_OF |= {"export.onnx": "skl2onnx", "serve": "fastapi", "report": "jinja2"}
+LIBRARY_OF |= {"export.onnx": "skl2onnx", "serve": "fastapi", "report": "jinja2", "record": "sqlalchemy"}
 
 
 def part(name: str) -> ModuleType:
@@ -46,7 +46,7 @@ def of_its_part(name: str) -> str:
 def page_of(name: str) -> str:
     """The page of the reference that tells of a part; each engine has its own."""
     first, _, last = name.partition(".")
-    return last if first == "cluster" else first
+    return last if first == "cluster" and last else first
 
 
 def documented_names() -> Iterator[str]:

@@ -37,6 +37,7 @@ from aucross import (
     save,
 )
 from aucross.cli.app import run
+from aucross.cluster import write_decisions as write_parts
 from aucross.cluster.dask import DaskAUCross, DaskPlugInAUC, DaskSCross, write_decisions
 from aucross.cluster.dask import evaluate_selective as dask_evaluate
 from aucross.cluster.dask import promise_selective as dask_promise
@@ -44,7 +45,6 @@ from aucross.cluster.dask.dask_rows import DaskRows
 from aucross.cluster.engine import LostWorkerError
 from aucross.core import RankedScores, ScoreRounding
 from aucross.evaluation import TrainingRowsWarning
-from aucross.record import write_decisions as write_parts
 from tests.cluster.cluster_models import (
     CountingClassifier,
     KillingObjective,

@@ -17,8 +17,8 @@ from sklearn.ensemble import GradientBoostingClassifier
 from xgboost import XGBClassifier
 
 from aucross import AUCross, HashedFolds, PlugInAUC, ScoreColumn, SCross, evaluate_selective, load, promise_selective
+from aucross.cluster import write_decisions
 from aucross.core import RankedScores, ScoreRounding
-from aucross.record import write_decisions
 from tests.cli.commands import QUICK, aucross
 
 pytest.importorskip("pyspark", reason='Spark is not installed: pip install "aucross[spark]"')

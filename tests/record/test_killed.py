@@ -161,7 +161,7 @@ def test_a_locked_record_is_one_sentence(tmp_path, clf, rows):
 def test_a_read_only_record_can_be_read_and_says_so_when_written(tmp_path, clf, rows, monkeypatch):
     with Record.open(tmp_path / "cases.db") as record:
         decide(record, clf, rows, "a")
-        with record._database.engine.connect() as connection:
+        with record.engine.connect() as connection:
             connection.connection.execute("PRAGMA query_only = ON")
             connection.connection.commit()
         with pytest.raises(RecordError, match="it is read-only; allow writing, or name another"):

@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sqlalchemy import text
 
 from aucross import AUCross
-from aucross.record import Record, RecordError, case_record, write_decisions
+from aucross.cluster import write_decisions
+from aucross.record import Record, RecordError, case_record
 
 READERS = {
     ".csv": lambda path: pd.read_csv(path, dtype={"id": str, "prediction": str}),
@@ -134,7 +135,7 @@ def test_a_backup_overwrites_nothing_and_copies_no_changed_record(tmp_path, clf,
         (tmp_path / "there.db").write_text("mine")
         with pytest.raises(RecordError, match="is there already"):
             record.backup(tmp_path / "there.db")
-        with record._database.engine.begin() as connection:
+        with record.engine.begin() as connection:
             connection.execute(text("DROP TRIGGER decisions_update"))
             connection.execute(text("UPDATE decisions SET score = 0.5"))
         with pytest.raises(RecordError, match="the record is not as it was written: event 2"):

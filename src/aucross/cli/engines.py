@@ -28,13 +28,13 @@ from aucross.cli.predict import say_shares
 from aucross.cli.schema import Schema, load_model, save_model, signing_key
 from aucross.cli.screen import Screen
 from aucross.cli.train import check_coverage_option, check_test_size
+from aucross.cluster import write_decisions
 from aucross.cluster.classifier import fit_on_cluster, rank_on_cluster
 from aucross.cluster.engine import ClusterRows, Engine
 from aucross.estimators.auc import AUCross, PlugInAUC
 from aucross.estimators.confidence import SCross
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.evaluation import SelectiveEvaluation, evaluate_ranking
-from aucross.record import write_decisions
 from aucross.system.text import exact_percent
 
 _METHODS: dict[Method, Any] = {Method.AUCROSS: AUCross, Method.PLUGIN_AUC: PlugInAUC, Method.SCROSS: SCross}

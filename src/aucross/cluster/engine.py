@@ -16,8 +16,8 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from aucross.cluster.decision_folder import RunParts
 from aucross.estimators.hashed_folds import HashedFolds
-from aucross.record.decision_folder import RunParts
 
 Sent = TypeVar("Sent")
 Counts = TypeVar("Counts")
@@ -125,7 +125,7 @@ class Engine(Protocol):
         """Read a folder of Parquet files, given the names of its columns."""
 
     def run_parts(self, told: Callable[[int, int], None] | None = None) -> RunParts:
-        """Return a function that runs another one on each of some numbers, for :func:`aucross.record.write_decisions`.
+        """Return a function that runs another one on each of some numbers, for :func:`aucross.cluster.write_decisions`.
 
         A part whose worker is lost runs again. `told` is called with the number of parts that are done, and of all.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,10 @@ from sqlalchemy import Connection, Table, select
 
 from aucross.core.missing import is_missing
 from aucross.frames import rows_as_dicts
-from aucross.record.canonical import SALT_BYTES, as_text, commitments, moment, text_fault
+from aucross.record.canonical import SALT_BYTES, as_text, commitment, moment, shortened, text_fault
 from aucross.record.chain import Appending, insert
 from aucross.record.event_tables import OPEN_ANSWERS, batches, notes, outcomes, personal, reviews
 
-REVIEW_COLUMNS = (
-    *("id", "batch", "reviewer", "answer", "reason_code", "probability", "time", "note", "saw_machine", "replaces"),
-)
-OUTCOME_COLUMNS = ("id", "batch", "outcome", "known_at", "replaces")
 _FAULTS_SHOWN = 5
 
 
@@ -53,262 +49,255 @@ class Added:
         if self.n_contradictions:
             parts.append(f"{self.n_contradictions:,} of them contradict an earlier outcome; both are kept")
         if self.refused:
-            parts.append(f"{len(self.refused):,} refused: {_listed(self.refused)}")
+            parts.append(f"{len(self.refused):,} refused: {_first_of(self.refused)}")
         return "; ".join(parts)
 
 
-def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = None) -> dict[str, list[Any]]:
-    """Return the cases of each id: number of the case, name and classes of its batch."""
-    found: dict[str, list[Any]] = defaultdict(list)
-    query = select(personal.c.id, personal.c.case_number, batches.c.name, batches.c.classes).join(
-        batches, batches.c.number == personal.c.batch
-    )
-    if batch is not None:
-        query = query.where(batches.c.name == batch)
-    for start in range(0, len(ids), 500):
-        for row in connection.execute(query.where(personal.c.id.in_(ids[start : start + 500]))):
-            found[row.id].append(row)
-    return found
-
-
-def add_reviews(appending: Appending, rows: Any, batch: str | None, *, skip_faulty: bool) -> Added:
-    """Append reviews; see :meth:`Record.add_reviews`."""
-    table = _Table(appending.connection, rows, REVIEW_COLUMNS, ("id", "reviewer", "answer"), batch)
-    known = _events_of(appending.connection, reviews, table.case_numbers())
-    same = ("reviewer", "answer", "reason_code", "probability")
-    here: set[tuple[Any, ...]] = set()
-    replaced_here: set[int] = set()
-
-    def event(row: Mapping[str, Any], case: Any) -> dict[str, Any] | None:
-        answer, probability = as_text(row["answer"]), _number(row["probability"], "probability")
-        if answer not in OPEN_ANSWERS and answer not in json.loads(case.classes):
-            allowed = ", ".join(map(repr, (*json.loads(case.classes), *OPEN_ANSWERS)))
-            raise ValueError(f"answer must be one of {allowed}, got {answer!r}")
-        if probability is not None and not 0 <= probability <= 1:
-            raise ValueError(f"probability must be in [0, 1], got {probability:g}")
-        made = {
-            "case_number": case.case_number,
-            "reviewer": _text(row["reviewer"], "reviewer", 200),
-            "answer": answer,
-            "reason_code": None if row["reason_code"] is None else _text(row["reason_code"], "reason_code", 200),
-            "probability": probability,
-            "saw_machine": _truth(row["saw_machine"], "saw_machine"),
-            "time": appending.time if row["time"] is None else moment(row["time"]),
-            "note": None if row["note"] is None else as_text(row["note"]),
-        }
-        if made["note"] is not None and (fault := text_fault(made["note"].replace("\n", " ").replace("\t", " "))):
-            raise ValueError(f"note must {fault}")
-        # A review with a time of its own is another one than that of another time.
-        compared = same if row["time"] is None else (*same, "time")
-        replaces = _whole(row["replaces"], "replaces")
-        equal = [old for old in known[case.case_number] if all(getattr(old, name) == made[name] for name in compared)]
-        made["replaces"] = replaces
-        key = tuple(made.values())
-        if key in here or (equal and (replaces is None or replaces in {old.replaces for old in equal})):
-            return None
-        _check_replaced(replaces, known[case.case_number], replaced_here)
-        here.add(key)
-        return made
-
-    events, faults, n_known = table.checked(event)
-    _refuse(faults, len(events), skip_faulty=skip_faulty)
-    _append_reviews(appending, events)
-    return Added(len(events), n_known, 0, tuple(faults), table.left_out)
-
-
-def _append_reviews(appending: Appending, events: Sequence[Mapping[str, Any]]) -> None:
-    if not events:
-        return
-    salts = [os.urandom(SALT_BYTES) for _ in events]
-    committed = [
-        None if event["note"] is None else commitments([event["note"].encode()], [salt])[0]
-        for event, salt in zip(events, salts, strict=True)
-    ]
-    columns = {name: [event[name] for event in events] for name in events[0] if name != "note"}
-    first = appending.append(reviews, {**columns, "note_commitment": committed}, len(events))
-    with_note = [at for at, event in enumerate(events) if event["note"] is not None]
-    if with_note:
-        side = {
-            "review": [first + at for at in with_note],
-            "case_number": [events[at]["case_number"] for at in with_note],
-            "note": [events[at]["note"] for at in with_note],
-            "salt": [salts[at] for at in with_note],
-        }
-        insert(appending.connection, notes, side)
-
-
-def add_outcomes(appending: Appending, rows: Any, batch: str | None, *, skip_faulty: bool) -> Added:
-    """Append outcomes; see :meth:`Record.add_outcomes`."""
-    table = _Table(appending.connection, rows, OUTCOME_COLUMNS, ("id", "outcome"), batch)
-    known = _events_of(appending.connection, outcomes, table.case_numbers())
-    seen: set[int] = set()
-    n_contradictions = 0
-
-    def event(row: Mapping[str, Any], case: Any) -> dict[str, Any] | None:
-        nonlocal n_contradictions
-        value = as_text(row["outcome"])
-        if value not in json.loads(case.classes):
-            allowed = ", ".join(map(repr, json.loads(case.classes)))
-            raise ValueError(f"outcome must be one of {allowed}, got {value!r}")
-        if case.case_number in seen:
-            raise ValueError("this table has two outcomes of the case; keep the right one")
-        replaces = _whole(row["replaces"], "replaces")
-        if replaces is not None and (replaces, value) in {
-            (old.replaces, old.outcome) for old in known[case.case_number]
-        }:
-            seen.add(case.case_number)
-            return None
-        _check_replaced(replaces, known[case.case_number], set())
-        replaced = {old.replaces for old in known[case.case_number]} | {replaces}
-        values = {old.outcome for old in known[case.case_number] if old.number not in replaced}
-        known_at = appending.time if row["known_at"] is None else moment(row["known_at"])
-        seen.add(case.case_number)
-        # A table that is added again after a correction must not bring back what was corrected.
-        is_old = row["known_at"] is not None and (value, known_at) in {
-            (old.outcome, old.known_at) for old in known[case.case_number]
-        }
-        if replaces is None and (value in values or is_old):
-            return None
-        n_contradictions += bool(values - {value})
-        made = {"case_number": case.case_number, "outcome": value, "known_at": known_at}
-        return {**made, "time": appending.time, "replaces": replaces}
-
-    events, faults, n_known = table.checked(event)
-    _refuse(faults, len(events), skip_faulty=skip_faulty)
-    if events:
-        appending.append(outcomes, {name: [event[name] for event in events] for name in events[0]}, len(events))
-    return Added(len(events), n_known, n_contradictions, tuple(faults), table.left_out)
-
-
-class _Table:
-    """Rows of a table of reviews or outcomes, with the cases that they name."""
-
-    def __init__(
-        self, connection: Connection, rows: Any, names: Sequence[str], needed: Sequence[str], batch: str | None
-    ) -> None:
-        given = _mappings(rows)
-        columns = list(dict.fromkeys(name for row in given for name in row))
-        if given and (missing := [name for name in needed if name not in columns]):
-            raise ValueError(
-                f"the table must have the columns {', '.join(needed)}, and has no {', '.join(missing)}; it has "
-                f"{', '.join(map(str, columns[:20]))}"
-            )
-        self.left_out = tuple(str(name) for name in columns if name not in names)
-        self._needed = needed
-        self._rows = [{name: None if _is_blank(row.get(name)) else row[name] for name in names} for row in given]
-        self._batches = [batch if row["batch"] is None else as_text(row["batch"]) for row in self._rows]
-        ids = {as_text(row["id"]) for row in self._rows if row["id"] is not None}
-        self._cases = cases_named(connection, sorted(ids))
-
-    def case_numbers(self) -> list[int]:
-        """Return the numbers of all cases that are named."""
-        return [case.case_number for cases in self._cases.values() for case in cases]
-
-    def checked(
-        self, event: Callable[[Mapping[str, Any], Any], dict[str, Any] | None]
-    ) -> tuple[list[dict[str, Any]], list[str], int]:
-        """Return the events of the rows, the reasons for refused rows, and how many rows are in the record already."""
-        events, faults, n_known = [], [], 0
-        for number, row in enumerate(self._rows, start=1):
-            try:
-                made = event(row, self._case_of(row, self._batches[number - 1]))
-            except ValueError as error:
-                name = "" if row["id"] is None else f" ({_shortened(as_text(row['id']))!r})"
-                faults.append(f"row {number}{name}: {error}")
-                continue
-            n_known += made is None
-            if made is not None:
-                events.append(made)
-        return events, faults, n_known
-
-    def _case_of(self, row: Mapping[str, Any], batch: str | None) -> Any:
-        for name in self._needed:
-            if row[name] is None:
-                raise ValueError(f"{name} is missing")
-        cases = self._cases.get(as_text(row["id"]), [])
-        if batch is not None:
-            cases = [case for case in cases if case.name == batch]
-        if not cases:
-            raise ValueError("no decision on this id is recorded" + ("" if batch is None else f" in batch {batch!r}"))
-        if len(cases) > 1:
-            raise ValueError(f"the id is in {len(cases)} batches; name the batch")
-        return cases[0]
-
-
-def _mappings(rows: Any) -> Sequence[Mapping[str, Any]]:
-    if isinstance(rows, Mapping | str):
-        raise TypeError(f"rows must be a table or a list of mappings, got {type(rows).__name__}; pass [row]")
-    return rows_as_dicts(rows)
-
-
-def _events_of(connection: Connection, table: Table, cases: Sequence[int]) -> Mapping[int, list[Any]]:
-    """Return the events that a table of the record already holds for some cases, by case."""
-    found: dict[int, list[Any]] = defaultdict(list)
-    for start in range(0, len(cases), 500):
-        for row in connection.execute(select(table).where(table.c.case_number.in_(cases[start : start + 500]))):
-            found[row.case_number].append(row)
-    return found
-
-
-def _refuse(faults: Sequence[str], n_others: int, *, skip_faulty: bool) -> None:
-    if faults and not skip_faulty:
-        raise ValueError(
-            f"{len(faults)} of {len(faults) + n_others} rows are refused, and nothing was added: {_listed(faults)}"
-        )
-
-
-def _listed(faults: Sequence[str]) -> str:
+def _first_of(faults: Sequence[str]) -> str:
     more = len(faults) - _FAULTS_SHOWN
     return "; ".join(faults[:_FAULTS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
 
-def _whole(value: Any, name: str) -> int | None:
-    number = _number(value, name)
-    if number is None or number.is_integer():
-        return None if number is None else int(number)
-    raise ValueError(f"{name} must be a whole number, got {value!r}")
+def cases_named(connection: Connection, ids: Sequence[str], batch: str | None = None) -> dict[str, list[Any]]:
+    """Return the cases of each id: number of the case, name and classes of its batch."""
+    query = select(personal.c.id, personal.c.case_number, batches.c.name, batches.c.classes)
+    query = query.join(batches, batches.c.number == personal.c.batch)
+    if batch is not None:
+        query = query.where(batches.c.name == batch)
+    found: dict[str, list[Any]] = defaultdict(list)
+    for row in _among(connection, query, personal.c.id, ids):
+        found[row.id].append(row)
+    return found
 
 
-def _check_replaced(number: int | None, known: Iterable[Any], here: set[int]) -> None:
-    """Refuse to correct anything but an earlier event of the same case that no other has corrected."""
-    if number is None:
-        return
-    known = list(known)
-    if number not in {row.number for row in known}:
-        raise ValueError(f"replaces must be the number of an earlier one of the same case, got {number}")
-    if number in {row.replaces for row in known} | here:
-        raise ValueError(f"number {number} was replaced before; name the last one")
-    here.add(number)
+def _among(connection: Connection, query: Any, column: Any, values: Sequence[Any]) -> Iterator[Any]:
+    """Yield the rows of a query whose column has one of some values, few values at a time."""
+    for start in range(0, len(values), 500):
+        yield from connection.execute(query.where(column.in_(values[start : start + 500])))
+
+
+# ---- cells ----
+
+
+def _name(value: Any) -> str:
+    given = as_text(value).strip()
+    if fault := text_fault(given, 200):
+        raise ValueError(f"must {fault}")
+    return given
+
+
+def _note(value: Any) -> str:
+    given = as_text(value)
+    if fault := text_fault(given.replace("\n", " ").replace("\t", " ")):
+        raise ValueError(f"must {fault}")
+    return given
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"must be a number, got {value!r}") from None
+
+
+def _share(value: Any) -> float:
+    if not 0 <= (given := _number(value)) <= 1:
+        raise ValueError(f"must be in [0, 1], got {given:g}")
+    return given
+
+
+def _whole(value: Any) -> int:
+    if not (given := _number(value)).is_integer():
+        raise ValueError(f"must be a whole number, got {value!r}")
+    return int(given)
+
+
+def _truth(value: Any) -> int:
+    known = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0}
+    if as_text(value).lower() not in known:
+        raise ValueError(f"must be yes or no, got {value!r}")
+    return known[as_text(value).lower()]
+
+
+# What each column may hold; the first ones must be there.
+_Cells = Mapping[str, Callable[[Any], Any]]
+REVIEW_CELLS: _Cells = {
+    "id": as_text,
+    "reviewer": _name,
+    "answer": as_text,
+    "batch": as_text,
+    "reason_code": _name,
+    "probability": _share,
+    "time": moment,
+    "note": _note,
+    "saw_machine": _truth,
+    "replaces": _whole,
+}
+OUTCOME_CELLS: _Cells = {
+    "id": as_text,
+    "outcome": as_text,
+    "batch": as_text,
+    "known_at": moment,
+    "replaces": _whole,
+}
+
+# ---- tables ----
+
+# Makes the event of a row from its cells and from the events that are known of its case; None if it is there already.
+_Event = Callable[[dict[str, Any], Sequence[Any]], dict[str, Any] | None]
+
+
+def _checked(
+    appending: Appending,
+    table: Table,
+    cells: _Cells,
+    *,
+    rows: Any,
+    batch: str | None,
+    event: _Event,
+    skip_faulty: bool,
+) -> tuple[list[dict[str, Any]], Added]:
+    """Return the events of the rows of a table, and what is to be told of them."""
+    needed = ("id", "reviewer", "answer") if table is reviews else ("id", "outcome")
+    given, columns = _rows_and_columns(rows, needed)
+    ids = {as_text(row["id"]) for row in given if not _is_blank(row.get("id"))}
+    cases = cases_named(appending.connection, sorted(ids))
+    numbers = [case.case_number for found in cases.values() for case in found]
+    known: dict[int, list[Any]] = defaultdict(list)
+    for old in _among(appending.connection, select(table), table.c.case_number, numbers):
+        known[old.case_number].append(old)
+    replaced = {old.replaces for found in known.values() for old in found}
+
+    def event_of(row: Mapping[str, Any]) -> dict[str, Any] | None:
+        read = {name: _cell(name, cells[name], row.get(name), is_needed=name in needed) for name in cells}
+        case = _only_case(cases.get(read["id"], []), read["batch"] or batch)
+        allowed = (*json.loads(case.classes), *(OPEN_ANSWERS if table is reviews else ()))
+        if read[needed[-1]] not in allowed:
+            raise ValueError(f"{needed[-1]} must be one of {', '.join(map(repr, allowed))}, got {read[needed[-1]]!r}")
+        made = event({**read, "case_number": case.case_number}, known[case.case_number])
+        wrong = None if made is None else made["replaces"]
+        if wrong is not None and wrong not in {old.number for old in known[case.case_number]}:
+            raise ValueError(f"replaces must be the number of an earlier one of the same case, got {wrong}")
+        if wrong is not None and wrong in replaced:
+            raise ValueError(f"number {wrong} was replaced before; name the last one")
+        replaced.add(wrong)
+        return made
+
+    events, faults = [], []
+    for number, row in enumerate(given, start=1):
+        try:
+            events.append(event_of(row))
+        except ValueError as error:
+            name = "" if _is_blank(row.get("id")) else f" ({shortened(as_text(row['id']))!r})"
+            faults.append(f"row {number}{name}: {error}")
+    made = [event for event in events if event is not None]
+    if faults and not skip_faulty:
+        total = len(faults) + len(events)
+        raise ValueError(f"{len(faults)} of {total} rows are refused, and nothing was added: {_first_of(faults)}")
+    left_out = tuple(name for name in columns if name not in cells)
+    return made, Added(len(made), len(events) - len(made), 0, tuple(faults), left_out)
+
+
+def _rows_and_columns(rows: Any, needed: Sequence[str]) -> tuple[list[dict[str, Any]], list[str]]:
+    if isinstance(rows, Mapping | str):
+        raise TypeError(f"rows must be a table or a list of mappings, got {type(rows).__name__}; pass [row]")
+    given = rows_as_dicts(rows)
+    columns = list(dict.fromkeys(str(name) for row in given for name in row))
+    if given and (missing := [name for name in needed if name not in columns]):
+        raise ValueError(
+            f"the table must have the columns {', '.join(needed)}, and has no {', '.join(missing)}; it has "
+            f"{', '.join(columns[:20])}"
+        )
+    return given, columns
 
 
 def _is_blank(value: Any) -> bool:
     return is_missing(value) or (isinstance(value, str) and not value.strip())
 
 
-def _text(value: Any, name: str, longest: int) -> str:
-    given = as_text(value).strip()
-    if fault := text_fault(given, longest):
-        raise ValueError(f"{name} must {fault}")
-    return given
-
-
-def _number(value: Any, name: str) -> float | None:
-    if value is None:
+def _cell(name: str, read: Callable[[Any], Any], value: Any, *, is_needed: bool) -> Any:
+    if _is_blank(value):
+        if is_needed:
+            raise ValueError(f"{name} is missing")
         return None
     try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number, got {value!r}") from None
+        return read(value)
+    except ValueError as error:
+        raise ValueError(f"{name} {error}" if str(error).startswith("must") else str(error)) from None
 
 
-def _truth(value: Any, name: str) -> int | None:
-    if value is None:
-        return None
-    known = {"1": 1, "true": 1, "yes": 1, "0": 0, "false": 0, "no": 0}
-    if as_text(value).lower() not in known:
-        raise ValueError(f"{name} must be yes or no, got {value!r}")
-    return known[as_text(value).lower()]
+def _only_case(cases: Sequence[Any], batch: str | None) -> Any:
+    """Return the case that a row names."""
+    cases = [case for case in cases if batch in (None, case.name)]
+    if not cases:
+        raise ValueError("no decision on this id is recorded" + ("" if batch is None else f" in batch {batch!r}"))
+    if len(cases) > 1:
+        raise ValueError(f"the id is in {len(cases)} batches; name the batch")
+    return cases[0]
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
+def _columns(table: Table, events: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [event.get(name) for event in events] for name in table.columns.keys()[1:-1]}
+
+
+def add_reviews(appending: Appending, rows: Any, batch: str | None, *, skip_faulty: bool) -> Added:
+    """Append reviews; see :meth:`Record.add_reviews`."""
+    here: set[tuple[Any, ...]] = set()
+
+    def event(read: dict[str, Any], known: Sequence[Any]) -> dict[str, Any] | None:
+        # A review with a time of its own is another one than that of another time.
+        same = ("reviewer", "answer", "reason_code", "probability", *(() if read["time"] is None else ("time",)))
+        made = {**read, "time": read["time"] or appending.time}
+        equal = [old for old in known if all(getattr(old, name) == made[name] for name in same)]
+        key = tuple(made.values())
+        if key in here or (equal and made["replaces"] in {None, *(old.replaces for old in equal)}):
+            return None
+        here.add(key)
+        return made
+
+    events, added = _checked(
+        appending, reviews, REVIEW_CELLS, rows=rows, batch=batch, event=event, skip_faulty=skip_faulty
+    )
+    salts = [None if event["note"] is None else os.urandom(SALT_BYTES) for event in events]
+    for made, salt in zip(events, salts, strict=True):
+        made["note_commitment"] = salt and commitment((made["case_number"], made["note"]), salt)
+    first = appending.append(reviews, _columns(reviews, events), len(events))
+    side = [
+        (first + at, made["case_number"], made["note"], salt)
+        for at, (made, salt) in enumerate(zip(events, salts, strict=True))
+        if salt is not None
+    ]
+    if side:
+        insert(appending.connection, notes, side)
+    return added
+
+
+def add_outcomes(appending: Appending, rows: Any, batch: str | None, *, skip_faulty: bool) -> Added:
+    """Append outcomes; see :meth:`Record.add_outcomes`."""
+    seen: set[int] = set()
+    contradicting: list[int] = []
+
+    def event(read: dict[str, Any], known: Sequence[Any]) -> dict[str, Any] | None:
+        number, value, known_at = read["case_number"], read["outcome"], read["known_at"]
+        if number in seen:
+            raise ValueError("this table has two outcomes of the case; keep the right one")
+        seen.add(number)
+        replaced = {old.replaces for old in known} | {read["replaces"]}
+        standing = {old.outcome for old in known if old.number not in replaced}
+        if read["replaces"] is not None:
+            is_known = (read["replaces"], value) in {(old.replaces, old.outcome) for old in known}
+        else:
+            # A table that is added again after a correction must not bring back what was corrected.
+            is_known = value in standing or (value, known_at) in {(old.outcome, old.known_at) for old in known}
+        if is_known:
+            return None
+        if standing - {value}:
+            contradicting.append(number)
+        return {**read, "known_at": known_at or appending.time, "time": appending.time}
+
+    events, added = _checked(
+        appending, outcomes, OUTCOME_CELLS, rows=rows, batch=batch, event=event, skip_faulty=skip_faulty
+    )
+    appending.append(outcomes, _columns(outcomes, events), len(events))
+    n_contradictions = len({event["case_number"] for event in events} & set(contradicting))
+    return Added(added.n_added, added.n_known, n_contradictions, added.refused, added.left_out)

@@ -1,20 +1,12 @@
-"""Values in one spelling, so that the bytes that are hashed agree for CSV, JSON, pandas, polars and Arrow.
+"""Values in one spelling, so that what is hashed agrees for CSV, JSON, pandas, polars, Arrow and both databases.
 
-Of a row of inputs, columns in the order of their names: for each a tag and eight bytes, then the texts. A number counts
-by its value, so that 1, 1.0 and true are one; a date counts as days since 1970; NaN, NaT, NA and null are missing.
+An event is hashed as JSON: the name of its table and its columns by name, without those that are missing; bytes are a
+list of one text of hexadecimal digits. So a column that is added later leaves the hashes of earlier events as they are.
 
-====  ======================================  ====================
-tag   eight bytes                             after all heads
-====  ======================================  ====================
-n     the number, IEEE 754, little-endian
-t     length of the text in UTF-8             the text
-i     length of the digits                    a whole number beyond 2^53, in digits
-m     zeros: the value is missing
-====  ======================================  ====================
-
-Of an event: all numbers in the order of the columns of its table, eight bytes each (IEEE 754 or 64-bit integers,
-little-endian; a missing one is eight bytes of 255), then texts and bytes, each after its length in four bytes (a
-missing one has a length of 2^32 - 1 and nothing after it).
+A row of inputs is hashed as its numbers, eight bytes each (IEEE 754, little-endian, NaN where there is none) in the
+order of the names of the columns, and after them, as JSON by name, what is no such number: texts, and whole numbers
+beyond 2^53. A number counts by its value, so that 1, 1.0 and true are one; a date counts as days since 1970; NaN, NaT,
+NA and null are missing.
 """
 
 from __future__ import annotations
@@ -23,30 +15,23 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from hashlib import blake2b, sha256
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import Float, Integer, Table
 
 from aucross.core.missing import is_missing
-from aucross.frames import columns_of, days_of, names_of
-from aucross.system.libraries import import_library
+from aucross.core.ranking import FloatArray
+from aucross.frames import columns_of, days_of, names_of, values_of
 
 SALT_BYTES = 16
 LONGEST_ID = 10_000
+# Whole numbers up to here are exact as float64.
 _EXACT = 2**53
-_HEAD = np.dtype([("tag", "S1"), ("value", "<u8")])
 _NOT_IN_TEXT = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-_NOTHING = b"\xff\xff\xff\xff"
-# Eight bytes and tag of each value of a column, and the texts that follow.
-_Heads = tuple[NDArray[np.uint64], Any, list[bytes] | None]
-
-
-# ---- single values ----
 
 
 def now() -> str:
@@ -82,15 +67,9 @@ def as_text(value: Any) -> str:
     return str(value)
 
 
-def checked_texts(values: Iterable[Any], name: str, longest: int = LONGEST_ID) -> list[str]:
-    """Return each value as text; refuse values that are missing, empty or long, or have control characters."""
-    texts = [value if type(value) is str else "" if is_missing(value) else as_text(value) for value in values]
-    if texts and (min(map(len, texts)) == 0 or max(map(len, texts)) > longest or _NOT_IN_TEXT.search("".join(texts))):
-        for row, text in enumerate(texts):
-            if fault := text_fault(text, longest):
-                shown = repr(text if len(text) <= 60 else text[:57] + "...")
-                raise ValueError(f"{name} must {fault}, got {shown} in row {row}")
-    return texts
+def shortened(text: str) -> str:
+    """Return a text for a message: of a long one the beginning."""
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def text_fault(text: str, longest: int = LONGEST_ID) -> str | None:
@@ -102,6 +81,15 @@ def text_fault(text: str, longest: int = LONGEST_ID) -> str | None:
     if _NOT_IN_TEXT.search(text):
         return "hold no control characters and only what UTF-8 can write"
     return None
+
+
+def checked_texts(values: Iterable[Any], name: str, longest: int = LONGEST_ID) -> list[str]:
+    """Return each value as text; refuse values that are missing, empty or long, or have control characters."""
+    texts = [value if type(value) is str else "" if is_missing(value) else as_text(value) for value in values]
+    for row, text in enumerate(texts):
+        if fault := text_fault(text, longest):
+            raise ValueError(f"{name} must {fault}, got {shortened(text)!r} in row {row}")
+    return texts
 
 
 def plain(value: Any) -> Any:
@@ -125,201 +113,79 @@ def canonical_rows(table: Any) -> tuple[list[str], list[bytes]]:
     table : frame, Arrow table, array-like of shape (n, k) or mapping of str to sequence
         The inputs. The columns of an array are called x0, x1, ...
     """
-    columns = _columns_of(table)
+    if isinstance(table, Mapping):
+        columns = {str(name): values for name, values in table.items()}
+    else:
+        known, listed = names_of(table), list(columns_of(table))
+        columns = dict(zip(map(str, known or (f"x{place}" for place in range(len(listed)))), listed, strict=True))
     names = sorted(columns)
     if not names:
         return [], []
-    n_rows = len(columns[names[0]])
-    heads = np.zeros((n_rows, len(names)), dtype=_HEAD)
-    texts: list[list[bytes]] = []
+    numbers = np.empty((len(columns[names[0]]), len(names)), dtype="<f8")
+    others: dict[int, dict[str, Any]] = {}
     for at, name in enumerate(names):
-        numbers, tags, column_texts = _heads_of(columns[name])
-        heads["tag"][:, at], heads["value"][:, at] = tags, numbers
-        if column_texts is not None:
-            texts.append(column_texts)
-    content, width = heads.tobytes(), _HEAD.itemsize * len(names)
-    rows = [content[start : start + width] for start in range(0, width * n_rows, width)]
-    return names, [b"".join(parts) for parts in zip(rows, *texts, strict=True)] if texts else rows
+        numbers[:, at], of_column = _cells(columns[name])
+        for row, value in of_column.items():
+            others.setdefault(row, {})[name] = value
+    numbers += 0.0  # -0 becomes 0
+    numbers[np.isnan(numbers)] = np.nan  # of all NaN one
+    content, width = numbers.tobytes(), 8 * len(names)
+    rows = [content[start : start + width] for start in range(0, len(content), width)]
+    for row, values in others.items():
+        rows[row] += json.dumps(values, sort_keys=True).encode()
+    return names, rows
 
 
-def _columns_of(table: Any) -> Mapping[str, Any]:
-    if isinstance(table, Mapping):
-        return {str(name): values for name, values in table.items()}
-    names, columns = names_of(table), list(columns_of(table))
-    names = [f"x{place}" for place in range(len(columns))] if names is None else [str(name) for name in names]
-    return dict(zip(names, columns, strict=True))
+def _cells(column: Any) -> tuple[FloatArray, dict[int, str | int]]:
+    """Return the cells of a column as numbers, and by row those that are no number or not exact as one."""
+    array = column.to_numpy() if hasattr(column, "to_numpy") else column
+    kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
+    if kind == "M" or getattr(getattr(column, "dtype", None), "tz", None) is not None:
+        return days_of(column if hasattr(column, "dt") else array), {}
+    if kind == "b" or (kind in tuple("iuf") and not (np.abs(array) > _EXACT).any()):
+        return array.astype(np.float64), {}
+    values = values_of(column)
+    numbers, others = np.full(len(values), np.nan), dict[int, str | int]()
+    for row, value in enumerate(values):
+        if isinstance(value, str):
+            others[row] = value
+        elif is_missing(value):
+            continue
+        elif isinstance(value, date | np.datetime64):
+            numbers[row] = days_of(np.array([value]))[0]
+        elif isinstance(value, Integral) and abs(int(value)) > _EXACT:
+            others[row] = int(value)
+        elif isinstance(value, Real | np.bool_ | Decimal):
+            numbers[row] = float(value)
+        else:
+            others[row] = str(value)
+    return numbers, others
 
 
-def _heads_of(column: Any) -> _Heads:
-    """Return eight bytes and the tag of each value, and the bytes after the heads if some values are text."""
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-        return _numbers_of(column)
-    values = column if isinstance(column, list) else _arrow_of(column)
-    if isinstance(values, list):
-        return _texts_of(values)
-    arrow = import_library("pyarrow", purpose="the record", extra="record")
-    kind = values.type
-    if arrow.types.is_timestamp(kind) or arrow.types.is_date(kind):
-        return _numbers_of(days_of(values.cast(arrow.timestamp("us")).to_numpy(zero_copy_only=False)))
-    if arrow.types.is_integer(kind) or arrow.types.is_floating(kind) or arrow.types.is_boolean(kind):
-        values = values.cast(arrow.int8()) if arrow.types.is_boolean(kind) else values
-        if not values.null_count:
-            return _numbers_of(values.to_numpy(zero_copy_only=False))
-        if not arrow.types.is_integer(kind) or not _is_beyond(values.fill_null(0).to_numpy(zero_copy_only=False)):
-            return _numbers_of(values.cast(arrow.float64()).to_numpy(zero_copy_only=False))
-    return _texts_of(values.to_pylist())
+# ---- hashes ----
+
+_json = json.JSONEncoder(default=lambda value: [bytes(value).hex()]).encode
 
 
-def _arrow_of(column: Any) -> Any:
-    """Return a column as an Arrow array without encoding; as a list if its values have several types."""
-    arrow = import_library("pyarrow", purpose="the record", extra="record")
-    column = column.to_arrow() if hasattr(column, "to_arrow") else column  # polars
-    try:
-        is_arrow = isinstance(column, arrow.ChunkedArray | arrow.Array)
-        values = column if is_arrow else arrow.array(column, from_pandas=True)
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError, arrow.ArrowNotImplementedError):
-        return list(column)
-    values = values.combine_chunks() if isinstance(values, arrow.ChunkedArray) else values
-    return values.dictionary_decode() if arrow.types.is_dictionary(values.type) else values
-
-
-def _is_beyond(numbers: NDArray[Any]) -> bool:
-    """Return whether some whole numbers are too large for float64 to hold exactly."""
-    return bool(len(numbers)) and max(abs(int(numbers.min())), abs(int(numbers.max()))) > _EXACT
-
-
-def _numbers_of(numbers: NDArray[Any]) -> _Heads:
-    if numbers.dtype.kind in "iu" and _is_beyond(numbers):
-        return _texts_of(numbers.tolist())
-    numbers = numbers.astype(np.float64) + 0.0  # -0 becomes 0
-    is_missing_number = np.isnan(numbers)
-    numbers[is_missing_number] = 0.0
-    return numbers.view(np.uint64), np.where(is_missing_number, b"m", b"n"), None
-
-
-def _texts_of(values: Sequence[Any]) -> _Heads:
-    heads = [_head(value) for value in values]
-    numbers = np.array([number for _, number, _ in heads], dtype=np.uint64)
-    texts = [text for *_, text in heads]
-    return numbers, np.array([tag for tag, *_ in heads], dtype="S1"), texts if any(texts) else None
-
-
-def _head(value: Any) -> tuple[bytes, int, bytes]:
-    if isinstance(value, str):
-        content = value.encode("utf-8", "surrogatepass")
-        return b"t", len(content), content
-    if is_missing(value):
-        return b"m", 0, b""
-    if isinstance(value, date | np.datetime64):
-        value = float(days_of(np.array([value]))[0])
-    if isinstance(value, Integral) and abs(int(value)) > _EXACT:
-        digits = str(int(value)).encode()
-        return b"i", len(digits), digits
-    if isinstance(value, Real | np.bool_) or type(value).__name__ == "Decimal":
-        return b"n", int(np.float64(float(value) + 0.0).view(np.uint64)), b""
-    return _head(str(value))
-
-
-def commitments(rows: Sequence[bytes], salts: Sequence[bytes], names: Sequence[str] = ()) -> list[bytes]:
-    """Return a keyed hash of each row, from which the row cannot be guessed once the salt is gone."""
-    prefix = "\0".join(names).encode()
-    return [blake2b(prefix + row, key=salt, digest_size=32).digest() for row, salt in zip(rows, salts, strict=True)]
-
-
-def personal_rows(ids: Sequence[str], kept: Sequence[str | None]) -> list[bytes]:
-    """Return the id and kept columns of each case as bytes, for its commitment."""
-    encoded = [name.encode() for name in ids]
-    if not any(kept):
-        return [len(name).to_bytes(8, "little") + name for name in encoded]
-    return [
-        len(name).to_bytes(8, "little") + name + (b"" if more is None else more.encode())
-        for name, more in zip(encoded, kept, strict=True)
-    ]
-
-
-def kept_rows(columns: Mapping[str, Sequence[Any]], n_rows: int) -> Sequence[str | None]:
-    """Return the kept columns of each row as JSON text; None if there are none."""
-    names = list(columns)
-    if not names:
-        return [None] * n_rows
-    return [
-        json.dumps(dict(zip(names, map(plain, values), strict=True)), ensure_ascii=False)
-        for values in zip(*columns.values(), strict=True)
-    ]
-
-
-# ---- events ----
-
-
-def event_digests(table: Table, columns: Mapping[str, Any], n_rows: int) -> list[bytes]:
-    """Return the digest of each of some events of a table.
-
-    Parameters
-    ----------
-    table : Table
-        Where the events are stored.
-    columns : mapping of str to sequence
-        Values of each column of the table but the digest; None stands for a missing value.
-    n_rows : int
-        Number of events.
-    """
-    hashed = [column for column in table.columns if column.name != "digest"]
-    first = [column for column in hashed if "since" not in column.info]
-    numeric = [column for column in first if isinstance(column.type, Integer | Float)]
-    heads = np.empty((n_rows, len(numeric)), dtype="<u8")
-    for at, column in enumerate(numeric):
-        heads[:, at] = _eight_bytes(columns[column.name], is_float=isinstance(column.type, Float), n_rows=n_rows)
-    content, width = heads.tobytes(), 8 * len(numeric)
-    parts = [content[start : start + width] for start in range(0, width * n_rows, width)]
-    others = [_lengthened(columns[column.name]) for column in first if column not in numeric]
-    later = [column.name for column in hashed if "since" in column.info]
-    if later:
-        others.append([_later(later, values) for values in zip(*(columns[name] for name in later), strict=True)])
-    prefix = table.name.encode() + b"\0"
-    return [sha256(prefix + b"".join(row)).digest() for row in zip(parts, *others, strict=True)]
-
-
-def _eight_bytes(values: Any, *, is_float: bool, n_rows: int) -> NDArray[np.uint64]:
-    """Return numbers as eight bytes each; None, and NaN among floats, as eight bytes of 255."""
-    array = np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object)
-    if array.dtype == object:
-        missing = np.array([value is None or value != value for value in array], dtype=bool)  # noqa: PLR0124
-        array = np.where(missing, 0, array)
-    else:
-        missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(n_rows, dtype=bool)
-    if is_float:
-        content = np.ascontiguousarray(array.astype("<f8") + 0.0).view(np.uint64)
-    else:
-        content = np.ascontiguousarray(np.where(missing, 0, array).astype("<i8")).view(np.uint64)
-    return np.where(missing, np.uint64(2**64 - 1), content)
-
-
-def _lengthened(values: Sequence[str | bytes | None]) -> list[bytes]:
-    """Return texts and bytes, each after its length; a repeated value is encoded once."""
-    known: dict[Any, bytes] = {None: _NOTHING}
-    made = []
-    for value in values:
-        found = known.get(value)
-        if found is None:
-            content = value.encode() if isinstance(value, str) else bytes(value)  # type: ignore[arg-type]
-            found = len(content).to_bytes(4, "little") + content
-            if len(known) < 1000:
-                known[value] = found
-        made.append(found)
-    return made
-
-
-def _later(names: Sequence[str], values: Sequence[Any]) -> bytes:
-    given = {name: plain(value) for name, value in zip(names, values, strict=True) if value is not None}
-    return json.dumps(given, sort_keys=True).encode() if given else b""
+def event_digest(table: str, names: Sequence[str], row: Sequence[Any]) -> bytes:
+    """Return the digest of an event: of the name of its table, and of its columns that are not missing."""
+    given = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+    return sha256(_json([table, given]).encode()).digest()
 
 
 def transaction_hash(previous: bytes, number: int, first_event: int, time: str, digests: Sequence[bytes]) -> bytes:
     """Return the hash of a transaction: over the hash before it, its place, its time and its events."""
-    head = json.dumps([number, first_event, len(digests), time]).encode()
+    head = _json([number, first_event, len(digests), time]).encode()
     return sha256(b"".join((previous, head, b"\0", *digests))).digest()
 
 
 def first_hash(record_id: str) -> bytes:
     """Return the hash before the first transaction, which names the record, so that no other record can follow it."""
     return sha256(f"aucross record {record_id}".encode()).digest()
+
+
+def commitment(content: bytes | Sequence[Any], salt: bytes) -> bytes:
+    """Return a keyed hash of bytes or of values, which cannot be guessed once the salt is gone."""
+    return blake2b(
+        content if isinstance(content, bytes) else _json(content).encode(), key=salt, digest_size=32
+    ).digest()

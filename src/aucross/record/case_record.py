@@ -15,63 +15,51 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, Self
+from typing import Any
 from uuid import uuid4
-from weakref import ref
 
-import numpy as np
-from sqlalchemy import Connection, bindparam, delete, select, text
+from sqlalchemy import delete, select, text
 
 from aucross.estimators.base import SelectiveClassifier
-from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
 from aucross.record.adding import Added, add_outcomes, add_reviews, cases_named
 from aucross.record.canonical import as_text, moment, now
-from aucross.record.chain import ROWS_AT_A_TIME, Appending, ChainHead, Verification, head_of, insert, verify
+from aucross.record.chain import Appending, ChainHead, Verification, head_of, insert, verify
 from aucross.record.database import Database, RecordError
-from aucross.record.decided_rows import (
-    SHADOW,
-    DecidedRows,
-    PreparedBatch,
-    RecordedBatch,
-    decide_rows,
-    with_shadow,
-)
+from aucross.record.decided_rows import DecidedRows, RecordedBatch, append_batch, decide_rows
 from aucross.record.event_tables import (
     APPENDED,
     SIDE_TABLES,
     VERSION,
     about,
-    arrow_types,
     batches,
     create,
-    decisions,
     erasures,
     notes,
     personal,
     upgrade,
     version_of,
 )
-from aucross.record.transfer import checked_export, copy_record, decisions_in, export_cases, refuse_other_tables
-from aucross.system.libraries import import_library
+from aucross.record.transfer import (
+    batches_of,
+    checked_export,
+    condition,
+    copy_record,
+    decisions_in,
+    export_cases,
+    read_cases,
+    read_table,
+    refuse_other_tables,
+)
 
-_BATCH_NAMED = select(batches).where(batches.c.name == bindparam("name"))
 _LONGEST_AGE = 365_000
-_NO_CASE = {"case_number": 0, "batch": 0, "id": "", "kept": None, "salt": b""}
-_BATCH_FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "capacity")
 
 
-class Record:
+class Record(Database):
     """A database of decisions, reviews and outcomes: appended to, never changed.
 
-    One record may be used by many threads and many processes.
-
-    Parameters
-    ----------
-    database : Database
-        What :meth:`open` has opened; use that.
+    One record may be used by many threads and many processes. :meth:`open` makes one.
 
     Attributes
     ----------
@@ -79,6 +67,8 @@ class Record:
         What messages call it.
     path : Path or None
         The file of SQLite; None for a PostgreSQL database.
+    engine : Engine
+        Of SQLAlchemy.
 
     Notes
     -----
@@ -106,10 +96,6 @@ class Record:
     >>> folder.cleanup()
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._fingerprints: dict[int, tuple[Any, list[Any], str, str]] = {}
-
     @classmethod
     def open(cls, source: str | os.PathLike[str], *, create: bool = True, wait: float = 30.0) -> Record:
         """Open a record, and make it if there is none.
@@ -129,47 +115,42 @@ class Record:
         Record
             Of this version; one of an earlier version is upgraded, one of a later version is refused.
         """
-        database = Database(source, wait=wait, must_exist=not create)
+        record = cls(source, wait=wait, must_exist=not create)
         try:
-            _prepare(database, may_create=create)
+            record._prepare(may_create=create)
         except BaseException:
-            database.close()
+            record.close()
             raise
-        return cls(database)
+        return record
 
-    @property
-    def name(self) -> str:
-        """Name of the record in messages."""
-        return self._database.name
-
-    @property
-    def path(self) -> Path | None:
-        """File of SQLite; None for a PostgreSQL database."""
-        return self._database.path
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
+    def _prepare(self, *, may_create: bool) -> None:
+        """Create the tables of an empty database, upgrade an earlier version, or refuse the database."""
+        with self.reading() as connection:
+            version = version_of(connection)
+        if version == VERSION:
+            return
+        if version is None and not may_create:
+            raise RecordError(f"{self.name} holds no record")
+        if version is not None and version > VERSION:
+            raise RecordError(
+                f"{self.name} is of version {version}, and this version of aucross knows {VERSION}; use a newer aucross"
+            )
+        with self.writing() as connection:
+            version = version_of(connection)  # another program may have been faster
+            if version is None:
+                refuse_other_tables(connection, self.name)
+                create(connection)
+                connection.execute(about.insert(), {"version": VERSION, "record_id": uuid4().hex, "time": now()})
+            elif version < VERSION:
+                upgrade(connection, version, now())
 
     def __repr__(self) -> str:
         return f"Record({self.name})"
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Open a connection of SQLAlchemy that sees one state of the record."""
-        with self._database.reading() as connection:
-            yield connection
-
-    @contextmanager
     def appending(self) -> Iterator[Appending]:
         """Open a transaction that appends events; they are on the disk when the block ends."""
-        with self._database.writing() as connection:
+        with self.writing() as connection:
             appending = Appending(connection)
             yield appending
             appending.finish()
@@ -230,7 +211,7 @@ class Record:
         options |= {"band_groups": band_groups, "keep": keep, "labels": labels}
         rows = decide_rows(clf, X, **options)
         if shadow is not None:
-            rows = with_shadow(rows, decide_rows(shadow, X, **options))
+            rows = rows.beside(decide_rows(shadow, X, **options))
         (written,) = self.write([rows])
         if isinstance(written, ValueError):
             raise written
@@ -249,29 +230,14 @@ class Record:
         list of RecordedBatch or ValueError
             For each batch what is recorded, or why it is refused; the others are recorded all the same.
         """
-        prepared = [
-            [rows.prepared(*self._names_of(rows.clf)) for rows in (each, each.shadow) if rows is not None]
-            for each in decided
-        ]
         with self.appending() as appending:
-            return [append_batch(appending, *each) for each in prepared]
-
-    def _names_of(self, clf: SelectiveClassifier) -> tuple[str, str]:
-        """Return the fingerprints of a classifier; they are computed again only if its parts have changed."""
-        parts = fitted_parts(clf)
-        known = self._fingerprints.get(id(clf))
-        if known is not None and known[0]() is clf and same_parts(parts, known[1]):
-            return known[2], known[3]
-        number = id(clf)
-        names = model_fingerprint(clf), rule_fingerprint(clf)
-        self._fingerprints[number] = (ref(clf, lambda _: self._fingerprints.pop(number, None)), parts, *names)
-        return names
+            return [append_batch(appending, each) for each in decided]
 
     def check(self) -> None:
         """Raise the error that a decision would meet now, such as a locked or read-only database."""
-        with self._database.writing() as connection:
+        with self.writing() as connection:
             # A row that is no case, and is gone when the block ends.
-            insert(connection, personal, {name: [value] for name, value in _NO_CASE.items()})
+            insert(connection, personal, [(0, 0, "", None, b"")])
             connection.execute(delete(personal).where(personal.c.case_number == 0))
 
     # ---- reviews and outcomes ----
@@ -339,7 +305,7 @@ class Record:
             The view ``cases`` of the database.
         """
         with self.reading() as connection:
-            return _cases_of(connection, batch)
+            return read_cases(connection, batch)
 
     def queue(self, batch: str | None = None) -> Any:
         """Read the cases that wait for a person, in the order of review if there is one.
@@ -357,10 +323,9 @@ class Record:
         """
         columns = "batch, id, case_number, decided_at, why, reason, kept, answer"
         with self.reading() as connection:
-            where, values = _of_batch(connection, batch)
-            where += f"{' AND' if where else ' WHERE'} final_decision IS NULL"
+            waiting = f"{condition(connection, batch)} AND final_decision IS NULL"
             order = "decided_at, rank IS NULL, rank, case_number"
-            return read_table(connection, f"SELECT {columns} FROM cases{where} ORDER BY {order}", values)
+            return read_table(connection, f"SELECT {columns} FROM cases WHERE {waiting} ORDER BY {order}")
 
     def case(self, id: Any, batch: str | None = None) -> dict[str, Any]:  # noqa: A002
         """Read one case.
@@ -390,7 +355,7 @@ class Record:
     def batches(self) -> list[dict[str, Any]]:
         """Read the facts about each batch, in the order of recording: counts, fingerprints, coverage or capacity."""
         with self.reading() as connection:
-            return _batches_of(connection)
+            return batches_of(connection)
 
     def compare_shadow(self) -> list[dict[str, Any]]:
         """Compare the decisions of shadow models with those that were handed out, batch by batch.
@@ -454,7 +419,7 @@ class Record:
         name = as_text(id)
         with self.appending() as appending:
             found = cases_named(appending.connection, [name], batch).get(name, [])
-            _erase(appending, [row.case_number for row in found], "asked")
+            self._erase(appending, [row.case_number for row in found], "asked")
         self._forget()  # also if nothing was found: an erasure before may have been killed, or met a reader
         return len(found)
 
@@ -478,13 +443,23 @@ class Record:
             query = select(personal.c.case_number).join(batches, batches.c.number == personal.c.batch)
             query = query.where(batches.c.time < before).order_by(personal.c.case_number)
             numbers = list(appending.connection.execute(query).scalars())
-            _erase(appending, numbers, "retention")
+            self._erase(appending, numbers, "retention")
         self._forget()
         return len(numbers)
 
+    @staticmethod
+    def _erase(appending: Appending, numbers: Sequence[int], why: str) -> None:
+        n_rows = len(numbers)
+        columns = {"case_number": numbers, "why": [why] * n_rows, "time": [appending.time] * n_rows}
+        appending.append(erasures, columns, n_rows)
+        for start in range(0, n_rows, 500):
+            for table in (notes, personal):
+                part = table.c.case_number.in_(numbers[start : start + 500])
+                appending.connection.execute(delete(table).where(part))
+
     def _forget(self) -> None:
         until = monotonic() + 10
-        while not self._database.forget_removed_rows():
+        while not self.forget_removed_rows():
             if monotonic() > until:
                 raise RecordError(
                     f"{self.name}: the rows are erased, but a program that reads the record keeps a copy in its log "
@@ -513,7 +488,7 @@ class Record:
         path = checked_export(Path(path))
         # Of one state: what is written between two reads must not differ between the two files.
         with self.reading() as connection:
-            return export_cases(path, head_of(connection), _cases_of(connection, batch), _batches_of(connection))
+            return export_cases(path, head_of(connection), read_cases(connection, batch), batches_of(connection))
 
     def import_decisions(
         self,
@@ -617,170 +592,7 @@ class Record:
         if not re.fullmatch(r"[a-z_][a-z0-9_]{0,62}", role):
             raise ValueError(f"role must be the name of a role, got {role!r}")
         events, side = (", ".join(table.name for table in tables) for tables in (APPENDED, SIDE_TABLES))
-        with self._database.writing() as connection:
+        with self.writing() as connection:
             connection.exec_driver_sql(f"GRANT SELECT, INSERT ON {events} TO {role}")
             connection.exec_driver_sql(f"GRANT SELECT, INSERT, DELETE ON {side} TO {role}")
             connection.exec_driver_sql(f"GRANT SELECT ON cases TO {role}")
-
-
-# ---- opening ----
-
-
-def _prepare(database: Database, *, may_create: bool) -> None:
-    """Create the tables of an empty database, upgrade an earlier version, or refuse the database."""
-    with database.reading() as connection:
-        version = version_of(connection)
-    if version == VERSION:
-        return
-    if version is None and not may_create:
-        raise RecordError(f"{database.name} holds no record")
-    if version is not None and version > VERSION:
-        raise RecordError(
-            f"{database.name} is of version {version}, and this version of aucross knows {VERSION}; use a newer aucross"
-        )
-    with database.writing() as connection:
-        version = version_of(connection)  # another program may have been faster
-        if version is None:
-            refuse_other_tables(connection, database.name)
-            create(connection)
-            connection.execute(about.insert(), {"version": VERSION, "record_id": uuid4().hex, "time": now()})
-        elif version < VERSION:
-            upgrade(connection, version, now())
-
-
-# ---- writing a batch ----
-
-
-def append_batch(
-    appending: Appending, batch: PreparedBatch, shadow: PreparedBatch | None = None
-) -> RecordedBatch | ValueError:
-    """Append a batch and its shadow; return it, the batch already recorded, or the error that refuses it."""
-    event, name, n_rows = dict(batch.event), batch.event["name"], len(batch.ids)
-    stored = appending.connection.execute(_BATCH_NAMED, {"name": name}).first()
-    if stored is not None:
-        return _recorded_before(appending.connection, batch, stored)
-    event["time"] = appending.time
-    number = appending.append(batches, {name: [value] for name, value in event.items()}, 1)
-    salts = batch.new_salts()
-    columns = {**batch.columns, "batch": np.full(n_rows, number)}
-    columns["personal_commitment"], columns["inputs_commitment"] = batch.commitments(salts)
-    first = appending.append(decisions, columns, n_rows)
-    numbers = np.arange(first, first + n_rows)
-    side = {"case_number": numbers, "batch": columns["batch"], "id": batch.ids, "kept": batch.kept, "salt": salts}
-    for start in range(0, n_rows, ROWS_AT_A_TIME):
-        part = slice(start, start + ROWS_AT_A_TIME)
-        insert(appending.connection, personal, {name: values[part] for name, values in side.items()})
-    if shadow is not None:
-        beside = {**shadow.event, "time": appending.time, "shadow_of": number}
-        beside["name"] = f"{SHADOW}{beside['model_fingerprint'][:12]}:{name}"
-        own = appending.append(batches, {name: [value] for name, value in beside.items()}, 1)
-        second = {**shadow.columns, "batch": np.full(n_rows, own), "shadow_of": numbers}
-        appending.append(decisions, second, n_rows)
-    told = {"case_number": numbers.tolist(), "id": list(batch.ids), **batch.columns}
-    return RecordedBatch(is_new=True, columns=told, **{name: event[name] for name in _BATCH_FACTS})
-
-
-def _recorded_before(connection: Connection, batch: PreparedBatch, stored: Any) -> RecordedBatch | ValueError:
-    """Return the recorded batch of this name, or an error if the rows given are not those of the batch."""
-    name = stored.name
-    for what in ("model_fingerprint", "rule_fingerprint"):
-        if getattr(stored, what) != batch.event[what]:
-            return _refusal(name, what.removesuffix("_fingerprint"), getattr(stored, what), batch.event[what])
-    asked = _asked(stored.coverage, stored.capacity), _asked(batch.event["coverage"], batch.event["capacity"])
-    if asked[0] != asked[1]:
-        return _refusal(name, "", *asked)
-    if stored.kept != batch.event["kept"]:
-        return _refusal(name, "kept columns", stored.kept, batch.event["kept"])
-    query = (
-        select(decisions, personal.c.id, personal.c.salt)
-        .outerjoin(personal, personal.c.case_number == decisions.c.number)
-        .where(decisions.c.number > stored.number, decisions.c.number <= stored.number + stored.n_rows)
-        .order_by(decisions.c.number)
-    )
-    found = connection.execute(query).fetchall()
-    if n_erased := sum(row.id is None for row in found):
-        return ValueError(
-            f"batch {name!r} is recorded, and {n_erased} of its cases were erased since, so that it cannot be "
-            "compared with the rows given; read it with cases(batch=...), or name another batch"
-        )
-    by_id = {row.id: row for row in found}
-    salts = [bytes(by_id[name].salt) if name in by_id else bytes(16) for name in batch.ids]
-    own = sorted(zip(batch.ids, *batch.commitments(salts), strict=True))
-    known = sorted((row.id, bytes(row.personal_commitment), bytes(row.inputs_commitment)) for row in found)
-    if own != known:
-        return _refusal(name, "inputs", _hash_of(known), _hash_of(own))
-    ordered = [by_id[name] for name in batch.ids]
-    told: dict[str, Any] = {"case_number": [row.number for row in ordered], "id": list(batch.ids)}
-    told |= {name: [getattr(row, name) for row in ordered] for name in batch.columns}
-    for name in ("score", "selection_score", "lower", "upper"):
-        told[name] = np.array([np.nan if value is None else value for value in told[name]], dtype=float)
-    return RecordedBatch(is_new=False, columns=told, **{name: getattr(stored, name) for name in _BATCH_FACTS})
-
-
-def _asked(coverage: float | None, capacity: int | None) -> str:
-    return f"coverage {coverage}" if capacity is None else f"capacity {capacity}"
-
-
-def _refusal(name: str, what: str, recorded: Any, given: Any) -> ValueError:
-    recorded, given = f"{what} {recorded}".strip(), f"{what} {given}".strip()
-    return ValueError(
-        f"batch {name!r} was decided with {recorded}, got {given}; a batch is decided once: pass what it "
-        "was decided with, or name another batch"
-    )
-
-
-def _hash_of(rows: Sequence[tuple[str, bytes, bytes]]) -> str:
-    return sha256(b"".join(content for _, *contents in rows for content in contents)).hexdigest()
-
-
-def _erase(appending: Appending, numbers: Sequence[int], why: str) -> None:
-    if not numbers:
-        return
-    n_rows = len(numbers)
-    columns = {"case_number": list(numbers), "why": [why] * n_rows, "time": [appending.time] * n_rows}
-    appending.append(erasures, columns, n_rows)
-    for start in range(0, n_rows, 500):
-        part = numbers[start : start + 500]
-        appending.connection.execute(delete(notes).where(notes.c.case_number.in_(part)))
-        appending.connection.execute(delete(personal).where(personal.c.case_number.in_(part)))
-
-
-# ---- reading ----
-
-
-def _of_batch(connection: Connection, batch: str | None) -> tuple[str, tuple[Any, ...]]:
-    """Return an SQL condition for the cases of one batch, whose numbers are consecutive; empty for all batches."""
-    if batch is None:
-        return "", ()
-    row = connection.execute(_BATCH_NAMED, {"name": batch}).first()
-    if row is None or row.shadow_of is not None:
-        names = connection.execute(select(batches.c.name).where(batches.c.shadow_of.is_(None)).limit(5)).scalars()
-        raise LookupError(f"there is no batch {batch!r}; the first ones are {', '.join(map(repr, names)) or 'none'}")
-    return f" WHERE case_number > {row.number} AND case_number <= {row.number + row.n_rows}", ()
-
-
-def _cases_of(connection: Connection, batch: str | None) -> Any:
-    where, values = _of_batch(connection, batch)
-    return read_table(connection, f"SELECT * FROM cases{where} ORDER BY case_number", values)
-
-
-def _batches_of(connection: Connection) -> list[dict[str, Any]]:
-    columns = [column for column in batches.c if column.name != "digest"]
-    query = select(*columns).where(batches.c.shadow_of.is_(None)).order_by(batches.c.number)
-    return [dict(row) for row in connection.execute(query).mappings()]
-
-
-def read_table(connection: Connection, query: str, values: tuple[Any, ...] = ()) -> Any:
-    """Read a query into an Arrow table."""
-    arrow = import_library("pyarrow", purpose="reading the record", extra="record")
-    types = arrow_types()
-    cursor: Any = connection.connection.cursor()
-    cursor.execute(query, values)
-    names = [column[0] for column in cursor.description]
-    schema = arrow.schema([(name, types[name]) for name in names])
-    parts = []
-    while rows := cursor.fetchmany(20_000):
-        columns = zip(names, zip(*rows, strict=True), strict=True)
-        parts.append(arrow.record_batch([arrow.array(column, types[name]) for name, column in columns], schema=schema))
-    cursor.close()
-    return arrow.Table.from_batches(parts, schema)

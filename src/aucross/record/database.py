@@ -39,7 +39,6 @@ class Database:
     """
 
     def __init__(self, source: str | os.PathLike[str], *, wait: float, must_exist: bool) -> None:
-        self._wait = wait
         url = _address(os.fspath(source))
         if url is None:
             self.path: Path | None = Path(source)
@@ -52,6 +51,10 @@ class Database:
         options: dict[str, Any] = {"hide_parameters": True, "poolclass": QueuePool, "pool_pre_ping": self.path is None}
         if self.path is not None:
             options["connect_args"] = {"timeout": wait, "check_same_thread": False}
+        else:
+            # Whatever the server's own setting is: what is acknowledged must be on its disk.
+            settings = {"synchronous_commit": "on", "lock_timeout": f"{round(1000 * wait)}ms"}
+            options["connect_args"] = {"options": " ".join(f"-c {name}={value}" for name, value in settings.items())}
         self.engine: Engine = create_engine(url, **options)
         if self.path is not None:
             event.listen(self.engine, "connect", _prepare_sqlite)
@@ -74,9 +77,6 @@ class Database:
             connection = opened.execution_options(writes=True)
             with connection.begin():
                 if self.path is None:
-                    # Whatever the server's own setting is: what is acknowledged must be on its disk.
-                    connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
-                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{round(1000 * self._wait)}ms'")
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CHAIN_LOCK})")
                 yield connection
 

@@ -1,38 +1,52 @@
-"""A batch of decisions: before it is recorded, and as it is recorded."""
+"""A batch of decisions: decided, recorded once, and as it is recorded."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
+from sqlalchemy import Connection, Float, bindparam, select
 
-from aucross.core.ranking import FloatArray
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
-from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
+from aucross.estimators.decisions import AUTOMATIC, Decisions
 from aucross.estimators.score_column import score_column_in
+from aucross.files.fingerprints import fitted_parts, model_fingerprint, rule_fingerprint, same_parts
 from aucross.frames import columns_of, names_of, take_rows, values_of
 from aucross.record.canonical import (
     SALT_BYTES,
     as_text,
     canonical_rows,
     checked_texts,
-    commitments,
-    kept_rows,
-    personal_rows,
+    commitment,
+    plain,
+    shortened,
 )
-from aucross.record.event_tables import BAND, CAPACITY, NO_SCORE, arrow_types
+from aucross.record.chain import ROWS_AT_A_TIME, Appending, insert
+from aucross.record.event_tables import (
+    BAND,
+    CAPACITY,
+    NO_SCORE,
+    arrow_types,
+    batches,
+    decisions,
+    personal,
+)
 from aucross.system.libraries import import_library
 
 LONGEST_NAME = 200
 # Names of the batches of shadow models begin like this.
 SHADOW = "shadow:"
+
+BATCH_NAMED = select(batches).where(batches.c.name == bindparam("name"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,152 +55,35 @@ class DecidedRows:
 
     Attributes
     ----------
-    name : str
-        Name of the batch.
-    clf : SelectiveClassifier
-        What decided.
+    event : mapping
+        Columns of the batch itself: name, fingerprints of model and rule, classes, coverage or capacity, counts.
+    columns : mapping of str to sequence
+        Columns of its decisions, such as ``score``, ``would_be``, ``decision`` and ``why``.
     ids : sequence of str
         Names of the rows, all different.
-    decisions : Decisions
-        On all rows; one without a score is rejected and has NaN as its selection score.
-    scored : ScoredRows or None
-        The rows that have a score.
-    has_score : ndarray of bool
-        Which rows those are.
-    labels : sequence of str
-        Each class of the classifier in the words of the record.
-    inputs : table or None
-        What the classifier was given, for the commitments.
-    kept : mapping of str to sequence
-        Columns that are kept beside the ids.
+    kept : sequence of str or None
+        What is kept beside each id, as JSON.
+    rows : sequence of bytes
+        Canonical bytes of the inputs of each row, for the commitments.
     shadow : DecidedRows or None
         What a second model says of the same rows.
-    """
-
-    name: str
-    clf: SelectiveClassifier
-    ids: Sequence[str]
-    decisions: Decisions
-    scored: ScoredRows | None
-    has_score: NDArray[np.bool_]
-    labels: Sequence[str]
-    inputs: Any = None
-    kept: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    shadow: DecidedRows | None = None
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    def columns(self) -> dict[str, Any]:
-        """Return the columns of the decisions without numbers and commitments."""
-        decided, n_rows = self.decisions, len(self)
-        score: FloatArray = np.full(n_rows, np.nan)
-        prediction: list[str | None] = [None] * n_rows
-        if self.scored is not None:
-            rows = self.scored
-            text_of = dict(zip(rows.classes.tolist(), self.labels, strict=True))
-            at = np.flatnonzero(self.has_score)
-            if rows.score.ndim == 1:
-                score[at] = rows.score
-            else:
-                score[at] = rows.score[np.arange(len(rows)), np.searchsorted(rows.classes, rows.predicted)]
-            for place, label in zip(at.tolist(), rows.predicted.tolist(), strict=True):
-                prediction[place] = text_of[label]
-        words = np.where(decided.selected, AUTOMATIC, REVIEW).tolist()
-        asked = BAND if decided.capacity is None else CAPACITY
-        whys = [
-            None if selected else asked if has_score else NO_SCORE
-            for selected, has_score in zip(decided.selected.tolist(), self.has_score.tolist(), strict=True)
-        ]
-        rank = None if decided.rank is None else [None if place < 0 else place for place in decided.rank.tolist()]
-        reason = _band_reasons(decided, whys) if decided.reason is None else [why or None for why in decided.reason]
-        nothing = [None] * n_rows
-        return {
-            "prediction": prediction,
-            "score": score,
-            "selection_score": decided.selection_score,
-            "lower": nothing if decided.lower is None else decided.lower,
-            "upper": nothing if decided.upper is None else decided.upper,
-            "rank": nothing if rank is None else rank,
-            "reason": reason,
-            "would_be": words,
-            "decision": words,
-            "why": whys,
-        }
-
-    def prepared(self, model: str, rule: str) -> PreparedBatch:
-        """Return the events of the batch, given the fingerprints of model and rule."""
-        columns = self.columns()
-        inputs = self.inputs
-        if inputs is None:  # of rows that came scored nothing else is known
-            inputs = {name: np.asarray(columns[name], dtype=float) for name in ("score", "selection_score")}
-        names, rows = canonical_rows(inputs)
-        event = {
-            "name": self.name,
-            "method": type(self.clf).__name__,
-            "model_fingerprint": model,
-            "rule_fingerprint": rule,
-            "classes": json.dumps(list(self.labels), ensure_ascii=False),
-            "features": json.dumps(names, ensure_ascii=False),
-            "kept": json.dumps(list(self.kept), ensure_ascii=False),
-            "coverage": self.decisions.coverage,
-            "capacity": self.decisions.capacity,
-            "n_rows": len(self),
-            "n_scored": int(self.has_score.sum()),
-            "n_would_be_automatic": int(self.decisions.selected.sum()),
-        }
-        return PreparedBatch(event, columns, self.ids, kept_rows(self.kept, len(self)), names, rows)
-
-
-def _band_reasons(decided: Decisions, whys: Sequence[str | None]) -> list[str | None]:
-    """Return why each row goes to review if a band decides; None for automatic rows."""
-    reasons: list[str | None] = [None if why is None or why == BAND else f"the case has {why}" for why in whys]
-    assert decided.lower is not None
-    assert decided.upper is not None
-    for at in np.flatnonzero([why == BAND for why in whys]).tolist():
-        ends = f"{decided.lower[at]:.4g} to {decided.upper[at]:.4g}"
-        reasons[at] = f"{decided.selection_score[at]:.4g} lies in the review range {ends}"
-    return reasons
-
-
-@dataclass(frozen=True, eq=False)
-class PreparedBatch:
-    """Events of a batch without their numbers, made before the lock of the chain is taken.
-
-    Attributes
-    ----------
-    event : mapping
-        Columns of the batch itself.
-    columns : mapping of str to sequence
-        Columns of its decisions.
-    ids, kept : sequence of str
-        What goes into the side table.
-    names, rows : sequence of str, sequence of bytes
-        Names of the input columns, and the canonical bytes of each row.
     """
 
     event: Mapping[str, Any]
     columns: Mapping[str, Any]
     ids: Sequence[str]
     kept: Sequence[str | None]
-    names: Sequence[str]
     rows: Sequence[bytes]
+    shadow: DecidedRows | None = None
 
-    def new_salts(self) -> list[bytes]:
-        """Return a salt for each row."""
-        content = os.urandom(SALT_BYTES * len(self.ids))
-        return [content[start : start + SALT_BYTES] for start in range(0, len(content), SALT_BYTES)]
+    def __len__(self) -> int:
+        return len(self.ids)
 
-    def commitments(self, salts: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-        """Return commitments to ids and kept columns, and to the inputs."""
-        return commitments(personal_rows(self.ids, self.kept), salts), commitments(self.rows, salts, self.names)
-
-
-def with_shadow(rows: DecidedRows, shadow: DecidedRows) -> DecidedRows:
-    """Return decisions together with those of a second model, which are recorded beside them."""
-    if list(shadow.labels) != list(rows.labels):
-        raise ValueError(f"shadow must know the classes {list(rows.labels)}, got {list(shadow.labels)}")
-    return replace(rows, shadow=shadow)
+    def beside(self, shadow: DecidedRows) -> DecidedRows:
+        """Return the decisions together with those of a second model, which are recorded beside them."""
+        if shadow.event["classes"] != self.event["classes"]:
+            raise ValueError(f"shadow must know the classes {self.event['classes']}, got {shadow.event['classes']}")
+        return replace(self, shadow=shadow)
 
 
 def decide_rows(
@@ -200,7 +97,6 @@ def decide_rows(
     band_groups: Any = None,
     keep: Sequence[str] | Mapping[str, Any] = (),
     labels: Sequence[str] | None = None,
-    inputs: Any = None,
 ) -> DecidedRows:
     """Decide on the rows of a batch, including those without a score; see :meth:`Record.decide`."""
     check_is_fitted(clf, "band_rule_")
@@ -213,20 +109,131 @@ def decide_rows(
         is_whole = bool(has_score.all())
         groups = band_groups if band_groups is None or is_whole else np.asarray(band_groups)[has_score]
         scored = clf.scored(X if is_whole else take_rows(X, np.flatnonzero(has_score)), band_groups=groups)
-    return DecidedRows(
+    made = _decisions_on(clf, scored, has_score, names, coverage=coverage, capacity=capacity)
+    return decided_rows(
         name,
         clf,
         names,
-        decisions_on(clf, scored, has_score, names, coverage=coverage, capacity=capacity),
-        scored,
-        has_score,
-        [as_text(label) for label in clf.classes_.tolist()] if labels is None else list(labels),
-        None if isinstance(X, ScoredRows) else X if inputs is None else inputs,
-        _kept(keep, X, n_rows),
+        made,
+        scored=scored,
+        has_score=has_score,
+        labels=labels,
+        inputs=None if isinstance(X, ScoredRows) else X,
+        kept=_kept(keep, X, n_rows),
     )
 
 
-def decisions_on(
+def decided_rows(
+    name: str,
+    clf: SelectiveClassifier,
+    ids: Sequence[str],
+    decided: Decisions,
+    *,
+    scored: ScoredRows | None,
+    has_score: NDArray[np.bool_],
+    labels: Sequence[str] | None = None,
+    inputs: Any = None,
+    kept: Mapping[str, Sequence[Any]] | None = None,
+) -> DecidedRows:
+    """Return the events of a batch that was decided.
+
+    Parameters
+    ----------
+    name : str
+        Name of the batch.
+    clf : SelectiveClassifier
+        What decided.
+    ids : sequence of str
+        Names of the rows, all different.
+    decided : Decisions
+        On all rows; one without a score is rejected and has NaN as its selection score.
+    scored : ScoredRows or None
+        The rows that have a score.
+    has_score : ndarray of bool
+        Which rows those are.
+    labels : sequence of str, optional
+        Each class of the classifier in the words of the record; its text by default.
+    inputs : table, optional
+        What the classifier was given, for the commitments.
+    kept : mapping of str to sequence, optional
+        Columns that are kept beside the ids.
+    """
+    labels = [as_text(label) for label in clf.classes_.tolist()] if labels is None else list(labels)
+    score, prediction = np.full(len(ids), np.nan), np.full(len(ids), None, dtype=object)
+    if scored is not None:
+        place_of = np.searchsorted(scored.classes, scored.predicted)
+        score[has_score] = scored.score if scored.score.ndim == 1 else scored.score[np.arange(len(scored)), place_of]
+        prediction[has_score] = np.array(labels, dtype=object)[place_of]
+    words = decided.decision.tolist()
+    asked = BAND if decided.capacity is None else CAPACITY
+    whys: list[str | None] = np.where(has_score, asked, NO_SCORE).astype(object).tolist()
+    whys = [None if selected else why for selected, why in zip(decided.selected.tolist(), whys, strict=True)]
+    columns = {
+        "prediction": prediction,
+        "score": score,
+        "selection_score": decided.selection_score,
+        "lower": decided.lower,
+        "upper": decided.upper,
+        "level": decided.level,
+        "rank": None if decided.rank is None else [None if place < 0 else place for place in decided.rank.tolist()],
+        "reason": _band_reasons(decided, whys) if decided.reason is None else [why or None for why in decided.reason],
+        "would_be": words,
+        "decision": words,
+        "why": whys,
+    }
+    # Of rows that came scored nothing else is known.
+    given = {"score": score, "selection_score": decided.selection_score} if inputs is None else inputs
+    features, rows = canonical_rows(given)
+    model, rule = _fingerprints_of(clf)
+    event = {
+        "name": name,
+        "method": type(clf).__name__,
+        "model_fingerprint": model,
+        "rule_fingerprint": rule,
+        "classes": json.dumps(labels, ensure_ascii=False),
+        "features": json.dumps(features, ensure_ascii=False),
+        "kept": json.dumps(list(kept or ()), ensure_ascii=False),
+        "coverage": decided.coverage,
+        "capacity": decided.capacity,
+        "n_rows": len(ids),
+        "n_scored": int(has_score.sum()),
+        "n_would_be_automatic": words.count(AUTOMATIC),
+    }
+    return DecidedRows(event, columns, ids, _kept_texts(kept or {}, len(ids)), rows)
+
+
+def _band_reasons(decided: Decisions, whys: Sequence[str | None]) -> list[str | None]:
+    """Return why each row goes to review if a band decides; None for automatic rows."""
+    assert decided.lower is not None
+    assert decided.upper is not None
+    reasons: list[str | None] = [None if why is None or why == BAND else f"the case has {why}" for why in whys]
+    for at in np.flatnonzero([why == BAND for why in whys]).tolist():
+        ends = f"{decided.lower[at]:.4g} to {decided.upper[at]:.4g}"
+        reasons[at] = f"{decided.selection_score[at]:.4g} lies in the review range {ends}"
+    return reasons
+
+
+def _kept_texts(kept: Mapping[str, Sequence[Any]], n_rows: int) -> list[str | None]:
+    if not kept:
+        return [None] * n_rows
+    rows = zip(*kept.values(), strict=True)
+    return [json.dumps(dict(zip(kept, map(plain, values), strict=True)), ensure_ascii=False) for values in rows]
+
+
+# The fingerprints of a classifier are computed again only if its parts have changed.
+_known: dict[int, tuple[Any, list[Any], tuple[str, str]]] = {}
+
+
+def _fingerprints_of(clf: SelectiveClassifier) -> tuple[str, str]:
+    parts, number = fitted_parts(clf), id(clf)
+    known = _known.get(number)
+    if known is None or known[0]() is not clf or not same_parts(parts, known[1]):
+        names = model_fingerprint(clf), rule_fingerprint(clf)
+        known = _known[number] = ref(clf, lambda _: _known.pop(number, None)), parts, names
+    return known[2]
+
+
+def _decisions_on(
     clf: SelectiveClassifier,
     scored: ScoredRows | None,
     has_score: NDArray[np.bool_],
@@ -236,34 +243,25 @@ def decisions_on(
     capacity: int | None,
 ) -> Decisions:
     """Return decisions on all rows; those without a score go to review, and take places of a capacity first."""
-    known, n_missing = None, int((~has_score).sum())
-    if scored is not None:
-        if capacity is None:
-            known = clf.decide(scored, coverage)
-        else:
-            own = [name for name, has in zip(ids, has_score.tolist(), strict=True) if has]
-            known = clf.decide(scored, coverage, capacity=max(capacity - n_missing, 0), ids=own)
-        if not n_missing:
-            return known
-    selected = np.zeros(len(has_score), dtype=bool)
-    score, lower, upper = np.full((3, len(has_score)), np.nan)
-    rank, reason = np.full(len(has_score), -1), np.full(len(has_score), "", dtype=object)
-    if known is not None:
-        selected[has_score], score[has_score] = known.selected, known.selection_score
-        if known.lower is not None:
-            lower[has_score], upper[has_score] = known.lower, known.upper
-        if known.rank is not None:
-            # Rows without a score come first: nothing else is known of them.
-            rank[has_score] = np.where(known.rank < 0, -1, known.rank + n_missing)
-            reason[has_score] = known.reason
+    n_missing = int((~has_score).sum())
     if capacity is None:
-        asked = clf.coverage if coverage is None else coverage
-        return Decisions(selected, score, asked, lower, upper, decided_by=clf.band_rule_)
-    rank[~has_score] = np.arange(n_missing)
-    reason[~has_score] = "the case has no score"
-    return Decisions(
-        selected, score, capacity=capacity, rank=rank, reason=tuple(reason.tolist()), decided_by=clf.band_rule_
-    )
+        asked = float(clf.coverage if coverage is None else coverage)
+        none = Decisions(
+            np.empty(0, dtype=bool), np.empty(0), asked, np.empty(0), np.empty(0), decided_by=clf.band_rule_
+        )
+        return (none if scored is None else clf.decide(scored, coverage)).with_unscored(has_score)
+    # Rows without a score come first: nothing else is known of them.
+    selected, score = np.zeros(len(has_score), dtype=bool), np.full(len(has_score), np.nan)
+    rank, reason = np.empty(len(has_score), dtype=np.intp), np.empty(len(has_score), dtype=object)
+    rank[~has_score], reason[~has_score] = np.arange(n_missing), "the case has no score"
+    if scored is not None:
+        own = np.array(ids, dtype=object)[has_score].tolist()
+        known = clf.decide(scored, coverage, capacity=max(capacity - n_missing, 0), ids=own)
+        assert known.rank is not None
+        selected[has_score], score[has_score] = known.selected, known.selection_score
+        rank[has_score], reason[has_score] = np.where(known.rank < 0, -1, known.rank + n_missing), known.reason
+    told = tuple(reason.tolist())
+    return Decisions(selected, score, capacity=capacity, rank=rank, reason=told, decided_by=clf.band_rule_)
 
 
 def checked_batch_name(name: Any) -> str:
@@ -288,10 +286,9 @@ def checked_ids(ids: Any, n_rows: int) -> list[str]:
         first: dict[str, int] = {}
         for row, name in enumerate(names):
             if (earlier := first.setdefault(name, row)) != row:
-                shown = name if len(name) <= 60 else name[:57] + "..."
                 raise ValueError(
-                    f"ids must hold a different id for each row of a batch, got {shown!r} in rows {earlier} and {row}; "
-                    "drop repeated rows or add to the id what tells them apart"
+                    f"ids must hold a different id for each row of a batch, got {shortened(name)!r} in rows {earlier} "
+                    f"and {row}; drop repeated rows or add to the id what tells them apart"
                 )
     return names
 
@@ -337,8 +334,8 @@ class RecordedBatch:
     coverage, capacity : float or int or None
         What was asked for.
     columns : mapping of str to sequence
-        ``case_number``, ``id``, ``prediction``, ``score``, ``selection_score``, ``lower``, ``upper``, ``rank``,
-        ``reason``, ``would_be``, ``decision`` and ``why`` of each row, in the order of the rows that were given.
+        ``case_number``, ``id``, ``prediction``, ``score``, ``selection_score``, ``lower``, ``upper``, ``level``,
+        ``rank``, ``reason``, ``would_be``, ``decision`` and ``why`` of each row, in the order of the rows given.
     """
 
     name: str
@@ -371,12 +368,116 @@ class RecordedBatch:
             "model_fingerprint": self.model_fingerprint,
             "rule_fingerprint": self.rule_fingerprint,
         }
-        columns = {
-            name: arrow.array(list(values), arrow_types()[name], from_pandas=True)
-            for name, values in self.columns.items()
-        }
+        types = arrow_types()
+        columns = {name: arrow.array(values, types[name], from_pandas=True) for name, values in self.columns.items()}
         return arrow.table(columns).replace_schema_metadata(facts)
 
     def to_frame(self) -> Any:
         """Return the columns as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
+
+
+# ---- recording ----
+
+_FACTS = ("name", "time", "model_fingerprint", "rule_fingerprint", "coverage", "capacity")
+
+
+def append_batch(appending: Appending, batch: DecidedRows) -> RecordedBatch | ValueError:
+    """Append a batch and its shadow; return it, the batch already recorded, or the error that refuses it."""
+    event, n_rows = {**batch.event, "time": appending.time}, len(batch)
+    stored = appending.connection.execute(BATCH_NAMED, {"name": event["name"]}).mappings().first()
+    if stored is not None:
+        return _recorded_before(appending.connection, batch, stored)
+    number = appending.append(batches, {name: [value] for name, value in event.items()}, 1)
+    content = os.urandom(SALT_BYTES * n_rows)
+    salts = [content[start : start + SALT_BYTES] for start in range(0, len(content), SALT_BYTES)]
+    own, inputs = _commitments(batch, number, salts)
+    columns = {**batch.columns, "batch": [number] * n_rows, "personal_commitment": own, "inputs_commitment": inputs}
+    first = appending.append(decisions, columns, n_rows)
+    numbers = range(first, first + n_rows)
+    side = list(zip(numbers, columns["batch"], batch.ids, batch.kept, salts, strict=True))
+    for start in range(0, n_rows, ROWS_AT_A_TIME):
+        insert(appending.connection, personal, side[start : start + ROWS_AT_A_TIME])
+    if batch.shadow is not None:
+        beside = {**batch.shadow.event, "time": appending.time, "shadow_of": number}
+        beside["name"] = f"{SHADOW}{beside['model_fingerprint'][:12]}:{event['name']}"
+        second = appending.append(batches, {name: [value] for name, value in beside.items()}, 1)
+        appending.append(decisions, {**batch.shadow.columns, "batch": [second] * n_rows, "shadow_of": numbers}, n_rows)
+    return _recorded(event, numbers, batch.ids, batch.columns, is_new=True)
+
+
+def _recorded(
+    event: Mapping[str, Any], numbers: Sequence[int], ids: Sequence[str], columns: Mapping[str, Any], *, is_new: bool
+) -> RecordedBatch:
+    told: dict[str, Any] = {"case_number": list(numbers), "id": ids}
+    for name, values in columns.items():
+        listed = [None] * len(ids) if values is None else values
+        told[name] = np.array(listed, dtype=float) if isinstance(decisions.c[name].type, Float) else list(listed)
+    return RecordedBatch(is_new=is_new, columns=told, **{name: event[name] for name in _FACTS})
+
+
+def _commitments(batch: DecidedRows, number: int, salts: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """Return commitments to ids and kept columns, and to the inputs and the names of their columns."""
+    names = batch.event["features"].encode()
+    own = zip(batch.ids, batch.kept, salts, strict=True)
+    return [commitment((number, name, kept), salt) for name, kept, salt in own], [
+        commitment(names + row, salt) for row, salt in zip(batch.rows, salts, strict=True)
+    ]
+
+
+def _recorded_before(
+    connection: Connection, batch: DecidedRows, stored: Mapping[Any, Any]
+) -> RecordedBatch | ValueError:
+    """Return the recorded batch of this name, or an error if the rows given are not those of the batch."""
+    given = batch.event
+    differences = [
+        ("model", stored["model_fingerprint"], given["model_fingerprint"]),
+        ("rule", stored["rule_fingerprint"], given["rule_fingerprint"]),
+        ("", _asked(stored["coverage"], stored["capacity"]), _asked(given["coverage"], given["capacity"])),
+        ("kept columns", stored["kept"], given["kept"]),
+    ]
+    if batch.shadow is not None:
+        beside = select(batches.c.model_fingerprint, batches.c.rule_fingerprint)
+        shadow = connection.execute(beside.where(batches.c.shadow_of == stored["number"])).first()
+        own = tuple(batch.shadow.event[f"{part}_fingerprint"] for part in ("model", "rule"))
+        differences.append(("shadow", "none" if shadow is None else ", ".join(shadow), ", ".join(own)))
+    for what, recorded, now in differences:
+        if recorded != now:
+            return _refusal(stored["name"], what, recorded, now)
+    query = (
+        select(decisions, personal.c.id, personal.c.salt)
+        .outerjoin(personal, personal.c.case_number == decisions.c.number)
+        .where(decisions.c.number > stored["number"], decisions.c.number <= stored["number"] + stored["n_rows"])
+        .order_by(decisions.c.number)
+    )
+    found = connection.execute(query).fetchall()
+    if n_erased := sum(row.id is None for row in found):
+        return ValueError(
+            f"batch {stored['name']!r} is recorded, and {n_erased} of its cases were erased since, so that it cannot "
+            "be compared with the rows given; read it with cases(batch=...), or name another batch"
+        )
+    by_id = {row.id: row for row in found}
+    salts = [by_id[name].salt if name in by_id else bytes(SALT_BYTES) for name in batch.ids]
+    mine = sorted(zip(batch.ids, *_commitments(batch, stored["number"], salts), strict=True))
+    known = sorted((row.id, row.personal_commitment, row.inputs_commitment) for row in found)
+    if mine != known:
+        return _refusal(stored["name"], "inputs", _hash_of(known), _hash_of(mine))
+    ordered = [by_id[name] for name in batch.ids]
+    columns = {name: [getattr(row, name) for row in ordered] for name in batch.columns}
+    return _recorded(stored, [row.number for row in ordered], batch.ids, columns, is_new=False)
+
+
+def _asked(coverage: float | None, capacity: int | None) -> str:
+    return f"coverage {coverage}" if capacity is None else f"capacity {capacity}"
+
+
+def _refusal(name: str, what: str, recorded: Any, given: Any) -> ValueError:
+    recorded, given = f"{what} {recorded}".strip(), f"{what} {given}".strip()
+    return ValueError(
+        f"batch {name!r} was decided with {recorded}, got {given}; a batch is decided once: pass what it "
+        "was decided with, or name another batch"
+    )
+
+
+def _hash_of(rows: Sequence[tuple[str, bytes, bytes]]) -> str:
+    return sha256(b"".join(content for _, *contents in rows for content in contents)).hexdigest()

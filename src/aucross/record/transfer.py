@@ -4,24 +4,94 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, inspect, select
 
+from aucross.cluster.decision_folder import read_decisions
 from aucross.estimators.decisions import AUTOMATIC
 from aucross.files.signing import write_facts
 from aucross.record.canonical import as_text, canonical_rows
-from aucross.record.chain import ROWS_AT_A_TIME, ChainHead, insert
+from aucross.record.chain import ROWS_AT_A_TIME, ChainHead, insert, rows_of
 from aucross.record.database import Database, RecordError
-from aucross.record.decided_rows import PreparedBatch, checked_batch_name, checked_ids
-from aucross.record.decision_folder import FORMAT, MANIFEST
-from aucross.record.event_tables import APPENDED, BAND, SIDE_TABLES, create
+from aucross.record.decided_rows import BATCH_NAMED, DecidedRows, checked_batch_name, checked_ids
+from aucross.record.event_tables import (
+    APPENDED,
+    BAND,
+    BATCH_COLUMNS,
+    CASE_COLUMNS,
+    SIDE_TABLES,
+    arrow_types,
+    batches,
+    create,
+)
 from aucross.system.libraries import import_library
 from aucross.system.spreadsheets import without_formula
 from aucross.system.whole_files import whole_file
 
 _ENDINGS = (".csv", ".parquet", ".arrow")
+
+
+# ---- reading ----
+
+
+def condition(connection: Connection, batch: str | None) -> str:
+    """Return an SQL condition for the cases of one batch, whose numbers are consecutive, or for all."""
+    if batch is None:
+        return "case_number > 0"
+    row = connection.execute(BATCH_NAMED, {"name": batch}).first()
+    if row is None or row.shadow_of is not None:
+        names = connection.execute(select(batches.c.name).where(batches.c.shadow_of.is_(None)).limit(5)).scalars()
+        raise LookupError(f"there is no batch {batch!r}; the first ones are {', '.join(map(repr, names)) or 'none'}")
+    return f"case_number > {row.number} AND case_number <= {row.number + row.n_rows}"
+
+
+def read_table(connection: Connection, query: str) -> Any:
+    """Read a query of columns of the view into an Arrow table."""
+    arrow = import_library("pyarrow", purpose="reading the record", extra="record")
+    types = arrow_types()
+    cursor: Any = connection.connection.cursor()
+    cursor.execute(query)
+    names = [column[0] for column in cursor.description]
+    schema = arrow.schema([(name, types[name]) for name in names])
+    parts = []
+    while rows := cursor.fetchmany(5_000):
+        columns = zip(names, zip(*rows, strict=True), strict=True)
+        parts.append(arrow.record_batch([arrow.array(column, types[name]) for name, column in columns], schema=schema))
+    cursor.close()
+    return arrow.Table.from_batches(parts, schema)
+
+
+def read_cases(connection: Connection, batch: str | None) -> Any:
+    """Read the view into an Arrow table; what all cases of a batch share is read once a batch."""
+    arrow = import_library("pyarrow", purpose="reading the record", extra="record")
+    own = [name for name in CASE_COLUMNS if name not in BATCH_COLUMNS]
+    where = condition(connection, batch)
+    cases = read_table(connection, f"SELECT {', '.join(own)} FROM cases WHERE {where} ORDER BY case_number")
+    shared = batches_of(connection)
+    # The decisions of a batch follow it.
+    numbers = np.array([row["number"] for row in shared], dtype=np.int64)
+    place = arrow.array(np.searchsorted(numbers, cases.column("case_number").to_numpy()) - 1)
+    types, columns = arrow_types(), {}
+    for name in CASE_COLUMNS:
+        if name in BATCH_COLUMNS:
+            columns[name] = arrow.array([row[BATCH_COLUMNS[name]] for row in shared], types[name]).take(place)
+        else:
+            columns[name] = cases.column(name)
+    return arrow.table(columns)
+
+
+def batches_of(connection: Connection) -> list[dict[str, Any]]:
+    """Return the facts about each batch but those of shadow models, in the order of recording."""
+    columns = [column for column in batches.c if column.name != "digest"]
+    query = select(*columns).where(batches.c.shadow_of.is_(None)).order_by(batches.c.number)
+    return [dict(row) for row in connection.execute(query).mappings()]
+
+
+# ---- out and in ----
 
 
 def checked_export(path: Path) -> Path:
@@ -72,32 +142,20 @@ def _without_formulas(table: Any) -> Any:
     return arrow.table(columns, names=table.column_names)
 
 
-def decisions_in(folder: Path, *, batch: str, id_column: str, classes: Sequence[Any]) -> PreparedBatch:
+def decisions_in(folder: Path, *, batch: str, id_column: str, classes: Sequence[Any]) -> DecidedRows:
     """Read the decisions of a folder as a batch; see :meth:`Record.import_decisions`."""
-    arrow = import_library("pyarrow", purpose="an import", extra="record")
-    parquet = import_library("pyarrow.parquet", purpose="an import", extra="record")
     name = checked_batch_name(batch)
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        manifest = {}
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ValueError(f"{folder} must be a folder of decisions with {MANIFEST}, as write_decisions makes it")
-    if missing := [part for part in manifest["names"] if not (folder / part).exists()]:
-        raise ValueError(f"{folder} is not finished: {len(missing)} parts are missing, such as {missing[0]}")
-    table = arrow.concat_tables([parquet.read_table(folder / part) for part in manifest["names"]])
+    manifest, table = read_decisions(folder)
     if id_column not in table.column_names:
         raise ValueError(f"id must name a column of the decisions, got {id_column!r}; they have {table.column_names}")
     words = table.column("decision").to_pylist()
-    score = table.column("score").to_pylist()
     columns = {
         "prediction": [None if label is None else as_text(label) for label in table.column("prediction").to_pylist()],
-        "score": score,
+        "score": table.column("score").to_pylist(),
         "would_be": words,
         "decision": words,
         "why": [None if word == AUTOMATIC else BAND for word in words],
     }
-    columns |= {name: [None] * len(words) for name in ("selection_score", "lower", "upper", "rank", "reason")}
     ids = checked_ids(table.column(id_column), table.num_rows)
     names, rows = canonical_rows({name: columns[name] for name in ("score", "prediction", "decision")})
     event = {
@@ -109,12 +167,11 @@ def decisions_in(folder: Path, *, batch: str, id_column: str, classes: Sequence[
         "features": json.dumps(names),
         "kept": "[]",
         "coverage": manifest["coverage"],
-        "capacity": None,
         "n_rows": table.num_rows,
         "n_scored": table.num_rows - table.column("score").null_count,
         "n_would_be_automatic": words.count(AUTOMATIC),
     }
-    return PreparedBatch(event, columns, ids, [None] * table.num_rows, names, rows)
+    return DecidedRows({"capacity": None, **event}, columns, ids, [None] * table.num_rows, rows)
 
 
 def copy_record(connection: Connection, target: Database) -> None:
@@ -123,13 +180,9 @@ def copy_record(connection: Connection, target: Database) -> None:
         refuse_other_tables(copy, target.name)
         create(copy)
         for table in (*APPENDED, *SIDE_TABLES):
-            key = next(iter(table.primary_key))
-            names, last = [column.name for column in table.columns], 0
-            while rows := connection.execute(
-                select(table).where(key > last).order_by(key).limit(ROWS_AT_A_TIME)
-            ).fetchall():
-                insert(copy, table, dict(zip(names, zip(*rows, strict=True), strict=True)))
-                last = int(rows[-1][names.index(key.name)])
+            rows = rows_of(connection, table)
+            while part := list(map(tuple, islice(rows, ROWS_AT_A_TIME))):
+                insert(copy, table, part)
 
 
 def refuse_other_tables(connection: Connection, name: str) -> None:

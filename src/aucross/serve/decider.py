@@ -23,7 +23,7 @@ from aucross.estimators.decisions import AUTOMATIC, REVIEW, Decisions
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.record import DecidedRows, Record, RecordedBatch
-from aucross.record.decided_rows import with_shadow
+from aucross.record.decided_rows import decided_rows
 from aucross.serve.served_model import ServedModel
 from aucross.watch.keeper import CoverageKeeper, KeptCounts
 
@@ -182,7 +182,7 @@ class Decider:
             own = [replace(job, coverage=float(self._shadow.clf.coverage)) for job in jobs]
             seconds = Decider(self._shadow)._decided(own)
             batches = [
-                with_shadow(batch, _batch(self._shadow, job, second))
+                batch.beside(_batch(self._shadow, job, second))
                 for batch, job, second in zip(batches, jobs, seconds, strict=True)
             ]
         try:
@@ -221,9 +221,16 @@ def _as_recorded(decided: Decided, batch: RecordedBatch) -> Decided:
 
 
 def _batch(model: ServedModel, job: Job, decided: Decided) -> DecidedRows:
-    labels, inputs = list(model.labels), model.inputs(job.rows)
-    made = decided.decisions, decided.scored, decided.has_score
-    return DecidedRows(job.key, model.clf, job.ids, *made, labels, inputs)
+    return decided_rows(
+        job.key,
+        model.clf,
+        job.ids,
+        decided.decisions,
+        scored=decided.scored,
+        has_score=decided.has_score,
+        labels=model.labels,
+        inputs=model.inputs(job.rows),
+    )
 
 
 def answers(model: ServedModel, ids: Sequence[str], decided: Decided) -> list[dict[str, Any]]:

@@ -24,6 +24,8 @@ from aucross.cluster.classifier import (
 )
 from aucross.cluster.dask.dask_boosters import is_distributed, local_model, without_client
 from aucross.cluster.dask.dask_rows import DaskEngine, DaskRows, connected
+from aucross.cluster.decision_folder import PartCounts
+from aucross.cluster.decision_folder import write_decisions as _write_parts
 from aucross.cluster.engine import Part
 from aucross.core.bands import RejectionBand, check_coverage
 from aucross.core.rounding import ScoreRounding, Statistic, check_statistic
@@ -37,8 +39,6 @@ from aucross.estimators.light_copy import light_copy
 from aucross.estimators.types import Classifier, Folds, Labels
 from aucross.evaluation.promise import SelectivePromise
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
-from aucross.record.decision_folder import PartCounts
-from aucross.record.decision_folder import write_decisions as _write_parts
 
 # Taken from by number: texts that pandas would make of an array take longer than a small model to score.
 _DECISIONS = pd.Series([REVIEW, AUTOMATIC]).array
@@ -562,7 +562,7 @@ def write_decisions(
     source, folder : path-like
         Folder of the rows and folder of the decisions, which all workers see under these paths.
     coverage, columns, band_groups
-        As for :func:`aucross.record.write_decisions`, whose files and manifest these are.
+        As for :func:`aucross.cluster.write_decisions`, whose files and manifest these are.
     client : distributed.Client, optional
         The cluster; the current client by default.
 

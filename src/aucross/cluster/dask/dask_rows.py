@@ -21,11 +21,11 @@ from sklearn.base import clone
 
 from aucross.cluster.classifier import fold_and_half
 from aucross.cluster.dask.dask_boosters import is_distributed, local_model, train_booster
+from aucross.cluster.decision_folder import RunParts
 from aucross.cluster.engine import Part, TrainedModel
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import trained_as_on_all_rows
 from aucross.frames import take_rows
-from aucross.record.decision_folder import RunParts
 from aucross.system.libraries import import_library
 
 # Results that one task merges.

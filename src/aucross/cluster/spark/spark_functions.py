@@ -17,6 +17,7 @@ from aucross.cluster.classifier import (
     recalibrate_on_cluster,
     scored_part,
 )
+from aucross.cluster.decision_folder import PartCounts, write_decisions
 from aucross.cluster.engine import Part
 from aucross.cluster.spark.spark_rows import (
     SparkEngine,
@@ -27,7 +28,6 @@ from aucross.estimators.decisions import AUTOMATIC, REVIEW
 from aucross.estimators.light_copy import light_copy
 from aucross.evaluation.promise import SelectivePromise
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
-from aucross.record.decision_folder import PartCounts, write_decisions
 
 _PLACE, _SELECTED = "_aucross_place", "_aucross_selected"
 
@@ -216,7 +216,7 @@ def spark_write_decisions(
     spark : SparkSession, optional
         The one that is active by default.
     coverage, columns, band_groups
-        As for :func:`aucross.record.write_decisions`.
+        As for :func:`aucross.cluster.write_decisions`.
     told : callable, optional
         Is told from time to time how many files are done, and how many there are.
 

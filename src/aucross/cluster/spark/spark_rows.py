@@ -35,13 +35,13 @@ from pyspark.sql.types import ArrayType, DecimalType
 from sklearn.base import clone
 
 from aucross.cluster.classifier import fold_and_half
+from aucross.cluster.decision_folder import RunParts
 from aucross.cluster.engine import LostWorkerError, Part, TrainedModel
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import trained_as_on_all_rows
 from aucross.estimators.row_hash import hash_rows
 from aucross.estimators.score_column import ScoreColumn
 from aucross.frames import take_rows
-from aucross.record.decision_folder import RunParts
 from aucross.system.libraries import import_library
 
 FOLD, HALF, SCORE, _MADE = "_aucross_fold", "_aucross_half", "_aucross_score", "_aucross_made"

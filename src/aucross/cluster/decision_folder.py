@@ -364,7 +364,7 @@ def write_decisions(
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
     >>> from aucross import AUCross
-    >>> from aucross.record import write_decisions
+    >>> from aucross.cluster import write_decisions
     >>> X, y = make_classification(1000, 4, flip_y=0.3, random_state=0)
     >>> rows = pd.DataFrame(X, columns=["age", "income", "debt", "years"])
     >>> clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0).fit(rows, y)
@@ -389,6 +389,16 @@ def write_decisions(
     if missing:
         deque(run(partial(decisions.write_part, decider), missing), maxlen=0)
     return decisions.counts()
+
+
+def read_decisions(folder: Path) -> tuple[dict[str, Any], Any]:
+    """Return the manifest of a finished folder of decisions and all its rows as an Arrow table."""
+    if not (folder / MANIFEST).is_file():
+        raise ValueError(f"{folder} must be a folder of decisions with {MANIFEST}, as write_decisions makes it")
+    manifest = _read_manifest(folder / MANIFEST)
+    if missing := [part for part in manifest["names"] if not (folder / part).exists()]:
+        raise ValueError(f"{folder} is not finished: {len(missing)} parts are missing, such as {missing[0]}")
+    return manifest, _arrow().concat_tables([_parquet().read_table(folder / part) for part in manifest["names"]])
 
 
 def feature_columns(clf: Any, names: Sequence[str]) -> list[str]:

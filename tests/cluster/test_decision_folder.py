@@ -18,9 +18,9 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier
 
 from aucross import AUCross, PlugInAUC, SCross, save
+from aucross.cluster import DecisionFolder, write_decisions
 from aucross.estimators.light_copy import light_copy
 from aucross.files.rows_digest import RowsDigest
-from aucross.record import DecisionFolder, write_decisions
 
 NAMES = ["age", "income", "debt", "years"]
 
@@ -240,7 +240,7 @@ def test_columns_of_the_fit_must_be_there(clf, rows, source, tmp_path):
 KILLED = """
 import os, signal, sys
 from aucross import load
-from aucross.record import decision_folder
+from aucross.cluster import decision_folder
 clf, source, out = load(sys.argv[1]), sys.argv[2], sys.argv[3]
 folder = decision_folder.DecisionFolder.open(clf, source, out)
 folder.write_part(clf, 0)
