@@ -30,6 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucross import AUCross
+from aucross.estimators.base import without_correction
 from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from benchmarks.paper_data import FOLDER, Split
@@ -138,7 +139,7 @@ def read(name: str, columns: list[str]) -> pd.DataFrame:
 
 def evaluate_rules(rows: Split, model: Any) -> dict[str, SelectiveEvaluation]:
     # The thresholds of the other rules are not corrected for the number of folds either.
-    clf = AUCross(model, correct_coverage=False, random_state=0).fit(rows.X_train, rows.y_train)
+    clf = without_correction(AUCross(model, random_state=0)).fit(rows.X_train, rows.y_train)
     prob, held_out = clf.predict_proba(rows.X_test), clf.held_out_.responses
     selections = {"AUCross": select_each(clf, rows.X_test, TARGETS)}
     for name, confidence in CONFIDENCES.items():

@@ -15,6 +15,7 @@ import numpy as np
 
 from aucross import AUCross
 from aucross.core import BandRule, RankedScores, best_band, estimate_auc_bands
+from aucross.estimators.base import without_correction
 from aucross.estimators.splits import halves_of
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, NAMES, Split, splits
 
@@ -42,7 +43,7 @@ def main() -> None:
     for name in NAMES:
         rows = []
         for seed, data in splits(name, count):
-            clf = AUCross(BASE_MODEL, correct_coverage=False, random_state=seed)
+            clf = without_correction(AUCross(BASE_MODEL, random_state=seed))
             rows.append(distances_to_oracle(clf.fit(data.X_train, data.y_train), data))
         optimal, centered = np.array(rows).T
         drawn = rng.integers(0, count, size=(10_000, count))

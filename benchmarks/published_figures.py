@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
+from aucross.estimators.base import without_correction
 from aucross.evaluation import achieved_coverage, selective_auc
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, load
 
@@ -18,7 +19,7 @@ METHODS = {
     "AUCross": lambda base: AUCross(base, placement="centered", random_state=42),
     "PlugInAUC": lambda base: PlugInAUC(base, placement="centered", random_state=42),
     "PlugIn": lambda base: PlugIn(base, random_state=42),
-    "SCross": lambda base: SCross(base, correct_coverage=False, random_state=42),
+    "SCross": lambda base: without_correction(SCross(base, random_state=42)),
 }
 
 REFERENCE_AUC = {

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.estimators.base import without_correction
 from experiments.protocol import CLASSIFIERS, PAPER_SEED, Run
 from experiments.trained_once import FittedModels, TrainedOnce
 
@@ -40,10 +41,10 @@ def methods_of(run: Run, models: FittedModels | None = None) -> Mapping[str, Met
     seed = PAPER_SEED if run.split == "paper" else run.seed
     cross_fitted = {
         "AUCross": lambda: AUCross(base, placement="centered", cv=run.cv, random_state=seed),
-        "SCross": lambda: SCross(base, correct_coverage=False, cv=run.cv, random_state=seed),
+        "SCross": lambda: without_correction(SCross(base, cv=run.cv, random_state=seed)),
         "AUCross optimal": lambda: AUCross(base, cv=run.cv, random_state=seed),
         # Not a method of the tables: what the correction for the number of folds brings.
-        "AUCross optimal, uncorrected": lambda: AUCross(base, correct_coverage=False, cv=run.cv, random_state=seed),
+        "AUCross optimal, uncorrected": lambda: without_correction(AUCross(base, cv=run.cv, random_state=seed)),
     }
     if run.cv != 5:
         return cross_fitted

@@ -18,6 +18,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import RankedScores, best_band
+from aucross.estimators.base import without_correction
 from experiments.datasets import Split
 from experiments.methods import METHODS, methods_of
 from experiments.protocol import CLASSIFIERS, COVERAGES, N_BOOTSTRAP, PAPER_SEED, Run
@@ -95,7 +96,7 @@ def _train(base: Any, split: Split) -> Iterator[Any]:
     methods = (
         AUCross(base, placement="centered", random_state=PAPER_SEED),
         PlugInAUC(base, placement="centered", random_state=PAPER_SEED),
-        SCross(base, correct_coverage=False, random_state=PAPER_SEED),
+        without_correction(SCross(base, random_state=PAPER_SEED)),
         PlugIn(base, random_state=PAPER_SEED),
     )
     for method in methods:

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, CoverageMonitor, PlugInAUC, evaluate_selective, promise_selective
 from aucross.core import OptimalBands, RankedRule, RejectionBand, RuleInput
+from aucross.estimators.base import without_correction
 from aucross.export import rule_to_json, rule_to_sql
 from aucross.record import Record
 from aucross.report import build_summary, render_html
@@ -38,9 +39,9 @@ class AroundTheMedian(RankedRule):
 
 @pytest.fixture(scope="module", params=[AUCross, PlugInAUC])
 def clf(request):
-    options = {"holdout_size": 0.4} if request.param is PlugInAUC else {"correct_coverage": False}
+    options = {"holdout_size": 0.4} if request.param is PlugInAUC else {}
     method = request.param(LogisticRegression(), placement=AroundTheMedian, coverage=0.8, random_state=0, **options)
-    return method.fit(X[TRAIN], y[TRAIN])
+    return without_correction(method).fit(X[TRAIN], y[TRAIN])
 
 
 def test_fit_and_select(clf):

@@ -12,6 +12,7 @@ import joblib
 from sklearn.metrics import roc_auc_score
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.estimators.base import without_correction
 from experiments import protocol
 from experiments.datasets import Split
 from experiments.equal_coverage import TARGETS, AtEqualCoverage
@@ -93,13 +94,13 @@ class Assembled:
         """Methods that put a band or a threshold on the scores of plain networks."""
         base = self._replay("fold", "refit", "hold-out")
         gate = self._replay("gate fold", "gate refit")
-        folds = {"cv": self.study.budget.n_folds, "correct_coverage": False, "random_state": PAPER_SEED}
-        corrected = folds | {"correct_coverage": self.study.budget.corrects_coverage}
+        folds = {"cv": self.study.budget.n_folds, "random_state": PAPER_SEED}
+        corrects = self.study.budget.corrects_coverage
         unfitted = {
             "AUCross": AUCross(base, placement="centered", **folds),
-            "SCross": SCross(base, **folds),
-            "AUCross optimal": AUCross(base, **corrected),
-            "AUCGate": AUCGate(base, gate, **corrected),
+            "SCross": without_correction(SCross(base, **folds)),
+            "AUCross optimal": AUCross(base, **folds) if corrects else without_correction(AUCross(base, **folds)),
+            "AUCGate": AUCGate(base, gate, **folds) if corrects else without_correction(AUCGate(base, gate, **folds)),
             "PlugIn": PlugIn(base, random_state=PAPER_SEED),
             "PlugInAUC": PlugInAUC(base, placement="centered", random_state=PAPER_SEED),
             "PlugInAUC optimal": PlugInAUC(base, random_state=PAPER_SEED),

@@ -277,7 +277,7 @@ def test_a_process_killed_in_the_middle_of_a_part_leaves_nothing_that_counts(clf
 @pytest.mark.parametrize("method", [AUCross, SCross])
 @pytest.mark.few_scores
 def test_a_light_copy_decides_as_the_classifier_and_keeps_no_training_rows(rows, method, coverage):
-    clf = method(model(), coverage=0.8, cv=3, correct_coverage=False, random_state=0)
+    clf = method(model(), coverage=0.8, cv=3, random_state=0)
     clf.fit(rows[NAMES], rows["y"], band_groups=rows["region"])
     light = light_copy(clf, coverage)
     asked = {"band_groups": rows["region"]}

@@ -133,7 +133,7 @@ def test_decisions_equal_those_in_memory_and_other_columns_stay_as_they_are(fram
 
 def test_texts_three_classes_and_groups_reach_the_model(frame, rows):
     grade = np.select([rows["age"] < -0.5, rows["age"] > 0.5], ["low", "high"], "middle")
-    clf = SCross(model(), coverage=0.8, cv=3, correct_coverage=False, random_state=0)
+    clf = SCross(model(), coverage=0.8, cv=3, random_state=0)
     clf.fit(rows[NAMES].to_numpy(), grade, band_groups=rows["region"])
     assembled = VectorAssembler(inputCols=NAMES, outputCol="all").transform(frame)
     decided = by_id(spark_decide(clf, assembled, features="all", band_groups="region").drop("all"))

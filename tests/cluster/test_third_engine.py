@@ -127,9 +127,8 @@ def in_memory(name, weight=None, band_groups=None, **options):
 )
 def test_a_fit_says_what_memory_says(name, options, grouped):
     given = {"weight": WEIGHT, "band_groups": GROUP} if grouped else {}
-    correct = {"correct_coverage": False} if name != "PlugInAUC" else {}
     local = fitted(name, **given, **options).local
-    memory = in_memory(name, **given, **options, **correct)
+    memory = in_memory(name, **given, **options)
     groups = {"band_groups": GROUP[NEW]} if grouped else {}
     for coverage in (0.9, 0.6):
         np.testing.assert_array_equal(

@@ -128,8 +128,6 @@ REFUSED = {
     "holdout text": lambda _: fit(holdout_size="half"),
     "cv 1": lambda _: fit(method=AUCross, cv=1),
     "cv text": lambda _: fit(method=AUCross, cv="many"),
-    "response method": lambda _: fit(response_method="score"),
-    "correct coverage": lambda _: fit(method=AUCross, correct_coverage="maybe"),
     "a regression": lambda _: fit(LinearRegression()),
     "a class": lambda _: fit(LogisticRegression),
     "no model": lambda _: fit(None),

@@ -14,7 +14,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, GroupKFold, KFold
 from sklearn.pipeline import make_pipeline
-from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, ScoreColumn, SCross
@@ -113,13 +112,6 @@ def test_no_coverage_in_the_constructor_is_refused(method):
 def test_an_unknown_placement_is_refused(method, placement):
     with pytest.raises(ValueError, match=f'placement must be "optimal", "centered" or a rule, got {placement!r}'):
         make(method, placement=placement).fit(X, y)
-
-
-@every_method
-@pytest.mark.parametrize("response_method", ["predict", None, ["predict_proba"]])
-def test_an_unknown_response_method_is_refused(method, response_method):
-    with pytest.raises(ValueError, match='response_method must be "auto", "predict_proba" or "decision_function", got'):
-        make(method, response_method=response_method).fit(X, y)
 
 
 @pytest.mark.parametrize("method", HOLD_OUT)
@@ -311,20 +303,14 @@ def test_a_half_without_one_class_is_refused_by_the_published_method():
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (LinearRegression(), "predict_proba or decision_function, got LinearRegression, which has not"),
-        (None, "predict_proba or decision_function, got NoneType, which has not"),
+        (LinearRegression(), "predict_proba or decision_function, got LinearRegression, which has neither"),
+        (None, "predict_proba or decision_function, got NoneType, which has neither"),
         ("logistic", "'logistic'"),
     ],
 )
 def test_a_base_model_without_scores_is_refused(method, estimator, message):
     with pytest.raises(TypeError, match=f"estimator must .*{message}"):
         method(estimator, random_state=0).fit(X, y)
-
-
-@every_method
-def test_a_response_method_that_the_base_model_lacks_is_refused(method):
-    with pytest.raises(TypeError, match=r"estimator must have predict_proba, got LinearSVC, .* CalibratedClassifierCV"):
-        make(method, LinearSVC(), response_method="predict_proba").fit(X, y)
 
 
 @every_method

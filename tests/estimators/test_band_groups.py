@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, compare_selective, evaluate_selective
 from aucross.core import OptimalBands, RankedScores
+from aucross.estimators.base import without_correction
 from aucross.estimators.placing import OWN_BAND_ROWS, with_borrowed_rows
 from tests.reference import select_each
 
@@ -35,7 +36,7 @@ every_method = pytest.mark.parametrize(
 
 @pytest.mark.parametrize(
     "estimator",
-    [AUCross(LogisticRegression(), cv=3, correct_coverage=False), PlugInAUC(LogisticRegression(), holdout_size=0.7)],
+    [without_correction(AUCross(LogisticRegression(), cv=3)), PlugInAUC(LogisticRegression(), holdout_size=0.7)],
 )
 def test_every_group_has_the_coverage_to_one_row_on_the_rows_that_placed_its_band(estimator):
     clf = estimator.set_params(random_state=0).fit(X, y, band_groups=GROUPS)

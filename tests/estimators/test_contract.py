@@ -28,6 +28,7 @@ from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import CenteredBands, OptimalBands
 from aucross.core.influence import InfluenceBands
 from aucross.core.scored_rows import RuleInput
+from aucross.estimators.base import without_correction
 from tests.reference import select_each
 
 COVERAGES = (1.0, 0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.5, 0.2)
@@ -40,7 +41,7 @@ ESTIMATORS = {
     "PlugInAUC, centred": PlugInAUC(LogisticRegression(), placement="centered", random_state=0),
     "PlugInAUC, SVC": PlugInAUC(SVC(), random_state=0),
     "AUCross, nested": AUCross(LogisticRegression(), nested=True, random_state=0),
-    "AUCross, uncorrected": AUCross(LogisticRegression(), correct_coverage=False, random_state=0),
+    "AUCross, own folds": AUCross(LogisticRegression(), cv=StratifiedKFold(5), random_state=0),
     "AUCross, promised": AUCross(LogisticRegression(), coverage_confidence=0.9, coverage=0.6, random_state=0),
     "PlugInAUC, promised": PlugInAUC(
         LogisticRegression(), coverage_confidence=0.9, coverage=0.5, holdout_size=0.3, random_state=0
@@ -188,10 +189,7 @@ def check_selections_are_nested(estimator, rows):
 
 
 def check_coverage_on_the_rows_that_placed_the_band(estimator, rows):
-    if hasattr(estimator, "correct_coverage"):
-        # The correction aims at new rows.
-        estimator = clone(estimator).set_params(correct_coverage=False)
-    clf = rows.fit(estimator)
+    clf = without_correction(clone(estimator)).fit(rows.X, rows.y)  # the correction aims at new rows
     n_rows = len(clf.held_out_.scores)
     # The centred band has both of its ends inside and may reject a row too many on either side, as published.
     n_rows_short = 2 if isinstance(clf.band_rule_, CenteredBands) else 0
@@ -437,10 +435,6 @@ def test_a_fit_read_from_a_file_answers_alike(name, rows, tmp_path):
 
 def test_scores_come_from_predict_proba_where_there_is_one_and_else_from_the_decision_function(rows):
     assert rows.fit(AUCross(LogisticRegression(), random_state=0)).fitted_.response_method == "predict_proba"
-    by_distance = rows.fit(AUCross(LogisticRegression(), response_method="decision_function", random_state=0))
-    assert np.array_equal(
-        by_distance.decide(rows.X_new).selection_score, by_distance.estimator_.decision_function(rows.X_new)
-    )
     svc = rows.fit(AUCross(SVC(), random_state=0))
     assert svc.fitted_.response_method == "decision_function"
     assert not hasattr(svc, "predict_proba")

@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugInAUC, SCross
-from aucross.estimators.copies import common_rows
-from aucross.estimators.row_hash import hash_rows
+from aucross.estimators.base import without_correction
+from aucross.estimators.training_rows import TrainingRows
 
 MODEL = DecisionTreeClassifier(max_depth=6, random_state=0)
 
@@ -28,16 +28,20 @@ def rows_with_copies(n_rows, seed, share=0.06):
     return X, y
 
 
+def common_rows(X):
+    return TrainingRows(X, np.zeros(len(X)), np.arange(2)).common_rows
+
+
 def test_common_rows_are_those_with_many_copies():
     X, _ = rows_with_copies(2000, 0)
-    assert np.array_equal(common_rows(hash_rows(X)), np.flatnonzero(X[:, 0] == -9.0))
-    assert len(common_rows(hash_rows(X[:20]))) == 0
+    assert np.array_equal(common_rows(X), np.flatnonzero(X[:, 0] == -9.0))
+    assert len(common_rows(X[:20])) == 0
     few = np.vstack((np.zeros((29, 5)), X[X[:, 0] != -9.0]))
-    assert len(common_rows(hash_rows(few))) == 0
+    assert len(common_rows(few)) == 0
     many = np.vstack((np.zeros((30, 5)), X[X[:, 0] != -9.0]))
-    assert np.array_equal(common_rows(hash_rows(many)), np.arange(30))
+    assert np.array_equal(common_rows(many), np.arange(30))
     small_share = np.vstack((many, np.arange(20_000)[:, None] + np.zeros(5)))
-    assert len(common_rows(hash_rows(small_share))) == 0
+    assert len(common_rows(small_share)) == 0
 
 
 @pytest.mark.parametrize("method", [AUCross, SCross, AUCGate])
@@ -59,7 +63,7 @@ def test_the_band_is_placed_on_the_score_that_new_copies_have(method, ensemble):
 def test_all_other_rows_keep_their_out_of_fold_score():
     X, y = rows_with_copies(1500, 1)
     clf = AUCross(MODEL, random_state=0).fit(X, y)
-    plain = AUCross(MODEL, correct_coverage=False, random_state=0).fit(X, y)
+    plain = without_correction(AUCross(MODEL, random_state=0)).fit(X, y)
     others = X[clf.held_out_.rows, 0] != -9.0
     assert np.array_equal(clf.held_out_.scores[others], plain.held_out_.scores[others])
     assert len(np.unique(plain.held_out_.scores[~others])) == 5  # a score of each fold, as published
@@ -68,7 +72,8 @@ def test_all_other_rows_keep_their_out_of_fold_score():
 @pytest.mark.few_scores
 def test_without_copies_nothing_changes():
     X, y = rows_with_copies(600, 2, share=0.0)
-    scores = [AUCross(MODEL, correct_coverage=c, random_state=0).fit(X, y).held_out_.scores for c in ("auto", False)]
+    clfs = AUCross(MODEL, random_state=0), without_correction(AUCross(MODEL, random_state=0))
+    scores = [clf.fit(X, y).held_out_.scores for clf in clfs]
     assert np.array_equal(*scores)
 
 

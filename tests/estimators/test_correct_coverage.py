@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, RepeatedStratifiedKFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -23,6 +23,7 @@ from aucross.core import CenteredBands
 from aucross.core.correction import Correction
 from aucross.core.scored_rows import RuleInput
 from aucross.estimators import held_out, placing
+from aucross.estimators.base import without_correction
 from aucross.estimators.placing import with_borrowed_rows
 from tests.reference import select_each
 
@@ -77,27 +78,18 @@ def training_sizes() -> list[int]:
 
 
 @every_method
-@pytest.mark.parametrize("correct_coverage", [True, "auto"])
 @pytest.mark.parametrize("cv", [2, 3, 5, np.int64(4)])
-def test_a_number_of_folds_is_corrected(method, correct_coverage, cv):
-    clf = make(method, cv=cv, correct_coverage=correct_coverage).fit(X, y)
-    assert is_corrected(clf)
-    assert not is_corrected(make(method, cv=cv, correct_coverage=False).fit(X, y))
+def test_a_number_of_folds_is_corrected(method, cv):
+    assert is_corrected(make(method, cv=cv).fit(X, y))
+    assert not is_corrected(without_correction(make(method, cv=cv)).fit(X, y))
 
 
 @every_method
 @pytest.mark.parametrize(
     "cv", [KFold(3), StratifiedKFold(5), list(KFold(3).split(X)), None], ids=["KFold", "Stratified", "list", "None"]
 )
-def test_other_splits_are_corrected_only_if_asked_to(method, cv):
+def test_other_splits_are_used_as_they_are(method, cv):
     assert not is_corrected(make(method, cv=cv).fit(X, y))
-    assert is_corrected(make(method, cv=cv, correct_coverage=True).fit(X, y))
-
-
-@pytest.mark.filterwarnings("ignore:cv trains models on")
-def test_splits_with_rows_that_no_fold_model_has_seen_cannot_be_corrected():
-    with pytest.raises(ValueError, match="100 of 400 rows are in no training part; pass cv=5"):
-        make(AUCross, cv=TimeSeriesSplit(3), correct_coverage=True).fit(X, y)
 
 
 class Remembering(LogisticRegression):
@@ -117,49 +109,31 @@ def test_a_model_that_cannot_score_rows_it_has_seen_is_left_uncorrected_with_a_s
     with pytest.warns(UserWarning, match="not finite to rows that it was trained on, so the coverage is not"):
         clf = make(AUCross, Remembering()).fit(X, y)
     assert not is_corrected(clf)
-    with pytest.raises(ValueError, match=r"correct_coverage must not be True.*pass correct_coverage=False"):
-        make(AUCross, Remembering(), correct_coverage=True).fit(X, y)
 
 
 @every_method
-@pytest.mark.parametrize("correct_coverage", [True, "auto"])
-def test_a_frozen_model_is_the_same_in_every_fold(method, correct_coverage):
-    frozen = FrozenEstimator(LogisticRegression().fit(X, y))
-    clf = make(method, frozen, correct_coverage=correct_coverage).fit(X, y)
+def test_a_frozen_model_is_the_same_in_every_fold(method):
+    clf = make(method, FrozenEstimator(LogisticRegression().fit(X, y))).fit(X, y)
     assert is_corrected(clf) == (method is AUCGate)  # whose gate is trained
 
 
 @every_method
-def test_many_rows_are_corrected_only_if_asked_to(method, monkeypatch):
-    monkeypatch.setattr(placing, "MOST_ROWS_TO_CORRECT", len(y) - 1)
+def test_many_rows_are_not_corrected(method, monkeypatch):
+    monkeypatch.setattr(held_out, "MOST_ROWS_TO_COMPARE", len(y) - 1)
     assert not is_corrected(make(method).fit(X, y))
-    assert is_corrected(make(method, correct_coverage=True).fit(X, y))
-    monkeypatch.setattr(placing, "MOST_ROWS_TO_CORRECT", len(y))
+    monkeypatch.setattr(held_out, "MOST_ROWS_TO_COMPARE", len(y))
     assert is_corrected(make(method).fit(X, y))
 
 
-def test_centred_placement_stays_as_published_unless_asked():
+def test_centred_placement_stays_as_published():
     as_published = make(AUCross, placement="centered").fit(X, y)
     assert isinstance(as_published.band_rule_, CenteredBands)
-    asked = make(AUCross, placement="centered", correct_coverage=True).fit(X, y)
-    assert is_corrected(asked)
-    # All draws come before the placing: asking for a correction moves no centre.
-    assert isinstance(asked.band_rule_, CenteredBands)
-    assert asked.band_rule_.center == as_published.band_rule_.center
-
-
-@every_method
-@pytest.mark.parametrize("bad", ["yes", "Auto", None, 1, 0, 0.5])
-def test_what_is_neither_yes_nor_no_nor_auto_is_refused(method, bad):
-    with pytest.raises(ValueError, match=f'correct_coverage must be True, False or "auto", got {bad!r}'):
-        make(method, Recording(), correct_coverage=bad).fit(X, y)
-    assert not Recording.trainings
+    assert not is_corrected(as_published)
 
 
 @pytest.mark.parametrize("method", [PlugInAUC, PlugIn])
 def test_hold_out_methods_answer_with_the_model_that_was_scored(method):
     clf = method(LogisticRegression(), random_state=0).fit(X, y)
-    assert "correct_coverage" not in clf.get_params()
     assert not is_corrected(clf)
 
 
@@ -167,10 +141,9 @@ def test_hold_out_methods_answer_with_the_model_that_was_scored(method):
 
 
 @every_method
-@pytest.mark.parametrize("correct_coverage", ["auto", False])
-def test_the_correction_takes_no_training(method, correct_coverage):
+def test_the_correction_takes_no_training(method):
     gate = {"gate": LogisticRegression()} if method is AUCGate else {}
-    make(method, Recording(), correct_coverage=correct_coverage, **gate).fit(X, y)
+    make(method, Recording(), **gate).fit(X, y)
     assert training_sizes() == [320, 320, 320, 320, 320, 400]
 
 
@@ -179,7 +152,7 @@ def test_the_correction_takes_no_training(method, correct_coverage):
 
 @every_method
 def test_a_correction_does_not_change_where_the_bands_are_placed(method):
-    corrected, plain = (make(method, correct_coverage=correct).fit(X, y) for correct in (True, False))
+    corrected, plain = make(method).fit(X, y), without_correction(make(method)).fit(X, y)
     placed, as_placed = corrected.band_rule_, plain.band_rule_
     assert np.array_equal(corrected.held_out_.scores, plain.held_out_.scores)
     assert [placed.placed(coverage) for coverage in COVERAGES] == [as_placed.band(coverage) for coverage in COVERAGES]
@@ -196,7 +169,7 @@ def overfitted(n_rows, seed=0, n_features=60):
 def test_the_band_is_the_placed_one_of_another_coverage(method):
     rows, labels = overfitted(300)
     model = LogisticRegression(C=1e10)
-    clf, plain = (make(method, model, correct_coverage=correct).fit(rows, labels) for correct in ("auto", False))
+    clf, plain = (one.fit(rows, labels) for one in (make(method, model), without_correction(make(method, model))))
     assert np.array_equal(clf.held_out_.scores, plain.held_out_.scores)
     for coverage in COVERAGES:
         asked = clf.band_rule_.coverage_to_place(coverage)
@@ -271,14 +244,13 @@ class Counting(LogisticRegression):
         return super().predict_proba(X)
 
 
-@pytest.mark.parametrize("cv", [5, RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0)])
-def test_of_many_rows_a_part_is_scored_by_the_refit_and_by_one_fold_model_that_has_seen_it(monkeypatch, cv):
+def test_of_many_rows_a_part_is_scored_by_the_refit_and_by_one_fold_model_that_has_seen_it(monkeypatch):
     monkeypatch.setattr(held_out, "ALL_SEEN_ROWS", 100)
     monkeypatch.setattr(held_out, "SAMPLED_SEEN_ROWS", 60)
     Counting.scored.clear()
     given = []
     monkeypatch.setattr(Correction, "of_seen_rows", lambda rule, *seen: given.extend(seen))
-    make(AUCross, Counting(), cv=cv, correct_coverage=True).fit(X, y)
+    make(AUCross, Counting()).fit(X, y)
     assert [len(seen) for seen in given] == [60, 60]
     assert all(n_seen in {0, n_rows} for n_seen, n_rows in Counting.scored)
     of_folds = [n_seen for n_seen, _ in Counting.scored if 0 < n_seen < 60]
@@ -286,8 +258,7 @@ def test_of_many_rows_a_part_is_scored_by_the_refit_and_by_one_fold_model_that_h
     assert max(of_folds) - min(of_folds) < 12  # about as many by each
 
 
-@pytest.mark.parametrize("cv", [5, RepeatedStratifiedKFold(n_splits=3, n_repeats=5, random_state=0)])
-def test_a_small_group_borrows_rows_seen_as_it_borrows_held_out_rows(monkeypatch, cv):
+def test_a_small_group_borrows_rows_seen_as_it_borrows_held_out_rows(monkeypatch):
     weights = []
 
     def watched(own, n_rows, sample_weight, *, n_own=None):
@@ -297,7 +268,7 @@ def test_a_small_group_borrows_rows_seen_as_it_borrows_held_out_rows(monkeypatch
 
     monkeypatch.setattr(placing, "with_borrowed_rows", watched)
     groups = np.where(np.arange(len(y)) < 60, "b", "a")
-    make(AUCross, cv=cv, correct_coverage=True).fit(X[:120], y[:120], band_groups=groups[:120])
+    make(AUCross).fit(X[:120], y[:120], band_groups=groups[:120])
     # Two groups of 60: three times 60 rows of its own among the 120 that there are, topped up to 200.
     assert weights == pytest.approx([0.3] * 6)
 
@@ -319,14 +290,14 @@ def test_rows_of_a_small_group_are_topped_up_alike_in_both():
     groups = np.where(np.arange(len(y)) < 100, "b", "a")
     by_refit = RuleInput(np.zeros((400, 1)), groups=groups)
     by_folds = RuleInput(np.zeros((1600, 1)), None, np.full(1600, 0.25), np.repeat(groups, 4))
-    for rows in (seen := placing.SeenRows(by_refit, by_folds).of_group("b", borrows=True)).by_refit, seen.by_folds:
+    for rows in (placing._of_group(seen, "b", 100) for seen in (by_refit, by_folds)):
         assert rows.sample_weight.sum() == pytest.approx(200)
         assert rows.sample_weight[: len(rows) // 4].sum() == pytest.approx(100)
 
 
 def test_three_classes_are_corrected():
     rows, labels = make_classification(500, n_informative=4, n_classes=3, flip_y=0.1, random_state=0)
-    clf, plain = (make(AUCross, correct_coverage=correct).fit(rows, labels) for correct in (True, False))
+    clf, plain = (one.fit(rows, labels) for one in (make(AUCross), without_correction(make(AUCross))))
     assert is_corrected(clf)
     asked = clf.band_rule_.coverage_to_place(0.8)
     assert np.array_equal(clf.select(rows, 0.8), plain.select(rows, asked))
@@ -338,7 +309,8 @@ def test_new_rows_of_boosted_trees_have_the_coverage_more_nearly():
     for seed in range(6):
         rows, labels = overfitted(6600, seed, n_features=8)
         for correct, found in misses.items():
-            clf = make(AUCross, boosting, correct_coverage=correct).fit(rows[:600], labels[:600])
+            clf = make(AUCross, boosting)
+            clf = (clf if correct else without_correction(clf)).fit(rows[:600], labels[:600])
             found.append(clf.select(rows[600:], 0.7).mean() - 0.7)
     # Measured: 0.024 to 0.029 short without and 0.008 to 0.010 with; 0.017 with the trees of scikit-learn 1.8.
     assert np.mean(misses[False]) < -0.015
@@ -386,11 +358,11 @@ def test_boosting_inside_a_pipeline_stops_in_folds_as_on_all_rows():
             return self
 
     model = make_pipeline(StandardScaler(), Watched(max_iter=2, max_leaf_nodes=3))
-    clf = make(AUCross, model, cv=2, correct_coverage=False).fit(*many_rows(10_001))
+    clf = make(AUCross, model, cv=2).fit(*many_rows(10_001))
     assert sorted(stopped) == [(5000, True, True), (5001, True, True), (10_001, "auto", True)]
     assert clf.estimator_[-1].early_stopping == "auto"
 
 
 def test_the_gate_stops_in_folds_as_on_all_rows():
-    make(AUCGate, gate=Recording(early_stopping="auto"), cv=2, correct_coverage=False).fit(*many_rows(10_001))
+    make(AUCGate, gate=Recording(early_stopping="auto"), cv=2).fit(*many_rows(10_001))
     assert [model.early_stopping for model in Recording.trainings] == [True, True, "auto"]

@@ -108,8 +108,7 @@ def test_more_rows_are_selected_the_surer_the_coverage_must_be(name):
 
 @every_estimator
 def test_the_band_holds_no_more_held_out_rows_than_the_promise_allows(name):
-    params = {"correct_coverage": False} if "correct_coverage" in ESTIMATORS[name].get_params() else {}
-    clf = make(name, 0.9, coverage=0.5, **params).fit(X, y)
+    clf = make(name, 0.9, coverage=0.5).fit(X, y)
     n_rows = len(clf.held_out_.rows)
     assert clf.band_rule_.coverage_map.n_rows == n_rows
     is_fixed = name in ("SCross", "PlugIn", "PlugInAUC")
@@ -135,8 +134,6 @@ def test_fold_models_judge_for_a_promise_so_that_there_is_nothing_to_correct(nam
     assert clf.band_rule_.judged_apart
     assert clf.band_rule_.coverage_map.n_rows == len(y)
     assert len(clf.judges_) == (2 if name == "AUCGate" else 1)
-    with pytest.raises(ValueError, match="correct_coverage must not be True with an ensemble or a"):
-        make(name, 0.9, correct_coverage=True).fit(X, y)
 
 
 def test_rows_that_are_scored_several_times_count_once():

@@ -270,5 +270,4 @@ def test_what_is_neither_yes_nor_no_nor_judge_is_refused(method, bad):
 @every_method
 def test_there_is_nothing_to_correct(method):
     for ensemble in (True, "judge"):
-        with pytest.raises(ValueError, match="correct_coverage must not be True with an ensemble"):
-            make(method, ensemble=ensemble, correct_coverage=True).fit(X, y)
+        assert make(method, ensemble=ensemble).fit(X, y).band_rule_.coverage_map is None

@@ -259,14 +259,6 @@ def test_models_with_probabilities_or_decision_values(estimator, gate):
     assert ((probability >= 0) & (probability <= 1)).all()
 
 
-def test_the_response_method_is_that_of_the_classifier(gated):
-    clf = AUCGate(LogisticRegression(), boosting(), response_method="decision_function", random_state=0).fit(X, y)
-    assert clf.fitted_.response_method == "decision_function"
-    # Log-odds are the decision values of a logistic regression: the same ranking and the same evidence.
-    for one, other in zip(select_each(clf, X_new, COVERAGES), select_each(gated, X_new, COVERAGES), strict=True):
-        assert (one == other).mean() > 0.999
-
-
 class OnlyLabels(ClassifierMixin, BaseEstimator):
     """Has neither probabilities nor decision values."""
 
@@ -281,8 +273,8 @@ class MustNotBeTrained(LogisticRegression):
 
 def test_a_gate_without_scores_is_refused_before_anything_is_trained():
     message = (
-        "gate must have predict_proba or decision_function, got OnlyLabels, which has neither; choose another model or "
-        "wrap it in CalibratedClassifierCV"
+        "gate must have predict_proba or decision_function, got OnlyLabels, which has neither: without scores there is "
+        "nothing to rank; choose another model or wrap it in CalibratedClassifierCV"
     )
     with pytest.raises(TypeError, match="gate must have") as raised:
         AUCGate(MustNotBeTrained(), OnlyLabels()).fit(X, y)

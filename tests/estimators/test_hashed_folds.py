@@ -14,7 +14,6 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, HashedFolds, load, save
-from aucross.estimators.placing import as_halves
 from tests.strategies import property_test
 
 X, y = make_classification(
@@ -98,7 +97,7 @@ def test_groups_of_the_fit_stay_on_one_side():
     seen: list[set[float]] = []
     customers = (np.arange(len(X)) // 10).astype(float)
     rows = np.column_stack((X, customers))
-    clf = AUCross(Watched(), cv=HashedFolds(3), correct_coverage=False, random_state=0).fit(rows, y, groups=customers)
+    clf = AUCross(Watched(), cv=HashedFolds(3), random_state=0).fit(rows, y, groups=customers)
     held_out = [set(customers[clf.held_out_.rows[clf.held_out_.folds == fold]]) for fold in range(3)]
     assert all(not (train & test) for train, test in zip(seen[:3], held_out, strict=True))
 
@@ -140,7 +139,3 @@ def test_missing_keys_are_refused():
 def test_folds_without_rows_are_refused():
     with pytest.raises(ValueError, match="every fold must have rows, got"):
         next(HashedFolds(5).split(X, y, groups=np.zeros(len(X))))
-
-
-def test_the_halves_are_the_rows_of_each_hash():
-    assert [half.tolist() for half in as_halves(np.array([0, 1, 1, 0]))] == [[0, 3], [1, 2]]

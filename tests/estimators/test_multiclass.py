@@ -18,6 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core.influence import Contest, ExpectedAUC, PairwiseMetric
+from aucross.estimators.base import without_correction
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
 from tests.reference import select_each
 
@@ -60,11 +61,6 @@ X, X_new, y, y_new = labelled_rows()
 
 def make(method, estimator=None, **params):
     return method(estimator or LogisticRegression(), random_state=0, **params)
-
-
-def uncorrected(method) -> dict[str, bool]:
-    """Parameters of a method whose bands are those of the held-out rows."""
-    return {"correct_coverage": False} if method in (AUCross, SCross) else {}
 
 
 def selected_where_placed(clf, coverage) -> np.ndarray:
@@ -112,7 +108,7 @@ def test_selection_keeps_the_contract(method, params):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_coverage_on_the_rows_that_place_the_band_is_never_below_the_target(method, params, weighted):
     weight = np.random.default_rng(0).gamma(2.0, size=len(y)) if weighted else None
-    clf = make(method, **params, **uncorrected(method)).fit(X, y, sample_weight=weight)
+    clf = without_correction(make(method, **params)).fit(X, y, sample_weight=weight)
     for coverage in (0.95, 0.9, 0.75, 0.5, 0.2):
         # The published confidence threshold is a mean of three quantiles and may miss by a little.
         slack = 0.01 if method is SCross else 1e-9
@@ -211,7 +207,7 @@ def test_each_target_is_best_at_its_own_metric_on_the_rows_that_place_it():
     X, _, y, _ = labelled_rows(4, n_rows=8000, weights=(0.6, 0.25, 0.1, 0.05))
     values = {}
     for target in ("auc", "auc_mu"):
-        clf = make(AUCross, target=target, correct_coverage=False).fit(X, y)
+        clf = without_correction(make(AUCross, target=target)).fit(X, y)
         selected = selected_where_placed(clf, 0.7)
         held_out = clf.held_out_
         values[target] = [metric(held_out.labels, held_out.responses, selected) for metric in (hand_till_m, auc_mu)]

@@ -93,9 +93,7 @@ def test_many_copies_of_a_row_have_the_score_that_new_copies_will_have():
         ({"ensemble": "judge"}, "trains no fold models that could judge new rows"),
         ({"coverage_confidence": 0.95}, "trains no fold models"),
         ({"ties": "split"}, "trains no fold models"),
-        ({"correct_coverage": True}, "correct_coverage must not be True with cv=.oob.*pass cv=5"),
         ({"cv": "bags"}, "cv must be a number of folds, a splitter, splits or .oob., got 'bags'"),
-        ({"response_method": "decision_function", "estimator": MODELS["bagging"]}, "decision_function"),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_remedy(params, message):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.metrics import get_scorer
 from xgboost import XGBClassifier
 
@@ -41,7 +41,7 @@ SPLIT = [(np.arange(0, 600, 2), np.arange(1, 600, 2))]  # a drawn one would depe
 TREES = HistGradientBoostingClassifier(max_iter=5, max_leaf_nodes=5, random_state=0)
 CASES = {
     "AUCross": AUCross(LogisticRegression(), coverage=0.7, random_state=0),
-    "decision values": AUCross(LogisticRegression(), response_method="decision_function", random_state=0),
+    "decision values": AUCross(RidgeClassifier(), random_state=0),
     "centered": AUCross(LogisticRegression(), placement="centered", random_state=0),
     "ensemble": AUCross(TREES, ensemble=True, coverage=0.7, cv=2, random_state=0),
     "judges": AUCross(TREES, ensemble="judge", coverage=0.7, cv=2, random_state=0),
@@ -152,7 +152,7 @@ def test_counts_of_scores_know_no_other_positive_class():
     ranked = RankedScores.from_labels([True, False], [0.7, 0.2])
     for clf in (AUCross(ScoreColumn("pd"), pos_label=0), AUCross(ScoreColumn("pd", pos_label=0))):
         with pytest.raises(ValueError, match="pos_label must be None where scores are counted"):
-            classifier_from_ranking(clf.set_params(correct_coverage=False), ranked)
+            classifier_from_ranking(clf, ranked)
 
 
 # ---- labels as they come ----

@@ -38,7 +38,7 @@ FOLDS = [f"fold {number} of 5, training on 240 rows" for number in range(1, 6)]
 STEPS = {
     "AUCross": (AUCross(LogisticRegression(), random_state=0), [*FOLDS, "training on all rows"]),
     "side by side": (AUCross(LogisticRegression(), n_jobs=2, random_state=0), [*FOLDS, "training on all rows"]),
-    "SCross": (SCross(LogisticRegression(), correct_coverage=False, random_state=0), [*FOLDS, "training on all rows"]),
+    "SCross": (SCross(LogisticRegression(), random_state=0), [*FOLDS, "training on all rows"]),
     "PlugInAUC": (PlugInAUC(LogisticRegression(), random_state=0), ["training on 270 rows"]),
     "AUCGate": (
         AUCGate(LogisticRegression(), LogisticRegression(), random_state=0),

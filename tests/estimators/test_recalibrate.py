@@ -12,6 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import ExpectedCost, RankedScores, oracle_band
@@ -42,7 +43,7 @@ def drifted(features, n_rows=537):
 
 BINARY = {
     "AUCross": AUCross(LogisticRegression(), cv=3, random_state=0),
-    "AUCross, uncorrected": AUCross(LogisticRegression(), cv=3, correct_coverage=False, random_state=0),
+    "AUCross, own folds": AUCross(LogisticRegression(), cv=StratifiedKFold(3), random_state=0),
     "AUCross, centred": AUCross(LogisticRegression(), cv=3, placement="centered", random_state=0),
     "AUCross, nested": AUCross(LogisticRegression(), cv=3, nested=True, random_state=0),
     "PlugInAUC": PlugInAUC(LogisticRegression(), holdout_size=0.3, random_state=0),

@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import RankedScores
+from aucross.estimators.base import without_correction
 from aucross.estimators.review import (
     ReviewFacts,
     ReviewQueue,
@@ -222,8 +223,7 @@ def test_rows_of_a_smaller_queue_stand_in_the_same_order_in_a_larger_one(fitted)
 def test_at_the_coverage_of_the_constructor_nesting_changes_nothing(nested, optimal):
     # Without the correction of the coverage, which asks the rules for another one.
     first, second = (
-        clone(ESTIMATORS[name]).set_params(correct_coverage=False).fit(X[TRAINING], Y[TRAINING])
-        for name in (nested, optimal)
+        without_correction(clone(ESTIMATORS[name])).fit(X[TRAINING], Y[TRAINING]) for name in (nested, optimal)
     )
     assert np.array_equal(first.select(X_NEW), second.select(X_NEW))
 

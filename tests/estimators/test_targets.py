@@ -26,6 +26,7 @@ from aucross.core import (
     best_band_for,
 )
 from aucross.core.targets import as_target
+from aucross.estimators.base import without_correction
 from aucross.evaluation import expected_cost
 from tests.reference import select_each
 
@@ -41,9 +42,8 @@ X, y = make_classification(600, n_features=6, n_informative=3, weights=[0.7], fl
 
 def fit(method, sample_weight=None, **params):
     """A fit whose bands are those of the held-out rows, without the correction for the number of folds."""
-    if method is AUCross:
-        params = {"correct_coverage": False, **params}
-    return method(params.pop("estimator", LogisticRegression()), random_state=0, **params).fit(X, y, sample_weight)
+    clf = method(params.pop("estimator", LogisticRegression()), random_state=0, **params)
+    return without_correction(clf).fit(X, y, sample_weight)
 
 
 @every_method

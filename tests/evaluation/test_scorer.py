@@ -17,6 +17,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from aucross import AUCross, PlugIn, PlugInAUC, evaluate_selective, selective_scorer
 from aucross.evaluation import Metric, SelectiveScorer, expected_cost
@@ -248,7 +249,7 @@ def test_a_classifier_that_is_not_fitted_is_refused():
 
 
 def test_probabilities_are_asked_for_where_a_metric_needs_them(clf):
-    model = AUCross(LogisticRegression(), response_method="decision_function", cv=3).fit(X_train, y_train)
+    model = AUCross(LinearSVC(random_state=0), cv=3).fit(X_train, y_train)
     with pytest.raises(ValueError, match=r"^y_score must be probabilities in \[0, 1\]"):
         selective_scorer("selective_brier")(model, X_test, y_test)
 

@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 pytest.importorskip("torch", reason='needs `pip install "aucross[torch]"`')
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
+from aucross.estimators.base import without_correction
 from aucross.torch import DeepGamblers, ResNet, ResNetClassifier, SelectiveNet, SelfAdaptiveTraining
 from aucross.torch.network_training import Training as TrainingLoop
 from experiments import figures, pages, protocol, store, tables
@@ -234,15 +235,14 @@ def test_the_gate_of_images_sees_them_at_half_size():
 @pytest.mark.parametrize("name", ["AUCross", "AUCross optimal", "SCross", "PlugIn", "PlugInAUC", "AUCGate"])
 def test_a_method_put_together_from_stored_scores_is_the_method_that_a_user_fits(finished, name):
     base = ResNetClassifier(width=8, lr=0.1, **OPTIONS)
-    corrected = {"cv": 3, "correct_coverage": True, "random_state": 42}
-    folds = corrected | {"correct_coverage": False}
+    folds = {"cv": 3, "random_state": 42}
     direct = {
         "AUCross": AUCross(base, placement="centered", **folds),
-        "AUCross optimal": AUCross(base, **corrected),
-        "SCross": SCross(base, **folds),
+        "AUCross optimal": AUCross(base, **folds),
+        "SCross": without_correction(SCross(base, **folds)),
         "PlugIn": PlugIn(base, random_state=42),
         "PlugInAUC": PlugInAUC(base, placement="centered", random_state=42),
-        "AUCGate": AUCGate(base, CLASSIFIERS["LightGBM"](), **corrected),
+        "AUCGate": AUCGate(base, CLASSIFIERS["LightGBM"](), **folds),
     }[name]
     split = rows_of("Adult", TINY_TABLE)
     direct.fit(split.X_train, split.y_train)

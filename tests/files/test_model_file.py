@@ -164,9 +164,7 @@ def test_a_recalibrated_copy_comes_back(name, label_shift, tmp_path):
     assert_same_answers(clf, round_trip(clf, tmp_path), X)
 
 
-@pytest.mark.parametrize(
-    "parameters", [{"coverage_confidence": 0.9}, {"nested": True}, {"correct_coverage": False}], ids=str
-)
+@pytest.mark.parametrize("parameters", [{"coverage_confidence": 0.9}, {"nested": True}], ids=str)
 def test_bands_that_are_promised_nested_or_not_corrected_come_back(parameters, tmp_path):
     clf = AUCross(logistic, random_state=0, **parameters).fit(X, y)
     loaded = round_trip(clf, tmp_path)

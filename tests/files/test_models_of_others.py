@@ -40,7 +40,7 @@ def credit():
 
 
 def trained(estimator, X, y):
-    return AUCross(estimator, coverage=0.8, cv=2, correct_coverage=False, random_state=0).fit(X, y)
+    return AUCross(estimator, coverage=0.8, cv=2, random_state=0).fit(X, y)
 
 
 def saved_and_loaded(clf, path):

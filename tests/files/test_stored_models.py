@@ -397,13 +397,13 @@ def test_boosters_that_stopped_early_come_back(tmp_path):
 )
 @pytest.mark.filterwarnings("ignore:cv trains models on")
 def test_splits_come_back(splits, tmp_path):
-    clf = AUCross(logistic, cv=splits, correct_coverage=False, random_state=0).fit(X, y)
+    clf = AUCross(logistic, cv=splits, random_state=0).fit(X, y)
     assert_comes_back(clf, X, tmp_path)
 
 
 @pytest.mark.parametrize("splits", [GroupKFold(3), StratifiedGroupKFold(3), LeaveOneGroupOut(), GroupShuffleSplit(3)])
 def test_splits_by_group_come_back(splits, tmp_path):
-    clf = AUCross(logistic, cv=splits, correct_coverage=False, random_state=0).fit(X, y, groups=np.arange(len(y)) % 7)
+    clf = AUCross(logistic, cv=splits, random_state=0).fit(X, y, groups=np.arange(len(y)) % 7)
     assert_comes_back(clf, X, tmp_path)
 
 

@@ -52,6 +52,7 @@ from aucross import (
 )
 from aucross.core import ExpectedCost, RankedScores, oracle_band
 from aucross.estimators import classifier_from_ranking
+from aucross.estimators.base import without_correction
 from aucross.evaluation import (
     METRICS,
     UnscoredRows,
@@ -190,7 +191,7 @@ def _fitted_in_memory() -> dict[str, Callable[[], Any]]:
         "centered": lambda: AUCross(base, placement="centered", **SEEDED).fit(X, y),
         "nested": lambda: AUCross(base, nested=True, **SEEDED).fit(X, y),
         "oob": lambda: AUCross(forest, cv="oob", **SEEDED).fit(X[SOME_FEATURES], y),
-        "not corrected": lambda: AUCross(base, correct_coverage=False, **SEEDED).fit(X, y),
+        "not corrected": lambda: without_correction(AUCross(base, **SEEDED)).fit(X, y),
         "cost": lambda: AUCross(base, target=ExpectedCost(review=0.25, false_negative=2.0), **SEEDED).fit(X, y),
         "confidence": lambda: SCross(base, **SEEDED).fit(X, y),
         "plug-in": lambda: PlugIn(base, holdout_size=0.3, **SEEDED).fit(X, y),

@@ -22,6 +22,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
+from aucross.estimators.base import without_correction
 from aucross.evaluation import selective_auc
 
 FILE = Path(__file__).with_name("published_methods.json")
@@ -54,7 +55,7 @@ def published_methods() -> dict[str, Any]:
     return {
         "AUCross": AUCross(base_model(), placement="centered", random_state=SEED),
         "PlugInAUC": PlugInAUC(base_model(), placement="centered", random_state=SEED),
-        "SCross": SCross(base_model(), correct_coverage=False, random_state=SEED),
+        "SCross": without_correction(SCross(base_model(), random_state=SEED)),
         "PlugIn": PlugIn(base_model(), random_state=SEED),
     }
 

@@ -294,7 +294,7 @@ def test_grid_search_over_parameters_of_the_network(rows):
     search.fit(rows.X, rows.y)
     assert search.best_params_["lr"] == 0.1
     network = ResNetClassifier(width=8, n_blocks=1, **OPTIONS)
-    clf = AUCross(network, cv=2, correct_coverage=False, random_state=0)
+    clf = AUCross(network, cv=2, random_state=0)
     by_width = GridSearchCV(clf, {"estimator__width": [4, 8]}, cv=2).fit(rows.X, rows.y)
     first_layer = next(by_width.best_estimator_.estimator_.network_.network.body.parameters())
     assert len(first_layer) == by_width.best_params_["estimator__width"]
@@ -369,7 +369,7 @@ def images():
         SelectiveNet(body=partial(VGG16, width=0.05), max_epochs=2, random_state=0),
         SelfAdaptiveTraining(body=partial(VGG16, width=0.05), max_epochs=2, random_state=0),
         DeepGamblers(body=partial(VGG16, width=0.05), max_epochs=2, random_state=0),
-        AUCross(VGGClassifier(width=0.05, max_epochs=2, random_state=0), cv=2, correct_coverage=False, random_state=0),
+        AUCross(VGGClassifier(width=0.05, max_epochs=2, random_state=0), cv=2, random_state=0),
         PlugInAUC(VGGClassifier(width=0.05, max_epochs=2, random_state=0), random_state=0),
     ],
     ids=lambda estimator: type(estimator).__name__,

@@ -251,7 +251,7 @@ def test_a_recalibrated_classifier_is_watched_against_the_rows_that_placed_its_b
     assert any(monitor.update(X_new[rows]).alarm for rows in BATCHES)
 
 
-@pytest.mark.parametrize("parameters", [{"correct_coverage": True}, {"coverage_confidence": 0.9}])
+@pytest.mark.parametrize("parameters", [{}, {"coverage_confidence": 0.9}])
 def test_corrected_and_promised_coverages_are_no_drift(parameters):
     clf = AUCross(LogisticRegression(), coverage=0.8, random_state=0, **parameters).fit(X_train, y_train)
     monitor = CoverageMonitor(clf)

@@ -6,7 +6,7 @@ A cross-fitted method places its band on the scores of fold models, and a model 
 The two are not the same model, so the coverage of new rows is not exactly the one asked for. Three settings of
 :class:`~aucross.AUCross` differ in what they do about it:
 
-* ``correct_coverage=False`` does nothing;
+* folds of one's own (a splitter as ``cv``) are used as they are, without a correction;
 * the default estimates from the training rows how far the refitted model will be off, and corrects for it;
 * ``ensemble="judge"`` keeps the fold models and lets one of them say which rows are rejected.
 
@@ -16,6 +16,7 @@ Each is fitted on twelve small samples of 600 loans, with a coverage of 0.8.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.model_selection import StratifiedKFold
 
 from aucross import AUCross
 from aucross.datasets import make_credit
@@ -24,7 +25,7 @@ X, y = make_credit(30_000, return_X_y=True)
 X, y = X.select_dtypes("number").fillna(0.0).to_numpy(), y.to_numpy()
 base = HistGradientBoostingClassifier(max_iter=15, max_leaf_nodes=8, random_state=0)
 settings = {
-    "not corrected": {"correct_coverage": False},
+    "not corrected": {"cv": StratifiedKFold(5, shuffle=True, random_state=0)},
     "corrected (default)": {},
     "judged by fold models": {"ensemble": "judge"},
 }

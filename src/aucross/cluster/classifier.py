@@ -26,13 +26,12 @@ from aucross.core.missing import check_band_groups
 from aucross.core.ranking import RankedScores, check_scores
 from aucross.core.rounding import ScoreRounding, Statistic
 from aucross.core.scored_rows import ScoredRows
-from aucross.estimators.fit_arguments import resolve_response_method
 from aucross.estimators.fitting import blends_halves, counts_of, fit_on_counts
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores, is_never_trained
 from aucross.estimators.labels import check_classes
 from aucross.estimators.light_copy import light_copy
-from aucross.estimators.models import answers_by_score, class_scores
+from aucross.estimators.models import answers_by_score, class_scores, response_method_of
 from aucross.estimators.score_counts import ScoreCounts, count_rows, merge_counted, weighed
 from aucross.estimators.types import Labels
 from aucross.evaluation.evaluate import DEFAULT_COVERAGES, asks_for_at_least, evaluate_ranking
@@ -125,7 +124,7 @@ def fit_on_cluster(
             models = [trained(fold) for fold in range(n_models)]
             answering = trained() if refits else models[0]
         rounding = ScoreRounding.of_statistic(statistic, n_rows)
-        response_method = resolve_response_method(method.estimator, method.response_method)
+        response_method = response_method_of(method.estimator)
         held_out, scoring = folded.held_out(models)
         counting = _Counting(method, scoring, response_method, labels, rounding)
         counts, ranges = held_out.counted(_count_held_out, counting, _merge_held_out)

@@ -17,14 +17,14 @@ from aucross.core.scored_rows import ScoredRows
 from aucross.core.targets import AUCTarget, OptimalBands, Target, as_target
 from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
 from aucross.estimators.fitted import Fitted
-from aucross.estimators.held_out import HeldOutScores, ModelToFit
-from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, best_auc_bands, check_nested
+from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.placing import Placing, best_auc_bands
 from aucross.estimators.probability import ProbabilityModel, as_evidence
 from aucross.estimators.reading import ContestReader, Reader, ScoreReader
 from aucross.estimators.review import ReviewFacts, class_reasons, facts_of_scores
 from aucross.estimators.score_column import as_in_the_column
 from aucross.estimators.training_rows import TrainingRows
-from aucross.estimators.types import Classifier, Column, Folds, Labels, Table, Ties
+from aucross.estimators.types import Classifier, Column, Ensemble, Folds, Labels, Table, Ties
 
 
 class _AUCBands(SelectiveClassifier):
@@ -36,7 +36,8 @@ class _AUCBands(SelectiveClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_nested(self.nested)
+        if not isinstance(self.nested, bool | np.bool_):
+            raise ValueError(f"nested must be True or False, got {self.nested!r}")
         if not callable(self.placement) and self.placement not in ("optimal", "centered"):
             raise ValueError(f'placement must be "optimal", "centered" or a rule, got {self.placement!r}')
         target = self._binary_target()
@@ -78,16 +79,15 @@ class _AUCBands(SelectiveClassifier):
         """Calibrated class probabilities from the scores; only with more than two classes."""
         return self.fitted_.reader.model  # type: ignore[attr-defined]
 
-    def _reader(self, held_out: HeldOutScores, classes: Labels, models: Sequence[ModelToFit]) -> Reader:
+    def _reader(self, held_out: HeldOutScores, classes: Labels, methods: Sequence[str]) -> Reader:
         if len(classes) == 2:
             return ScoreReader()
         _check_every_class(held_out, classes)
-        method = models[0].response_method
-        evidence = as_evidence(held_out.responses, method)
+        evidence = as_evidence(held_out.responses, methods[0])
         model = ProbabilityModel.fit_classes(evidence, held_out.labels, held_out.sample_weight)
-        return ContestReader(self._metric_of(classes), model, method)
+        return ContestReader(self._metric_of(classes), model, methods[0])
 
-    def _place(self, placing: PlacingRows) -> BandRule:
+    def _place(self, placing: Placing) -> BandRule:
         if placing.rows.probabilities is not None:
             return self._place_by_influence(placing)
         held_out, halves = placing.held_out, [placing.held_out.take(half) for half in placing.halves]
@@ -113,14 +113,14 @@ class _AUCBands(SelectiveClassifier):
             return estimate_auc_bands(whole, rankings, placement="centered")
         return best_auc_bands(placing, self.coverage, nested=self.nested)
 
-    def _place_by_influence(self, placing: PlacingRows) -> InfluenceBands:
+    def _place_by_influence(self, placing: Placing) -> InfluenceBands:
         """Place bands on the influence, for more than two classes."""
-        if placing.halves:
+        if placing.half is not None:
             # Confidence needs rows that had no part in their own selection score: one half searches the influence, the
             # other places its threshold.
             searched, placed = placing.halves
             part = replace(placing, held_out=placing.held_out.take(searched), rows=placing.rows.take(searched))
-            rule = self._place_by_influence(replace(part, halves=()))
+            rule = self._place_by_influence(replace(part, half=None))
             return replace(rule, threshold_rows=placing.rows.take(placed), is_fixed=True)
         classes, rows = np.unique(placing.held_out.labels), placing.rows
         assert rows.probabilities is not None
@@ -177,8 +177,9 @@ class AUCross(_AUCBands, CrossFitted):
     Parameters
     ----------
     estimator : classifier
-        Base classifier with ``predict_proba`` or ``decision_function``. Wrap a trained one in
-        :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
+        Base classifier, scored by ``predict_proba`` or, if it has none, by ``decision_function``, whose values in
+        different folds share no scale: prefer probabilities (:class:`~sklearn.calibration.CalibratedClassifierCV`).
+        Wrap a trained one in :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
     coverage_confidence : float in (0, 1), optional
@@ -202,6 +203,9 @@ class AUCross(_AUCBands, CrossFitted):
         An integer K means K stratified shuffled folds (with `groups`, folds that keep each group together);
         anything else is used as scikit-learn does. Rows that no split scores do not take part in placing the band;
         rows scored m times count 1/m each time.
+        With K folds and up to 50,000 rows the coverage is corrected for differences between the fold models, which
+        place the band, and the model trained on all rows, unless the placement is
+        ``"centered"``; see :doc:`/howto/small-data`.
         ``"oob"`` trains a forest or a bagging model once and scores each row by
         the trees that have not seen it, see :doc:`/howto/small-data`.
     ensemble : bool or "judge", default=False
@@ -210,19 +214,10 @@ class AUCross(_AUCBands, CrossFitted):
         judges each new row. Then new rows have the coverage as closely as the number of training rows allows, also
         with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
         :doc:`/howto/small-data`.
-    correct_coverage : bool or "auto", default="auto"
-        Whether to correct the coverage for differences between the model trained on all rows and the fold models,
-        which place the band. Both score the rows that they were trained on to measure the difference, see
-        :doc:`/howto/small-data`. It costs no training. ``"auto"`` does so up to 50,000 rows if `cv` is a number of
-        folds and the placement is not ``"centered"``, which stays as published.
     n_jobs : int, optional
         Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and, for the centred placement, of the two halves.
-    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Where scores come from; ``"auto"`` takes the first that the base classifier has.
-        Decision values of different folds share no scale, so the coverage on new rows can be far from the target:
-        prefer probabilities (:class:`~sklearn.calibration.CalibratedClassifierCV`) or a hold-out method.
     ties : {"whole", "split"}, default="whole"
         What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
         a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
@@ -260,9 +255,6 @@ class AUCross(_AUCBands, CrossFitted):
     -----
     Algorithm 2 of Pugnana and Ruggieri, "AUC-based Selective Classification", AISTATS 2023.
 
-    NOTE[DIFF]: the paper centres the band between two bounds and leaves its optimal place as an open question; the
-    default here is the exact optimum on isotonic labels. ``placement="centered"`` gives the published algorithm.
-
     If all held-out scores are equal, a warning is given, every band is empty and every row is selected.
 
     Examples
@@ -276,6 +268,9 @@ class AUCross(_AUCBands, CrossFitted):
     0.8 0.5
     """
 
+    # NOTE[DIFF]: the paper centres the band between two bounds and leaves its optimal place as an open question; the
+    # default here is the exact optimum on isotonic labels. ``placement="centered"`` gives the published algorithm.
+
     def __init__(
         self,
         estimator: Classifier,
@@ -287,10 +282,8 @@ class AUCross(_AUCBands, CrossFitted):
         coverage_confidence: float | None = None,
         cv: Folds = 5,
         ensemble: Ensemble = False,
-        correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
-        response_method: str = "auto",
         ties: Ties = "whole",
         pos_label: Any = None,
     ) -> None:
@@ -302,19 +295,16 @@ class AUCross(_AUCBands, CrossFitted):
         self.coverage_confidence = coverage_confidence
         self.cv = cv
         self.ensemble = ensemble
-        self.correct_coverage = correct_coverage
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.response_method = response_method
         self.ties = ties
         self.pos_label = pos_label
 
-    def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
+    def _wants_halves(self, n_classes: int) -> bool:  # noqa: ARG002
         return self.placement == "centered"
 
-    def _correction(self) -> CorrectCoverage:
-        stays_as_published = self.correct_coverage == "auto" and self.placement == "centered"
-        return False if stays_as_published else super()._correction()
+    def _is_as_published(self) -> bool:
+        return self.placement == "centered" or super()._is_as_published()
 
 
 class PlugInAUC(_AUCBands, HeldOut):
@@ -328,7 +318,7 @@ class PlugInAUC(_AUCBands, HeldOut):
     Parameters
     ----------
     estimator : classifier
-        Base classifier with ``predict_proba`` or ``decision_function``. Wrap a trained one in
+        Base classifier, scored by ``predict_proba`` or, if it has none, by ``decision_function``. Wrap a trained one in
         :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
@@ -357,8 +347,6 @@ class PlugInAUC(_AUCBands, HeldOut):
         Share of rows held out if `cv` is None.
     random_state : int, RandomState instance or None, default=None
         Seed of the split.
-    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Where scores come from; ``"auto"`` takes the first that the base classifier has.
     ties : {"whole", "split"}, default="whole"
         What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
         a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
@@ -393,8 +381,6 @@ class PlugInAUC(_AUCBands, HeldOut):
     -----
     The comparison method of that name in Pugnana and Ruggieri, "AUC-based Selective Classification", AISTATS 2023.
 
-    NOTE[DIFF]: the default placement is the exact optimum on isotonic labels; ``placement="centered"`` is published.
-
     If all held-out scores are equal, a warning is given, every band is empty and every row is selected.
 
     Examples
@@ -408,6 +394,8 @@ class PlugInAUC(_AUCBands, HeldOut):
     True
     """
 
+    # NOTE[DIFF]: the default placement is the exact optimum on isotonic labels; ``placement="centered"`` is published.
+
     def __init__(
         self,
         estimator: Classifier,
@@ -420,7 +408,6 @@ class PlugInAUC(_AUCBands, HeldOut):
         cv: Folds = None,
         holdout_size: float = 0.1,
         random_state: Any = None,
-        response_method: str = "auto",
         ties: Ties = "whole",
         pos_label: Any = None,
     ) -> None:
@@ -433,15 +420,14 @@ class PlugInAUC(_AUCBands, HeldOut):
         self.cv = cv
         self.holdout_size = holdout_size
         self.random_state = random_state
-        self.response_method = response_method
         self.ties = ties
         self.pos_label = pos_label
 
-    def _wants_halves(self, training: TrainingRows) -> bool:
-        return len(training.classes) > 2 and self.coverage_confidence is not None
+    def _wants_halves(self, n_classes: int) -> bool:
+        return n_classes > 2 and self.coverage_confidence is not None
 
-    def _wants_path(self, training: TrainingRows) -> bool:
+    def _wants_path(self, n_classes: int) -> bool:
         is_searched = self.placement == "optimal" and isinstance(self._binary_target(), AUCTarget)
         # Scores whose ties are split have an axis of their own, on which a path of other rows means nothing.
-        is_score_itself = len(training.classes) == 2 and self.ties == "whole"
+        is_score_itself = n_classes == 2 and self.ties == "whole"
         return self.coverage_confidence is not None and is_searched and is_score_itself

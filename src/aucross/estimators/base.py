@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from numbers import Integral
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
@@ -15,18 +16,9 @@ from aucross.core.ranking import FloatArray
 from aucross.estimators.deciding import Deciding
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.fitting import Fitting
-from aucross.estimators.held_out import CrossFit, CrossFitJudges, HoldOut, OutOfBag, is_never_trained
+from aucross.estimators.held_out import CrossFit, HoldOut, OutOfBag, is_never_trained
 from aucross.estimators.models import Delegating, labels_as_given, model_offers, response_as_given
-from aucross.estimators.placing import (
-    CorrectCoverage,
-    Ensemble,
-    check_correct_coverage,
-    check_ensemble,
-    check_out_of_bag,
-    is_out_of_bag,
-    most_rows_to_correct,
-)
-from aucross.estimators.types import Classifier, Folds, Labels, Table, Ties
+from aucross.estimators.types import Classifier, Ensemble, Folds, Labels, Table, Ties
 
 
 class SelectiveClassifier(Fitting, Deciding, Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -119,19 +111,22 @@ class CrossFitted(SelectiveClassifier):
     n_jobs: int | None
     ensemble: Ensemble
     ties: Ties
-    correct_coverage: CorrectCoverage
+
+    _corrects_coverage = True
 
     def _source(self) -> CrossFit:
-        if is_out_of_bag(self.cv):
-            return OutOfBag(self.cv, scores_copies_anew=True)
-        if self._judged_by_folds():
-            return CrossFitJudges(self.cv, self.n_jobs, scores_copies_anew=True, refits=self.ensemble is not True)
-        correction = self._correction()
+        if self._is_out_of_bag():
+            return OutOfBag(self.cv, rescores_copies=True)
+        judges = self._judged_by_folds()
+        # Fold models that judge new rows too leave nothing to correct.
+        is_published = self._is_as_published() and not judges
         return CrossFit(
             self.cv,
             self.n_jobs,
-            scores_copies_anew=correction is not False,
-            most_rows_to_compare=most_rows_to_correct(correction, self.cv),
+            rescores_copies=not is_published,
+            compares=not is_published and not judges and isinstance(self.cv, Integral),
+            keeps_folds=judges,
+            refits=not (judges and self.ensemble is True),
         )
 
     def _judged_by_folds(self) -> bool:
@@ -146,15 +141,34 @@ class CrossFitted(SelectiveClassifier):
     def _trained_models(self) -> list[Classifier]:
         return [self.estimator]
 
-    def _correction(self) -> CorrectCoverage:
-        # Fold models that judge new rows too leave nothing to correct.
-        return False if self._judged_by_folds() else self.correct_coverage
+    def _is_as_published(self) -> bool:
+        """Return whether bands stay as fold models place them, without a correction for the model that answers."""
+        return not self._corrects_coverage
+
+    def _is_out_of_bag(self) -> bool:
+        return isinstance(self.cv, str) and self.cv == "oob"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_ensemble(self.ensemble)
-        check_out_of_bag(self.cv, judged_by_folds=self._judged_by_folds())
-        check_correct_coverage(self.correct_coverage, self.cv, judged_by_folds=self._judged_by_folds())
+        ensemble = self.ensemble
+        if not (isinstance(ensemble, bool) or (isinstance(ensemble, str) and ensemble == "judge")):
+            raise ValueError(f'ensemble must be True, False or "judge", got {ensemble!r}')
+        if isinstance(self.cv, str) and not self._is_out_of_bag():
+            raise ValueError(f'cv must be a number of folds, a splitter, splits or "oob", got {self.cv!r}')
+        if self._is_out_of_bag() and self._judged_by_folds():
+            raise ValueError(
+                'cv="oob" trains no fold models that could judge new rows, which an ensemble, a coverage_confidence '
+                'and ties="split" need; leave these at their defaults, or pass cv=5'
+            )
+
+
+Method = TypeVar("Method", bound=CrossFitted)
+
+
+def without_correction(clf: Method) -> Method:
+    """Switch off the correction of the coverage of one classifier, to compare with the published methods."""
+    clf._corrects_coverage = False
+    return clf
 
 
 class HeldOut(SelectiveClassifier):

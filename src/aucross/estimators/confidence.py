@@ -13,12 +13,11 @@ from aucross.core.rules import ThresholdBands
 from aucross.core.scored_rows import Rows, ScoredRows, predicted_class
 from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
 from aucross.estimators.fitted import Fitted
-from aucross.estimators.held_out import HeldOutScores, ModelToFit
-from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows
+from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.placing import Placing
 from aucross.estimators.reading import ConfidenceReader
 from aucross.estimators.review import ReviewFacts, confidence_reasons
-from aucross.estimators.training_rows import TrainingRows
-from aucross.estimators.types import Classifier, Folds, Labels, Ties
+from aucross.estimators.types import Classifier, Ensemble, Folds, Labels, Ties
 
 
 class _ConfidenceThreshold(SelectiveClassifier):
@@ -28,15 +27,15 @@ class _ConfidenceThreshold(SelectiveClassifier):
         self,
         held_out: HeldOutScores,  # noqa: ARG002
         classes: Labels,  # noqa: ARG002
-        models: Sequence[ModelToFit],
+        methods: Sequence[str],
     ) -> ConfidenceReader:
-        return ConfidenceReader(models[0].response_method == "predict_proba")
+        return ConfidenceReader(methods[0] == "predict_proba")
 
-    def _place(self, placing: PlacingRows) -> BandRule:
+    def _place(self, placing: Placing) -> BandRule:
         reader = placing.reader
         assert isinstance(reader, ConfidenceReader)
         # A blend of thresholds between two clumps would leave a clump out that the cut should go through.
-        halves = placing.halves if placing.rows.tie_breaker is None else ()
+        halves = placing.halves if placing.rows.tie_breaker is None else []
         parts: list[Rows] = [slice(None), *halves]
         whole, *of_halves = (
             placing.held_out.take(part).ranked_correct(placing.rows.score[part], is_probability=reader.is_probability)
@@ -72,8 +71,9 @@ class SCross(_ConfidenceThreshold, CrossFitted):
     Parameters
     ----------
     estimator : classifier
-        Base classifier with ``predict_proba`` or ``decision_function``. Wrap a trained one in
-        :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
+        Base classifier; confidence is the highest probability of ``predict_proba`` or, if it has none, the distance
+        from the boundary of ``decision_function``. Wrap a trained one in :class:`sklearn.frozen.FrozenEstimator` and
+        fit on rows that it has not seen.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
     coverage_confidence : float in (0, 1), optional
@@ -83,6 +83,8 @@ class SCross(_ConfidenceThreshold, CrossFitted):
     cv : int, splitter, iterable of splits or "oob", default=5
         An integer K means K stratified shuffled folds (with `groups`, folds that keep each group together);
         anything else is used as scikit-learn does.
+        With K folds and up to 50,000 rows the coverage is corrected for differences between the fold models, which
+        place the band, and the model trained on all rows, see :doc:`/howto/small-data`.
         ``"oob"`` trains a forest or a bagging model once and scores each row by
         the trees that have not seen it, see :doc:`/howto/small-data`.
     ensemble : bool or "judge", default=False
@@ -91,20 +93,10 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         judges each new row. Then new rows have the coverage as closely as the number of training rows allows, also
         with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
         :doc:`/howto/small-data`.
-    correct_coverage : bool or "auto", default="auto"
-        Whether to correct the coverage for differences between the model trained on all rows and the fold models,
-        which place the band. Both score the rows that they were trained on to measure the difference, see
-        :doc:`/howto/small-data`. It costs no training. ``"auto"`` does so up to 50,000 rows if `cv` is a number of
-        folds.
     n_jobs : int, optional
         Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of the two halves.
-    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Where scores come from; confidence is the probability of the predicted class or the distance from the
-        decision boundary.
-        Decision values of different folds share no scale, so the coverage on new rows can be far from the target:
-        prefer probabilities (:class:`~sklearn.calibration.CalibratedClassifierCV`) or a hold-out method.
     ties : {"whole", "split"}, default="whole"
         What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
         a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
@@ -159,10 +151,8 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         coverage_confidence: float | None = None,
         cv: Folds = 5,
         ensemble: Ensemble = False,
-        correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
-        response_method: str = "auto",
         ties: Ties = "whole",
         pos_label: Any = None,
     ) -> None:
@@ -171,14 +161,12 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         self.coverage_confidence = coverage_confidence
         self.cv = cv
         self.ensemble = ensemble
-        self.correct_coverage = correct_coverage
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.response_method = response_method
         self.ties = ties
         self.pos_label = pos_label
 
-    def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
+    def _wants_halves(self, n_classes: int) -> bool:  # noqa: ARG002
         return True
 
 
@@ -190,8 +178,9 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
     Parameters
     ----------
     estimator : classifier
-        Base classifier with ``predict_proba`` or ``decision_function``. Wrap a trained one in
-        :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
+        Base classifier; confidence is the highest probability of ``predict_proba`` or, if it has none, the distance
+        from the boundary of ``decision_function``. Wrap a trained one in :class:`sklearn.frozen.FrozenEstimator` and
+        fit on rows that it has not seen.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
     coverage_confidence : float in (0, 1), optional
@@ -205,9 +194,6 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
         Share of rows held out if `cv` is None.
     random_state : int, RandomState instance or None, default=None
         Seed of the split.
-    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Where scores come from; confidence is the probability of the predicted class or the distance from the
-        decision boundary.
     ties : {"whole", "split"}, default="whole"
         What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
         a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
@@ -260,7 +246,6 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
         cv: Folds = None,
         holdout_size: float = 0.1,
         random_state: Any = None,
-        response_method: str = "auto",
         ties: Ties = "whole",
         pos_label: Any = None,
     ) -> None:
@@ -270,6 +255,5 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
         self.cv = cv
         self.holdout_size = holdout_size
         self.random_state = random_state
-        self.response_method = response_method
         self.ties = ties
         self.pos_label = pos_label

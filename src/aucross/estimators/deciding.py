@@ -37,9 +37,9 @@ from aucross.estimators.coverage_for import (
     tail_probability,
 )
 from aucross.estimators.decisions import Decisions
+from aucross.estimators.doubts import warn_if_nothing_rejected
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.labels import check_reject_label
-from aucross.estimators.placing import warn_if_nothing_rejected
 from aucross.estimators.reach import error_of_coverage, warn_if_out_of_reach
 from aucross.estimators.recalibrate import label_shift_of, place_on_unlabelled, refuse_too_few, score_unlabelled
 from aucross.estimators.review import ReviewFacts, ReviewQueue, check_ids, order_of, queue_of

@@ -10,55 +10,52 @@ A method is two choices: where held-out scores come from (``_source``) and where
 
 from __future__ import annotations
 
+import logging
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from importlib.util import find_spec
+from itertools import count
 from typing import Any, cast
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from aucross.core.band_rule import BandRule
-from aucross.core.ranking import FloatArray, IndexArray, RankedScores
+from aucross.core.band_rule import BandRule, GroupBands, positions_by_group
+from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.estimators.column_names import refuse_columns_that_abort, refuse_other_columns
-from aucross.estimators.copies import LEAST_COPIED, warn_if_copied
-from aucross.estimators.fit_arguments import check_shared_parameters, check_training_rows, resolve_response_method
+from aucross.estimators.doubts import warn_of_result, warn_of_rows
 from aucross.estimators.fitted import Fitted, SeenColumns
-from aucross.estimators.fold_ensemble import Judged
-from aucross.estimators.held_out import (
-    CrossFitJudges,
-    HeldOutScores,
-    HeldOutSource,
-    ModelToFit,
-    is_never_trained,
-    warn_if_frozen_knows,
-)
-from aucross.estimators.placing import (
-    CorrectCoverage,
-    Draws,
-    PlacingRows,
-    SeenRows,
-    draw_halves,
-    draw_path_splits,
-    rule_in_force,
-    score_path,
-    warn_if_constant,
-    warn_if_nothing_rejected,
-    warn_if_turned_round,
-)
-from aucross.estimators.progress import CallbackSupport, fit_progress, with_callbacks
-from aucross.estimators.reach import warn_if_models_differ, warn_if_nothing_can_be_rejected, warn_if_out_of_reach
+from aucross.estimators.held_out import HeldOutScores, HeldOutSource, held_out_by_folds, is_never_trained
+from aucross.estimators.models import response_method_of
+from aucross.estimators.placing import Placing, draw_halves, draw_path_splits, naming_group
 from aucross.estimators.reading import Reader
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.score_counts import RoundingReader, ScoreCounts
 from aucross.estimators.splits import rows_scored, warn_if_uneven
 from aucross.estimators.training_marks import TrainingMarks
-from aucross.estimators.training_rows import TrainingRows
-from aucross.estimators.types import Classifier, Column, Generator, Labels, Table
+from aucross.estimators.training_rows import (
+    ModelToFit,
+    TrainingRows,
+    base_fit_params,
+    check_shared_parameters,
+    check_training_rows,
+)
+from aucross.estimators.types import Classifier, Column, Generator, Labels, Step, Table
+
+logger = logging.getLogger(__name__)
+
+# Callbacks tell of the trainings of a fit and the placing of its bands, as in clf.set_callbacks(ProgressBar()). Below
+# scikit-learn 1.9 there are none, and the steps go to the log alone.
+CallbackSupport: Any = object
+with_callbacks: Any = lambda method: method  # noqa: E731  (a name with a type, not a function)
+if find_spec("sklearn.callback") is not None:
+    from sklearn import callback
+
+    CallbackSupport, with_callbacks = callback.CallbackSupportMixin, callback.with_callbacks
 
 
 class Fitting(ABC, CallbackSupport):
@@ -69,7 +66,6 @@ class Fitting(ABC, CallbackSupport):
     coverage: float
     coverage_confidence: float | None
     random_state: Any
-    response_method: str
 
     fitted_: Fitted
 
@@ -80,26 +76,22 @@ class Fitting(ABC, CallbackSupport):
         """Return the source of held-out scores: which rows train and which are scored."""
 
     @abstractmethod
-    def _reader(self, held_out: HeldOutScores, classes: Labels, models: Sequence[ModelToFit]) -> Reader:
-        """Return what turns model scores into the input of the rule."""
+    def _reader(self, held_out: HeldOutScores, classes: Labels, methods: Sequence[str]) -> Reader:
+        """Return what turns model scores, given by these methods, into the input of the rule."""
 
     @abstractmethod
-    def _place(self, placing: PlacingRows) -> BandRule:
+    def _place(self, placing: Placing) -> BandRule:
         """Place the rule on held-out rows."""
 
-    def _models(self, training: TrainingRows, response_method: str, rng: Generator) -> list[ModelToFit]:  # noqa: ARG002
+    def _models(self, training: TrainingRows, rng: Generator) -> list[ModelToFit]:  # noqa: ARG002
         """Return the models to train, the one that answers first."""
-        return [ModelToFit(self.estimator, training, response_method)]
+        return [ModelToFit(self.estimator, response_method_of(self.estimator), base_fit_params(self, training))]
 
-    def _wants_halves(self, training: TrainingRows) -> bool:  # noqa: ARG002
+    def _wants_halves(self, n_classes: int) -> bool:  # noqa: ARG002
         """Return whether the rule blends all rows with two random halves."""
         return False
 
-    def _correction(self) -> CorrectCoverage:
-        """Return whether to correct the coverage for differences between the refitted and the fold models."""
-        return False
-
-    def _wants_path(self, training: TrainingRows) -> bool:  # noqa: ARG002
+    def _wants_path(self, n_classes: int) -> bool:  # noqa: ARG002
         """Return whether folds of the training rows fix the place of the band."""
         return False
 
@@ -156,96 +148,99 @@ class Fitting(ABC, CallbackSupport):
             coverage_weight=coverage_weight,
             fit_params=fit_params,
         )
-        response_method = resolve_response_method(self.estimator, self.response_method)
         with _without_autologging():
-            fitted = self._fit(training, response_method, check_random_state(self.random_state))
-        marks = TrainingMarks.of(X, fitted.held_out.fingerprint, training.hashes)
-        models = [model for model, _ in fitted.models]
-        fitted = replace(fitted, columns=SeenColumns.of(X, models), marks=marks, n_rows=len(training.y))
-        if not fitted.judges:  # fold models that judge new rows may differ: held-out rows were spread over them too
-            held_out = fitted.held_out
-            warn_if_models_differ(fitted.rule, self.coverage, held_out.read_by(fitted.reader), held_out.folds)
-        if is_never_trained(self.estimator):
-            warn_if_frozen_knows(self.estimator, training, response_method, fitted.held_out)
-        elif groups is None and marks is not None and marks.n_single < (1 - LEAST_COPIED) * marks.n_rows:
-            warn_if_copied(X, training.hashes, training.y)
+            fitted = self._fit(training, check_random_state(self.random_state))
+        warn_of_rows(self.estimator, training, fitted)
         return self._put_in_place(fitted)
+
+    def _fit(self, training: TrainingRows, rng: Generator) -> Fitted:
+        """Run the steps of the method on checked rows; set nothing on `self`."""
+        # All random draws come first, so that no option changes where the bands lie.
+        source, n_classes = self._source(), len(training.classes)
+        splits = source.splits(training, rng)
+        scored = rows_scored(splits)
+        models = self._models(training, rng)
+        self._check_splits_and_models(training, splits, scored, models)
+        half = draw_halves(training, scored, getattr(self, "cv", None), rng) if self._wants_halves(n_classes) else None
+        path_splits = draw_path_splits(training, splits[0], rng) if self._wants_path(n_classes) else []
+        n_trainings = len(models) * (source.n_trainings(splits) + len(path_splits))
+        with _fit_progress(self, n_steps=n_trainings + 1) as step:
+            # 1. Held-out scores: models are trained, and score rows that they have not seen.
+            trained = source.score(models, training, splits, step)
+            held_out = trained.held_out.with_tie_breaker(self._tie_breaker(training.X))
+            # 2. Reader: what the rule reads of the scores, also of new rows.
+            reader = self._reader(held_out, training.classes, [model.response_method for model in models])
+            # 3. Rule, placed on what is read of the held-out rows.
+            path = held_out_by_folds(models, training, path_splits, step) if path_splits else None
+            with step("placing the bands"):
+                seen = None if trained.seen is None else tuple(scores.read_by(reader) for scores in trained.seen)
+                judged_apart = bool(trained.judges)
+                placing = Placing.of(held_out, reader, half=half, path=path, seen=seen, judged_apart=judged_apart)
+                rule = self._rule(placing)
+        return Fitted(
+            trained.models[0],
+            reader,
+            rule,
+            held_out,
+            training.classes,
+            models[0].response_method,
+            held_out.n_effective,
+            gate=trained.models[1] if len(models) > 1 else None,
+            judges=trained.judges,
+            columns=SeenColumns.of(training.X, trained.models),
+            marks=TrainingMarks.of(training.X, held_out.fingerprint, training.hashes),
+            n_rows=len(training.y),
+        )
+
+    def _rule(self, placing: Placing) -> BandRule:
+        """Place one rule on all rows, or one for each group on its rows."""
+        confidence = self.coverage_confidence
+        if placing.rows.groups is None:
+            return placing.in_force(self._place(placing), confidence)
+        rules = {}
+        for group, positions in positions_by_group(placing.rows.groups).items():
+            with naming_group(group, len(positions)):
+                # A promise is about the group's own rows, and each of them counts as one.
+                part = placing.part(group, positions, borrows=confidence is None)
+                rules[group] = part.in_force(self._place(part), confidence)
+        return GroupBands(rules)
 
     def _put_in_place(self, fitted: Fitted) -> Any:
         """Warn of doubts about a fit, then store it on the classifier."""
-        rule, n_rows, ties_are_split = fitted.rule, fitted.n_placing_rows, fitted.ties_are_split
-        warn_if_constant(fitted.held_out.responses, "held-out", ties_are_split=ties_are_split)
-        warn_if_turned_round(fitted.estimator, fitted.held_out, fitted.classes[-1])
-        warn_if_nothing_rejected(rule, self.coverage)
-        warn_if_nothing_can_be_rejected(rule, self.coverage, n_rows)
-        warn_if_out_of_reach(rule, self.coverage, n_rows, ties_are_split=ties_are_split)
+        warn_of_result(fitted, self.coverage)
         # Only now and by one assignment: a failure leaves an earlier fit as it was, and whoever asks in another thread
         # meets one fit or the other.
         self.fitted_ = fitted
         return self
 
-    def _fit(self, training: TrainingRows, response_method: str, rng: Generator) -> Fitted:
-        """Run the steps of the method on checked rows; set nothing on `self`."""
-        source, tie_breaker = self._source(), self._tie_breaker(training.X)
-        draws, models = self._draw(source, training, response_method, rng)
-        n_trainings = source.n_trainings(draws.splits) + len(draws.path_splits)
-        with fit_progress(self, n_steps=len(models) * n_trainings + 1) as step:
-            fitted_models, held_out, seen = source.score(models, draws.splits, step)
-            held_out = held_out.with_tie_breaker(tie_breaker)
-            judges = [model.judges for model in fitted_models if isinstance(model, Judged)]
-            answering = [model.answers if isinstance(model, Judged) else model for model in fitted_models]
-            reader = self._reader(held_out, training.classes, models)
-            path = score_path(models, draws, step)
-            with step("placing the bands"):
-                ranked = held_out.without_noise()
-                placing = PlacingRows(
-                    ranked,
-                    ranked.read_by(reader).without_noise(),
-                    reader,
-                    seen=None if seen is None else SeenRows(*(scores.read_by(reader) for scores in seen)),
-                    judged_apart=bool(judges),
-                    path=None if path is None else path.without_noise(),
-                )
-                rule = rule_in_force(placing, draws.halves, self._place, self.coverage_confidence)
-        gate = answering[1] if len(answering) > 1 else None
-        placed_by = held_out.n_effective
-        return Fitted(answering[0], reader, rule, held_out, training.classes, response_method, placed_by, gate, judges)
-
-    def _tie_breaker(self, X: Table) -> FloatArray | None:
+    def _tie_breaker(self, X: Table) -> Any:
         """Return a number for each row, made from its content, that breaks ties; None if ties stay whole."""
         return tie_breaker_of(X) if getattr(self, "ties", "whole") == "split" else None
 
-    def _draw(
-        self, source: HeldOutSource, training: TrainingRows, response_method: str, rng: Generator
-    ) -> tuple[Draws, list[ModelToFit]]:
-        """Make all random draws at once, so that no option changes where the bands lie."""
-        splits = source.splits(training, rng)
-        scored = rows_scored(splits)
-        _check_groups_held_out(training.band_groups, scored)
-        models = self._models(training, response_method, rng)
-        for model in models:
-            _check_columns_of_frozen(model)
-        if not all(is_never_trained(model.estimator) for model in models):
+    @staticmethod
+    def _check_splits_and_models(
+        training: TrainingRows, splits: Sequence[Any], scored: IndexArray, models: Sequence[ModelToFit]
+    ) -> None:
+        """Refuse groups without held-out rows and columns that a frozen model does not know."""
+        groups = training.band_groups
+        without = set() if groups is None else set(groups.tolist()) - set(groups[scored].tolist())
+        if without:
+            raise ValueError(
+                f"every group of band_groups must have held-out rows to place its band on, got none for "
+                f"{sorted(map(str, without))}; pass a larger holdout_size, another cv, or merge small groups"
+            )
+        frozen = [model for model in models if is_never_trained(model.estimator)]
+        for model in frozen:
+            if (names := getattr(model.estimator, "feature_names_in_", None)) is not None:
+                refuse_other_columns(model.estimator, model.response_method, training.X, np.asarray(names).tolist())
+        if len(frozen) < len(models):
             warn_if_uneven(splits, len(training.y))
-        halves = draw_halves(training, scored, getattr(self, "cv", None), rng) if self._wants_halves(training) else []
-        path = draw_path_splits(training, splits[0], rng) if self._wants_path(training) else []
-        return Draws(splits, halves, path), models
 
     def _check_parameters(self) -> None:
         check_shared_parameters(self)
 
     def _check_training_rows(self, X: Table, y: Column, **others: Any) -> TrainingRows:
         return check_training_rows(self, X, y, **others)
-
-
-def _check_groups_held_out(groups: Labels | None, rows: IndexArray) -> None:
-    """Refuse groups without a row that places a band."""
-    without = set() if groups is None else set(groups.tolist()) - set(groups[rows].tolist())
-    if without:
-        raise ValueError(
-            f"every group of band_groups must have held-out rows to place its band on, got none for "
-            f"{sorted(map(str, without))}; pass a larger holdout_size, another cv, or merge small groups"
-        )
 
 
 @contextmanager
@@ -256,11 +251,27 @@ def _without_autologging() -> Iterator[None]:
         yield
 
 
-def _check_columns_of_frozen(model: ModelToFit) -> None:
-    """Refuse rows whose columns differ from those that a frozen model was trained on."""
-    names = getattr(model.estimator, "feature_names_in_", None) if is_never_trained(model.estimator) else None
-    if names is not None:
-        refuse_other_columns(model.estimator, model.response_method, model.training.X, np.asarray(names).tolist())
+@contextmanager
+def _fit_progress(clf: Any, n_steps: int) -> Iterator[Step]:
+    """Report the current step of a fit to the callbacks of `clf` and to the log."""
+    begun = count(1)
+    start = getattr(clf, "_init_callback_context", None)
+    root = None if start is None else start(max_subtasks=n_steps).call_on_fit_task_begin(estimator=clf)
+
+    @contextmanager
+    def step(name: str) -> Iterator[None]:
+        logger.debug("step %d of %d: %s", next(begun), n_steps, name)
+        context = None if root is None else root.subcontext(task_name=name).call_on_fit_task_begin(estimator=clf)
+        yield
+        if context is not None:
+            context.call_on_fit_task_end(estimator=clf)
+
+    yield step
+    if root is not None:
+        root.call_on_fit_task_end(estimator=clf)
+
+
+# ---- without rows: counts of held-out scores ----
 
 
 def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column) -> Any:
@@ -289,7 +300,7 @@ def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column)
         raise ValueError('ties must be "whole" where scores are counted, got "split", which needs the rows')
     if any(getattr(one, "pos_label", None) is not None for one in (clf, clf.estimator)):
         raise ValueError("pos_label must be None where scores are counted: the second of the classes is positive")
-    if isinstance(clf._source(), CrossFitJudges):
+    if clf._source().keeps_folds:
         raise ValueError(
             "ensemble must be False and coverage_confidence None where scores are counted, because fold models "
             "would have to judge new rows; use a hold-out method for a promise with confidence"
@@ -297,11 +308,9 @@ def fit_on_counts(clf: Any, model: Any, counts: ScoreCounts, *, classes: Column)
     labels = np.asarray(classes)
     if labels.shape != (2,):
         raise ValueError(f"classes must be two labels, got {labels.tolist()}; more classes are fitted in memory")
-    response_method, held_out = resolve_response_method(model, clf.response_method), counts.held_out()
-    reader = clf._reader(held_out, labels, [ModelToFit(model, _no_rows(labels), response_method)])
-    ranked = held_out.without_noise()
-    rows = PlacingRows(ranked, ranked.read_by(reader).without_noise(), reader, rounding=counts.rounding)
-    rule = rule_in_force(rows, counts.halves(), clf._place, clf.coverage_confidence)
+    response_method, held_out = response_method_of(model), counts.held_out()
+    reader = clf._reader(held_out, labels, [response_method])
+    rule = clf._rule(Placing.of(held_out, reader, half=counts.half(), rounding=counts.rounding))
     return clf._put_in_place(Fitted(model, reader, rule, held_out, labels, response_method, held_out.n_effective))
 
 
@@ -333,14 +342,13 @@ def counts_of(
     ScoreCounts
         Counts of different rows add up: :meth:`ScoreCounts.merge`.
     """
-    classes = np.arange(2)
-    reader = clf._reader(held_out, classes, [ModelToFit(clf.estimator, _no_rows(classes), response_method)])
+    reader = clf._reader(held_out, np.arange(2), [response_method])
     return ScoreCounts.of(held_out, cast("RoundingReader", reader), rounding, half)
 
 
 def blends_halves(clf: Any) -> bool:
     """Return whether the rule of a two-class classifier blends all rows with two halves."""
-    return bool(clf._wants_halves(_no_rows(np.arange(2))))
+    return bool(clf._wants_halves(2))
 
 
 def classifier_from_ranking(clf: Any, ranked: RankedScores, *, classes: Column = (0, 1)) -> Any:
@@ -384,8 +392,3 @@ def classifier_from_ranking(clf: Any, ranked: RankedScores, *, classes: Column =
         )
     model = clone(clf.estimator).fit_without_rows(classes)
     return fit_on_counts(clone(clf), model, ScoreCounts.from_ranking(ranked), classes=model.classes_)
-
-
-def _no_rows(classes: Labels) -> TrainingRows:
-    """Return an empty table that stands for rows stored elsewhere."""
-    return TrainingRows(np.empty((0, 0)), classes[:0], classes)

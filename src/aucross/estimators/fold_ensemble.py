@@ -13,7 +13,7 @@ of the out-of-fold scores holds that share of new ones, whatever the model does 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -135,7 +135,7 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         """
         if self.answers_by_score_:
             is_probability = self.response_method == "predict_proba"
-            return self.score_classes_[predicted_class(score_by_all(self, X).score, is_probability=is_probability)]
+            return self.score_classes_[predicted_class(score_by_all(self, X)[0], is_probability=is_probability)]
         votes = [np.asarray(model.predict(X))[:, None] == self.classes_ for model in self.estimators_]
         return self.classes_[np.sum(votes, axis=0).argmax(axis=1)]
 
@@ -150,36 +150,22 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         return np.minimum(np.searchsorted(self.shares_.cumsum(), drawn, side="right"), len(self.shares_) - 1)
 
 
-class Judged(NamedTuple):
-    """A fitted model that answers, and the fold models that judge for it."""
-
-    answers: Any
-    judges: FoldEnsemble
-
-
-class Scores(NamedTuple):
-    """Scores to answer with, and scores for the rule to read; for most models they are equal."""
-
-    score: FloatArray
-    judged: FloatArray
-
-
 def score_and_judge(
     model: Classifier, judges: FoldEnsemble | None, X: Table, response_method: str, classes: Labels
-) -> Scores:
-    """Score new rows by a fitted model and its judges; each row passes each model at most once."""
+) -> tuple[FloatArray, FloatArray]:
+    """Return scores to answer with and scores for the rule to read; each row passes each model at most once."""
     if judges is not None and judges is model:
         return score_by_all(judges, X)
     score = checked_scores(model, X, response_method, classes)
-    return Scores(score, score if judges is None else judge(judges, X))
+    return score, score if judges is None else judge(judges, X)
 
 
-def score_by_all(ensemble: FoldEnsemble, X: Table) -> Scores:
+def score_by_all(ensemble: FoldEnsemble, X: Table) -> tuple[FloatArray, FloatArray]:
     """Return the mean score of all fold models and the score of each row's judge."""
     scores = [
         checked_scores(each, X, ensemble.response_method, ensemble.score_classes_) for each in ensemble.estimators_
     ]
-    return Scores(_mean(scores), np.stack(scores)[ensemble.judges_of(X), np.arange(len(scores[0]))])
+    return _mean(scores), np.stack(scores)[ensemble.judges_of(X), np.arange(len(scores[0]))]
 
 
 def judge(ensemble: FoldEnsemble, X: Table) -> FloatArray:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -19,53 +19,25 @@ from aucross.core.influence import (
     InfluenceBands,
     worth_of_review,
 )
-from aucross.core.ranking import FloatArray, IndexArray, check_weights
+from aucross.core.ranking import IndexArray
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import CrossFitted
 from aucross.estimators.column_names import refuse_columns_that_abort
 from aucross.estimators.default_gate import default_gate, weight_name
-from aucross.estimators.fit_arguments import takes_weights
 from aucross.estimators.fitted import Fitted
-from aucross.estimators.held_out import HeldOutScores, ModelToFit
-from aucross.estimators.models import RESPONSE_METHODS
-from aucross.estimators.placing import CorrectCoverage, Ensemble, PlacingRows, best_auc_bands, check_nested
+from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.models import response_method_of
+from aucross.estimators.placing import Placing, best_auc_bands
 from aucross.estimators.probability import ProbabilityModel, fit_with_further_score
 from aucross.estimators.reading import GateReader, gate_evidence
 from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
 from aucross.estimators.score_column import as_in_the_column, score_column_in
-from aucross.estimators.text_columns import explained
-from aucross.estimators.training_rows import TrainingRows
-from aucross.estimators.types import Classifier, Column, Folds, Generator, Labels, Table, Ties
+from aucross.estimators.training_rows import ModelToFit, TrainingRows, takes_weights
+from aucross.estimators.types import Classifier, Column, Ensemble, Folds, Generator, Labels, Table, Ties
 from aucross.estimators.untrained import refuse_no_object
 
 # One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
 _BINARY = (Contest(column=0, winner=1, loser=0),)
-
-
-@dataclass(frozen=True)
-class _RowsForBoth(TrainingRows):
-    """The rows given to `fit`, with the arguments of the gate's fit beside those of the classifier's."""
-
-    gate_fit_params: Mapping[str, Any] = field(default_factory=dict)
-
-    def for_gate(self) -> TrainingRows:
-        """Return the rows with the arguments of the gate's fit."""
-        parts = {part.name: getattr(self, part.name) for part in fields(TrainingRows)}
-        return _RowsForGate(**{**parts, "fit_params": self.gate_fit_params})
-
-
-@dataclass(frozen=True)
-class _RowsForGate(TrainingRows):
-    """The rows given to the gate; training errors say that they come from the gate."""
-
-    def _explained(self, error: Exception, model: Any) -> Exception | None:
-        of_text = explained(error, "gate", model, self.X)
-        if of_text is not None or not isinstance(error, TypeError | ValueError):
-            return of_text
-        return type(error)(
-            f"the gate {type(model).__name__} cannot be trained on these rows: {error}; pass a gate that takes "
-            "what the classifier takes, as in AUCGate(classifier, gate=pipeline), or prepare X for both"
-        )
 
 
 class AUCGate(CrossFitted):
@@ -103,17 +75,10 @@ class AUCGate(CrossFitted):
         judges each new row. Then new rows have the coverage as closely as the number of training rows allows, also
         with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
         :doc:`/howto/small-data`.
-    correct_coverage : bool or "auto", default="auto"
-        Whether to correct the coverage for differences between the model trained on all rows and the fold models,
-        which place the band. Both score the rows that they were trained on to measure the difference, see
-        :doc:`/howto/small-data`. It costs no training. ``"auto"`` does so up to 50,000 rows if `cv` is a number of
-        folds.
     n_jobs : int, optional
         Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of the default gate.
-    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Where the scores of the classifier come from; the gate uses the first that it has.
     ties : {"whole", "split"}, default="whole"
         What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
         a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
@@ -189,10 +154,8 @@ class AUCGate(CrossFitted):
         nested: bool = False,
         cv: Folds = 5,
         ensemble: Ensemble = False,
-        correct_coverage: CorrectCoverage = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
-        response_method: str = "auto",
         ties: Ties = "whole",
         pos_label: Any = None,
     ) -> None:
@@ -203,48 +166,47 @@ class AUCGate(CrossFitted):
         self.nested = nested
         self.cv = cv
         self.ensemble = ensemble
-        self.correct_coverage = correct_coverage
         self.n_jobs = n_jobs
         self.random_state = random_state
-        self.response_method = response_method
         self.ties = ties
         self.pos_label = pos_label
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         refuse_no_object(self.gate, "gate")
-        check_nested(self.nested)
+        if not isinstance(self.nested, bool | np.bool_):
+            raise ValueError(f"nested must be True or False, got {self.nested!r}")
 
     def _trained_models(self) -> list[Classifier]:
         return [self.estimator, self.gate]
 
-    def _check_training_rows(self, X: Table, y: Column, **others: Any) -> _RowsForBoth:
-        rows = super()._check_training_rows(X, y, **others)
-        if len(rows.classes) > 2:
+    def _check_training_rows(self, X: Table, y: Column, **others: Any) -> TrainingRows:
+        training = super()._check_training_rows(X, y, **others)
+        if len(training.classes) > 2:
             raise ValueError(
                 f"Only binary classification is supported: y must hold two classes for AUCGate, got "
-                f"{len(rows.classes)}: {rows.classes.tolist()[:10]}; pass y == positive_class, or use AUCross"
+                f"{len(training.classes)}: {training.classes.tolist()[:10]}; pass y == positive_class, or use AUCross"
             )
-        for_gate = self._gate_fit_params(X, _training_weight(others, rows), others["fit_params"])
-        return _RowsForBoth(**{part.name: getattr(rows, part.name) for part in fields(rows)}, gate_fit_params=for_gate)
+        return training
 
-    def _models(self, training: TrainingRows, response_method: str, rng: Generator) -> list[ModelToFit]:
-        assert isinstance(training, _RowsForBoth)
-        gate = self._gate_to_fit(training.X, rng)
+    def _models(self, training: TrainingRows, rng: Generator) -> list[ModelToFit]:
+        models, gate = super()._models(training, rng), self.gate  # each training takes a copy
+        if gate is None:
+            gate = default_gate(training.X, rng.randint(2**31 - 1))
+            if get_config()["enable_metadata_routing"] and isinstance(gate, Pipeline):
+                gate.steps[-1][1].set_fit_request(sample_weight=True)
         refuse_columns_that_abort(gate, training.X)
-        return [
-            ModelToFit(self.estimator, training, response_method),
-            ModelToFit(gate, training.for_gate(), _gate_response_method(gate), answers=False),
-        ]
+        to_fit = ModelToFit(gate, response_method_of(gate, "gate"), self._gate_fit_params(gate, training), "gate")
+        return [*models, to_fit]
 
     def _reader(
         self,
         held_out: HeldOutScores,
         classes: Labels,  # noqa: ARG002
-        models: Sequence[ModelToFit],
+        methods: Sequence[str],
     ) -> GateReader:
         held_out.ranked_both_classes()
-        method, gate_method = (model.response_method for model in models)
+        method, gate_method = methods
         assert held_out.second is not None
         model = fit_with_further_score(
             gate_evidence(held_out.responses, method, held_out.second, gate_method),
@@ -264,7 +226,7 @@ class AUCGate(CrossFitted):
         """The model that turns both scores into the probability of the positive class."""
         return self.fitted_.reader.model  # type: ignore[attr-defined]
 
-    def _place(self, placing: PlacingRows) -> BandRule:
+    def _place(self, placing: Placing) -> BandRule:
         rows, reader = placing.rows, placing.reader
         assert isinstance(reader, GateReader)
         assert rows.probabilities is not None
@@ -280,26 +242,16 @@ class AUCGate(CrossFitted):
             threshold_rows=None if rows.tie_breaker is None else rows,
         )
 
-    def _gate_to_fit(self, X: Table, rng: Generator) -> Any:
-        if self.gate is not None:
-            return self.gate  # each training takes a copy
-        gate = default_gate(X, rng.randint(2**31 - 1))
-        if get_config()["enable_metadata_routing"] and isinstance(gate, Pipeline):
-            gate.steps[-1][1].set_fit_request(sample_weight=True)
-        return gate
-
-    def _gate_fit_params(self, X: Table, weight: FloatArray | None, fit_params: dict[str, Any]) -> dict[str, Any]:
+    def _gate_fit_params(self, gate: Classifier, training: TrainingRows) -> dict[str, Any]:
         """Return the arguments of the gate's fit: those requested with metadata routing, else weights if taken."""
-        weights = {} if weight is None else {"sample_weight": weight}
-        if get_config()["enable_metadata_routing"] and self.gate is not None:
-            given = {**fit_params, **weights}
+        given, is_routed = training.fit_params, get_config()["enable_metadata_routing"]
+        if is_routed and self.gate is not None:
             return dict(process_routing(self, "fit", **given).gate.fit) if given else {}
         # Other arguments are meant for the classifier.
-        if self.gate is not None:
-            return weights if takes_weights(self.gate) else {}
-        is_routed = get_config()["enable_metadata_routing"]
-        name = "sample_weight" if is_routed or weight is None else weight_name(default_gate(X, 0))
-        return {} if weight is None else {name: weight}
+        if "sample_weight" not in given or (self.gate is not None and not takes_weights(gate)):
+            return {}
+        name = "sample_weight" if is_routed or self.gate is not None else weight_name(gate)
+        return {name: given["sample_weight"]}
 
     def _review_facts(self, fitted: Fitted, rows: ScoredRows, rejected: IndexArray, rule: BandRule) -> ReviewFacts:
         read = rows.rule_input
@@ -338,18 +290,3 @@ class AUCGate(CrossFitted):
         tags.input_tags.sparse = tags.input_tags.sparse and gate_tags.sparse
         tags.input_tags.allow_nan = tags.input_tags.allow_nan and gate_tags.allow_nan
         return tags
-
-
-def _training_weight(given: Mapping[str, Any], rows: TrainingRows) -> FloatArray | None:
-    """Return the weights to train with, which exclude weights that only count in the coverage."""
-    return None if given["sample_weight"] is None else check_weights(given["sample_weight"], len(rows.y))
-
-
-def _gate_response_method(gate: Classifier) -> str:
-    for method in RESPONSE_METHODS:
-        if hasattr(gate, method):
-            return method
-    raise TypeError(
-        f"gate must have predict_proba or decision_function, got {type(gate).__name__}, which has neither; choose "
-        "another model or wrap it in CalibratedClassifierCV"
-    )

@@ -1,18 +1,17 @@
-"""Scores from models that have not seen the row, and the ways to make them.
+"""The first step of a fit: models are trained, and rows scored by models that have not seen them.
 
-`CrossFit`, `CrossFitJudges`, `OutOfBag` and `HoldOut` are the sources. Another one is a class with the same three
-methods; nothing else knows where held-out scores come from.
+`CrossFit`, `OutOfBag` and `HoldOut` are the sources. Another one is a class with the same three methods; nothing else
+knows where held-out scores come from.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from hashlib import blake2b
-from math import ceil, inf, log
-from typing import Any, NamedTuple, Protocol
+from math import ceil, log
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +22,17 @@ from sklearn.utils.parallel import Parallel, delayed
 from aucross.core.noise import without_noise
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores, effective_size
 from aucross.core.scored_rows import Rows, RuleInput, predicted_class
-from aucross.estimators.fold_ensemble import FoldEnsemble, Judged, judge
+from aucross.estimators.fold_ensemble import FoldEnsemble, judge
 from aucross.estimators.models import answers_by_score, checked_scores, class_scores, place_of_positive
-from aucross.estimators.progress import Step
 from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, hold_out_split, rows_scored
-from aucross.estimators.training_rows import TrainingRows
-from aucross.estimators.types import Classifier, Folds, Generator, Labels
+from aucross.estimators.training_rows import ModelToFit, TrainingRows
+from aucross.estimators.types import Classifier, Folds, Generator, Labels, Step
 from aucross.estimators.warn import warn_user
 from aucross.frames import take_rows
 
+# Above this many rows the refitted model differs little from those of the folds, and is not compared with them.
+MOST_ROWS_TO_COMPARE = 50_000
 # Up to so many rows the refitted model and those of the folds are compared on all of them, each scored by all models.
 # Of more rows so many are drawn, and each is scored by the refitted model and by one of the others, which tells more
 # than fewer rows scored by all models in as many scores.
@@ -214,42 +214,34 @@ def _with_values(values: FloatArray, places: IndexArray, taken: FloatArray) -> F
     return values
 
 
-class ModelScores(NamedTuple):
-    """Scores of rows by one model, or by one model per fold, and whether the labels follow from them."""
-
-    scores: FloatArray
-    answers_by_score: bool
-
-
-class ModelToFit(NamedTuple):
-    """A model, the rows it is trained on and the method that gives its scores."""
-
-    estimator: Classifier
-    training: TrainingRows
-    response_method: str
-    answers: bool = True  # a gate does not
-
-
-class SeenScores(NamedTuple):
-    """Scores of training rows by models that were trained on them."""
-
-    by_refit: HeldOutScores
-    by_folds: HeldOutScores  # a row counts 1/m for each of the m fold models that have seen it
-
-
 class Trained(NamedTuple):
-    """The models that will answer and the held-out scores.
+    """The models that will answer, the held-out scores, and what came with them.
 
-    A model whose rows are judged by others comes with them, as :class:`~aucross.estimators.fold_ensemble.Judged`.
+    Attributes
+    ----------
+    models : list
+        The models that answer: the classifier and, if there is one, the gate.
+    held_out : HeldOutScores
+        Scores of training rows by models that did not train on them.
+    judges : list of FoldEnsemble
+        For each model the fold models that judge new rows; empty if the models that answer also judge.
+    seen : tuple of two HeldOutScores, or None
+        Scores of training rows by models that were trained on them, if the coverage is to be corrected: those of the
+        refitted model, and those of the fold models, where a row counts 1/m for each of m models that have seen it.
     """
 
     models: list[Any]
     held_out: HeldOutScores
-    seen: SeenScores | None = None  # if the coverage is to be corrected
+    judges: list[FoldEnsemble] = []  # noqa: RUF012  (never changed)
+    seen: tuple[HeldOutScores, HeldOutScores] | None = None
 
 
 class HeldOutSource(Protocol):
     """Base of the ways to get held-out scores: which rows train and which are scored."""
+
+    @property
+    def keeps_folds(self) -> bool:
+        """Whether fold models judge new rows."""
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
         """Draw the rows that train and the rows that are scored."""
@@ -257,13 +249,15 @@ class HeldOutSource(Protocol):
     def n_trainings(self, splits: Sequence[Split]) -> int:
         """Return the number of trainings of each model."""
 
-    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
+    def score(
+        self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
+    ) -> Trained:
         """Train the models and score the rows."""
 
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Cross-fitting: fold models score the rows held out from them, and models trained on all rows answer.
+    """Cross-fitting: fold models score the rows held out from them.
 
     Parameters
     ----------
@@ -271,159 +265,154 @@ class CrossFit:
         Folds.
     n_jobs : int, optional
         Folds to fit at the same time.
-    scores_copies_anew : bool, default=False
+    rescores_copies : bool, default=False
         Whether rows of which there are many copies get the score that new copies will have, see
-        :mod:`aucross.estimators.copies`.
-    most_rows_to_compare : float, default=0
-        Up to how many rows the fold models also score the rows that they were trained on, and the models that answer
-        theirs, so that the two can be compared, see :mod:`aucross.core.correction`. Infinity insists on it.
+        :attr:`TrainingRows.common_rows`.
+    compares : bool, default=False
+        Whether the fold models also score rows that they were trained on, and the models that answer theirs, so that
+        the two can be compared, see :mod:`aucross.core.correction`.
+    keeps_folds : bool, default=False
+        Whether the fold models are kept to judge new rows, see :mod:`aucross.estimators.fold_ensemble`.
+    refits : bool, default=True
+        Whether models trained on all rows answer; otherwise the fold models answer together.
     """
 
     cv: Folds
     n_jobs: int | None = None
-    scores_copies_anew: bool = False
-    most_rows_to_compare: float = 0
+    rescores_copies: bool = False
+    compares: bool = False
+    keeps_folds: bool = False
+    refits: bool = True
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
         """Draw the folds."""
         return list(fold_splits(training, self.cv, rng))
 
     def n_trainings(self, splits: Sequence[Split]) -> int:
-        """Return the number of folds plus one for the model trained on all rows."""
-        return len(splits) + 1
+        """Return the number of folds, plus one if a model trained on all rows answers."""
+        return len(splits) + self.refits
 
-    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
-        """Score the folds, then train on all rows."""
-        training, compares = models[0].training, self._compares(models, splits)
-        compared = rows_to_compare(len(training.y)) if compares else np.empty(0, dtype=np.intp)
-        seen = _seen_by_each(splits, compared, len(training.y))
-        folds = [self._each_fold(model, splits, step, _fit_and_score_seen, seen) for model in models]
-        held_out = _held_out(training, splits, [_of_all_folds([scores for scores, _ in each]) for each in folds])
-        fitted = self._refitted(models, step)
-        held_out = self._with_copies(held_out, models, fitted)
-        if not compares:
-            return Trained(fitted, held_out)
-        of_folds = [_of_all_folds([part for _, part in each if part is not None]) for each in folds]
-        of_refit = [_scores_of(*each, compared, are_seen=True) for each in zip(models, fitted, strict=True)]
-        if not all(np.isfinite(one.scores).all() for one in (*of_folds, *of_refit)):
-            self._do_without_comparison()
-            return Trained(fitted, held_out)
+    def score(
+        self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
+    ) -> Trained:
+        """Score the folds, train on all rows, and compare the two on rows that they have seen."""
+        n_rows = len(training.y)
+        is_compared = self.compares and n_rows <= MOST_ROWS_TO_COMPARE
+        is_compared = is_compared and not all(is_never_trained(model.estimator) for model in models)
+        compared = rows_to_compare(n_rows) if is_compared else np.empty(0, dtype=np.intp)
+        seen = _seen_by_each(splits, compared, n_rows)
+        folds = [list(self._each_fold(model, training, splits, seen, step)) for model in models]
+        held_out = _held_out(training, splits, [_of_all_folds([fold.scores for fold in each]) for each in folds])
+        by_score = all(fold.answers_by_score for fold in folds[0])
+        held_out = replace(held_out, answers_by_score=by_score)
+        judges = self._judges(models, training, splits, folds, held_out) if self.keeps_folds else []
+        fitted: list[Any] = []
+        for number, model in enumerate(models):
+            if self.refits:
+                with step("training on all rows"):
+                    fitted.append(model.train(training))
+            else:
+                fitted.append(model.train(training) if is_never_trained(model.estimator) else judges[number])
+        held_out = self._with_copies(held_out, models, training, judges or fitted)
+        if not is_compared:
+            return Trained(fitted, held_out, judges)
+        of_folds = [_of_all_folds([fold.of_seen for fold in each if len(fold.of_seen)]) for each in folds]
+        of_refit = [_scores_of(*each, training, compared) for each in zip(models, fitted, strict=True)]
+        if not all(np.isfinite(scores).all() for scores in (*of_folds, *of_refit)):
+            warn_user(
+                "the base model gives scores that are not finite to rows that it was trained on, so the coverage is "
+                'not corrected; pass ensemble="judge", with which fold models judge new rows, or another model'
+            )
+            return Trained(fitted, held_out, judges)
         by_folds = _held_out(training, [(rows, rows) for rows in seen], of_folds)
         by_refit = _held_out(training, [(compared, compared)], of_refit)
         # Copies of which there are many have the score of the refit everywhere: no shift is to be measured on them.
         by_folds = by_folds.with_scores_of(by_refit, training.common_rows)
-        return Trained(fitted, held_out, SeenScores(by_refit, by_folds))
-
-    def _compares(self, models: Sequence[ModelToFit], splits: Sequence[Split]) -> bool:
-        """Return whether to compare refit and folds: not if no model is trained or if splits leave out rows."""
-        n_rows = len(models[0].training.y)
-        if n_rows > self.most_rows_to_compare or all(is_never_trained(model.estimator) for model in models):
-            return False
-        n_seen = len(np.unique(rows_scored(_seen(splits))))
-        if n_seen < n_rows and self.most_rows_to_compare == inf:
-            raise ValueError(
-                "correct_coverage=True needs splits that train on every row at least once, but "
-                f'{n_rows - n_seen} of {n_rows} rows are in no training part; pass cv=5, or correct_coverage="auto"'
-            )
-        return n_seen == n_rows
-
-    def _do_without_comparison(self) -> None:
-        """Raise or warn that models cannot score the rows that they were trained on."""
-        message = "the base model gives scores that are not finite to rows that it was trained on"
-        if self.most_rows_to_compare == inf:
-            raise ValueError(f"correct_coverage must not be True: {message}; pass correct_coverage=False")
-        warn_user(f"{message}, so the coverage is not corrected; pass correct_coverage=False, or another model")
-
-    def _refitted(self, models: Sequence[ModelToFit], step: Step) -> list[Any]:
-        fitted = []
-        for model in models:
-            with step("training on all rows"):
-                fitted.append(model.training.train(model.estimator))
-        return fitted
+        return Trained(fitted, held_out, judges, (by_refit, by_folds))
 
     def _each_fold(
-        self, model: ModelToFit, splits: Sequence[Split], step: Step, run: Any, *of_each: Sequence[Any]
-    ) -> list[Any]:
-        model = model._replace(estimator=trained_as_on_all_rows(model.estimator, len(model.training.y)))
+        self,
+        model: ModelToFit,
+        training: TrainingRows,
+        splits: Sequence[Split],
+        seen: Sequence[IndexArray],
+        step: Step,
+    ) -> Iterator[_Fold]:
+        model = replace(model, estimator=trained_as_on_all_rows(model.estimator, len(training.y)))
         # As they come, so that each fold can be told when it is done.
-        calls = (delayed(run)(model, *arguments) for arguments in zip(splits, *of_each, strict=True))
+        calls = (
+            delayed(_run_fold)(model, training, *each, keeps=self.keeps_folds)
+            for each in zip(splits, seen, strict=True)
+        )
         results = Parallel(n_jobs=self.n_jobs, return_as="generator")(calls)
-        folds = []
         for number, (train, _) in enumerate(splits, start=1):
             with step(f"fold {number} of {len(splits)}, training on {len(train)} rows"):
-                folds.append(next(results))
-        return folds
+                yield next(results)
+
+    @staticmethod
+    def _judges(
+        models: Sequence[ModelToFit],
+        training: TrainingRows,
+        splits: Sequence[Split],
+        folds: Sequence[Sequence[_Fold]],
+        held_out: HeldOutScores,
+    ) -> list[FoldEnsemble]:
+        ends = np.cumsum([len(test) for _, test in splits])
+        weight = np.ones(len(held_out.rows)) if held_out.sample_weight is None else held_out.sample_weight
+        return [
+            FoldEnsemble.of_folds(
+                model.estimator,
+                model.response_method,
+                [fold.model for fold in each],
+                classes=training.classes,
+                held_out_weights=[float(part.sum()) for part in np.split(weight, ends[:-1])],
+                answers_by_score=all(fold.answers_by_score for fold in each),
+            )
+            for model, each in zip(models, folds, strict=True)
+        ]
 
     def _with_copies(
-        self, held_out: HeldOutScores, models: Sequence[ModelToFit], fitted: Sequence[Any]
+        self, held_out: HeldOutScores, models: Sequence[ModelToFit], training: TrainingRows, judging: Sequence[Any]
     ) -> HeldOutScores:
         """Give rows with many copies the score that new copies will have."""
-        training = models[0].training
-        if not self.scores_copies_anew or not len(training.common_rows):
+        if not self.rescores_copies or not len(rows := training.common_rows):
             return held_out
-        rows = training.common_rows
         X = take_rows(training.X, rows)
         scores = [
             judge(each, X)
             if isinstance(each, FoldEnsemble)
             else checked_scores(each, X, model.response_method, training.classes)
-            for model, each in zip(models, fitted, strict=True)
+            for model, each in zip(models, judging, strict=True)
         ]
         of_copies = HeldOutScores(rows, training.labels[rows], scores[0], second=scores[1] if len(scores) > 1 else None)
         return held_out.with_scores_of(of_copies, rows)
 
 
-def held_out_by_folds(models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> HeldOutScores:
+class _Fold(NamedTuple):
+    """Scores of the held-out rows of a fold, whether labels follow from them, scores of rows seen, and the model."""
+
+    scores: FloatArray
+    answers_by_score: bool
+    of_seen: FloatArray
+    model: Any
+
+
+def _run_fold(model: ModelToFit, training: TrainingRows, split: Split, seen: IndexArray, *, keeps: bool) -> _Fold:
+    train, test = split
+    fitted = model.train(training, train)
+    scores, by_score = _tried_scores(model, fitted, training, test)
+    of_seen = _scores_of(model, fitted, training, seen) if len(seen) else np.empty(0)
+    return _Fold(scores, by_score, of_seen, fitted if keeps else None)
+
+
+def held_out_by_folds(
+    models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
+) -> HeldOutScores:
     """Score the rows by fold models only, which are not kept."""
-    folds = [CrossFit(None)._each_fold(model, splits, step, _fit_score_and_keep) for model in models]
-    return _held_out(models[0].training, splits, [_of_all_folds([scores for scores, _ in each]) for each in folds])
+    no_rows = [np.empty(0, dtype=np.intp)] * len(splits)
+    folds = [CrossFit(None)._each_fold(model, training, splits, no_rows, step) for model in models]
+    return _held_out(training, splits, [_of_all_folds([fold.scores for fold in each]) for each in folds])
 
-
-@dataclass(frozen=True)
-class CrossFitJudges(CrossFit):
-    """Cross-fitting that keeps the fold models, to judge new rows.
-
-    One of them, drawn by a hash of the row, judges a new row, see :mod:`aucross.estimators.fold_ensemble`.
-
-    Parameters
-    ----------
-    refits : bool, default=True
-        Whether models trained on all rows answer; otherwise the fold models answer together.
-    """
-
-    refits: bool = True
-
-    def n_trainings(self, splits: Sequence[Split]) -> int:
-        """Return the number of folds, plus one if a model trained on all rows answers."""
-        return len(splits) + self.refits
-
-    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
-        """Score the folds and keep their models."""
-        folds = [self._each_fold(model, splits, step, _fit_score_and_keep) for model in models]
-        scores = [_of_all_folds([scores for scores, _ in each]) for each in folds]
-        held_out = _held_out(models[0].training, splits, scores)
-        ends = np.cumsum([len(test) for _, test in splits])
-        weight = np.ones(len(held_out.rows)) if held_out.sample_weight is None else held_out.sample_weight
-        judges = [
-            FoldEnsemble.of_folds(
-                model.estimator,
-                model.response_method,
-                [fitted for _, fitted in each],
-                classes=model.training.classes,
-                held_out_weights=[float(part.sum()) for part in np.split(weight, ends[:-1])],
-                answers_by_score=of_model.answers_by_score,
-            )
-            for model, each, of_model in zip(models, folds, scores, strict=True)
-        ]
-        answering = self._refitted(models, step) if self.refits else _kept_as_given(models, judges)
-        answering = [Judged(*each) for each in zip(answering, judges, strict=True)]
-        return Trained(answering, self._with_copies(held_out, models, judges))
-
-
-# When a frozen model is held against a copy of itself: rows that it takes, an AUC that is nearly perfect, and by how
-# much that of the copy must be lower, which is rare for honest models, even if trained on many more rows than these.
-_FEWEST_TO_TRY, _MOST_TO_TRY = 100, 5000
-_NEARLY_PERFECT, _LARGEST_GAP, _TAIL = 0.97, 0.1, 0.01
 
 # Each tree leaves out 1/e of the rows. So many of a thousand fits may leave a row that no tree has left out.
 _FITS_WITH_ROW_IN_ALL_BAGS = 1e-3
@@ -450,33 +439,33 @@ class OutOfBag(CrossFit):
         """Return 1: the forest is trained once."""
         return 1
 
-    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
+    def score(
+        self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
+    ) -> Trained:
         """Train once and read the out-of-bag scores."""
         for model in models:
-            _check_leaves_rows_out(model)
+            _check_leaves_rows_out(model, len(training.y))
         fitted, scores = [], []
         for model in models:
             with step("training on all rows"):
-                trained = model.training.train(clone(model.estimator).set_params(oob_score=True))
-            scores.append(_scores_out_of_bag(model, trained))
+                trained = replace(model, estimator=clone(model.estimator).set_params(oob_score=True)).train(training)
+            scores.append(_scores_out_of_bag(training, trained))
             # What answers is the model as it was given; the scores of all training rows are kept elsewhere.
             del trained.oob_score_, trained.oob_decision_function_
             fitted.append(trained.set_params(oob_score=model.estimator.oob_score))
-        return Trained(fitted, self._with_copies(_held_out(models[0].training, splits, scores), models, fitted))
+        held_out = _held_out(training, splits, scores)
+        _, by_score = _tried_scores(models[0], fitted[0], training, held_out.rows)
+        held_out = replace(held_out, answers_by_score=by_score)
+        return Trained(fitted, self._with_copies(held_out, models, training, fitted))
 
 
-def _check_leaves_rows_out(model: ModelToFit) -> None:
-    estimator, n_rows = model.estimator, len(model.training.y)
+def _check_leaves_rows_out(model: ModelToFit, n_rows: int) -> None:
+    estimator = model.estimator
     leaves_rows_out = hasattr(estimator, "oob_score") and getattr(estimator, "bootstrap", False)
     if not leaves_rows_out or is_never_trained(estimator):
         raise ValueError(
             'cv="oob" needs a forest or a bagging model with bootstrap=True, whose trees each leave rows out, got '
-            f"{type(estimator).__name__} as {'the classifier' if model.answers else 'the gate'}; pass cv=5"
-        )
-    if model.response_method != "predict_proba":
-        raise ValueError(
-            f'response_method must be "predict_proba" with cv="oob", got {model.response_method!r}: out-of-bag scores '
-            "are probabilities"
+            f"{type(estimator).__name__} as the {model.role}; pass cv=5"
         )
     fewest = ceil(log(n_rows / _FITS_WITH_ROW_IN_ALL_BAGS) / -log(1 - np.exp(-1)))
     if estimator.n_estimators < fewest:
@@ -486,8 +475,7 @@ def _check_leaves_rows_out(model: ModelToFit) -> None:
         )
 
 
-def _scores_out_of_bag(model: ModelToFit, trained: Any) -> ModelScores:
-    training = model.training
+def _scores_out_of_bag(training: TrainingRows, trained: Any) -> FloatArray:
     of_classes = np.asarray(trained.oob_decision_function_, dtype=np.float64)
     scored = np.isclose(of_classes.sum(axis=1), 1.0)  # a row that every tree has seen has zeros or NaN
     if not scored.all():
@@ -503,8 +491,7 @@ def _scores_out_of_bag(model: ModelToFit, trained: Any) -> ModelScores:
             f"{tie:.0%} of the out-of-bag scores are equal, and the whole forest would tell more of these rows apart: "
             "the coverage of new rows would not be the one asked for; pass cv=5"
         )
-    rows = np.arange(len(training.y))
-    return ModelScores(scores, _scores_of(model, trained, rows).answers_by_score)
+    return scores
 
 
 @dataclass(frozen=True)
@@ -521,6 +508,7 @@ class HoldOut:
 
     cv: Folds = None
     holdout_size: float = 0.1
+    keeps_folds: ClassVar[bool] = False
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
         """Draw the part that is held out."""
@@ -530,61 +518,23 @@ class HoldOut:
         """Return 1: each model is trained once."""
         return 1
 
-    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
+    def score(
+        self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
+    ) -> Trained:
         """Train on one part and score the other."""
         ((train, test),) = splits
-        fitted = []
+        fitted, scores = [], []
         for model in models:
             with step(f"training on {len(train)} rows"):
-                fitted.append(model.training.train(model.estimator, train))
-        scores = [_scores_of(model, trained, test) for model, trained in zip(models, fitted, strict=True)]
-        return Trained(fitted, _held_out(models[0].training, splits, scores))
-
-
-def _kept_as_given(models: Sequence[ModelToFit], judges: Sequence[FoldEnsemble]) -> list[Any]:
-    """Return the fold models of each model, or the model itself if it is never trained."""
-    return [
-        model.training.train(model.estimator) if is_never_trained(model.estimator) else each
-        for model, each in zip(models, judges, strict=True)
-    ]
+                fitted.append(model.train(training, train))
+            scores.append(_tried_scores(model, fitted[-1], training, test))
+        held_out = _held_out(training, splits, [of_model for of_model, _ in scores])
+        return Trained(fitted, replace(held_out, answers_by_score=scores[0][1]))
 
 
 def is_never_trained(estimator: Classifier) -> bool:
     """Return whether training leaves a model unchanged: a frozen one, or a column of scores."""
     return isinstance(estimator, FrozenEstimator) or getattr(estimator, "trains_nothing", False)
-
-
-def warn_if_frozen_knows(
-    estimator: Classifier, training: TrainingRows, response_method: str, held_out: HeldOutScores
-) -> None:
-    """Warn if a frozen model seems to have been trained on the rows: it ranks them better than a copy does new ones.
-
-    Nothing tells on which rows it was trained. So if its AUC is nearly perfect, a copy is trained on three quarters of
-    the rows, or of a sample of them, and scores the others. Of an excellent model the copy is good, too.
-    """
-    if not isinstance(estimator, FrozenEstimator) or len(training.classes) != 2 or len(training.y) < _FEWEST_TO_TRY:
-        return
-    auc = held_out.ranked().auc()
-    if not auc >= _NEARLY_PERFECT:
-        return
-    order = np.random.default_rng(0).permutation(len(training.y))[:_MOST_TO_TRY]
-    train, test = np.split(order, [3 * len(order) // 4])
-    model = getattr(estimator.estimator, "best_estimator_", estimator.estimator)  # no search is run again
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            copy = replace(training, fit_params={}).train(model, train)
-            scores = class_scores(copy, take_rows(training.X, test), response_method, training.classes)
-        of_copy = RankedScores.from_labels(training.labels[test] == 1, scores)
-        upper = of_copy.auc_bounds(_TAIL)[1]
-    except Exception:  # a model that cannot be trained here tells nothing
-        return
-    if auc - upper > _LARGEST_GAP:
-        warn_user(
-            f"the frozen model ranks the rows almost perfectly, with an AUC of {auc:.3f}, and a copy of it trained on "
-            f"three quarters of them has {of_copy.auc():.3f} on the rest: if it was trained on these rows, coverage "
-            "and figures of the fit are wrong; pass rows that are new to it, or the model without FrozenEstimator"
-        )
 
 
 def trained_as_on_all_rows(estimator: Classifier, n_rows: int) -> Any:
@@ -624,69 +574,49 @@ def _seen_by_each(splits: Sequence[Split], compared: IndexArray, n_rows: int) ->
     return [compared[taken] for taken in is_taken]
 
 
-def _fit_and_score_seen(model: ModelToFit, split: Split, seen: IndexArray) -> tuple[ModelScores, ModelScores | None]:
-    """Score the held-out rows and, if given, some rows that the model was trained on."""
-    scores, fitted = _fit_score_and_keep(model, split)
-    return scores, _scores_of(model, fitted, seen, are_seen=True) if len(seen) else None
-
-
-def _fit_score_and_keep(model: ModelToFit, split: Split) -> tuple[ModelScores, Any]:
-    train, test = split
-    fitted = model.training.train(model.estimator, train)
-    return _scores_of(model, fitted, test), fitted
-
-
-def _seen(splits: Sequence[Split]) -> list[Split]:
-    """Return the splits with training and held-out rows swapped."""
-    return [(test, train) for train, test in splits]
-
-
-def _of_all_folds(folds: Sequence[ModelScores]) -> ModelScores:
-    scores = [fold.scores for fold in folds]
+def _of_all_folds(scores: Sequence[FloatArray]) -> FloatArray:
     if all((fold == fold[0]).all() for fold in scores if len(fold)):
         # Each fold has its own constant, which tells rows of different folds apart and nothing else.
         constant = np.mean([fold[0] for fold in scores if len(fold)], axis=0)
         scores = [np.full(fold.shape, constant) for fold in scores]
-    return ModelScores(np.concatenate(scores), all(fold.answers_by_score for fold in folds))
+    return np.concatenate(scores)
 
 
-def _scores_of(model: ModelToFit, fitted: Classifier, rows: IndexArray, *, are_seen: bool = False) -> ModelScores:
-    """Score some training rows, and test on unseen ones whether the labels follow from the scores."""
-    X, classes, method = take_rows(model.training.X, rows), model.training.classes, model.response_method
+def _scores_of(model: ModelToFit, fitted: Classifier, training: TrainingRows, rows: IndexArray) -> FloatArray:
+    return class_scores(fitted, take_rows(training.X, rows), model.response_method, training.classes)
+
+
+def _tried_scores(
+    model: ModelToFit, fitted: Classifier, training: TrainingRows, rows: IndexArray
+) -> tuple[FloatArray, bool]:
+    """Score unseen rows, and try on them whether the labels of a model that answers follow from its scores."""
+    X, method, classes = take_rows(training.X, rows), model.response_method, training.classes
     scores = class_scores(fitted, X, method, classes)
-    is_tried = model.answers and not are_seen
-    return ModelScores(scores, is_tried and answers_by_score(fitted, X, scores, method, classes))
+    return scores, model.role == "classifier" and answers_by_score(fitted, X, scores, method, classes)
 
 
-def _held_out(training: TrainingRows, splits: Sequence[Split], scores: Sequence[ModelScores]) -> HeldOutScores:
+def _held_out(training: TrainingRows, splits: Sequence[Split], scores: Sequence[FloatArray]) -> HeldOutScores:
     """Combine the scores of one or two models with the labels, weights and groups of their rows."""
     rows = rows_scored(splits)
     weight = None if training.sample_weight is None else training.sample_weight[rows]
     times_scored = np.bincount(rows, minlength=len(training.y))[rows]
     if (times_scored > 1).any():
         weight = (1.0 if weight is None else weight) / times_scored
-    for one in scores:
-        _refuse_infinite(one.scores, rows)
-    second = scores[1].scores if len(scores) > 1 else None
-    groups = None if training.band_groups is None else training.band_groups[rows]
+    for of_model in scores:
+        finite = np.isfinite(of_model) if of_model.ndim == 1 else np.isfinite(of_model).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"the scores of the base model must be finite, got {int((~finite).sum())} NaN or infinite values among "
+                f"{len(rows)}, the first for training row {rows[np.argmin(finite)]}; repair the model or impute its "
+                "features"
+            )
     return HeldOutScores(
         rows,
         training.labels[rows],
-        scores[0].scores,
+        scores[0],
         weight,
-        second,
-        groups,
-        scores[0].answers_by_score,
+        second=scores[1] if len(scores) > 1 else None,
+        band_groups=None if training.band_groups is None else training.band_groups[rows],
         folds=np.repeat(np.arange(len(splits)), [len(test) for _, test in splits]),
         units=None if training.units is None else training.units[rows],
     )
-
-
-def _refuse_infinite(scores: FloatArray, rows: IndexArray) -> None:
-    finite = np.isfinite(scores) if scores.ndim == 1 else np.isfinite(scores).all(axis=1)
-    if not finite.all():
-        raise ValueError(
-            f"the scores of the base model must be finite, got {int((~finite).sum())} NaN or infinite values among "
-            f"{len(scores)}, the first for training row {rows[np.argmin(finite)]}; repair the model or impute its "
-            "features"
-        )

@@ -23,6 +23,17 @@ _ROUNDING = 1e-6
 _ROWS_TO_TRY = 256
 
 
+def response_method_of(estimator: Classifier, role: str = "estimator") -> str:
+    """Return the name of a model's method that gives its scores: probabilities if it has them."""
+    for method in RESPONSE_METHODS:
+        if hasattr(estimator, method):
+            return method
+    raise TypeError(
+        f"{role} must have predict_proba or decision_function, got {type(estimator).__name__}, which has neither: "
+        "without scores there is nothing to rank; choose another model or wrap it in CalibratedClassifierCV"
+    )
+
+
 def checked_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
     """Score new rows by a fitted model; raise if the fit would have refused the scores."""
     refuse_columns_that_abort(estimator, X)
@@ -121,7 +132,7 @@ def _checked(given: Any, estimator: Classifier, X: Table, response_method: str) 
         if -inf < lowest < -_ROUNDING or 1.0 + _ROUNDING < highest < inf:  # others are refused as not finite
             raise ValueError(
                 f"{name} must return probabilities between 0 and 1, got {lowest:g} to {highest:g}; for scores of "
-                'another kind give the model a decision_function and pass response_method="decision_function"'
+                "another kind wrap the model so that it has a decision_function and no predict_proba"
             )
     return response
 

@@ -10,8 +10,9 @@ import numpy as np
 from aucross.core.band_rule import BandRule, positions_by_group
 from aucross.core.label_shift import ClassShift, LabelShift, estimate_class_shift, estimate_label_shift
 from aucross.core.scored_rows import ScoredRows
+from aucross.estimators.doubts import warn_if_constant
 from aucross.estimators.held_out import HeldOutScores
-from aucross.estimators.placing import FEWEST_GROUP_ROWS, warn_if_constant
+from aucross.estimators.placing import FEWEST_GROUP_ROWS
 from aucross.estimators.reading import Reader
 from aucross.estimators.types import Column, Table
 from aucross.estimators.warn import warn_user

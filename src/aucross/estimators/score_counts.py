@@ -25,7 +25,6 @@ from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.rounding import ScoreRounding
 from aucross.core.scored_rows import RuleInput, ScoredRows
 from aucross.estimators.held_out import HeldOutScores
-from aucross.estimators.placing import Halves, as_halves
 
 # Weights are added up over partitions, so none of them may be brought to another scale on its own.
 _LARGEST_WEIGHT = 1e30
@@ -169,14 +168,13 @@ class ScoreCounts:
             squared_weight=squared_weight if is_weighted else None,
         )
 
-    def halves(self) -> list[Halves]:
-        """Return the positions of the two halves among each group's held-out scores; none without halves."""
+    def half(self) -> IndexArray | None:
+        """Return the half of each of the held-out scores; None without halves."""
         if any(half is None for _, half in self.rankings):
-            return []
-        sizes: dict[Any, list[IndexArray]] = {}
-        for (group, half), rankings in self._in_order():
-            sizes.setdefault(group, []).append(np.full(len(_entries(rankings)[0]), half))
-        return [as_halves(np.concatenate(parts)) for parts in sizes.values()]
+            return None
+        return np.concatenate(
+            [np.full(len(_entries(rankings)[0]), half) for (_, half), rankings in self._in_order()], dtype=np.intp
+        )
 
     @property
     def n_rows(self) -> int:

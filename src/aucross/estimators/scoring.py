@@ -143,4 +143,4 @@ class Scoring(ABC):
                     raise
                 raise clearer from error
         score, judged = scores[0]
-        return score, judged, scores[1].judged if len(scores) > 1 else None
+        return score, judged, scores[1][1] if len(scores) > 1 else None

@@ -1,24 +1,37 @@
-"""The rows given to `fit`: cut with everything that belongs to them, and handed to a model."""
+"""The rows given to `fit`: checked, cut with everything that belongs to them, and handed to a model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from numbers import Real
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.utils import column_or_1d, indexable
+from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils.validation import has_fit_parameter
 
-from aucross.core.missing import numbers_of_units
-from aucross.core.ranking import FloatArray, IndexArray
-from aucross.estimators.copies import common_rows
+from aucross.core.bands import check_coverage
+from aucross.core.missing import check_band_groups, numbers_of_units, refuse_name_of_column
+from aucross.core.ranking import FloatArray, IndexArray, check_weights
+from aucross.estimators.column_names import refuse_repeated_names
+from aucross.estimators.labels import check_classes, in_order, plain_labels
 from aucross.estimators.row_hash import Hashes, hash_rows
+from aucross.estimators.score_column import score_column_in
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
-from aucross.estimators.untrained import untrained_copy
-from aucross.frames import take_rows
+from aucross.estimators.untrained import refuse_no_object, untrained_copy
+from aucross.estimators.warn import warn_user
+from aucross.frames import count_rows, other_order, take_rows
+
+# Fewer copies could be learnt by heart, and a smaller share of the rows moves no coverage that anyone would notice.
+FEWEST_COPIES, SMALLEST_SHARE = 30, 0.002
 
 
 @dataclass(frozen=True)
@@ -26,7 +39,8 @@ class TrainingRows:
     """The rows given to `fit`, and what is cut along with them.
 
     `groups` are rows that belong together and stay on one side of every split; each of `band_groups` gets a band.
-    `sample_weight` counts in the ranking and in the coverage; what a model is trained with is in `fit_params`.
+    `sample_weight` counts in the ranking and in the coverage; `fit_params` are the arguments for models, with the
+    weights to train with.
     """
 
     X: Table
@@ -37,7 +51,7 @@ class TrainingRows:
     band_groups: Labels | None = None
     fit_params: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def labels(self) -> IndexArray:
         """Number of each row's class, in the order of `classes`."""
         order = np.argsort(self.classes)
@@ -55,11 +69,18 @@ class TrainingRows:
 
     @cached_property
     def common_rows(self) -> IndexArray:
-        """Rows with many copies."""
-        return common_rows(self.hashes)
+        """Rows with many copies, to which new copies will come.
+
+        Where 6 % of the applicants have no record at the credit bureau, 6 % of the rows are identical. Fold models give
+        them K scores and the model that answers gives them one: a band around one of the K holds a fifth of them, a
+        band around the one holds all. So these rows, and only these, place the band with the score that new copies of
+        them will have. The model has seen them, but a score that many copies share says little about the label of one.
+        """
+        _, place, counts = np.unique(self.hashes, return_inverse=True, return_counts=True)
+        return np.flatnonzero(counts[place] >= max(FEWEST_COPIES, SMALLEST_SHARE * len(place)))
 
     def take(self, rows: IndexArray) -> TrainingRows:
-        """Return some of the rows with all that belongs to them, except the arguments of a model's fit."""
+        """Return some of the rows with all that belongs to them, except the arguments for models."""
         return TrainingRows(
             take_rows(self.X, rows),
             self.y[rows],
@@ -69,36 +90,154 @@ class TrainingRows:
             None if self.band_groups is None else self.band_groups[rows],
         )
 
-    def train(self, estimator: Classifier, rows: IndexArray | None = None) -> Any:
-        """Train a clone of `estimator` on the given rows, all by default."""
-        model = untrained_copy(estimator, self.classes)
-        if rows is None:
-            return self._fit_model(model, self.X, self.y, self.fit_params)
-        missing = np.setdiff1d(self.classes, self.y[rows])
-        if len(missing) and not isinstance(model, FrozenEstimator):
-            raise ValueError(
-                f"every training part of cv must hold all classes, got one of {len(rows)} rows without "
-                f"{missing.tolist()}; pass other splits or groups, or fewer folds"
-            )
-        params = {name: self._cut(value, rows) for name, value in self.fit_params.items()}
-        return self._fit_model(model, take_rows(self.X, rows), self.y[rows], params)
 
-    def _fit_model(self, model: Any, X: Table, y: NDArray[Any], params: Mapping[str, Any]) -> Any:
+@dataclass(frozen=True)
+class ModelToFit:
+    """A model to train: the method that gives its scores, the arguments of its ``fit``, and what it is for."""
+
+    estimator: Classifier
+    response_method: str
+    fit_params: Mapping[str, Any] = field(default_factory=dict)
+    role: Literal["classifier", "gate"] = "classifier"
+
+    def train(self, training: TrainingRows, rows: IndexArray | None = None) -> Any:
+        """Return a copy of the model, trained on the given rows, all by default."""
+        model = untrained_copy(self.estimator, training.classes)
+        X, y, params = training.X, training.y, self.fit_params
+        if rows is not None:
+            missing = np.setdiff1d(training.classes, y[rows])
+            if len(missing) and not isinstance(model, FrozenEstimator):
+                raise ValueError(
+                    f"every training part of cv must hold all classes, got one of {len(rows)} rows without "
+                    f"{missing.tolist()}; pass other splits or groups, or fewer folds"
+                )
+            # As in scikit-learn, an argument with one element per row is cut with the rows.
+            params = {
+                name: take_rows(value, rows) if _count_elements(value) == len(y) else value
+                for name, value in params.items()
+            }
+            X, y = take_rows(X, rows), y[rows]
         try:
             return model.fit(X, y, **params)
         except Exception as error:
-            clearer = self._explained(error, model)
+            clearer = explained(error, self.role, model, training.X)
+            if clearer is None and self.role == "gate" and isinstance(error, TypeError | ValueError):
+                clearer = type(error)(
+                    f"the gate {type(model).__name__} cannot be trained on these rows: {error}; pass a gate that takes "
+                    "what the classifier takes, as in AUCGate(classifier, gate=pipeline), or prepare X for both"
+                )
             if clearer is None:
                 raise
             raise clearer from error
 
-    def _explained(self, error: Exception, model: Any) -> Exception | None:
-        """Return a clearer error than the model's; None if there is none."""
-        return explained(error, "classifier", model, self.X)
 
-    def _cut(self, value: Any, rows: IndexArray) -> Any:
-        """Cut a fit parameter if it has one element per row (scikit-learn's rule)."""
-        return take_rows(value, rows) if _count_elements(value) == len(self.y) else value
+def check_shared_parameters(clf: Any) -> None:
+    """Refuse constructor parameters that cannot work, before anything is trained."""
+    refuse_no_object(getattr(clf, "estimator", None), "estimator")
+    check_coverage(clf.coverage)
+    confidence = clf.coverage_confidence
+    if confidence is not None and check_coverage(confidence, name="coverage_confidence") == 1.0:
+        raise ValueError("coverage_confidence must be below 1, got 1; nothing is certain, pass 0.95")
+    ties = getattr(clf, "ties", "whole")
+    if not isinstance(ties, str) or ties not in ("whole", "split"):
+        raise ValueError(
+            f'ties must be "whole" or "split", got {ties!r}; "split" cuts through ties by a hash of the row'
+        )
+    holdout_size = getattr(clf, "holdout_size", 0.1)
+    if not isinstance(holdout_size, Real):
+        raise TypeError(f"holdout_size must be a number in (0, 1), got {holdout_size!r}; pass 0.1 for a tenth")
+    if not 0.0 < float(holdout_size) < 1.0:
+        raise ValueError(f"holdout_size must be a share in (0, 1), got {holdout_size}; pass 0.1 for a tenth")
+
+
+def check_training_rows(
+    clf: Any,
+    X: Table,
+    y: Column,
+    *,
+    sample_weight: Column,
+    groups: Column,
+    band_groups: Column,
+    coverage_weight: Column,
+    fit_params: dict[str, Any],
+) -> TrainingRows:
+    """Return checked rows: one length, at least two classes, usable weights."""
+    if y is None:
+        raise ValueError(f"This {type(clf).__name__} estimator requires y to be passed, but the target y is None")
+    given, y = y, column_or_1d(plain_labels(y), warn=True)
+    _check_lengths(X, y, groups)
+    beside = {"sample_weight": sample_weight, "groups": groups, "band_groups": band_groups}
+    if (message := other_order(X, y=given, **beside, coverage_weight=coverage_weight)) is not None:
+        warn_user(message)
+    refuse_repeated_names(X)
+    X, y, groups = indexable(X, y, groups)
+    if not len(y):
+        raise ValueError("X and y must not be empty: found array with 0 sample(s) while a minimum of 2 is required")
+    classes = check_classes(y)
+    if groups is not None:
+        numbers_of_units(groups, len(y))  # rows without a group would be one customer, all in one fold
+    if hasattr(clf, "pos_label"):
+        classes = in_order(classes, clf.pos_label, given)
+        _check_column_speaks_for(clf.estimator, classes)
+    if (column := score_column_in(clf.estimator)) is not None:
+        column.check_column(X)  # of a fold, the error would count other rows
+    weight = None if sample_weight is None else check_weights(sample_weight, len(y))
+    counted = weight if coverage_weight is None else check_weights(coverage_weight, len(y), name="coverage_weight")
+    if counted is not None and clf.coverage_confidence is not None:
+        raise ValueError(
+            "coverage_confidence must be None with sample_weight or coverage_weight: the confidence is about a share "
+            "of rows and does not "
+            f"hold for a share of weight, got {clf.coverage_confidence!r}; leave out one of the two"
+        )
+    bands = None if band_groups is None else check_band_groups(band_groups, len(y))
+    for_models = fit_params if weight is None else {**fit_params, "sample_weight": weight}
+    return TrainingRows(X, y, classes, counted, groups, bands, for_models)
+
+
+def _check_column_speaks_for(estimator: Classifier, classes: Labels) -> None:
+    """Refuse a score column that speaks for another class than the positive one."""
+    if not getattr(estimator, "trains_nothing", False) or len(classes) != 2:
+        return
+    speaks_for = np.sort(classes)[1] if estimator.pos_label is None else estimator.pos_label
+    if speaks_for != classes[1]:
+        raise ValueError(
+            f"the column {estimator.column!r} speaks for {speaks_for!r}, and the positive class is "
+            f"{classes.tolist()[1]!r}; pass pos_label={classes.tolist()[1]!r} to both ScoreColumn and the classifier"
+        )
+
+
+def base_fit_params(clf: Any, training: TrainingRows) -> Mapping[str, Any]:
+    """Return the arguments of the base model's fit: all given, or those requested with metadata routing."""
+    given = training.fit_params
+    if get_config()["enable_metadata_routing"]:
+        return dict(process_routing(clf, "fit", **given).estimator.fit) if given else {}
+    if "sample_weight" in given and not takes_weights(clf.estimator):
+        raise ValueError(
+            f"sample_weight cannot reach the base model: {type(clf.estimator).__name__}.fit has no argument of "
+            "that name; if a step inside takes weights, call sklearn.set_config(enable_metadata_routing=True) and "
+            ".set_fit_request(sample_weight=True) on that step"
+        )
+    return given
+
+
+def _check_lengths(X: Table, y: NDArray[Any], groups: Column) -> None:
+    refuse_name_of_column(groups, "groups")
+    for name, rows in (("X", X), ("groups", groups)):
+        n_rows = count_rows(rows)
+        if n_rows is not None and n_rows != len(y):  # scikit-learn knows what to say about those without a length
+            raise ValueError(
+                f"{name} and y must have the same number of rows, got {n_rows} and {len(y)}; "
+                "check the join or the filter that made them"
+            )
+
+
+def takes_weights(estimator: Classifier) -> bool:
+    """Return whether fit takes sample_weight without metadata routing."""
+    if isinstance(estimator, FrozenEstimator):
+        return True  # it is not trained: the weights count in ranking and coverage only
+    if isinstance(estimator, Pipeline):
+        return False  # it takes any keyword and then refuses this one
+    return has_fit_parameter(estimator, "sample_weight")
 
 
 def check_class_sizes(training: TrainingRows, *, at_least: int, reason: str, remedy: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -20,3 +22,7 @@ Labels: TypeAlias = NDArray[Any]
 Generator: TypeAlias = np.random.RandomState
 # Whether a band takes all rows of a score or none, or may cut through them.
 Ties: TypeAlias = Literal["whole", "split"]
+# What becomes of fold models: they are let go of, judge new rows, or answer them too.
+Ensemble: TypeAlias = bool | Literal["judge"]
+# A step of a fit, by name, from its beginning to its end.
+Step: TypeAlias = Callable[[str], AbstractContextManager[None]]

@@ -68,7 +68,7 @@ class ResNetClassifier(NetworkClassifier):
     >>> from aucross.torch import ResNetClassifier
     >>> X, y = make_classification(400, flip_y=0.2, random_state=0)
     >>> network = ResNetClassifier(width=16, max_epochs=5, schedule="one-cycle", random_state=0)
-    >>> clf = AUCross(network, correct_coverage=False, cv=2, random_state=0).fit(X, y)
+    >>> clf = AUCross(network, cv=2, random_state=0).fit(X, y)
     >>> clf.select(X, coverage=0.8).shape
     (400,)
     """

@@ -19,14 +19,14 @@ from aucross.core.rules import ThresholdBands
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
 from aucross.estimators.fitted import Fitted
-from aucross.estimators.held_out import HeldOutScores, HoldOut, ModelToFit, Trained
+from aucross.estimators.held_out import HeldOutScores, HoldOut, Trained
 from aucross.estimators.models import place_of_positive
-from aucross.estimators.placing import PlacingRows
-from aucross.estimators.progress import Step
+from aucross.estimators.placing import Placing
 from aucross.estimators.reading import SelectionReader
 from aucross.estimators.review import ReviewFacts, label_text, percent
 from aucross.estimators.splits import Split
-from aucross.estimators.training_rows import TrainingRows
+from aucross.estimators.training_rows import ModelToFit, TrainingRows, base_fit_params
+from aucross.estimators.types import Step
 from aucross.estimators.warn import warn_user
 from aucross.frames import take_rows
 from aucross.torch.methods import NetworkMethod
@@ -47,9 +47,6 @@ class NetworkSelection(SelectiveClassifier):
     holdout_size: float
     checkpoint_folder: Any
     warm_start: bool
-
-    # Probabilities are what a network gives; there is nothing to choose.
-    response_method = "predict_proba"
 
     @abstractmethod
     def _method(self) -> NetworkMethod:
@@ -80,16 +77,17 @@ class NetworkSelection(SelectiveClassifier):
                     f"{self.random_state!r}; pass random_state=0"
                 )
 
-    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
+    def _fit(self, training: TrainingRows, rng: np.random.RandomState) -> Fitted:
         if self._goes_on:
             self.estimator_.check_goes_on(training.X, np.sort(training.classes))
-        fitted = super()._fit(training, response_method, rng)
+        fitted = super()._fit(training, rng)
         if self._goes_on and len(training.y) == self.fitted_.n_rows:
             _warn_if_trained_on(fitted.held_out.rows, self.held_out_.rows)
         return fitted
 
-    def _models(self, training: TrainingRows, response_method: str, rng: Any) -> list[ModelToFit]:
-        return [ModelToFit(self.estimator.set_params(random_state=rng), training, response_method)]
+    def _models(self, training: TrainingRows, rng: Any) -> list[ModelToFit]:
+        network = self.estimator.set_params(random_state=rng)
+        return [ModelToFit(network, "predict_proba", base_fit_params(self, training))]
 
     def _source(self) -> NetworkHoldOut:
         return NetworkHoldOut(self.cv, self.holdout_size)
@@ -103,11 +101,11 @@ class NetworkSelection(SelectiveClassifier):
         self,
         held_out: HeldOutScores,  # noqa: ARG002
         classes: NDArray[Any],  # noqa: ARG002
-        models: Sequence[ModelToFit],  # noqa: ARG002
+        methods: Sequence[str],  # noqa: ARG002
     ) -> SelectionReader:
         return SelectionReader()
 
-    def _place(self, placing: PlacingRows) -> BandRule:
+    def _place(self, placing: Placing) -> BandRule:
         return ThresholdBands(placing.held_out.ranked_correct(placing.rows.score, is_probability=True), lies_on="other")
 
     def _run_models(self, fitted: Fitted, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -135,11 +133,13 @@ class NetworkSelection(SelectiveClassifier):
 class NetworkHoldOut(HoldOut):
     """A network is trained on one part of the rows; of the other it gives probabilities and selection scores."""
 
-    def score(self, models: Sequence[ModelToFit], splits: Sequence[Split], step: Step) -> Trained:
+    def score(
+        self, models: Sequence[ModelToFit], training: TrainingRows, splits: Sequence[Split], step: Step
+    ) -> Trained:
         """Train on one part and score the other."""
-        (network,), held_out, _ = super().score(models, splits, step)
+        (network,), held_out, *_ = super().score(models, training, splits, step)
         network.set_params(start=None, random_state=None)  # needed for training alone
-        selection = network.selection_score(take_rows(models[0].training.X, held_out.rows))
+        selection = network.selection_score(take_rows(training.X, held_out.rows))
         return Trained([network], replace(held_out, second=selection))
 
 

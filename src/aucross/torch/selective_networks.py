@@ -416,11 +416,11 @@ class DeepGamblers(NetworkSelection):
         check_number("payoff", self.payoff, above=1.0, remedy="pass 1.8")
         check_early_epochs("pretrain_epochs", self.pretrain_epochs, self.max_epochs, "to learn when to abstain")
 
-    def _fit(self, training: TrainingRows, response_method: str, rng: np.random.RandomState) -> Fitted:
+    def _fit(self, training: TrainingRows, rng: np.random.RandomState) -> Fitted:
         n_classes = len(training.classes)
         if self.payoff > n_classes:
             raise ValueError(
                 f"payoff must be at most the number of classes, {n_classes}, got {self.payoff}: nothing would ever be "
                 "kept in reserve; pass 1.8"
             )
-        return super()._fit(training, response_method, rng)
+        return super()._fit(training, rng)

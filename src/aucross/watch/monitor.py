@@ -119,8 +119,8 @@ class CoverageMonitor:
 
     The interval holds for bands placed on rows that the scoring model has not seen (hold-out methods). Cross-fitted
     bands are placed on scores of fold models. Where these have few distinct scores, as small trees do, the limits leave
-    room for the variance of the selected share between them. Otherwise what ``correct_coverage`` leaves of the
-    difference to the final model counts as a deviation from the target like any other. Bands per group share one
+    room for the variance of the selected share between them. Otherwise what the correction of the coverage leaves of
+    the difference to the final model counts as a deviation from the target like any other. Bands per group share one
     interval, which holds as long as the groups keep their shares of the rows.
 
     **The AUC.** Each selected row of the rarer class meets selected rows of the other class in order of arrival, no

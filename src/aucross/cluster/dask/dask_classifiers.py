@@ -51,7 +51,6 @@ class DaskSelectiveClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator
     coverage: float
     cv: Folds
     random_state: int | None
-    response_method: str
     statistic: Statistic
     max_retries: int
     client: Client | None
@@ -315,8 +314,6 @@ class DaskAUCross(DaskSelectiveClassifier):
         Folds by a hash of each row: they do not depend on how the data are cut.
     random_state : int, optional
         Seed of the folds, if `cv` is a number.
-    response_method : {"auto", "predict_proba", "decision_function"}, default="auto"
-        Where scores come from.
     statistic : {"auto", "exact", "binned"}, default="auto"
         How held-out scores are counted: ``"exact"`` counts distinct float32 scores, ``"binned"`` their top 20 bits, of
         which there are few however many rows are counted. ``"auto"`` is exact up to 5 million rows.
@@ -339,7 +336,7 @@ class DaskAUCross(DaskSelectiveClassifier):
     Notes
     -----
     A band needs only the ranking of held-out scores, and rankings add up: each partition is counted where it lies, and
-    counts are merged in a tree. So `correct_coverage`, `ensemble`, `ties` and `coverage_confidence` of the cross-fitted
+    counts are merged in a tree. So `ensemble`, `ties` and `coverage_confidence` of the cross-fitted
     methods stay in memory: they need other models or the rows themselves. Two classes only.
 
     Examples
@@ -354,7 +351,7 @@ class DaskAUCross(DaskSelectiveClassifier):
     """
 
     local_class = AUCross
-    local_parameters = ("coverage", "placement", "target", "nested", "response_method")
+    local_parameters = ("coverage", "placement", "target", "nested")
 
     def __init__(
         self,
@@ -366,14 +363,13 @@ class DaskAUCross(DaskSelectiveClassifier):
         nested: bool = False,
         cv: Folds = 5,
         random_state: int | None = None,
-        response_method: str = "auto",
         statistic: Statistic = "auto",
         max_retries: int = 2,
         client: Client | None = None,
     ) -> None:
         self.estimator, self.coverage, self.client = estimator, coverage, client
         self.placement, self.target, self.nested = placement, target, nested
-        self.cv, self.random_state, self.response_method = cv, random_state, response_method
+        self.cv, self.random_state = cv, random_state
         self.statistic, self.max_retries = statistic, max_retries
 
 
@@ -384,7 +380,7 @@ class DaskSCross(DaskSelectiveClassifier):
 
     Parameters
     ----------
-    estimator, coverage, cv, random_state, response_method, statistic, max_retries, client
+    estimator, coverage, cv, random_state, statistic, max_retries, client
         As for :class:`DaskAUCross`. Confidences lie between 1/2 and 1, where 20 bits tell 2,048 of them apart: with
         ``statistic="binned"`` the coverage is met to about 0.001.
 
@@ -397,7 +393,7 @@ class DaskSCross(DaskSelectiveClassifier):
     """
 
     local_class = SCross
-    local_parameters = ("coverage", "response_method")
+    local_parameters = ("coverage",)
 
     def __init__(
         self,
@@ -406,13 +402,12 @@ class DaskSCross(DaskSelectiveClassifier):
         coverage: float = 0.9,
         cv: Folds = 5,
         random_state: int | None = None,
-        response_method: str = "auto",
         statistic: Statistic = "auto",
         max_retries: int = 2,
         client: Client | None = None,
     ) -> None:
         self.estimator, self.coverage, self.client = estimator, coverage, client
-        self.cv, self.random_state, self.response_method = cv, random_state, response_method
+        self.cv, self.random_state = cv, random_state
         self.statistic, self.max_retries = statistic, max_retries
 
 
@@ -424,7 +419,7 @@ class DaskPlugInAUC(DaskSelectiveClassifier):
 
     Parameters
     ----------
-    estimator, coverage, placement, target, nested, random_state, response_method, statistic, max_retries, client
+    estimator, coverage, placement, target, nested, random_state, statistic, max_retries, client
         As for :class:`DaskAUCross`.
     coverage_confidence : float in (0, 1), optional
         Reject less, so that new rows keep the coverage with this probability. Excludes `sample_weight`.
@@ -440,7 +435,7 @@ class DaskPlugInAUC(DaskSelectiveClassifier):
     """
 
     local_class = PlugInAUC
-    local_parameters = ("coverage", "placement", "target", "nested", "coverage_confidence", "response_method")
+    local_parameters = ("coverage", "placement", "target", "nested", "coverage_confidence")
     refits = False
 
     def __init__(
@@ -454,7 +449,6 @@ class DaskPlugInAUC(DaskSelectiveClassifier):
         coverage_confidence: float | None = None,
         cv: Folds = 10,
         random_state: int | None = None,
-        response_method: str = "auto",
         statistic: Statistic = "auto",
         max_retries: int = 2,
         client: Client | None = None,
@@ -462,7 +456,7 @@ class DaskPlugInAUC(DaskSelectiveClassifier):
         self.estimator, self.coverage, self.client = estimator, coverage, client
         self.placement, self.target, self.nested = placement, target, nested
         self.coverage_confidence, self.cv, self.random_state = coverage_confidence, cv, random_state
-        self.response_method, self.statistic, self.max_retries = response_method, statistic, max_retries
+        self.statistic, self.max_retries = statistic, max_retries
 
 
 # ---- evaluation, promise, files of decisions ----
