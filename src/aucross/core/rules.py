@@ -53,9 +53,9 @@ class CenteredBands(RankedRule):
     The band spans ``total * (1 - coverage) / 2`` positions on each side of the centre and is cut off at the ends of
     the sample (lines 16 to 20 of the paper's Algorithm 2). Where many rows share a score it takes whole ties and can
     fall under the coverage; :class:`OptimalBands` cannot.
-
-    NOTE[DIFF]: at coverage 1 the published rule still rejects the row at the centre; here the band is empty.
     """
+
+    # NOTE[DIFF]: at coverage 1 the published rule still rejects the row at the centre; here the band is empty.
 
     center: float
 
@@ -120,13 +120,11 @@ class ThresholdBands(RankedRule):
         Two random halves of the same rows: the threshold then is the blend of whole and halves of Theorem 4.
     lies_on : {"confidence", "other"}, default="confidence"
         What is ranked: the confidence in the predicted class, or a selection score of another kind.
-
-    Notes
-    -----
-    NOTE[DIFF]: the published threshold is an interpolated quantile, which may reject one row too many and, with
-    ties, many. Here it is the highest confidence that the rejection budget still holds, and a blend that lies above
-    this value is cut back to it.
     """
+
+    # NOTE[DIFF]: the published threshold is an interpolated quantile, which may reject one row too many and, with ties,
+    # many. Here it is the highest confidence that the rejection budget still holds, and a blend that lies above this
+    # value is cut back to it.
 
     halves: Sequence[RankedScores] = ()
     lies_on: Axis = "confidence"
@@ -167,10 +165,8 @@ def _entries_within_budget(ranked: RankedScores, coverage: float) -> int:
 
 
 def _blend(whole: float, halves: Sequence[float]) -> float:
-    """Combine an estimate on the whole sample with those on its halves (Theorem 4); without halves, the whole.
-
-    NOTE[DIFF]: the printed Algorithm 2 adds up the two halves; their mean is what Theorem 4 speaks of.
-    """
+    """Combine an estimate on the whole sample with those on its halves (Theorem 4); without halves, the whole."""
+    # NOTE[DIFF]: the printed Algorithm 2 adds up the two halves; their mean is what Theorem 4 speaks of.
     if not halves:
         return whole
     # In this form equal estimates blend to themselves; a sum of two shares may round to just below a tied score.
@@ -232,9 +228,6 @@ def auc_improving_interval(ranked: RankedScores) -> RejectionBand:
     (Proposition 1); so does rejecting a negative with a true positive rate of at most ``AUC - 1 / n_positive``
     (Proposition 2). The interval holds the scores for which both are true, whichever class a row has.
 
-    NOTE[DIFF]: the propositions rank rows without ties. Here a row ranks with the last of its tie: with the quantile
-    as printed, which may end inside a tie, rejecting the whole tie can lower the AUC.
-
     Examples
     --------
     >>> from aucross.core import RankedScores, auc_improving_interval
@@ -245,6 +238,8 @@ def auc_improving_interval(ranked: RankedScores) -> RejectionBand:
     >>> round(ranked.auc(), 3), round(ranked.auc(band), 3)
     (0.8, 0.822)
     """
+    # NOTE[DIFF]: the propositions rank rows without ties. Here a row ranks with the last of its tie: with the quantile
+    # as printed, which may end inside a tie, rejecting the whole tie can lower the AUC.
     auc_times_positives, auc_times_negatives = _auc_times_class_weights(ranked)
     positives_at_or_above = ranked.total_positives - ranked.positives_below[:-1]
     start = int(np.searchsorted(-positives_at_or_above, 1 - auc_times_positives, side="left"))
@@ -262,12 +257,10 @@ class _Bounds:
 
 
 def _published_bounds(ranked: RankedScores) -> _Bounds:
-    """Return the bounds of Algorithm 1 that produced the paper's tables.
-
-    NOTE[DIFF]: Proposition 3 has the true positive rate at most AUC - 1/n+, which counts ``AUC * n+ - 1`` positives;
-    the tables come from ``AUC * n+ + 1``. Centred placement follows the tables, `auc_improving_interval` the
-    proposition. The printed ``1 - cumsum`` is descending, so its ascending search cannot be meant literally.
-    """
+    """Return the bounds of Algorithm 1 that produced the paper's tables."""
+    # NOTE[DIFF]: Proposition 3 has the true positive rate at most AUC - 1/n+, which counts ``AUC * n+ - 1`` positives;
+    # the tables come from ``AUC * n+ + 1``. Centred placement follows the tables, `auc_improving_interval` the
+    # proposition. The printed ``1 - cumsum`` is descending, so its ascending search cannot be meant literally.
     auc_times_positives, auc_times_negatives = _auc_times_class_weights(ranked)
     last = ranked.total - 1
     upper_position = min(floor(auc_times_negatives), last)

@@ -103,17 +103,14 @@ def oracle_band(
         Its AUC on these rows is an upper limit for every score-bounded rule with this coverage, and optimistic
         as a forecast for new rows.
 
-    Notes
-    -----
-    NOTE[DIFF]: the paper's Oracle (Table 2) rounds scores to three decimals and tries every pair of grid points;
-    this one searches all bands on the exact scores.
-
     Examples
     --------
     >>> from aucross.core import oracle_band
     >>> oracle_band([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], coverage=0.8)
     RejectionBand(lower=0.4, upper=0.4)
     """
+    # NOTE[DIFF]: the paper's Oracle (Table 2) rounds scores to three decimals and tries every pair of grid points; this
+    # one searches all bands on the exact scores.
     ranked = RankedScores.from_labels(y_true, y_score, sample_weight)
     if min(ranked.total_positives, ranked.total_negatives) == 0:
         raise ValueError(

@@ -69,10 +69,9 @@ def selective_net_loss(
               + \lambda \max(0, c - \hat\phi)^2 + (1 - \alpha) \frac1n \sum_i \ell(v(x_i), y_i)
 
     as printed in the appendix of Pugnana and Ruggieri (2023).
-
-    NOTE[DIFF]: Geifman and El-Yaniv (2019) put `alpha` around the first two terms, which halves the penalty at 0.5;
-    ``alpha_scales_penalty=True`` is that reading.
     """
+    # NOTE[DIFF]: Geifman and El-Yaniv (2019) put `alpha` around the first two terms, which halves the penalty at 0.5;
+    # ``alpha_scales_penalty=True`` is that reading.
     selected = torch.sigmoid(selection)
     mean_selected = weighted_mean(selected, weight)
     losses = functional.cross_entropy(prediction, labels, reduction="none")

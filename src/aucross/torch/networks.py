@@ -305,11 +305,9 @@ def prediction_head(n_features: int, hidden: Sequence[int], n_outputs: int) -> n
 
 
 def selection_head(n_features: int, coverage: float) -> nn.Module:
-    """Build the selection head of the paper's appendix: 128 units, normalisation, ReLU, 64 units, one output.
-
-    NOTE[DIFF]: the last bias starts where the sigmoid is the coverage to train for. From 0, which selects half, the
-    penalty of the first steps drives every output so high that its sigmoid is 1 and nothing is learnt any more.
-    """
+    """Build the selection head of the paper's appendix: 128 units, normalisation, ReLU, 64 units, one output."""
+    # NOTE[DIFF]: the last bias starts where the sigmoid is the coverage to train for. From 0, which selects half, the
+    # penalty of the first steps drives every output so high that its sigmoid is 1 and nothing is learnt any more.
     last = nn.Linear(64, 1)
     nn.init.constant_(last.bias, log(coverage / max(1 - coverage, 0.01)))
     return nn.Sequential(nn.Linear(n_features, 128), RowNorm(128), nn.ReLU(), nn.Linear(128, 64), last, nn.Flatten(0))
