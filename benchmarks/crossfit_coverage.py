@@ -56,7 +56,7 @@ from aucross.core.ranking import RankedScores
 from aucross.core.rules import OptimalBands, ThresholdBands
 from aucross.core.scored_rows import RuleInput
 from aucross.core.search import best_band
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from aucross.estimators.held_out import rows_to_compare
 from aucross.estimators.reach import error_of_coverage
 from benchmarks.crossfit_tables import COVERAGES, FAMILIES, PROMISED, Tables

@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from aucross import AUCross
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from aucross.evaluation.evaluate_multiclass import evaluate_multiclass_selections
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from benchmarks.paper_data import FOLDER, Split

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from aucross.evaluation import achieved_coverage, selective_auc
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, load
 

@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from aucross import AUCross, evaluate_selections
 from aucross.core import RankedScores, best_band, oracle_band
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from benchmarks.paper_data import BASE_MODEL, COVERAGES, FOLDER, load
 
 REPEATS = 5

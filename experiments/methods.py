@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from experiments.protocol import CLASSIFIERS, PAPER_SEED, Run
 from experiments.trained_once import FittedModels, TrainedOnce
 

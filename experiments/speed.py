@@ -18,7 +18,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import RankedScores, best_band
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from experiments.datasets import Split
 from experiments.methods import METHODS, methods_of
 from experiments.protocol import CLASSIFIERS, COVERAGES, N_BOOTSTRAP, PAPER_SEED, Run

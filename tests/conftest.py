@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
-from aucross.estimators import default_gate
+from aucross.estimators import gate
 
 # The same examples in every run, however busy the machine is: a red test is a change of the code, never luck.
 same_examples = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -61,5 +61,5 @@ def small_default_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     def trees(**options: Any) -> ExtraTreesClassifier:
         return ExtraTreesClassifier(**{**options, "n_estimators": 5})
 
-    monkeypatch.setattr(default_gate, "HistGradientBoostingClassifier", boosting)
-    monkeypatch.setattr(default_gate, "ExtraTreesClassifier", trees)
+    monkeypatch.setattr(gate, "HistGradientBoostingClassifier", boosting)
+    monkeypatch.setattr(gate, "ExtraTreesClassifier", trees)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, CoverageMonitor, PlugInAUC, evaluate_selective, promise_selective
 from aucross.core import OptimalBands, RankedRule, RejectionBand, RuleInput
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from aucross.export import rule_to_json, rule_to_sql
 from aucross.record import Record
 from aucross.report import build_summary, render_html

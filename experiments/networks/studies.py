@@ -12,7 +12,7 @@ import joblib
 from sklearn.metrics import roc_auc_score
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from experiments import protocol
 from experiments.datasets import Split
 from experiments.equal_coverage import TARGETS, AtEqualCoverage

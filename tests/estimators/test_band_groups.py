@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross, compare_selective, evaluate_selective
 from aucross.core import OptimalBands, RankedScores
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from aucross.estimators.placing import OWN_BAND_ROWS, with_borrowed_rows
 from tests.reference import select_each
 

@@ -28,7 +28,7 @@ from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import CenteredBands, OptimalBands
 from aucross.core.influence import InfluenceBands
 from aucross.core.scored_rows import RuleInput
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from tests.reference import select_each
 
 COVERAGES = (1.0, 0.99, 0.95, 0.9, 0.85, 0.8, 0.75, 0.5, 0.2)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugInAUC, SCross
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from aucross.estimators.training_rows import TrainingRows
 
 MODEL = DecisionTreeClassifier(max_depth=6, random_state=0)

@@ -22,8 +22,7 @@ from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import CenteredBands
 from aucross.core.correction import Correction
 from aucross.core.scored_rows import RuleInput
-from aucross.estimators import held_out, placing
-from aucross.estimators.base import without_correction
+from aucross.estimators import held_out, placing, without_correction
 from aucross.estimators.placing import with_borrowed_rows
 from tests.reference import select_each
 

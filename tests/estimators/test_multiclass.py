@@ -18,7 +18,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core.influence import Contest, ExpectedAUC, PairwiseMetric
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from aucross.evaluation.multiclass import auc_mu, hand_till_m
 from tests.reference import select_each
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
-from aucross.estimators.probability import (
+from aucross.estimators.reading import (
     SMALLEST_PROBABILITY,
     ProbabilityModel,
     as_evidence,

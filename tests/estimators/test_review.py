@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
 from aucross.core import RankedScores
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from aucross.estimators.review import (
     ReviewFacts,
     ReviewQueue,

@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 pytest.importorskip("torch", reason='needs `pip install "aucross[torch]"`')
 
 from aucross import AUCGate, AUCross, PlugIn, PlugInAUC, SCross
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from aucross.torch import DeepGamblers, ResNet, ResNetClassifier, SelectiveNet, SelfAdaptiveTraining
 from aucross.torch.network_training import Training as TrainingLoop
 from experiments import figures, pages, protocol, store, tables

@@ -17,6 +17,7 @@ from imblearn.under_sampling import RandomUnderSampler
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from xgboost import XGBClassifier
@@ -40,7 +41,7 @@ def credit():
 
 
 def trained(estimator, X, y):
-    return AUCross(estimator, coverage=0.8, cv=2, random_state=0).fit(X, y)
+    return AUCross(estimator, coverage=0.8, cv=StratifiedKFold(2, shuffle=True, random_state=0)).fit(X, y)
 
 
 def saved_and_loaded(clf, path):

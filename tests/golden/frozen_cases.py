@@ -51,8 +51,7 @@ from aucross import (
     save,
 )
 from aucross.core import ExpectedCost, RankedScores, oracle_band
-from aucross.estimators import classifier_from_ranking
-from aucross.estimators.base import without_correction
+from aucross.estimators import classifier_from_ranking, without_correction
 from aucross.evaluation import (
     METRICS,
     UnscoredRows,

@@ -22,7 +22,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, PlugIn, PlugInAUC, SCross
-from aucross.estimators.base import without_correction
+from aucross.estimators import without_correction
 from aucross.evaluation import selective_auc
 
 FILE = Path(__file__).with_name("published_methods.json")

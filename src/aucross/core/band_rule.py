@@ -196,11 +196,12 @@ class BandRule(ABC):
 
     def placed(self, coverage: float) -> RejectionBand:
         """Return the band placed for a coverage, without the coverage map; 1 rejects nothing."""
-        return RejectionBand() if coverage == 1.0 else self._once("band", coverage, lambda: self._placed(coverage))
 
-    def _placed(self, coverage: float) -> RejectionBand:
-        band = self.clear_of_noise(self.place(coverage))
-        return band if self.rounding is None else self.rounding.widen(band)
+        def place() -> RejectionBand:
+            band = self.clear_of_noise(self.place(coverage))
+            return band if self.rounding is None else self.rounding.widen(band)
+
+        return RejectionBand() if coverage == 1.0 else self._once("band", coverage, place)
 
     def selection_score(self, rows: RuleInput, coverage: float) -> FloatArray:
         """Return the score that the band for a coverage applies to."""
@@ -254,7 +255,8 @@ class BandRule(ABC):
 
     def bands_of(self, rows: RuleInput, coverage: float) -> RowBands:
         """Return the selection score and the band of each row."""
-        self.parts(rows)  # refuses groups, which are of no use here
+        if rows.groups is not None:
+            raise ValueError(_no_groups("band_groups"))
         to_place, n_rows = self.coverage_to_place(coverage), len(rows)
         band = self.placed(to_place)
         # One band for all rows: each end is stored once, however many rows there are.

@@ -52,17 +52,7 @@ class Correction:
 
     @classmethod
     def of_seen_rows(cls, rule: BandRule, by_refit: RuleInput, by_folds: RuleInput) -> Correction:
-        """Measure the shift on training rows.
-
-        Parameters
-        ----------
-        rule : BandRule
-            Rule placed on held-out scores of fold models.
-        by_refit : RuleInput
-            The training rows, scored by the model trained on all of them.
-        by_folds : RuleInput
-            These rows, scored by the fold models that were trained on them, each with its part of the row's weight.
-        """
+        """Measure the shift on training rows."""
         return cls(tuple(_shift(rule, rejected, by_refit, by_folds) for rejected in _KNOTS))
 
     def coverage_to_place(self, rule: BandRule, coverage: float) -> float:  # noqa: ARG002

@@ -1,7 +1,7 @@
 """Selective classifiers: scikit-learn meta-estimators that wire a base classifier to a rule."""
 
 from aucross.estimators.auc import AUCross, PlugInAUC
-from aucross.estimators.base import SelectiveClassifier
+from aucross.estimators.base import SelectiveClassifier, without_correction
 from aucross.estimators.confidence import PlugIn, SCross
 from aucross.estimators.coverage_for import HeldOutAnswer
 from aucross.estimators.dates import DaysSince1970
@@ -11,10 +11,10 @@ from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.gate import AUCGate
 from aucross.estimators.hashed_folds import HashedFolds
 from aucross.estimators.held_out import HeldOutScores
+from aucross.estimators.models import NumberedClasses
 from aucross.estimators.review import ReviewQueue
 from aucross.estimators.score_column import ScoreColumn
 from aucross.estimators.score_counts import CountedScores, ScoreCounts
-from aucross.estimators.untrained import NumberedClasses
 
 __all__ = [
     "AUCGate",
@@ -37,4 +37,5 @@ __all__ = [
     "classifier_from_ranking",
     "counts_of",
     "fit_on_counts",
+    "without_correction",
 ]

@@ -19,10 +19,10 @@ from aucross.estimators.base import CrossFitted, HeldOut, SelectiveClassifier
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import Placing, best_auc_bands
-from aucross.estimators.probability import ProbabilityModel, as_evidence
-from aucross.estimators.reading import ContestReader, Reader, ScoreReader
+from aucross.estimators.reading import ContestReader, ProbabilityModel, Reader, ScoreReader, as_evidence
 from aucross.estimators.review import ReviewFacts, class_reasons, facts_of_scores
 from aucross.estimators.score_column import as_in_the_column
+from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.training_rows import TrainingRows
 from aucross.estimators.types import Classifier, Column, Ensemble, Folds, Labels, Table, Ties
 
@@ -167,6 +167,7 @@ def _check_every_class(held_out: HeldOutScores, classes: Labels) -> None:
         )
 
 
+@with_shared_text
 class AUCross(_AUCBands, CrossFitted):
     """Wrap a classifier so that it abstains where that raises the AUC, with cross-fitted scores.
 
@@ -176,75 +177,27 @@ class AUCross(_AUCBands, CrossFitted):
 
     Parameters
     ----------
-    estimator : classifier
-        Base classifier, scored by ``predict_proba`` or, if it has none, by ``decision_function``, whose values in
-        different folds share no scale: prefer probabilities (:class:`~sklearn.calibration.CalibratedClassifierCV`).
-        Wrap a trained one in :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
-    coverage : float in (0, 1], default=0.9
-        Share of rows to select by default; `select` and `band` take any other.
-    coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. For this the fold models are kept and
-        one of them, drawn by a hash of the row, judges each new row, see :doc:`/howto/coverage-promise`. Without it the
-        coverage is met on average. Excludes `sample_weight`.
-    placement : {"optimal", "centered"} or callable, default="optimal"
-        How the band is placed: ``"optimal"`` searches the best band exactly, on isotonic labels; ``"centered"`` is
-        the published algorithm. Or a rule of your own: a subclass of :class:`~aucross.core.BandRule`, or a function,
-        that is called with the ranking of the held-out rows and returns a rule.
-    target : {"auc", "auc_mu", "ks", "average_precision", "partial_auc"} or target object, default="auc"
-        What the band is placed for: the AUC of the selected rows, their Kolmogorov-Smirnov statistic, average
-        precision or standardised partial AUC (``"partial_auc"`` up to a false positive rate of 0.1,
-        ``PartialAUC(max_fpr)`` up to another), or the cost of decisions and reviews,
-        ``ExpectedCost(review=0.2, false_negative=5)``. With costs `coverage` is a lower limit: rows that are cheaper
-        to decide than to review stay selected. Other targets than the AUC need ``placement="optimal"``.
-    nested : bool, default=False
-        Whether the rows rejected at a coverage are rejected at every lower coverage too. The band is the best one at
-        `coverage`, and close to the best at others.
-    cv : int, splitter, iterable of splits or "oob", default=5
-        An integer K means K stratified shuffled folds (with `groups`, folds that keep each group together);
-        anything else is used as scikit-learn does. Rows that no split scores do not take part in placing the band;
-        rows scored m times count 1/m each time.
-        With K folds and up to 50,000 rows the coverage is corrected for differences between the fold models, which
-        place the band, and the model trained on all rows, unless the placement is
-        ``"centered"``; see :doc:`/howto/small-data`.
-        ``"oob"`` trains a forest or a bagging model once and scores each row by
-        the trees that have not seen it, see :doc:`/howto/small-data`.
-    ensemble : bool or "judge", default=False
-        What becomes of the K fold models. False lets go of them: the classifier is refitted on all rows, answers and
-        judges. ``"judge"`` keeps them: the refitted classifier answers, and one fold model, drawn by a hash of the row,
-        judges each new row. Then new rows have the coverage as closely as the number of training rows allows, also
-        with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
-        :doc:`/howto/small-data`.
+    {estimator and coverage}
+    {confidence with folds}
+    {placement}
+    {folds}
+    {ensemble}
     n_jobs : int, optional
         Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and, for the centred placement, of the two halves.
-    ties : {"whole", "split"}, default="whole"
-        What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
-        a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
-    pos_label : label, optional
-        The positive one of two classes. By default the higher category where `y` is an ordered Categorical of pandas,
-        and else the second in sorted order. ``classes_`` and the columns of ``predict_proba`` stay sorted, as
-        scikit-learn has them; scores, bands and evaluations are of the positive class.
+    {ties and positive class}
 
     Attributes
     ----------
-    estimator_ : classifier
-        The base classifier, fitted on all rows; with ``ensemble=True`` the fold models, as a
-        :class:`~aucross.estimators.FoldEnsemble`.
-    judges_ : list of FoldEnsemble
-        The fold models that judge new rows; only with an `ensemble` or a `coverage_confidence`.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
+    {fitted folds}
     band_rule_ : BandRule
         Answers which band to reject for a coverage.
     held_out_ : HeldOutScores
         Out-of-fold scores of the training rows.
     probability_model_ : ProbabilityModel
         Calibrated class probabilities from the scores; only with more than two classes.
-    n_features_in_ : int
-        Number of features seen during fit, if the base classifier knows it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features seen during fit, if the base classifier knows them.
+    {features}
 
     See Also
     --------
@@ -307,6 +260,7 @@ class AUCross(_AUCBands, CrossFitted):
         return self.placement == "centered" or super()._is_as_published()
 
 
+@with_shared_text
 class PlugInAUC(_AUCBands, HeldOut):
     """Wrap a classifier so that it abstains where that raises the AUC, with hold-out scores.
 
@@ -317,60 +271,28 @@ class PlugInAUC(_AUCBands, HeldOut):
 
     Parameters
     ----------
-    estimator : classifier
-        Base classifier, scored by ``predict_proba`` or, if it has none, by ``decision_function``. Wrap a trained one in
-        :class:`sklearn.frozen.FrozenEstimator` and fit on rows that it has not seen.
-    coverage : float in (0, 1], default=0.9
-        Share of rows to select by default; `select` and `band` take any other.
+    {estimator and coverage}
     coverage_confidence : float in (0, 1), optional
         Reject less, so that new rows keep the coverage with this probability. Exact with two classes, for new rows
         from the population of the held-out ones. The place of the band then comes from out-of-fold scores of the rows
         that are trained on, in five more trainings, and the held-out rows say only how wide it is; see
         :doc:`/howto/coverage-promise`. Without it the coverage is met on average. Excludes `sample_weight`.
-    placement : {"optimal", "centered"} or callable, default="optimal"
-        How the band is placed: ``"optimal"`` searches the best band exactly, on isotonic labels; ``"centered"`` is
-        the published algorithm. Or a rule of your own: a subclass of :class:`~aucross.core.BandRule`, or a function,
-        that is called with the ranking of the held-out rows and returns a rule.
-    target : {"auc", "auc_mu", "ks", "average_precision", "partial_auc"} or target object, default="auc"
-        What the band is placed for: the AUC of the selected rows, their Kolmogorov-Smirnov statistic, average
-        precision or standardised partial AUC (``"partial_auc"`` up to a false positive rate of 0.1,
-        ``PartialAUC(max_fpr)`` up to another), or the cost of decisions and reviews,
-        ``ExpectedCost(review=0.2, false_negative=5)``. With costs `coverage` is a lower limit: rows that are cheaper
-        to decide than to review stay selected. Other targets than the AUC need ``placement="optimal"``.
-    nested : bool, default=False
-        Whether the rows rejected at a coverage are rejected at every lower coverage too. The band is the best one at
-        `coverage`, and close to the best at others.
-    cv : int, splitter or iterable of splits, optional
-        None holds out one stratified part of `holdout_size`, with at least one row of each class; of anything else
-        the first split is used.
-    holdout_size : float in (0, 1), default=0.1
-        Share of rows held out if `cv` is None.
+    {placement}
+    {held-out part}
     random_state : int, RandomState instance or None, default=None
         Seed of the split.
-    ties : {"whole", "split"}, default="whole"
-        What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
-        a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
-    pos_label : label, optional
-        The positive one of two classes. By default the higher category where `y` is an ordered Categorical of pandas,
-        and else the second in sorted order. ``classes_`` and the columns of ``predict_proba`` stay sorted, as
-        scikit-learn has them; scores, bands and evaluations are of the positive class.
+    {ties and positive class}
 
     Attributes
     ----------
-    estimator_ : classifier
-        The base classifier, fitted on the rows that were not held out.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
+    {fitted on a part}
     band_rule_ : BandRule
         Answers which band to reject for a coverage.
     held_out_ : HeldOutScores
         Scores of the rows held out.
     probability_model_ : ProbabilityModel
         Calibrated class probabilities from the scores; only with more than two classes.
-    n_features_in_ : int
-        Number of features seen during fit, if the base classifier knows it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features seen during fit, if the base classifier knows them.
+    {features}
 
     See Also
     --------

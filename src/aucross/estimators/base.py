@@ -166,7 +166,18 @@ Method = TypeVar("Method", bound=CrossFitted)
 
 
 def without_correction(clf: Method) -> Method:
-    """Switch off the correction of the coverage of one classifier, to compare with the published methods."""
+    """Switch off the correction of the coverage, to compare a classifier with the published methods.
+
+    Parameters
+    ----------
+    clf : AUCross, SCross or AUCGate
+        A classifier that is not fitted yet.
+
+    Returns
+    -------
+    classifier
+        The given one; a clone of it corrects again.
+    """
     clf._corrects_coverage = False
     return clf
 

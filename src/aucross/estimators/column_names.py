@@ -79,19 +79,7 @@ def refuse_one_row(X: Table) -> None:
 
 
 def refuse_other_columns(model: Classifier, response_method: str, X: Table, fitted: Sequence[str]) -> None:
-    """Raise if columns or their order differ from those of the fit and the model would not notice.
-
-    Parameters
-    ----------
-    model : classifier
-        The fitted model that is about to read the rows.
-    response_method : {"predict_proba", "decision_function"}
-        The method of it that gives scores.
-    X : table
-        The rows.
-    fitted : sequence of str
-        Names of the columns of the fit.
-    """
+    """Raise if columns or their order differ from those of the fit and the model would not notice."""
     given = names_of(X)
     # What a decision on one row asks each time comes first.
     if given is None or given == fitted or not _are_text(given):
@@ -123,19 +111,7 @@ def refuse_other_names(X: Table, fitted: Sequence[str]) -> None:
 
 
 def refuse_other_kinds(model: Classifier, X: Table, fitted: Mapping[str, str], others: str | None = None) -> None:
-    """Raise if a column that is read directly has changed its kind since the fit: number, category or date.
-
-    Parameters
-    ----------
-    model : classifier
-        The fitted model that is about to read the rows. scikit-learn's models read values, or raise.
-    X : table
-        The rows.
-    fitted : dict
-        Kinds of the columns of the fit, by name.
-    others : str, optional
-        Kind of all other columns; None if it is not known.
-    """
+    """Raise if a column that is read directly has changed its kind since the fit: number, category or date."""
     if all(type(reader).__module__.partition(".")[0] in _COMPARE_NAMES for reader in readers_of(model)):
         return
     for name, kind in kinds_of(X).items():

@@ -17,6 +17,7 @@ from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import Placing
 from aucross.estimators.reading import ConfidenceReader
 from aucross.estimators.review import ReviewFacts, confidence_reasons
+from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.types import Classifier, Ensemble, Folds, Labels, Ties
 
 
@@ -62,6 +63,7 @@ class _ConfidenceThreshold(SelectiveClassifier):
         return ReviewFacts(of_class, worth, probability, reasons)
 
 
+@with_shared_text
 class SCross(_ConfidenceThreshold, CrossFitted):
     """Wrap a classifier so that it abstains where it is least confident, with cross-fitted confidences.
 
@@ -70,58 +72,24 @@ class SCross(_ConfidenceThreshold, CrossFitted):
 
     Parameters
     ----------
-    estimator : classifier
-        Base classifier; confidence is the highest probability of ``predict_proba`` or, if it has none, the distance
-        from the boundary of ``decision_function``. Wrap a trained one in :class:`sklearn.frozen.FrozenEstimator` and
-        fit on rows that it has not seen.
-    coverage : float in (0, 1], default=0.9
-        Share of rows to select by default; `select` and `band` take any other.
-    coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. For this the fold models are kept and
-        one of them, drawn by a hash of the row, judges each new row, see :doc:`/howto/coverage-promise`. Without it the
-        coverage is met on average. Excludes `sample_weight`.
-    cv : int, splitter, iterable of splits or "oob", default=5
-        An integer K means K stratified shuffled folds (with `groups`, folds that keep each group together);
-        anything else is used as scikit-learn does.
-        With K folds and up to 50,000 rows the coverage is corrected for differences between the fold models, which
-        place the band, and the model trained on all rows, see :doc:`/howto/small-data`.
-        ``"oob"`` trains a forest or a bagging model once and scores each row by
-        the trees that have not seen it, see :doc:`/howto/small-data`.
-    ensemble : bool or "judge", default=False
-        What becomes of the K fold models. False lets go of them: the classifier is refitted on all rows, answers and
-        judges. ``"judge"`` keeps them: the refitted classifier answers, and one fold model, drawn by a hash of the row,
-        judges each new row. Then new rows have the coverage as closely as the number of training rows allows, also
-        with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
-        :doc:`/howto/small-data`.
+    {estimator and coverage}
+    {confidence with folds}
+    {folds}
+    {ensemble}
     n_jobs : int, optional
         Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of the two halves.
-    ties : {"whole", "split"}, default="whole"
-        What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
-        a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
-    pos_label : label, optional
-        The positive one of two classes. By default the higher category where `y` is an ordered Categorical of pandas,
-        and else the second in sorted order. ``classes_`` and the columns of ``predict_proba`` stay sorted, as
-        scikit-learn has them; scores, bands and evaluations are of the positive class.
+    {ties and positive class}
 
     Attributes
     ----------
-    estimator_ : classifier
-        The base classifier, fitted on all rows; with ``ensemble=True`` the fold models, as a
-        :class:`~aucross.estimators.FoldEnsemble`.
-    judges_ : list of FoldEnsemble
-        The fold models that judge new rows; only with an `ensemble` or a `coverage_confidence`.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
+    {fitted folds}
     band_rule_ : BandRule
         Answers which band of confidences to reject for a coverage.
     held_out_ : HeldOutScores
         Out-of-fold scores of the training rows.
-    n_features_in_ : int
-        Number of features seen during fit, if the base classifier knows it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features seen during fit, if the base classifier knows them.
+    {features}
 
     See Also
     --------
@@ -170,6 +138,7 @@ class SCross(_ConfidenceThreshold, CrossFitted):
         return True
 
 
+@with_shared_text
 class PlugIn(_ConfidenceThreshold, HeldOut):
     """Wrap a classifier so that it abstains where it is least confident, with hold-out confidences.
 
@@ -177,45 +146,24 @@ class PlugIn(_ConfidenceThreshold, HeldOut):
 
     Parameters
     ----------
-    estimator : classifier
-        Base classifier; confidence is the highest probability of ``predict_proba`` or, if it has none, the distance
-        from the boundary of ``decision_function``. Wrap a trained one in :class:`sklearn.frozen.FrozenEstimator` and
-        fit on rows that it has not seen.
-    coverage : float in (0, 1], default=0.9
-        Share of rows to select by default; `select` and `band` take any other.
+    {estimator and coverage}
     coverage_confidence : float in (0, 1), optional
         Reject less, so that new rows keep the coverage with this probability. Exact, whichever band the search picks,
         for new rows from the population of the held-out ones. Without it the coverage is met on average. Excludes
         `sample_weight`.
-    cv : int, splitter or iterable of splits, optional
-        None holds out one stratified part of `holdout_size`, with at least one row of each class; of anything else
-        the first split is used.
-    holdout_size : float in (0, 1), default=0.1
-        Share of rows held out if `cv` is None.
+    {held-out part}
     random_state : int, RandomState instance or None, default=None
         Seed of the split.
-    ties : {"whole", "split"}, default="whole"
-        What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
-        a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
-    pos_label : label, optional
-        The positive one of two classes. By default the higher category where `y` is an ordered Categorical of pandas,
-        and else the second in sorted order. ``classes_`` and the columns of ``predict_proba`` stay sorted, as
-        scikit-learn has them; scores, bands and evaluations are of the positive class.
+    {ties and positive class}
 
     Attributes
     ----------
-    estimator_ : classifier
-        The base classifier, fitted on the rows that were not held out.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, sorted; of two, the positive class is ``score_classes_[1]``.
+    {fitted on a part}
     band_rule_ : BandRule
         Answers which band of confidences to reject for a coverage.
     held_out_ : HeldOutScores
         Scores of the rows held out.
-    n_features_in_ : int
-        Number of features seen during fit, if the base classifier knows it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features seen during fit, if the base classifier knows them.
+    {features}
 
     See Also
     --------

@@ -19,9 +19,8 @@ from aucross.estimators.row_hash import Hashes
 from aucross.estimators.score_column import score_column_in
 from aucross.estimators.training_rows import FEWEST_COPIES, ModelToFit, TrainingRows
 from aucross.estimators.types import Classifier, Labels, Table
-from aucross.estimators.warn import warn_user
 from aucross.frames import columns_of, take_rows, text_names_of
-from aucross.system.text import percent
+from aucross.system.text import percent, warn_user
 
 # An AUC is clearly below 0.5 if the upper end of its 95 % interval is.
 _TAIL = 0.025

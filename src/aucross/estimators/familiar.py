@@ -24,9 +24,8 @@ from aucross.core.missing import is_missing
 from aucross.estimators.column_names import readers_of
 from aucross.estimators.fold_ensemble import FoldEnsemble
 from aucross.estimators.types import Table
-from aucross.estimators.warn import warn_user
 from aucross.frames import kinds_of, text_names_of
-from aucross.system.text import percent
+from aucross.system.text import percent, warn_user
 
 # Beyond the ends of a range lie so many rows of the fit, since its ends must not be those of single people.
 _ROWS_BEYOND = 5

@@ -31,27 +31,13 @@ from aucross.frames import count_rows, kinds_of, text_names_of
 
 @dataclass(frozen=True)
 class SeenColumns:
-    """Facts about the columns of the fit, so that no model takes one column of new rows for another.
+    """Facts about the columns of the fit, so that no model takes one column of new rows for another."""
 
-    Attributes
-    ----------
-    names : list of str or None
-        Names of the columns, where X had names.
-    kinds : dict of str to str or None
-        Kinds of these columns, where they are numbers, categories or dates; empty for an array.
-    categories : dict
-        Categories among them, where a model keeps them to itself.
-    mostly_missing : list of str
-        Numbers among them that few rows of the fit had.
-    unknown_shares : dict of str to float
-        Shares of values of the fit that an encoder does not know, where there are any.
-    """
-
-    names: Sequence[str] | None = None
-    kinds: Mapping[str, str] | None = None
-    categories: Mapping[str, list[str]] = field(default_factory=dict)
-    mostly_missing: Sequence[str] = ()
-    unknown_shares: Mapping[str, float] = field(default_factory=dict)
+    names: Sequence[str] | None = None  # where X had names
+    kinds: Mapping[str, str] | None = None  # number, category or date, of columns with names
+    categories: Mapping[str, list[str]] = field(default_factory=dict)  # where a model keeps them to itself
+    mostly_missing: Sequence[str] = ()  # numbers that few rows of the fit had
+    unknown_shares: Mapping[str, float] = field(default_factory=dict)  # of values that an encoder does not know
 
     @classmethod
     def of(cls, X: Table, models: Sequence[Any]) -> SeenColumns:
@@ -156,7 +142,8 @@ class Fitted:
         """Refuse rows whose columns are not those of the fit, if a model would take one column for another."""
         seen, models = self.columns, self.models
         # Some pipelines read texts, of which a list or a column is many rows.
-        if seen.names is not None or any(hasattr(model, "n_features_in_") for model, _ in models):
+        reads_columns = seen.names is not None or any(hasattr(model, "n_features_in_") for model, _ in models)
+        if reads_columns and not (isinstance(X, np.ndarray) and X.ndim == 2):
             refuse_one_row(X)
         if (score := score_column_in(self.estimator)) is not None and count_rows(X) != 0:
             score.refuse_other_unit(X)

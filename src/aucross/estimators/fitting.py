@@ -15,6 +15,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import count
 from typing import Any, cast
@@ -167,7 +168,9 @@ class Fitting(ABC, CallbackSupport):
         with _fit_progress(self, n_steps=n_trainings + 1) as step:
             # 1. Held-out scores: models are trained, and score rows that they have not seen.
             trained = source.score(models, training, splits, step)
-            held_out = trained.held_out.with_tie_breaker(self._tie_breaker(training.X))
+            held_out = trained.held_out
+            if getattr(self, "ties", "whole") == "split":
+                held_out = replace(held_out, tie_breaker=tie_breaker_of(training.X)[held_out.rows])
             # 2. Reader: what the rule reads of the scores, also of new rows.
             reader = self._reader(held_out, training.classes, [model.response_method for model in models])
             # 3. Rule, placed on what is read of the held-out rows.
@@ -213,10 +216,6 @@ class Fitting(ABC, CallbackSupport):
         self.fitted_ = fitted
         return self
 
-    def _tie_breaker(self, X: Table) -> Any:
-        """Return a number for each row, made from its content, that breaks ties; None if ties stay whole."""
-        return tie_breaker_of(X) if getattr(self, "ties", "whole") == "split" else None
-
     @staticmethod
     def _check_splits_and_models(
         training: TrainingRows, splits: Sequence[Any], scored: IndexArray, models: Sequence[ModelToFit]
@@ -236,11 +235,8 @@ class Fitting(ABC, CallbackSupport):
         if len(frozen) < len(models):
             warn_if_uneven(splits, len(training.y))
 
-    def _check_parameters(self) -> None:
-        check_shared_parameters(self)
-
-    def _check_training_rows(self, X: Table, y: Column, **others: Any) -> TrainingRows:
-        return check_training_rows(self, X, y, **others)
+    _check_parameters = check_shared_parameters
+    _check_training_rows = check_training_rows
 
 
 @contextmanager

@@ -150,16 +150,6 @@ class FoldEnsemble(Delegating, ClassifierMixin, BaseEstimator):
         return np.minimum(np.searchsorted(self.shares_.cumsum(), drawn, side="right"), len(self.shares_) - 1)
 
 
-def score_and_judge(
-    model: Classifier, judges: FoldEnsemble | None, X: Table, response_method: str, classes: Labels
-) -> tuple[FloatArray, FloatArray]:
-    """Return scores to answer with and scores for the rule to read; each row passes each model at most once."""
-    if judges is not None and judges is model:
-        return score_by_all(judges, X)
-    score = checked_scores(model, X, response_method, classes)
-    return score, score if judges is None else judge(judges, X)
-
-
 def score_by_all(ensemble: FoldEnsemble, X: Table) -> tuple[FloatArray, FloatArray]:
     """Return the mean score of all fold models and the score of each row's judge."""
     scores = [

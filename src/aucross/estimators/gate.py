@@ -6,8 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn import get_config
-from sklearn.pipeline import Pipeline
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
@@ -23,23 +28,23 @@ from aucross.core.ranking import IndexArray
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import CrossFitted
 from aucross.estimators.column_names import refuse_columns_that_abort
-from aucross.estimators.default_gate import default_gate, weight_name
 from aucross.estimators.fitted import Fitted
 from aucross.estimators.held_out import HeldOutScores
-from aucross.estimators.models import response_method_of
+from aucross.estimators.models import refuse_no_object, response_method_of
 from aucross.estimators.placing import Placing, best_auc_bands
-from aucross.estimators.probability import ProbabilityModel, fit_with_further_score
-from aucross.estimators.reading import GateReader, gate_evidence
+from aucross.estimators.reading import GateReader, ProbabilityModel, fit_with_further_score, gate_evidence
 from aucross.estimators.review import ReviewFacts, facts_of_scores, gate_reasons
 from aucross.estimators.score_column import as_in_the_column, score_column_in
+from aucross.estimators.shared_text import with_shared_text
 from aucross.estimators.training_rows import ModelToFit, TrainingRows, takes_weights
 from aucross.estimators.types import Classifier, Column, Ensemble, Folds, Generator, Labels, Table, Ties
-from aucross.estimators.untrained import refuse_no_object
+from aucross.frames import kind_of, library_of, names_of, types_of, without_pandas_na
 
 # One AUC: positives (class 1) should score higher than negatives (class 0) in the only column.
 _BINARY = (Contest(column=0, winner=1, loser=0),)
 
 
+@with_shared_text
 class AUCGate(CrossFitted):
     """Let a second model, the gate, decide when the given classifier should abstain.
 
@@ -60,32 +65,18 @@ class AUCGate(CrossFitted):
         takes it; other arguments of ``fit`` reach it by metadata routing only.
     coverage : float in (0, 1], default=0.9
         Share of rows to select by default; `select` and `band` take any other.
-    coverage_confidence : float in (0, 1), optional
-        Reject less, so that new rows keep the coverage with this probability. For this the fold models are kept and
-        one of them, drawn by a hash of the row, judges each new row, see :doc:`/howto/coverage-promise`. Without it the
-        coverage is met on average. Excludes `sample_weight`.
+    {confidence with folds}
     nested : bool, default=False
         Whether the rows rejected at a coverage are rejected at every lower coverage too. The rule is the best one at
         `coverage`, and close to the best at others.
     cv : int, splitter or iterable of splits, default=5
         Folds for cross-fitting, the same for both models; as in :class:`AUCross`.
-    ensemble : bool or "judge", default=False
-        What becomes of the K fold models. False lets go of them: the classifier is refitted on all rows, answers and
-        judges. ``"judge"`` keeps them: the refitted classifier answers, and one fold model, drawn by a hash of the row,
-        judges each new row. Then new rows have the coverage as closely as the number of training rows allows, also
-        with networks and on small data. True lets their mean answer too: boosted trees usually rank better so. See
-        :doc:`/howto/small-data`.
+    {ensemble}
     n_jobs : int, optional
         Folds to fit at the same time.
     random_state : int, RandomState instance or None, default=None
         Seed of the folds and of the default gate.
-    ties : {"whole", "split"}, default="whole"
-        What a band does with rows of equal score at its ends: it takes all or none of them, or it cuts through them by
-        a hash of the row, so that any coverage can be reached, see :doc:`/howto/ties`.
-    pos_label : label, optional
-        The positive one of two classes. By default the higher category where `y` is an ordered Categorical of pandas,
-        and else the second in sorted order. ``classes_`` and the columns of ``predict_proba`` stay sorted, as
-        scikit-learn has them; scores, bands and evaluations are of the positive class.
+    {ties and positive class}
 
     Attributes
     ----------
@@ -103,10 +94,7 @@ class AUCGate(CrossFitted):
     probability_model_ : ProbabilityModel
         Turns the scores of both models into the probability of the positive class. Its ``columns`` are (0, 1) if the
         gate is in use and (0,) if it adds nothing to the classifier's score.
-    n_features_in_ : int
-        Number of features seen during fit, if the base classifier knows it.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the features seen during fit, if the base classifier knows them.
+    {features}
 
     See Also
     --------
@@ -290,3 +278,62 @@ class AUCGate(CrossFitted):
         tags.input_tags.sparse = tags.input_tags.sparse and gate_tags.sparse
         tags.input_tags.allow_nan = tags.input_tags.allow_nan and gate_tags.allow_nan
         return tags
+
+
+# ---- the default gate, which takes whatever table the classifier takes ----
+
+# Histogram boosting knows at most 255 categories of a column; rarer ones become one.
+_MOST_CATEGORIES = 250
+_WORDS = 2**12
+
+
+def default_gate(X: Table, seed: int) -> Any:
+    """Return gradient boosting for numbers and words; for sparse tables and texts, trees that need no dense table."""
+    if issparse(X):
+        return _trees(seed)
+    if _holds_texts(X):
+        return make_pipeline(HashingVectorizer(n_features=_WORDS, alternate_sign=False), _trees(seed))
+    words = _columns_of_words(X)
+    if not words:
+        return HistGradientBoostingClassifier(random_state=seed)
+    encoder = OrdinalEncoder(
+        handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=_MOST_CATEGORIES, dtype=np.float64
+    )
+    plain = FunctionTransformer(without_pandas_na, feature_names_out="one-to-one")
+    reading = ColumnTransformer([("words", make_pipeline(plain, encoder), words)], remainder=plain, sparse_threshold=0)
+    # A list, because a range has no stored form.
+    boosting = HistGradientBoostingClassifier(categorical_features=list(range(len(words))), random_state=seed)
+    return make_pipeline(reading, boosting)
+
+
+def weight_name(gate: Any) -> str:
+    """Return the name of the weights argument of `fit`: a pipeline passes weights to its last step."""
+    return f"{gate.steps[-1][0]}__sample_weight" if isinstance(gate, Pipeline) else "sample_weight"
+
+
+def _trees(seed: int) -> ExtraTreesClassifier:
+    return ExtraTreesClassifier(n_estimators=100, min_samples_leaf=5, random_state=seed)
+
+
+def _holds_texts(X: Table) -> bool:
+    """Return whether each row is one text."""
+    is_column = isinstance(X, list | tuple | np.ndarray) or (library_of(X) == "pandas" and X.ndim == 1)
+    return is_column and len(X) > 0 and isinstance(next(iter(X)), str)
+
+
+def _columns_of_words(X: Table) -> list[Any]:
+    """Return the columns that are not numeric: by name in a frame, by position in an array."""
+    if library_of(X) in ("pandas", "polars") and (names := names_of(X)) is not None:
+        return [name for name, dtype in zip(names, types_of(X), strict=True) if kind_of(dtype) != "number"]
+    values = np.asarray(X)
+    if values.dtype.kind in "biuf" or values.ndim != 2:
+        return []
+    return [place for place in range(values.shape[1]) if not _can_be_numbers(values[:, place])]
+
+
+def _can_be_numbers(values: Any) -> bool:
+    try:
+        values.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True

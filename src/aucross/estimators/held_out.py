@@ -28,8 +28,8 @@ from aucross.estimators.reading import Reader
 from aucross.estimators.splits import Split, fold_splits, hold_out_split, rows_scored
 from aucross.estimators.training_rows import ModelToFit, TrainingRows
 from aucross.estimators.types import Classifier, Folds, Generator, Labels, Step
-from aucross.estimators.warn import warn_user
 from aucross.frames import take_rows
+from aucross.system.text import warn_user
 
 # Above this many rows the refitted model differs little from those of the folds, and is not compared with them.
 MOST_ROWS_TO_COMPARE = 50_000
@@ -126,10 +126,6 @@ class HeldOutScores:
         second = None if self.second is None else without_noise(self.second)
         return replace(self, responses=without_noise(self.responses), second=second)
 
-    def with_tie_breaker(self, of_training_rows: FloatArray | None) -> HeldOutScores:
-        """Return a copy with tie-breaking numbers, picked from those of all training rows."""
-        return self if of_training_rows is None else replace(self, tie_breaker=of_training_rows[self.rows])
-
     def take(self, indices: Rows) -> HeldOutScores:
         """Return the scores at the given positions; a slice copies nothing."""
         parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
@@ -215,24 +211,13 @@ def _with_values(values: FloatArray, places: IndexArray, taken: FloatArray) -> F
 
 
 class Trained(NamedTuple):
-    """The models that will answer, the held-out scores, and what came with them.
-
-    Attributes
-    ----------
-    models : list
-        The models that answer: the classifier and, if there is one, the gate.
-    held_out : HeldOutScores
-        Scores of training rows by models that did not train on them.
-    judges : list of FoldEnsemble
-        For each model the fold models that judge new rows; empty if the models that answer also judge.
-    seen : tuple of two HeldOutScores, or None
-        Scores of training rows by models that were trained on them, if the coverage is to be corrected: those of the
-        refitted model, and those of the fold models, where a row counts 1/m for each of m models that have seen it.
-    """
+    """The models that will answer (classifier, gate), the held-out scores, and what came with them."""
 
     models: list[Any]
     held_out: HeldOutScores
-    judges: list[FoldEnsemble] = []  # noqa: RUF012  (never changed)
+    judges: list[FoldEnsemble] = []  # noqa: RUF012  for each model the fold models that judge new rows, if these do
+    # To correct the coverage: rows scored by models that have seen them, the refitted ones and those of the folds; of
+    # the latter a row counts 1/m for each of m models that have seen it.
     seen: tuple[HeldOutScores, HeldOutScores] | None = None
 
 
@@ -257,32 +242,14 @@ class HeldOutSource(Protocol):
 
 @dataclass(frozen=True)
 class CrossFit:
-    """Cross-fitting: fold models score the rows held out from them.
-
-    Parameters
-    ----------
-    cv : int, splitter or iterable of splits
-        Folds.
-    n_jobs : int, optional
-        Folds to fit at the same time.
-    rescores_copies : bool, default=False
-        Whether rows of which there are many copies get the score that new copies will have, see
-        :attr:`TrainingRows.common_rows`.
-    compares : bool, default=False
-        Whether the fold models also score rows that they were trained on, and the models that answer theirs, so that
-        the two can be compared, see :mod:`aucross.core.correction`.
-    keeps_folds : bool, default=False
-        Whether the fold models are kept to judge new rows, see :mod:`aucross.estimators.fold_ensemble`.
-    refits : bool, default=True
-        Whether models trained on all rows answer; otherwise the fold models answer together.
-    """
+    """Cross-fitting: fold models score the rows held out from them."""
 
     cv: Folds
     n_jobs: int | None = None
-    rescores_copies: bool = False
-    compares: bool = False
-    keeps_folds: bool = False
-    refits: bool = True
+    rescores_copies: bool = False  # whether rows of many copies get the score that new copies will have
+    compares: bool = False  # whether refitted and fold models score rows that they have seen, to correct the coverage
+    keeps_folds: bool = False  # whether fold models are kept to judge new rows
+    refits: bool = True  # whether models trained on all rows answer, or the fold models together
 
     def splits(self, training: TrainingRows, rng: Generator) -> list[Split]:
         """Draw the folds."""
@@ -496,15 +463,7 @@ def _scores_out_of_bag(training: TrainingRows, trained: Any) -> FloatArray:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """Hold-out: the models are trained on one part of the rows and score the other.
-
-    Parameters
-    ----------
-    cv : int, splitter or iterable of splits, optional
-        None holds out one stratified part; of anything else the first split is used.
-    holdout_size : float in (0, 1), default=0.1
-        Share of rows held out if `cv` is None.
-    """
+    """Hold-out: models are trained on one part of the rows and score the other, the first split of `cv` if given."""
 
     cv: Folds = None
     holdout_size: float = 0.1

@@ -13,13 +13,7 @@ from aucross.core.scored_rows import RuleInput
 
 @dataclass(frozen=True)
 class PlacedBand(BandRule):
-    """One band that was placed elsewhere, returned for every coverage.
-
-    Parameters
-    ----------
-    fixed_band : RejectionBand
-        The band.
-    """
+    """One band that was placed elsewhere, returned for every coverage."""
 
     fixed_band: RejectionBand
 
@@ -33,21 +27,7 @@ class PlacedBand(BandRule):
 
 
 def light_copy(clf: Any, coverage: float | None = None) -> Any:
-    """Copy a fitted classifier for deciding at one coverage.
-
-    Parameters
-    ----------
-    clf : SelectiveClassifier
-        A fitted classifier.
-    coverage : float in (0, 1], optional
-        Coverage at which the copy decides; that of the classifier by default.
-
-    Returns
-    -------
-    SelectiveClassifier
-        ``decide`` and ``scored`` answer as those of `clf` do. The bands are placed here and now, so that no worker
-        searches them again. Held-out scores are left out: a million of them would travel with each copy.
-    """
+    """Copy a fitted classifier for deciding at one coverage."""
     light = copy(clf)
     light.coverage = check_coverage(clf.coverage if coverage is None else coverage)
     held_out, rule = clf.held_out_.without_rows(), _placed(clf.band_rule_, light.coverage)

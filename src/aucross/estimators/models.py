@@ -1,4 +1,4 @@
-"""Scores of a fitted base model as float64, refused if they mean nothing."""
+"""Base models: made ready for training, and asked for scores, which are refused if they mean nothing."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from math import inf, isfinite
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
 
-from aucross.core.ranking import FloatArray, IndexArray, check_scores
+from aucross.core.ranking import FloatArray, check_scores
 from aucross.core.scored_rows import confidence_of, predicted_class
 from aucross.estimators.column_names import refuse_columns_that_abort
-from aucross.estimators.types import Classifier, Labels, Table
+from aucross.estimators.types import Classifier, Column, Labels, Table
 from aucross.frames import count_rows, take_rows
 
 RESPONSE_METHODS = ("predict_proba", "decision_function")
@@ -36,7 +38,8 @@ def response_method_of(estimator: Classifier, role: str = "estimator") -> str:
 
 def checked_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
     """Score new rows by a fitted model; raise if the fit would have refused the scores."""
-    refuse_columns_that_abort(estimator, X)
+    if not isinstance(X, np.ndarray):
+        refuse_columns_that_abort(estimator, X)
     scores = _one_score_per_class(estimator, X, response_method, classes)  # the fit has compared the classes
     _refuse_not_finite(scores)
     return scores
@@ -46,7 +49,7 @@ def response_as_given(estimator: Classifier, X: Table, response_method: str) -> 
     """Return a fitted model's response unchanged; raise if it could not be used for a decision."""
     refuse_columns_that_abort(estimator, X)
     given = getattr(estimator, response_method)(X)
-    _refuse_not_finite(_checked(given, estimator, X, response_method))
+    _refuse_not_finite(checked_response(estimator, X, response_method, given))
     return given
 
 
@@ -59,15 +62,11 @@ def labels_as_given(estimator: Classifier, X: Table) -> Labels:
 
 
 def _refuse_not_finite(scores: FloatArray) -> None:
-    if not _are_finite(scores):
+    # Of one row, plain Python is faster, and a decision on one row is mostly checks like this one.
+    if not (isfinite(scores.item()) if scores.size == 1 else np.isfinite(scores).all()):
         # An infinite score compares with any band, but means nothing.
         of_rows = scores if scores.ndim < 2 else np.where(np.isfinite(scores).all(axis=1), 0.0, np.nan)
         check_scores(of_rows, of_rows.size, name="the scores of the base model")
-
-
-def _are_finite(scores: FloatArray) -> bool:
-    # Of one row, plain Python is faster, and a decision on one row is mostly checks like this one.
-    return isfinite(scores.item()) if scores.size == 1 else bool(np.isfinite(scores).all())
 
 
 def answers_by_score(
@@ -79,14 +78,13 @@ def answers_by_score(
     its decision, does not, and is asked for its labels too.
     """
     is_probability = response_method == "predict_proba"
-    near = _places_of_least(confidence_of(scores, is_probability=is_probability), _ROWS_TO_TRY)
+    near = np.arange(len(scores))
+    if len(scores) > _ROWS_TO_TRY:
+        # Partitioned, not sorted: sorting all rows takes a tenth of the time that a small model takes to score them.
+        confidence = confidence_of(scores, is_probability=is_probability)
+        near = np.argpartition(confidence, _ROWS_TO_TRY)[:_ROWS_TO_TRY]
     by_score = classes[predicted_class(scores[near], is_probability=is_probability)]
     return len(near) == 0 or np.array_equal(by_score, np.asarray(estimator.predict(take_rows(X, near))))
-
-
-def _places_of_least(values: FloatArray, number: int) -> IndexArray:
-    # Partitioned, not sorted: sorting all rows takes a tenth of the time that a small model takes to score them.
-    return np.argpartition(values, number)[:number] if len(values) > number else np.arange(len(values))
 
 
 def class_scores(estimator: Classifier, X: Table, response_method: str, classes: Labels) -> FloatArray:
@@ -115,12 +113,9 @@ def _one_score_per_class(estimator: Classifier, X: Table, response_method: str, 
     return response if place_of_positive(estimator, classes) == 1 else -response
 
 
-def checked_response(estimator: Classifier, X: Table, response_method: str) -> FloatArray:
-    """Return a model's response as float64, one entry per row; masked values become NaN."""
-    return _checked(getattr(estimator, response_method)(X), estimator, X, response_method)
-
-
-def _checked(given: Any, estimator: Classifier, X: Table, response_method: str) -> FloatArray:
+def checked_response(estimator: Classifier, X: Table, response_method: str, given: Any = None) -> FloatArray:
+    """Return a model's response, asked for unless it is given, as float64; masked values become NaN."""
+    given = getattr(estimator, response_method)(X) if given is None else given
     if isinstance(given, np.ma.MaskedArray):
         given = np.ma.filled(np.ma.asarray(given, dtype=np.float64), np.nan)
     # float64 on purpose: some libraries return float32, and bands are compared in float64.
@@ -201,3 +196,140 @@ def model_offers(name: str) -> Any:
         return True
 
     return check
+
+
+# ---- models made ready for training ----
+
+
+def refuse_no_object(estimator: Any, name: str) -> None:
+    """Refuse a class, a name or a number given as a classifier; None stands for a default."""
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"{name} must be a classifier, got the class {estimator.__name__}; pass an object of it, "
+            f"{name}={estimator.__name__}()"
+        )
+    if estimator is None or hasattr(estimator, "fit"):
+        return
+    given = f"the string {estimator!r}" if isinstance(estimator, str) else repr(estimator)
+    raise TypeError(
+        f"{name} must be a classifier object, got {given}; pass an object such as {name}=LogisticRegression()"
+    )
+
+
+def untrained_copy(estimator: Classifier, classes: Labels) -> Any:
+    """Return an untrained copy of a model that can be trained on labels of these classes."""
+    if _comes_from(estimator, "catboost"):
+        # Its parameters are copies each time one asks for them, which clone takes for a fault.
+        return type(estimator)(**estimator.get_params())
+    is_numbered = np.array_equal(np.sort(classes), np.arange(len(classes)))
+    return clone(estimator) if is_numbered or not _wants_numbers(estimator) else NumberedClasses(clone(estimator))
+
+
+def _comes_from(estimator: Classifier, library: str) -> bool:
+    return any(kind.__module__.partition(".")[0] == library for kind in type(estimator).__mro__)
+
+
+def _wants_numbers(estimator: Classifier) -> bool:
+    """Return whether a model takes only labels 0, 1, ...: XGBoost, also in a pipeline or a search."""
+    if isinstance(estimator, Pipeline):
+        return _wants_numbers(estimator.steps[-1][1])
+    inner = getattr(estimator, "estimator", None)
+    return _comes_from(estimator, "xgboost") or (inner is not None and _wants_numbers(inner))
+
+
+class NumberedClasses(Delegating, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Train a model on the numbers of the classes, and answer with their labels.
+
+    XGBoost takes no labels but 0, 1, ...; with others it is found in ``estimator_.estimator_`` of a selective
+    classifier.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A model that takes whole numbers from 0 as labels.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted model.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from aucross.estimators import NumberedClasses
+    >>> NumberedClasses(LogisticRegression()).fit([[0], [1]], ["bad", "good"]).predict([[2]])
+    array(['good'], dtype='<U4')
+    """
+
+    def __init__(self, estimator: Classifier) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Table, y: Column, **fit_params: Any) -> NumberedClasses:
+        """Train on the number of each row's class.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Training rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        **fit_params : dict
+            Further arguments of the model's ``fit``; the labels of an ``eval_set`` are numbered, too.
+
+        Returns
+        -------
+        self
+        """
+        self.classes_, numbers = np.unique(np.asarray(y), return_inverse=True)
+        if fit_params.get("eval_set"):
+            pairs = [(rows, np.searchsorted(self.classes_, labels)) for rows, labels in fit_params["eval_set"]]
+            fit_params = {**fit_params, "eval_set": pairs}
+        self.estimator_ = clone(self.estimator).fit(X, numbers, **fit_params)
+        return self
+
+    def predict(self, X: Table) -> Labels:
+        """Predict a class label for every row.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.classes_[np.asarray(self.estimator_.predict(X), dtype=np.intp)]
+
+    @available_if(model_offers("predict_proba"))
+    def predict_proba(self, X: Table) -> FloatArray:
+        """Return the probabilities of the model.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return self.estimator_.predict_proba(X)
+
+    @available_if(model_offers("decision_function"))
+    def decision_function(self, X: Table) -> FloatArray:
+        """Return the decision function of the model.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        return self.estimator_.decision_function(X)

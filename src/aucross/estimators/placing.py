@@ -73,36 +73,16 @@ def draw_path_splits(training: TrainingRows, split: Split, rng: Generator) -> li
 
 @dataclass(frozen=True)
 class Placing:
-    """What places a rule: the held-out rows, all of them or those of one group.
-
-    Attributes
-    ----------
-    held_out : HeldOutScores
-        Labels, scores and weights.
-    rows : RuleInput
-        What the rule reads of them.
-    reader : Reader
-        What read it.
-    half : ndarray or None
-        Half of each row, 0 or 1, for methods that blend all rows with two halves; -1 is neither.
-    path : HeldOutScores or None
-        Other rows, from which a path of bands may be taken, so that these rows need only say how far to go.
-    seen : tuple of two RuleInput, or None
-        Training rows as the refitted model and as the fold models scored them, if the coverage is corrected.
-    judged_apart : bool
-        Whether another model judges a row than answers it.
-    rounding : ScoreRounding or None
-        How the scores were rounded, if they were counted.
-    """
+    """What places a rule: the held-out rows, all of them or those of one group."""
 
     held_out: HeldOutScores
-    rows: RuleInput
+    rows: RuleInput  # what the rule reads of them
     reader: Reader
-    half: IndexArray | None = None
-    path: HeldOutScores | None = None
-    seen: tuple[RuleInput, RuleInput] | None = None
+    half: IndexArray | None = None  # of each row, 0 or 1, for methods that blend rows with two halves; -1 is neither
+    path: HeldOutScores | None = None  # other rows that fix a path of bands; these then only say how far to go
+    seen: tuple[RuleInput, RuleInput] | None = None  # training rows, scored by the refitted and by the fold models
     judged_apart: bool = False
-    rounding: ScoreRounding | None = None
+    rounding: ScoreRounding | None = None  # of scores that were counted
 
     @classmethod
     def of(

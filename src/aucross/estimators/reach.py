@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from aucross.core.band_rule import BandRule
 from aucross.core.ranking import FloatArray, IndexArray, RankedScores
 from aucross.core.scored_rows import RuleInput
-from aucross.estimators.warn import warn_user
+from aucross.system.text import warn_user
 
 BoolArray = NDArray[np.bool_]
 

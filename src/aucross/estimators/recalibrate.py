@@ -15,8 +15,8 @@ from aucross.estimators.held_out import HeldOutScores
 from aucross.estimators.placing import FEWEST_GROUP_ROWS
 from aucross.estimators.reading import Reader
 from aucross.estimators.types import Column, Table
-from aucross.estimators.warn import warn_user
 from aucross.frames import count_rows
+from aucross.system.text import warn_user
 
 # Scores a table, with the weights and the groups of its rows.
 Score = Callable[[Any, Any, Any], ScoredRows]

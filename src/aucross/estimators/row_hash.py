@@ -41,25 +41,7 @@ _FOR_SEEDS = np.uint64(2862933555777941757)
 
 
 def hash_rows(X: Table) -> Hashes:
-    """Return a 64-bit hash of each row.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix or frame of shape (n_samples, n_features), or sequence
-        Rows of any kind: numbers, text, categories, dates, images, one text each.
-
-    Returns
-    -------
-    ndarray of shape (n_samples,), uint64
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from aucross.estimators.row_hash import hash_rows
-    >>> first, second, third = hash_rows([[1, 2], [2, 1], [1, 2]])
-    >>> bool(first == third), bool(first == second)
-    (True, False)
-    """
+    """Return a 64-bit hash of each row."""
     if issparse(X):
         return _mixed(_sums_of_sparse(X))
     sums: Hashes | None = None

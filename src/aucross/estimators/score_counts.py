@@ -252,22 +252,7 @@ class CountedScores(HeldOutScores):
 
 
 def count_rows(scored: ScoredRows, reader: RoundingReader, rounding: ScoreRounding) -> ScoredRows:
-    """Count scored rows of two classes, without their labels.
-
-    Parameters
-    ----------
-    scored : ScoredRows
-        The rows of one partition.
-    reader : Reader
-        What the rule reads of them.
-    rounding : ScoreRounding
-        How to round.
-
-    Returns
-    -------
-    ScoredRows
-        One row for each distinct score and group, which stands for all that have it.
-    """
+    """Count scored rows of two classes, without their labels."""
     weight = np.ones(len(scored)) if scored.sample_weight is None else scored.sample_weight
     score = reader.rounded(scored.score, rounding)
     rows = replace(scored.rule_input, columns=reader.read(score, None)[0], sample_weight=weight)  # type: ignore[attr-defined]

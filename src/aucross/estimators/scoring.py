@@ -18,9 +18,9 @@ from aucross.core.missing import check_band_groups
 from aucross.core.ranking import FloatArray, check_weights
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.fitted import Fitted
-from aucross.estimators.fold_ensemble import FoldEnsemble, score_and_judge
+from aucross.estimators.fold_ensemble import FoldEnsemble, judge, score_by_all
 from aucross.estimators.held_out import HeldOutScores
-from aucross.estimators.models import labels_as_given
+from aucross.estimators.models import checked_scores, labels_as_given
 from aucross.estimators.row_hash import tie_breaker_of
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
@@ -134,9 +134,13 @@ class Scoring(ABC):
             return none, none, np.empty(0) if fitted.held_out.second is not None else None
         scores = []
         for number, (model, method) in enumerate(fitted.models):
-            judge = fitted.judges[number] if fitted.judges else None
+            judges = fitted.judges[number] if fitted.judges else None
             try:
-                scores.append(score_and_judge(model, judge, X, method, fitted.classes))
+                if judges is model:
+                    scores.append(score_by_all(judges, X))
+                else:
+                    score = checked_scores(model, X, method, fitted.classes)
+                    scores.append((score, score if judges is None else judge(judges, X)))
             except Exception as error:
                 clearer: Any = explained(error, ("classifier", "gate")[number], model, X, is_fitted=True)
                 if clearer is None:

@@ -22,7 +22,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from aucross.core.ranking import IndexArray
 from aucross.estimators.training_rows import TrainingRows, check_class_sizes
 from aucross.estimators.types import Folds, Generator
-from aucross.estimators.warn import warn_user
+from aucross.system.text import warn_user
 
 # Rows to train on and rows to score, of one model.
 Split = tuple[IndexArray, IndexArray]

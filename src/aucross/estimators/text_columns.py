@@ -9,8 +9,8 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from aucross.core.missing import is_missing
+from aucross.estimators.models import NumberedClasses
 from aucross.estimators.types import Classifier, Table
-from aucross.estimators.untrained import NumberedClasses
 from aucross.frames import date_formats, holds_pandas_na, is_lazy, kind_of, library_of, names_of, types_of
 
 # What models say where they meet text or dates.
@@ -27,25 +27,7 @@ _OTHER_GATE = ", or pass a gate that takes what the classifier takes, as in AUCG
 
 
 def explained(error: Exception, role: str, model: Classifier, X: Table, *, is_fitted: bool = False) -> Exception | None:
-    """Explain the error of a model that met text or dates: columns and remedy; None for any other error.
-
-    Parameters
-    ----------
-    error : Exception
-        What the model raised.
-    role : {"classifier", "gate"}
-        What the model is for.
-    model : classifier
-        The model.
-    X : table
-        Its rows.
-    is_fitted : bool, default=False
-        Whether the rows are new ones, after a fit with columns that the model could read.
-
-    Returns
-    -------
-    Exception or None
-    """
+    """Explain the error of a model that met text or dates: columns and remedy; None for any other error."""
     # A column of scores reads one column alone, and names it.
     if isinstance(error, Warning) or not _ABOUT_TYPES.search(str(error)) or _reads_one_column(model):
         return None

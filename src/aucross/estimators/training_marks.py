@@ -42,33 +42,15 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class RowsSeen:
-    """Number of rows of a table that look like rows of the fit.
+    """Number of rows of a table that look like rows of the fit."""
 
-    Attributes
-    ----------
-    n_rows : int
-        Different rows that could be compared.
-    n_marked : int
-        Those whose mark is set.
-    by_chance : float
-        Share of new rows whose mark is set by chance.
-    n_twice : int
-        Different rows that occur exactly twice in the fit, which leave no marks, or exactly twice here.
-    equal_each : float
-        How many new rows equal a marked one for each of `n_twice`, at most, if equal rows occur by themselves.
-    has_repeats : bool
-        Whether equal rows occurred in the fit, so that :attr:`share` is a least one.
-    is_whole : bool
-        Whether these are all rows of the fit and no others, and too many for that to be chance.
-    """
-
-    n_rows: int
-    n_marked: int
-    by_chance: float
-    n_twice: int = 0
-    equal_each: float = 0.0
-    has_repeats: bool = False
-    is_whole: bool = False
+    n_rows: int  # different rows that could be compared
+    n_marked: int  # those whose mark is set
+    by_chance: float  # share of new rows whose mark is set by chance
+    n_twice: int = 0  # different rows that occur exactly twice in the fit, which leave no marks, or exactly twice here
+    equal_each: float = 0.0  # new rows that equal a marked one for each of `n_twice`, at most, where rows repeat
+    has_repeats: bool = False  # whether equal rows occurred in the fit, so that `share` is a least one
+    is_whole: bool = False  # whether these are all rows of the fit and no others, and too many for that to be chance
 
     @property
     def share(self) -> float:
@@ -98,32 +80,16 @@ class RowsSeen:
 
 @dataclass(frozen=True, eq=False)
 class TrainingMarks:
-    """Marks of the rows given to `fit`.
+    """Marks of the rows given to `fit`."""
 
-    Attributes
-    ----------
-    salt : str
-        Makes the hashes of this fit unlike those of any other.
-    field : ndarray of uint8
-        The bits, eight in a byte.
-    sampled : float
-        Share of all hashes that are marked or looked up.
-    n_rows, n_single, n_twice : int
-        All rows of the fit, and those of them that occurred once (which are marked) and twice.
-    total : int
-        Sum of the hashes of all rows.
-    columns : list of str or None
-        Columns of a frame, None for tables without names.
-    """
-
-    salt: str
-    field: NDArray[np.uint8]
-    sampled: float
+    salt: str  # makes the hashes of this fit unlike those of any other
+    field: NDArray[np.uint8]  # the bits, eight in a byte
+    sampled: float  # share of all hashes that are marked or looked up
     n_rows: int
-    n_single: int
+    n_single: int  # rows that occurred once, which are marked
     n_twice: int
-    total: int
-    columns: list[str] | None = None
+    total: int  # sum of the hashes of all rows
+    columns: list[str] | None = None  # None for tables without names
 
     @classmethod
     def of(cls, X: Table, salt: str, hashes: Hashes | None = None) -> TrainingMarks | None:

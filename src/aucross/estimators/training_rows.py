@@ -22,13 +22,13 @@ from aucross.core.missing import check_band_groups, numbers_of_units, refuse_nam
 from aucross.core.ranking import FloatArray, IndexArray, check_weights
 from aucross.estimators.column_names import refuse_repeated_names
 from aucross.estimators.labels import check_classes, in_order, plain_labels
+from aucross.estimators.models import refuse_no_object, untrained_copy
 from aucross.estimators.row_hash import Hashes, hash_rows
 from aucross.estimators.score_column import score_column_in
 from aucross.estimators.text_columns import explained
 from aucross.estimators.types import Classifier, Column, Labels, Table
-from aucross.estimators.untrained import refuse_no_object, untrained_copy
-from aucross.estimators.warn import warn_user
 from aucross.frames import count_rows, other_order, take_rows
+from aucross.system.text import warn_user
 
 # Fewer copies could be learnt by heart, and a smaller share of the rows moves no coverage that anyone would notice.
 FEWEST_COPIES, SMALLEST_SHARE = 30, 0.002

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import unicodedata
+import warnings
 from collections.abc import Mapping
 from math import floor, isfinite
 from typing import Any
@@ -70,3 +72,11 @@ def marked(text: str) -> str:
 
 def _is_unseen(character: str) -> bool:
     return unicodedata.category(character) in _UNSEEN and character not in _USUAL
+
+
+def warn_user(message: str, category: type[UserWarning] = UserWarning) -> None:
+    """Warn, from the first line outside of this package and of scikit-learn."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("aucross", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

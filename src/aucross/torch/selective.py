@@ -27,8 +27,8 @@ from aucross.estimators.review import ReviewFacts, label_text, percent
 from aucross.estimators.splits import Split
 from aucross.estimators.training_rows import ModelToFit, TrainingRows, base_fit_params
 from aucross.estimators.types import Step
-from aucross.estimators.warn import warn_user
 from aucross.frames import take_rows
+from aucross.system.text import warn_user
 from aucross.torch.methods import NetworkMethod
 from aucross.torch.network_classifier import SelectiveNetwork
 from aucross.torch.networks import Body
