@@ -30,7 +30,7 @@ from aucross.estimators.decisions import Decisions
 from aucross.estimators.review import check_ids
 from aucross.estimators.row_hash import Hashes, hash_rows
 from aucross.estimators.types import Column, Labels, Table
-from aucross.estimators.warn import warn_user
+from aucross.system.text import warn_user
 
 # Bands are placed for so many coverages at most, because placing one takes a millisecond.
 GRID = 1000
