@@ -36,9 +36,10 @@ ALLOWED = {
     "record": {"frames", "files", "watch", "cluster", "estimators", "core", "system"},
     "torch": {"frames", "estimators", "core", "system"},
     "cluster": {"frames", "estimators", "core", "files", "evaluation", "system"},
-    "report": {"frames", "evaluation", "system"},
+    "report": {"frames", "evaluation", "audit", "record", "system"},
     "mlflow": {"frames", "files", "estimators", "core", "system"},
     "serve": {"frames", "files", "record", "watch", "estimators", "core", "system"},
+    "desk": {"record", "report", "serve", "estimators", "system"},
 }
 # The public names and the command line stand above all parts.
 ABOVE = {"__init__", "__main__", "cli"}

@@ -23,7 +23,13 @@ PARTS = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py") if pat
 BELOW = ["cluster.dask", "cluster.spark", "export.onnx"]  # need libraries that the rest of their part does not
 PARTS += BELOW
 LIBRARY_OF = {"torch": "torch", "cluster.dask": "distributed", "cluster.spark": "pyspark", "mlflow": "mlflow"}
-LIBRARY_OF |= {"export.onnx": "skl2onnx", "serve": "fastapi", "report": "jinja2", "record": "sqlalchemy"}
+LIBRARY_OF |= {
+    "export.onnx": "skl2onnx",
+    "serve": "fastapi",
+    "report": "jinja2",
+    "record": "sqlalchemy",
+    "desk": "fastapi",
+}
 
 
 def part(name: str) -> ModuleType:

@@ -235,4 +235,4 @@ def walkthrough(screen: Screen, options: WalkthroughOptions) -> dict[str, Any]:
     return run_walkthrough(options.folder, options.rows, options.seed, screen)
 
 
-from aucross.cli import record_app  # noqa: E402, F401  (adds the commands of a record to those above)
+from aucross.cli import desk_app, record_app  # noqa: E402, F401  (add their commands to those above)

@@ -30,8 +30,8 @@ _WAITING_CONNECTIONS = 2048
 
 def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     """Serve a model until the process is told to end; return the content of the JSON document."""
-    token = _token(options.token_file)
-    _check_host(options.host, token)
+    token = secret_in(options.token_file, "--token-file")
+    check_host(options.host, token)
     uvicorn = import_library("uvicorn", purpose="aucross serve", extra="serve")
     serve: Any = import_library("aucross.serve", purpose="aucross serve", extra="serve")
     try:
@@ -66,7 +66,7 @@ def run_serve(options: ServeCommand, screen: Screen) -> dict[str, Any]:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(message)s")
     # Before an address is told: whoever reads it may ask at once.
     record_part = nullcontext() if options.record is None else opened(options.record, create=True)
-    with record_part as record, _listening(options.host, options.port) as listener:
+    with record_part as record, listening(options.host, options.port) as listener:
         shadow = None if options.shadow is None else _shadow(options.shadow, schema)
         webhook = None if options.webhook_file is None else _webhook(record, options.webhook_file)
         made = {"record": record, "shadow": shadow, "webhook": webhook, "keep_coverage": options.keep_coverage}
@@ -128,8 +128,8 @@ def _group_of_each_value(clf: Any, schema: Schema) -> dict[Any, Any] | None:
     return groups
 
 
-def _token(path: Path | None) -> bytes | None:
-    """Return the token that callers must send; None without a file that holds it."""
+def secret_in(path: Path | None, option: str) -> bytes | None:
+    """Return the secret that a file holds; None without a file."""
     if path is None:
         return None
     check_readable(path)
@@ -137,13 +137,13 @@ def _token(path: Path | None) -> bytes | None:
     token = path.read_bytes().rstrip(b"\r\n")
     if len(token) < _SHORTEST_TOKEN or not token.isascii() or b" " in token:
         raise CommandError(
-            f"--token-file: {path} must hold a token of at least {_SHORTEST_TOKEN} letters and digits without spaces, "
+            f"{option}: {path} must hold a token of at least {_SHORTEST_TOKEN} letters and digits without spaces, "
             f"got {len(token)} bytes; make one with: python -c 'import secrets; print(secrets.token_urlsafe())'"
         )
     return token
 
 
-def _check_host(host: str, token: bytes | None) -> None:
+def check_host(host: str, token: bytes | None) -> None:
     """Refuse to serve other machines without a token."""
     try:
         is_loopback = ipaddress.ip_address(host).is_loopback
@@ -156,7 +156,7 @@ def _check_host(host: str, token: bytes | None) -> None:
         )
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> socket.socket:
     """Return a socket that takes connections; with port 0 the system chooses a free port."""
     if not 0 <= port <= 65_535:
         raise UsageError(f"--port must be in 0 to 65535, got {port}; 0 takes a free one")

@@ -7,5 +7,17 @@ from aucross.report.contents import SCHEMA_VERSION, build_summary
 from aucross.report.files import render_json, write_report
 from aucross.report.html import render_html
 from aucross.report.markdown import render_markdown
+from aucross.report.oversight import build_oversight
+from aucross.report.oversight_page import render_oversight, write_oversight
 
-__all__ = ["SCHEMA_VERSION", "build_summary", "render_html", "render_json", "render_markdown", "write_report"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "build_oversight",
+    "build_summary",
+    "render_html",
+    "render_json",
+    "render_markdown",
+    "render_oversight",
+    "write_oversight",
+    "write_report",
+]

@@ -1,0 +1,13 @@
+"""The desk (extra ``desk``): pages on which people decide the cases of a record, and the same over HTTP.
+
+::
+
+    record ──► open cases ──► claimed by one person ──► answer, before the machine's is shown ──► record
+               audits mixed in                          then the machine's answer, and a last word
+"""
+
+from aucross.desk.app import Proxy, create_desk
+from aucross.desk.people import Desk, Person
+from aucross.desk.work import Rules, Work
+
+__all__ = ["Desk", "Person", "Proxy", "Rules", "Work", "create_desk"]

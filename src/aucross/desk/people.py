@@ -1,0 +1,267 @@
+"""Who may do what: people with personal links, their sessions, and the tables of the desk beside the record.
+
+Nothing here is a password. A link holds a random token; the database holds its hash. A link can be revoked and expires.
+These tables are changed in place, unlike those of the record, and hold nothing that the record needs.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
+
+from aucross.record import Record
+
+REVIEWER, VALIDATOR = ROLES = ("reviewer", "validator")
+_NUMBER = BigInteger().with_variant(Integer, "sqlite")
+_LONGEST_NAME = 100
+
+metadata = MetaData()
+people = Table(
+    "desk_people",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("role", Text, nullable=False),
+    Column("token_hash", LargeBinary, unique=True),
+    Column("expires", Text, nullable=False),
+)
+sessions = Table(
+    "desk_sessions",
+    metadata,
+    Column("token_hash", LargeBinary, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("expires", Text, nullable=False),
+)
+# Batches whose cases were put into the order of work.
+known_batches = Table("desk_batches", metadata, Column("batch", _NUMBER, primary_key=True, autoincrement=False))
+# Open cases in the order of work; a case leaves when it needs no further answer.
+open_cases = Table(
+    "desk_open",
+    metadata,
+    Column("case_number", _NUMBER, primary_key=True, autoincrement=False),
+    Column("batch", _NUMBER, nullable=False),
+    Column("place", Float(53), nullable=False, index=True),
+    Column("needed", Integer, nullable=False),  # people who must answer it
+    Column("claimed_by", Text),
+    Column("claimed_until", Text),
+    Column("due", Text),
+)
+# Each look at a case.
+looks = Table(
+    "desk_looks",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("case_number", _NUMBER, nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("saw_machine", Integer, nullable=False),
+    Column("time", Text, nullable=False),
+)
+# Reason codes that the team may give; the last line of a code says whether it is in use.
+reason_codes = Table(
+    "desk_reason_codes",
+    metadata,
+    Column("number", _NUMBER, primary_key=True),
+    Column("code", Text, nullable=False),
+    Column("is_used", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("time", Text, nullable=False),
+)
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody who works at the desk.
+
+    Attributes
+    ----------
+    name : str
+        As it stands in reviews.
+    role : {"reviewer", "validator"}
+        A reviewer decides cases; a validator sees numbers and decides nothing.
+    """
+
+    name: str
+    role: str
+
+
+def now(later: float = 0.0) -> str:
+    """Return the time, or that so many seconds later, as text that sorts by time."""
+    return (datetime.now(UTC) + timedelta(seconds=later)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def hashed(token: str) -> bytes:
+    """Return what the database keeps of a token."""
+    return sha256(token.encode()).digest()
+
+
+def form_token(session: str) -> str:
+    """Return the token that each form of a session carries, so that no other page can send one."""
+    return hmac.new(session.encode(), b"form", sha256).hexdigest()
+
+
+class Desk:
+    """People, sessions and reason codes beside a record.
+
+    Parameters
+    ----------
+    record : Record
+        The record whose cases are decided.
+    link_days : float, default=30
+        Days for which a personal link is good.
+    session_hours : float, default=12
+        Hours for which a session lasts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from aucross.desk import Desk
+    >>> from aucross.record import Record
+    >>> with tempfile.TemporaryDirectory() as folder, Record.open(Path(folder) / "cases.db") as record:
+    ...     desk = Desk(record)
+    ...     token = desk.add_person("Ann", "reviewer")
+    ...     print(desk.people())
+    [Person(name='Ann', role='reviewer')]
+    """
+
+    def __init__(self, record: Record, *, link_days: float = 30.0, session_hours: float = 12.0) -> None:
+        self.record = record
+        self.link_seconds = 86_400.0 * link_days
+        self.session_seconds = 3_600.0 * session_hours
+        with record.writing() as connection:
+            metadata.create_all(connection)
+
+    # ---- people ----
+
+    def add_person(self, name: str, role: str) -> str:
+        """Add a person, or give a person a new link; return the token of the link, which is kept nowhere.
+
+        Parameters
+        ----------
+        name : str
+            Name of the person, as it will stand in reviews.
+        role : {"reviewer", "validator"}
+            What the person may do.
+
+        Returns
+        -------
+        str
+            The token; earlier links and sessions of the person end.
+        """
+        if role not in ROLES:
+            raise ValueError(f"role must be 'reviewer' or 'validator', got {role!r}")
+        if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
+            raise ValueError(f"name must be printable and have 1 to {_LONGEST_NAME} characters, got {name[:40]!r}")
+        token = secrets.token_urlsafe(32)
+        row = {"role": role, "token_hash": hashed(token), "expires": now(self.link_seconds)}
+        with self.record.writing() as connection:
+            self._end(connection, name)
+            if not connection.execute(update(people).where(people.c.name == name).values(**row)).rowcount:
+                connection.execute(insert(people).values(name=name, **row))
+        return token
+
+    def revoke(self, name: str) -> None:
+        """End the link and all sessions of a person, and give their claimed cases back."""
+        with self.record.writing() as connection:
+            self._end(connection, name)
+            changed = connection.execute(update(people).where(people.c.name == name).values(token_hash=None))
+            if not changed.rowcount:
+                raise ValueError(f"nobody at this desk is called {name!r}")
+
+    @staticmethod
+    def _end(connection: Connection, name: str) -> None:
+        connection.execute(delete(sessions).where(sessions.c.name == name))
+        released = {"claimed_by": None, "claimed_until": None}
+        connection.execute(update(open_cases).where(open_cases.c.claimed_by == name).values(**released))
+
+    def people(self) -> list[Person]:
+        """Return everybody who has a link that is still good."""
+        good = (people.c.token_hash.is_not(None)) & (people.c.expires > now())
+        with self.record.reading() as connection:
+            rows = connection.execute(select(people.c.name, people.c.role).where(good).order_by(people.c.name))
+            return [Person(*row) for row in rows]
+
+    # ---- who asks ----
+
+    def enter(self, token: str) -> str | None:
+        """Return the token of a new session for a link, or None if the link is not good."""
+        session = secrets.token_urlsafe(32)
+        with self.record.writing() as connection:
+            person = self._holder(connection, token)
+            if person is None:
+                return None
+            connection.execute(delete(sessions).where(sessions.c.expires <= now()))
+            row = {"token_hash": hashed(session), "name": person.name, "expires": now(self.session_seconds)}
+            connection.execute(insert(sessions).values(**row))
+        return session
+
+    def leave(self, session: str) -> None:
+        """End a session."""
+        with self.record.writing() as connection:
+            connection.execute(delete(sessions).where(sessions.c.token_hash == hashed(session)))
+
+    def holder(self, token: str) -> Person | None:
+        """Return the person whose link holds a token; None if it is wrong, expired or revoked."""
+        with self.record.reading() as connection:
+            return self._holder(connection, token)
+
+    @staticmethod
+    def _holder(connection: Connection, token: str) -> Person | None:
+        good = (people.c.token_hash == hashed(token)) & (people.c.expires > now())
+        row = connection.execute(select(people.c.name, people.c.role).where(good)).first()
+        return None if row is None else Person(*row)
+
+    def session_of(self, session: str) -> Person | None:
+        """Return the person of a session; None if it is unknown or over, or if the person's link was revoked."""
+        good = (sessions.c.token_hash == hashed(session)) & (sessions.c.expires > now())
+        good &= people.c.token_hash.is_not(None)
+        asked = select(people.c.name, people.c.role).join(sessions, sessions.c.name == people.c.name).where(good)
+        with self.record.reading() as connection:
+            row = connection.execute(asked).first()
+        return None if row is None else Person(*row)
+
+    def named(self, name: str) -> Person | None:
+        """Return the person whom a proxy names; None if nobody has this name."""
+        asked = select(people.c.name, people.c.role).where(people.c.name == name, people.c.token_hash.is_not(None))
+        with self.record.reading() as connection:
+            row = connection.execute(asked).first()
+        return None if row is None else Person(*row)
+
+    # ---- reason codes ----
+
+    def reasons(self) -> list[str]:
+        """Return the reason codes in use."""
+        last = select(func.max(reason_codes.c.number)).group_by(reason_codes.c.code)
+        asked = select(reason_codes.c.code).where(reason_codes.c.number.in_(last), reason_codes.c.is_used == 1)
+        with self.record.reading() as connection:
+            return [code for (code,) in connection.execute(asked.order_by(reason_codes.c.code))]
+
+    def set_reason(self, code: str, *, is_used: bool, person: Person) -> None:
+        """Add a reason code or take it away; who did it and when stays."""
+        code = code.strip()
+        if not code or len(code) > _LONGEST_NAME or not code.isprintable():
+            raise ValueError(f"a reason code must be printable and have 1 to {_LONGEST_NAME} characters")
+        row: Mapping[str, Any] = {"code": code, "is_used": int(is_used), "name": person.name, "time": now()}
+        with self.record.writing() as connection:
+            connection.execute(insert(reason_codes).values(**row))

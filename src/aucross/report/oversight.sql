@@ -1,0 +1,149 @@
+-- The tables of the oversight report, on the view of cases. Each block has a name, the question that it answers, and a
+-- query for SQLite and PostgreSQL; a name with a database behind it is for that one. {words} in braces are filled in.
+
+-- months
+-- How many cases were decided and reviewed each month, and was the coverage that was asked for kept?
+SELECT substr(decided_at, 1, 7) AS month,
+       count(*) AS cases,
+       sum(CASE WHEN would_be = 'automatic' THEN 1 ELSE 0 END) AS automatic,
+       avg(CASE WHEN would_be = 'automatic' THEN 1.0 ELSE 0.0 END) AS coverage_kept,
+       avg(coverage) AS coverage_asked,
+       sum(CASE WHEN decision = 'review' THEN 1 ELSE 0 END) AS for_review,
+       sum(CASE WHEN decision = 'review' AND final_by = 'review' THEN 1 ELSE 0 END) AS reviewed,
+       sum(coalesce(audit_probability, 0.0)) AS audits_planned,
+       sum(CASE WHEN why = 'audit' THEN 1 ELSE 0 END) AS audits_drawn,
+       sum(CASE WHEN why = 'audit' AND outcome IS NOT NULL THEN 1 ELSE 0 END) AS audits_labelled,
+       sum(CASE WHEN is_override = 1 THEN 1 ELSE 0 END) AS overrides
+FROM cases GROUP BY 1 ORDER BY 1
+
+-- why_reviewed
+-- Why do cases go to people?
+SELECT why, count(*) AS cases, sum(CASE WHEN final_by = 'review' THEN 1 ELSE 0 END) AS answered
+FROM cases WHERE decision = 'review' GROUP BY 1 ORDER BY 2 DESC, 1
+
+-- time_to_review (sqlite)
+-- How long do cases wait for a person?
+SELECT count(*) AS reviewed,
+       avg((julianday(reviewed_at) - julianday(decided_at)) * 24.0) AS mean_hours,
+       max((julianday(reviewed_at) - julianday(decided_at)) * 24.0) AS longest_hours
+FROM cases WHERE final_by = 'review'
+
+-- time_to_review (postgresql)
+-- How long do cases wait for a person?
+SELECT count(*) AS reviewed,
+       avg(extract(epoch FROM reviewed_at::timestamptz - decided_at::timestamptz)::float8 / 3600.0) AS mean_hours,
+       max(extract(epoch FROM reviewed_at::timestamptz - decided_at::timestamptz)::float8 / 3600.0) AS longest_hours
+FROM cases WHERE final_by = 'review'
+
+-- right_answers
+-- How often is the machine's answer right, and how often the one that was used, among labelled cases?
+SELECT the_band_says,
+       sum(w * CASE WHEN prediction = outcome THEN 1.0 ELSE 0.0 END) / sum(w) AS machine_alone,
+       sum(w * CASE WHEN used = outcome THEN 1.0 ELSE 0.0 END) / sum(w) AS with_review,
+       count(*) AS labelled_cases
+FROM (
+  SELECT would_be AS the_band_says, outcome, prediction,
+         CASE WHEN would_be = 'automatic' THEN 1.0 / audit_probability ELSE 1.0 END AS w,
+         CASE WHEN would_be = 'automatic' THEN prediction ELSE final_decision END AS used
+  FROM cases
+  WHERE outcome IS NOT NULL AND prediction IS NOT NULL AND (would_be = 'review' OR why = 'audit')
+) labelled GROUP BY 1 ORDER BY 1
+
+-- upheld
+-- Who was right where people overrode the machine, and where they upheld it?
+SELECT CASE WHEN is_override = 1 THEN 'overridden' ELSE 'upheld' END AS cases_that_were,
+       count(*) AS with_outcome,
+       avg(CASE WHEN prediction = outcome THEN 1.0 ELSE 0.0 END) AS machine_right,
+       avg(CASE WHEN final_decision = outcome THEN 1.0 ELSE 0.0 END) AS person_right
+FROM cases WHERE final_by = 'review' AND outcome IS NOT NULL AND prediction IS NOT NULL GROUP BY 1 ORDER BY 1
+
+-- second_reviews
+-- Do two people give the same answer?
+SELECT count(*) AS reviewed_twice, sum(reviews_differ) AS differ FROM cases WHERE n_reviews >= 2
+
+-- machine_shown
+-- Do people follow the machine once they see its answer?
+SELECT CASE WHEN r.saw_machine = 1 THEN 'after' ELSE 'before' END AS answered,
+       c.would_be AS the_band_says,
+       count(*) AS answers,
+       avg(CASE WHEN r.answer = c.prediction THEN 1.0 ELSE 0.0 END) AS agree
+FROM reviews r JOIN cases c ON c.case_number = r.case_number
+WHERE r.saw_machine IS NOT NULL AND c.prediction IS NOT NULL AND r.answer NOT IN ('cannot decide', 'needs documents')
+GROUP BY 1, 2 ORDER BY 1 DESC, 2
+
+-- overrides
+-- In which direction do people change the machine's answer?
+SELECT prediction AS machine, final_decision AS person, count(*) AS cases
+FROM cases WHERE final_by = 'review' AND prediction IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
+
+-- reasons
+-- Which reasons do people give for an override?
+SELECT coalesce(reason_code, 'none given') AS reason, count(*) AS overrides
+FROM cases WHERE is_override = 1 GROUP BY 1 ORDER BY 2 DESC, 1
+
+-- reviewers
+-- Do reviewers override alike?
+SELECT reviewer, count(*) AS answered,
+       sum(CASE WHEN is_override = 1 THEN 1 ELSE 0 END) AS overrides,
+       avg(CASE WHEN is_override = 1 THEN 1.0 ELSE 0.0 END) AS share
+FROM cases WHERE final_by = 'review' AND prediction IS NOT NULL GROUP BY 1 ORDER BY 1
+
+-- changes
+-- When did the model, its rule or the coverage change?
+SELECT time, name AS batch, model_fingerprint AS model, rule_fingerprint AS rule, coverage, capacity
+FROM (
+  SELECT number, time, name, model_fingerprint, rule_fingerprint, coverage, capacity,
+         lag(model_fingerprint) OVER (ORDER BY number) AS model_before,
+         lag(rule_fingerprint) OVER (ORDER BY number) AS rule_before,
+         lag(coalesce(coverage, -1)) OVER (ORDER BY number) AS coverage_before,
+         lag(coalesce(capacity, -1)) OVER (ORDER BY number) AS capacity_before
+  FROM batches WHERE shadow_of IS NULL
+) b
+WHERE model_before IS NULL OR model_before <> model_fingerprint OR rule_before <> rule_fingerprint
+   OR coverage_before <> coalesce(coverage, -1) OR capacity_before <> coalesce(capacity, -1)
+ORDER BY number
+
+-- contradictions
+-- Is there anything in the record that contradicts itself, or was erased?
+SELECT coalesce(sum(outcomes_contradict), 0) AS outcomes_that_contradict, coalesce(sum(is_erased), 0) AS erased_cases
+FROM cases
+
+-- group (sqlite)
+-- Are people treated differently by {column}?
+SELECT coalesce(cast(json_extract(kept, '$.{path}') AS text), 'not kept') AS value,
+       count(*) AS cases,
+       avg(CASE WHEN would_be = 'automatic' THEN 1.0 ELSE 0.0 END) AS automatic,
+       avg(CASE WHEN is_override = 1 THEN 1.0 ELSE 0.0 END) AS overridden,
+       count(outcome) AS with_outcome,
+       avg(CASE WHEN outcome IS NULL THEN NULL WHEN final_decision = outcome THEN 1.0 ELSE 0.0 END) AS right_answers
+FROM cases GROUP BY 1 ORDER BY 1
+
+-- group (postgresql)
+-- Are people treated differently by {column}?
+SELECT coalesce(kept::json ->> '{key}', 'not kept') AS value,
+       count(*) AS cases,
+       avg(CASE WHEN would_be = 'automatic' THEN 1.0 ELSE 0.0 END) AS automatic,
+       avg(CASE WHEN is_override = 1 THEN 1.0 ELSE 0.0 END) AS overridden,
+       count(outcome) AS with_outcome,
+       avg(CASE WHEN outcome IS NULL THEN NULL WHEN final_decision = outcome THEN 1.0 ELSE 0.0 END) AS right_answers
+FROM cases GROUP BY 1 ORDER BY 1
+
+-- audited
+-- How good are the decisions that nobody looked at?
+SELECT score, audit_probability, CASE WHEN why = 'audit' THEN outcome END AS outcome
+FROM cases WHERE would_be = 'automatic' AND score IS NOT NULL AND audit_probability > 0
+
+-- audited_auc
+-- How good are the decisions that nobody looked at?
+WITH a AS (
+  SELECT score, outcome, 1.0 / audit_probability AS w
+  FROM cases WHERE why = 'audit' AND outcome IS NOT NULL AND score IS NOT NULL
+)
+SELECT sum(p.w * n.w * CASE WHEN p.score > n.score THEN 1.0 WHEN p.score = n.score THEN 0.5 ELSE 0.0 END)
+       / sum(p.w * n.w) AS auc
+FROM a p JOIN a n ON p.outcome = '{positive}' AND n.outcome <> '{positive}'
+
+-- effect
+-- What does review change, where both answers and the outcome are known?
+SELECT outcome, prediction, final_decision
+FROM cases WHERE final_by = 'review' AND outcome IS NOT NULL AND prediction IS NOT NULL
