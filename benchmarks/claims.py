@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ from benchmarks.customers import draw_customers
 
 FOLDER = Path(os.environ.get("AUCROSS_DATA", "data"))
 TAIL = 0.025
+# Ends the name of a data set of which positives are left out at random until 3 % are left.
+THINNED = ", 3 %"
 
 # What a cell is about, and a function of the number of samples that gives name, estimates, lower and upper ends, truth;
 # without ends, the estimates are whether a statement was kept.
@@ -45,7 +47,11 @@ Claim = tuple[str, Callable[[int], Iterator[Found]]]
 @cache
 def real_rows(name: str) -> tuple[np.ndarray, np.ndarray, dict[float, RejectionBand]]:
     """Labels and scores of half of a data set, by boosting on the other half, which also placed the bands."""
-    frame = pd.read_parquet(FOLDER / "suite" / f"{name}.parquet")
+    frame = pd.read_parquet(FOLDER / "suite" / f"{name.removesuffix(THINNED)}.parquet")
+    if name.endswith(THINNED):
+        negatives = frame[frame["target"] == 0]
+        positives = frame[frame["target"] == 1].sample(round(0.03 / 0.97 * len(negatives)), random_state=0)
+        frame = pd.concat([negatives, positives])
     y = frame.pop("target").to_numpy(dtype=int)
     for column in frame.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in frame.dtypes]]:
         frame[column] = frame[column].astype("category").cat.codes
@@ -100,16 +106,30 @@ def of_population(
 
 
 def evaluated(draw: Callable[..., Any], auc: float, gain: float, n_samples: int) -> Iterator[Found]:
+    """AUC and gain; then two intervals of the AUC to compare with.
+
+    *Normal* is 1.96 standard deviations to either side. *Least* has the lower end that k rows of the rarer class leave
+    to any interval which is to hold for every law: if a share p of the class loses everything, a sample lacks those
+    rows with probability (1 - p) ** k, which is .05 at the end.
+    """
     rng, rows = np.random.default_rng(51), {"selective_auc": [], "auc_gain": []}
+    others: dict[str, list[list[float]]] = {"normal": [], "least": []}
     for _ in range(n_samples):
         y, score, selected, weight = draw(rng)
         table = evaluate_selections(y, score, y, {0.8: selected}, sample_weight=weight).rows()[0]
         for name, lines in rows.items():
             lines.append([table[f"{name}{end}"] for end in ("", "_low", "_high")])
+        estimate, _, high = rows["selective_auc"][-1]
+        margin = norm.ppf(0.975) * table["selective_auc_sd"]
+        others["normal"].append([estimate, estimate - margin, estimate + margin])
+        n_rarer = min(y[selected].sum(), (~y[selected]).sum())
+        others["least"].append([estimate, estimate * 0.05 ** (1 / max(n_rarer, 1)), high])
     for name, truth in (("selective_auc", auc), ("auc_gain", gain)):
         estimates, low, high = np.array(rows[name]).T
         if np.nanstd(estimates) > 0:
             yield "AUC" if name == "selective_auc" else "gain", estimates, low, high, truth
+    for name in ("normal", "least") if weight is None else ("normal",):
+        yield f"AUC, {name}", *np.array(others[name]).T, auc
 
 
 # ---- other claims ----
@@ -231,7 +251,7 @@ def of_gaps(name: str, kind: str) -> Claim:
         population, sizes = Population(0.2, {1.0: 1.0}), (1500, 800, 400, 200, 100)
         band = estimate_auc_bands(population.exact(RejectionBand())).band(0.8)
         rng, within = np.random.default_rng(56), []
-        for _ in range(max(n_samples // 2, 20)):
+        for _ in range(2 * n_samples):
             if kind == "customers":
                 rows, customer = draw_customers(population, rng, 3000)
                 weight = None
@@ -261,6 +281,10 @@ def quiet(call: Callable[[], Any]) -> Any:
         return call()
 
 
+def boosting() -> HistGradientBoostingClassifier:
+    return HistGradientBoostingClassifier(max_iter=30, random_state=0)
+
+
 def tree(**options: Any) -> DecisionTreeClassifier:
     return DecisionTreeClassifier(random_state=0, **options)
 
@@ -270,6 +294,8 @@ CLAIMS: tuple[Claim, ...] = (
     of_real_rows("ai4i2020", 500, 0.8),
     of_real_rows("ai4i2020", 2000, 0.8),
     *(of_real_rows("polish_bankruptcy_1y", 1000, coverage) for coverage in (1.0, 0.9, 0.8, 0.5)),
+    *(of_real_rows("credit_risk" + THINNED, 1000, coverage) for coverage in (1.0, 0.9, 0.8, 0.5)),
+    *(of_real_rows("credit_risk" + THINNED, n_rows, 0.8) for n_rows in (500, 2000)),
     of_population("39 positives, 5 % hidden", Population(0.039, {5.0: 0.95, 0.0: 0.05}), 1000, 1.0),
     of_population("39 positives, 5 % hidden, .5", Population(0.039, {5.0: 0.95, 0.0: 0.05}), 1000, 0.5),
     of_population("146 positives, 1.3 % hidden", Population(0.0487, {5.0: 0.987, 0.0: 0.013}), 3000, 1.0),
@@ -282,6 +308,11 @@ CLAIMS: tuple[Claim, ...] = (
     of_alarm("alarm, tree of depth 4", lambda seed: AUCross(tree(max_depth=4), coverage=0.8, random_state=seed)),
     of_alarm("alarm, leaves of 20", lambda seed: AUCross(tree(min_samples_leaf=20), coverage=0.8, random_state=seed)),
     of_alarm("alarm, logistic", lambda seed: AUCross(LogisticRegression(), coverage=0.8, random_state=seed)),
+    of_alarm("alarm, boosting", lambda seed: AUCross(boosting(), coverage=0.8, random_state=seed)),
+    of_alarm(
+        "alarm, boosting, not corrected",
+        lambda seed: AUCross(boosting(), coverage=0.8, correct_coverage=False, random_state=seed),
+    ),
     of_alarm("alarm, PlugInAUC", lambda seed: PlugInAUC(tree(max_depth=4), coverage=0.8, random_state=seed)),
     of_label_shift("label shift, weights", 1.5, 1.0),
     of_label_shift("label shift, weak model", 0.5, 0.0),
@@ -293,33 +324,42 @@ CLAIMS: tuple[Claim, ...] = (
 
 # ---- the search ----
 
+# Values that a cell of the search can have. Rows of the rarer class lie around `center`, others around 0; of k rows of
+# the rarer class `hidden` are expected around `hidden_center`, and as many of the others, times `both`, above the rarer
+# class. Weights are exp(slope * score) times log-normal noise.
+CHOICES = {
+    "n_rarer": (3, 5, 10, 15, 30, 60, 150, 400),
+    "times": (1, 2, 10, 40),
+    "center": (0, 1, 2, 3, 5),
+    "hidden": (0, 0.5, 1, 1.5, 2, 2.5, 3, 3.6, 5, 8, 15),
+    "hidden_center": (0, -2, -7),
+    "both": (0, 1),
+    "slope": (0,),
+    "noise": (0,),
+}
+SEARCHES = {
+    "rows count alike": CHOICES,
+    "weights by chance": CHOICES | {"noise": (0.7, 1.0)},
+    "weights that fall": CHOICES | {"hidden_center": (0, -1), "slope": (-0.5,), "noise": (0.7, 1.0)},
+}
+Cell = dict[str, float]
 
-def random_cell(rng: np.random.Generator, *, weighted: bool) -> dict[str, float]:
-    """Sizes, a share that hides and where, and weights: rows of the rarer class at `center`, others around 0."""
-    n_rarer = int(rng.choice([3, 5, 10, 15, 30, 60, 150, 400]))
-    return {
-        "n_rarer": n_rarer,
-        "n_other": min(int(n_rarer * rng.choice([1, 2, 10, 40])), 4000),
-        "center": float(rng.choice([0, 1, 2, 3, 5])),
-        "hidden": min(float(rng.choice([0, 0.5, 1, 2, 3, 3.6, 6, 15])) / n_rarer, 0.9),
-        "hidden_center": float(rng.choice([0, -2, -7])) if not weighted else float(rng.choice([0, -1])),
-        "slope": float(rng.choice([0, -0.5])) if weighted else 0.0,
-        "noise": float(rng.choice([0.7, 1.0])) if weighted else 0.0,
-    }
 
-
-def line_of_cell(cell: dict[str, float], n_samples: int, seed: int) -> tuple[float, float]:
+def line_of_cell(cell: Cell, n_samples: int, seed: int) -> tuple[float, float]:
     """How often the interval of the AUC holds, and its width beside that of an interval that knows the law."""
     rng, rows = np.random.default_rng(seed), []
-    centers = np.array([cell["center"], cell["hidden_center"]])
-    parts = np.array([1 - cell["hidden"], cell["hidden"]]) * np.exp(cell["slope"] * centers)
-    truth = float(parts @ norm.cdf(centers / np.sqrt(2)) / parts.sum())
-    n_rarer, n_rows = int(cell["n_rarer"]), int(cell["n_rarer"] + cell["n_other"])
-    positive = np.arange(n_rows) < n_rarer
+    n_rarer = int(cell["n_rarer"])
+    n_other = min(int(n_rarer * cell["times"]), 4000)
+    shares = min(cell["hidden"] / n_rarer, 0.9), min(cell["both"] * cell["hidden"] / n_other, 0.9)
+    centers = np.array([[cell["center"], cell["hidden_center"]], [0.0, cell["center"] + 7.0]])
+    parts = np.array([[1 - share, share] for share in shares]) * np.exp(cell["slope"] * centers)
+    of_rarer, of_other = parts / parts.sum(axis=1, keepdims=True)
+    truth = float(of_rarer @ norm.cdf((centers[0][:, None] - centers[1]) / np.sqrt(2)) @ of_other)
+    positive = np.arange(n_rarer + n_other) < n_rarer
     for _ in range(n_samples):
-        score = rng.normal(size=n_rows)
-        score[:n_rarer] += centers[(rng.random(n_rarer) < cell["hidden"]).astype(int)]
-        weight = np.exp(cell["slope"] * score + cell["noise"] * rng.normal(size=n_rows)) if cell["noise"] else None
+        is_hidden = (rng.random(len(positive)) < np.where(positive, *shares)).astype(int)
+        score = rng.normal(size=len(positive)) + centers[(~positive).astype(int), is_hidden]
+        weight = np.exp(cell["slope"] * score + cell["noise"] * rng.normal(size=len(score))) if cell["noise"] else None
         ranked = RankedScores.from_labels(positive, score, weight)
         rows.append((ranked.auc(), *auc_ends(ranked, TAIL)))
     estimates, low, high = np.array(rows).T
@@ -327,10 +367,22 @@ def line_of_cell(cell: dict[str, float], n_samples: int, seed: int) -> tuple[flo
     return holds, float(np.mean(high - low) / max(3.92 * np.std(estimates), 1e-12))
 
 
-def worst_cells(n_cells: int, n_samples: int, *, weighted: bool) -> Iterator[tuple[dict[str, float], float, float]]:
-    """The five worst of the random cells, each judged again on fresh samples, the worst first."""
+def worst_cells(
+    n_cells: int, n_samples: int, choices: Mapping[str, Sequence[float]]
+) -> Iterator[tuple[Cell, float, float]]:
+    """Draw cells at random, step on from the worst of them, and judge the five worst again on fresh samples.
+
+    A step changes one value of one of the five worst cells so far.
+    """
     rng = np.random.default_rng(57)
-    cells = [random_cell(rng, weighted=weighted) for _ in range(n_cells)]
-    found = sorted(cells, key=lambda cell: line_of_cell(cell, n_samples, 58)[0])[:5]
-    again = [(cell, *line_of_cell(cell, 5 * n_samples, 59)) for cell in found]
+    known: dict[tuple[float, ...], float] = {}
+    for number in range(n_cells):
+        cell = tuple(float(rng.choice(values)) for values in choices.values())
+        if number >= n_cells // 2:
+            start, place = sorted(known, key=known.__getitem__)[rng.integers(5)], int(rng.integers(len(choices)))
+            cell = (*start[:place], cell[place], *start[place + 1 :])
+        if cell not in known:
+            known[cell] = line_of_cell(dict(zip(choices, cell, strict=True)), n_samples, 58)[0]
+    worst = [dict(zip(choices, cell, strict=True)) for cell in sorted(known, key=known.__getitem__)[:5]]
+    again = [(cell, *line_of_cell(cell, 5 * n_samples, 59)) for cell in worst]
     yield from sorted(again, key=lambda line: line[1])

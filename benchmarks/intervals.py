@@ -7,7 +7,7 @@ Parts, all by default:
 cells       intervals of `evaluate_selections`: AUC, gain, accuracy, positive rate
 large       the same on 100,000 rows, where positives may still be few
 claims      cells in which an earlier version broke a claim: hidden positives of real rows, weights, refits, ties
-search      the worst of random cells over sizes, shares, hidden shares and weights
+search      the worst cell over sizes, shares, hidden shares and weights, by random steps
 few         the interval of the AUC with 1 to 20 positives among 300 negatives
 coverage_for the interval of `coverage_for`, and whether the band at its lower end really reaches the AUC
 compare     the paired difference of two classifiers
@@ -44,7 +44,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 from aucross import AUCross, evaluate_selections
 from aucross.core import RankedScores, RejectionBand, estimate_auc_bands
 from aucross.core.bounds import auc_ends, auc_losses, interval
-from aucross.estimators.coverage_for import STARTS, largest_coverage
+from aucross.estimators.coverage_for import largest_coverage
 from aucross.evaluation import (
     evaluate_folds,
     evaluate_group_selections,
@@ -52,7 +52,7 @@ from aucross.evaluation import (
     selective_auc,
 )
 from benchmarks.auc_promise import POPULATIONS, Population, placed_band
-from benchmarks.claims import CLAIMS, worst_cells
+from benchmarks.claims import CLAIMS, SEARCHES, worst_cells
 from benchmarks.customers import draw_customers
 
 RESULTS = Path(__file__).parent / "results" / "intervals.csv"
@@ -220,7 +220,7 @@ def held_in_cells(part: str, populations: dict[str, Any], n_samples: int) -> Non
 def claims(n_samples: int) -> None:
     """Cells of `benchmarks.claims`; beside them what this file printed at the last version with another added row."""
     n_samples = min(n_samples, 400)
-    print(f"\nclaims: {n_samples} samples a line (alarms a tenth, folds a fifth, gaps half of them); aim .93")
+    print(f"\nclaims: {n_samples} samples a line (alarms a tenth, folds a fifth, gaps twice of them); aim .93")
     print(f"{'':31} {'':28}   truth  holds   width  of the law     before: holds, width, of the law")
     table, before = Table("claims", n_samples), Table("claims before", n_samples)
     for cell, found in CLAIMS:
@@ -236,12 +236,12 @@ def line_of_claim(name: str, estimates, low, high, truth: float) -> list[str]:
 
 
 def search(n_samples: int) -> None:
-    print("\nsearch: the five worst of 150 random cells, again on fresh samples: holds, width of the law")
+    print("\nsearch: the five worst of 300 cells, again on fresh samples: holds, width of the law")
     table = Table("search", n_samples)
-    for kind in ("rows count alike", "weights"):
+    for kind in SEARCHES:
 
         def compute(kind=kind):
-            worst = worst_cells(150, min(n_samples, 200), weighted=kind == "weights")
+            worst = worst_cells(300, min(n_samples, 200), SEARCHES[kind])
             return [
                 [f"{holds:6.3f} {width:6.2f}  ", " ".join(f"{name} {value:.4g}" for name, value in cell.items())]
                 for cell, holds, width in worst
@@ -280,12 +280,16 @@ def coverage_for(n_samples: int) -> None:
     for n_positive, n_negative, auc in (
         (5, 200, 0.85),
         (10, 200, 0.85),
+        (30, 600, 0.65),
         (30, 600, 0.85),
         (30, 600, 0.8),
         (100, 500, 0.85),
         (100, 500, 0.8),
+        (100, 500, 0.7),
         (300, 1500, 0.8),
+        (300, 1500, 0.74),
         (800, 4000, 0.85),
+        (800, 4000, 0.8),
     ):
         sizes = n_positive, n_negative
         table.lines(
@@ -299,21 +303,19 @@ def line_of_coverage_for(n_positive: int, n_negative: int, auc: float, n_samples
     rng, center = np.random.default_rng(32), norm.ppf(0.76) * np.sqrt(2)
     exact = Population(n_positive / (n_positive + n_negative), {center: 1.0}).exact(RejectionBand())
     best = estimate_auc_bands(exact)
-    truth = brentq(lambda coverage: exact.auc(best.band(coverage)) - auc, 0.02, 0.999, xtol=1e-4)
+    reached = exact.auc() >= auc
+    truth = 1.0 if reached else brentq(lambda at: exact.auc(best.band(at)) - auc, 0.02, 0.999, xtol=1e-4)
     positive = np.arange(n_positive + n_negative) < n_positive
     found = []
     for _ in range(n_samples):
         ranked = RankedScores.from_labels(positive, rng.normal(size=len(positive)) + center * positive)
         band = estimate_auc_bands(ranked).band
         for limits in (ranked.auc_bounds, lambda alpha, at, ranked=ranked: auc_ends(ranked, alpha, at)):
-            curves = [
-                lambda coverage, tail=tail, band=band, limits=limits, ranked=ranked: (
-                    ranked.auc(band(coverage)),
-                    *limits(tail, band(coverage)),
-                )
-                for tail in ((1 - LEVEL) / 2, (1 - LEVEL) / 2 / len(STARTS))
-            ]
-            answer = largest_coverage(*curves, auc=auc, confidence=LEVEL)
+
+            def curve_at(failure, band=band, limits=limits, ranked=ranked):
+                return lambda coverage: (ranked.auc(band(coverage)), *limits(failure, band(coverage)))
+
+            answer = largest_coverage(curve_at, n_positive, auc=auc, confidence=LEVEL)
             kept = answer.low == 0 or exact.auc(band(answer.low)) >= auc
             found.append((answer.value, answer.low, answer.high, kept))
     numbers = np.array(found, dtype=float).reshape(n_samples, 2, 4).transpose(1, 2, 0)

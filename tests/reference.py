@@ -202,18 +202,18 @@ def _ones_if_none(weights: Sequence[float] | None, scores: Sequence[float]) -> S
 
 
 def obvious_auc_interval(y, score, failure):
-    """The interval of the AUC with the added row written out, one end after the other; positives are fewer."""
+    """The interval of the AUC with two thirds of a row added, one end after the other; positives are fewer."""
     placed = np.array([np.mean((s > score[~y]) + (s == score[~y]) / 2) for s in score[y]])
     of_others = np.array([np.mean((score[y] > s) + (score[y] == s) / 2) for s in score[~y]])
     found = []
     for loss, other_loss in ((1 - placed, 1 - of_others), (placed, of_others)):
-        with_added = np.append(loss, 1.0)
-        mean = with_added.mean()
+        rows, with_added = np.append(np.ones(len(loss)), 2 / 3), np.append(loss, 1.0)
+        n_rows, mean = rows.sum(), np.average(with_added, weights=rows)
         if mean == 1.0:
             found.append(1.0)
             continue
-        variance = with_added.var(ddof=1) / len(with_added)
-        variance += (len(loss) / len(with_added)) ** 2 * other_loss.var(ddof=1) / len(other_loss)
+        variance = np.average((with_added - mean) ** 2, weights=rows) / (n_rows - 1)
+        variance += (len(loss) / n_rows) ** 2 * other_loss.var(ddof=1) / len(other_loss)
         size = mean * (1 - mean) / variance + 1
         found.append(1 - beta.ppf(failure, size * (1 - mean), size * mean))
     return 1 - found[0], found[1]

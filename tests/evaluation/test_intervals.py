@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, gamma, norm
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from aucross import AUCross, compare_selective, evaluate_selections, evaluate_selective
 from aucross.core import RankedScores
-from aucross.core.bounds import auc_ends_of_units, auc_losses, ends_by_moments, interval, lower_bound
+from aucross.core.bounds import auc_ends, auc_ends_of_units, auc_losses, ends_by_moments, interval, lower_bound
 from aucross.evaluation import evaluate_group_selections
 from aucross.evaluation.catalogue import GROUP_METRICS, STANDARD_METRICS
 from aucross.evaluation.promise import coverage_losses
@@ -40,8 +40,8 @@ def ends(evaluation, name, index=0):
     return spread[f"{name}_low"][index], spread[f"{name}_high"][index]
 
 
-def sums_of(y, score, weight=None):
-    return auc_losses(RankedScores.from_labels(y, score, weight))
+def ends_of(y, score, weight=None):
+    return auc_ends(RankedScores.from_labels(y, score, weight), 0.025)
 
 
 # ---- the interval of one number ----
@@ -53,7 +53,7 @@ def test_the_interval_of_the_auc_equals_the_obvious_one(seed, share):
     y, score = make_rows(90, share, shift=seed, seed=seed)
     score = np.round(score, 1)
     expected = obvious_auc_interval(y, score, 0.025)
-    assert interval(sums_of(y, score), 0.025) == pytest.approx(expected, abs=1e-9)
+    assert ends_of(y, score) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("n_positive", [1, 2, 3, 5, 10])
@@ -61,7 +61,7 @@ def test_the_interval_of_the_auc_equals_the_obvious_one(seed, share):
 def test_the_interval_holds_with_a_handful_of_positives(n_positive, auc):
     rng, shift = np.random.default_rng(5), norm.ppf(auc) * np.sqrt(2)
     y = np.arange(200) < n_positive
-    found = np.array([interval(sums_of(y, rng.normal(size=200) + shift * y), 0.025) for _ in range(200)])
+    found = np.array([ends_of(y, rng.normal(size=200) + shift * y) for _ in range(200)])
     held = (found[:, 0] <= auc) & (auc <= found[:, 1])
     assert held.mean() >= 0.93
     assert (found[:, 1] - found[:, 0]).min() > 0.05
@@ -77,7 +77,7 @@ def test_the_interval_holds_where_a_few_positives_hide_among_the_negatives(n_pos
     found = []
     for _ in range(300):
         at = np.where(rng.random(len(y)) < hidden, center, 6.0) * y
-        found.append(interval(sums_of(y, rng.normal(size=len(y)) + at), 0.025))
+        found.append(ends_of(y, rng.normal(size=len(y)) + at))
     low, high = np.array(found).T
     assert ((low <= truth) & (truth <= high)).mean() >= 0.93
 
@@ -87,7 +87,7 @@ def test_the_interval_holds_where_weights_fall_with_the_score():
     y, found = np.arange(500) < 60, []
     for _ in range(300):
         score = rng.normal(size=500) + shift * y
-        found.append(interval(sums_of(y, score, np.exp(slope * score + 0.7 * rng.normal(size=500))), 0.025))
+        found.append(ends_of(y, score, np.exp(slope * score + 0.7 * rng.normal(size=500))))
     low, high = np.array(found).T
     truth = norm.cdf(shift / np.sqrt(2))  # both classes are shifted alike
     assert ((low <= truth) & (truth <= high)).mean() >= 0.93
@@ -98,7 +98,7 @@ def test_a_handful_of_customers_counts_as_a_handful_of_rows():
     y, score = make_rows(60, 0.08, seed=3)
     rows = np.repeat(np.arange(60), 10)
     found = auc_ends_of_units(y[rows], score[rows], None, rows, 0.025)
-    assert found == pytest.approx(interval(sums_of(y, score), 0.025), abs=1e-9)
+    assert found == pytest.approx(ends_of(y, score), abs=1e-9)
 
 
 def test_shares_have_clopper_and_pearsons_interval():
@@ -121,8 +121,10 @@ def test_perfect_ranks_do_not_make_an_interval_of_one_point():
     low, high = ends(evaluation, "selective_auc")
     assert evaluation.deviations["selective_auc"][0] == 0.0
     assert high == 1.0
-    # Ten of ten positives won: Clopper and Pearson's bound, which is that of a promise too.
-    assert low == pytest.approx(lower_bound(sums_of(y, np.arange(100.0)), 0.025)) == pytest.approx(0.025 ** (1 / 10))
+    # Ten of ten positives won. Half of the probability that they do so is .025 at the mid-P limit; a promise counts all
+    # of it, and its bound is lower.
+    assert low == pytest.approx(0.05 ** (1 / 10), abs=0.01)
+    assert lower_bound(auc_losses(RankedScores.from_labels(y, range(100))), 0.025) == pytest.approx(0.025 ** (1 / 10))
 
 
 def test_where_a_sample_says_much_the_interval_is_that_of_the_normal_distribution():
@@ -231,7 +233,9 @@ def test_the_interval_of_the_gain_holds_where_positives_hide(coverage):
 
 def test_a_gain_that_no_row_makes_has_the_bound_of_rare_losses():
     down, up = ends_by_moments(0.0, 0.0, 0.0, (0.01, 0.02), 0.025)
-    assert (down, up) == pytest.approx((np.log(0.025) * 0.01, -np.log(0.025) * 0.02))
+    rows = gamma.ppf(0.975, 2 / 3)  # that a sample without any may lack
+    assert (down, up) == pytest.approx((-rows * 0.01, rows * 0.02))
+    assert np.exp(-rows) == pytest.approx(0.05, abs=0.004)
 
 
 def test_moments_of_many_rows_give_the_interval_of_the_normal_distribution():
@@ -321,7 +325,7 @@ def obvious_ends(positive, score, correct, mask, weight, units, failure=0.025):
     else:
         own = None if weight is None else weight[mask]
         found.append(
-            interval(sums_of(positive[mask], score[mask], own), failure)
+            ends_of(positive[mask], score[mask], own)
             if units is None
             else auc_ends_of_units(positive[mask], score[mask], own, units[mask], failure)
         )

@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from aucross import AUCGate, AUCross, PlugInAUC, SCross
 from aucross.core.bounds import auc_lower_bound
+from aucross.estimators.reach import variance_between_folds
 from aucross.watch.drift_reference import Limits, share_limits
 from aucross.watch.drift_run import _checksum
 from aucross.watch.monitor import MAX_UNPAIRED, CoverageMonitor
@@ -208,6 +209,20 @@ def test_limits_of_folds_that_judge_new_rows_know_no_variance_between_models():
     judged = AUCross(tree, coverage=0.8, ensemble="judge", random_state=0).fit(X_train, y_train)
     found = CoverageMonitor(judged).reference
     assert (found.low, found.high) == pytest.approx(share_limits(0.8, found.share, found.n_rows, "auto", 0.05)[:2])
+
+
+@pytest.mark.parametrize("corrected", [True, False])
+def test_limits_know_how_folds_differ_where_no_correction_of_the_coverage_takes_it_out(corrected):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 4))
+    y = rng.random(400) < 1 / (1 + np.exp(1 - X @ [1.0, 0.8, 0.6, 0.4]))
+    clf = AUCross(LogisticRegression(), coverage=0.7, correct_coverage=corrected, cv=10, random_state=1).fit(X, y)
+    selected = clf.decide(clf.fitted_.scored_held_out(), 0.7).selected
+    between = variance_between_folds(selected, clf.held_out_.folds)
+    assert between > 0
+    found = CoverageMonitor(clf).reference
+    expected = share_limits(0.7, found.share, 400, "auto", 0.05, between=0.0 if corrected else between)
+    assert (found.low, found.high) == pytest.approx(expected[:2])
 
 
 def test_the_variance_between_models_counts_like_fewer_rows():

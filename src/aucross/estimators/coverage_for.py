@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from math import isfinite
+from math import ceil, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
 
 from aucross.core.bands import check_auc, check_coverage
-from aucross.core.bounds import beta_quantile
+from aucross.core.bounds import ROWS_ADDED, beta_quantile
 from aucross.core.influence import ExpectedAUC, PairwiseMetric
 from aucross.core.ranking import FloatArray, IndexArray
 from aucross.estimators.held_out import HeldOutScores
@@ -29,8 +29,11 @@ _SMALL_STEP = 0.01
 _NEAR = 0.1
 _TOLERANCES = {0: 1e-4, 2: 1e-3}  # of the coverage, and of the upper end of its interval, which is far wider
 
-# Coverages at which the walks begin that look for the lower end. Each walk has its part of the probability of failing.
-STARTS = (1.0, 0.75, 0.5, 0.25)
+# The walk that looks for the lower end begins at the lowest coverage, not below this one, that leaves so many rows of
+# the rarest class if all classes are rejected alike. Chosen by `python -m benchmarks.intervals coverage_for`.
+_LOWEST_START, _ROWS_AT_START = 0.1, 60.0
+# Part of the probability of failing that the walk has; the rest is for a first look at all rows.
+_PART_OF_WALK = 0.8
 
 # A target that was read off as the AUC of some rows, by another order of summing, is reached by them.
 _ROUNDING = 1e-12
@@ -78,16 +81,17 @@ def tail_probability(confidence: float) -> float:
 
 
 def largest_coverage(
-    curve: HeldOutCurve, joint: HeldOutCurve, *, auc: float, confidence: float = 0.95
+    curve_at: Callable[[float], HeldOutCurve], n_rarest: float, *, auc: float, confidence: float = 0.95
 ) -> HeldOutAnswer:
-    """Find the largest coverages at which a curve and its bounds reach an AUC.
+    """Find the largest coverages at which a curve and its bounds, which fail with a given probability, reach an AUC.
 
-    The lower bounds of `joint` fail with one part of the tail probability for each of `STARTS`.
+    The rarest class has `n_rarest` rows.
     """
     check_auc(auc)
-    known = cache(curve)  # both limits are looked for on the same steps
+    tail = tail_probability(confidence)
+    known = cache(curve_at(tail))  # both are looked for on the same steps
     coverage, high = (_largest(known, limit, auc - _ROUNDING) for limit in _TOLERANCES)
-    low = min(_largest_shown(joint, auc - _ROUNDING), coverage)
+    low = min(_largest_shown(curve_at, tail, n_rarest, auc - _ROUNDING), coverage)
     # Where the upper bound is NaN the estimate itself may still reach the target.
     high = max(coverage, high)
     interval = interval_text(percent(low), percent(high), confidence)
@@ -98,19 +102,22 @@ def largest_coverage(
     return HeldOutAnswer(coverage, low, high, confidence, sentence)
 
 
-def _largest_shown(joint: HeldOutCurve, goal: float) -> float:
-    """Walk up in steps of .01 while the lower bound reaches the goal; return the last coverage, 0 if none.
+def _largest_shown(curve_at: Callable[[float], HeldOutCurve], tail: float, n_rarest: float, goal: float) -> float:
+    """Look at all rows, then walk up in steps of .01 while the lower bound reaches the goal; 0 if it never does.
 
-    To pass a coverage whose AUC is too low, a walk must pass the first such coverage in its order, and that one test
-    fails with the probability of one test: only the walks are counted, not their steps. The order is the same for every
-    goal, so that the answer falls as the goal rises.
+    To pass a coverage whose AUC is too low, the walk must pass the first such coverage, and that one test fails with
+    the probability of one test: the number of steps does not matter. Where it begins depends neither on the scores nor
+    on the goal, so that the answer falls as the goal rises.
     """
-    for start in STARTS:
-        if joint(start)[1] >= goal:
-            steps = np.round(np.arange(start + _SMALL_STEP, 1.0 + _SMALL_STEP / 2, _SMALL_STEP), 2).tolist()
-            failed = next((place for place, at in enumerate(steps) if not joint(at)[1] >= goal), len(steps))
-            return [start, *steps][failed]
-    return 0.0
+    if curve_at((1.0 - _PART_OF_WALK) * tail)(1.0)[1] >= goal:
+        return 1.0
+    curve = curve_at(_PART_OF_WALK * tail)
+    start, reached = min(max(_ROWS_AT_START / max(n_rarest, 1.0), _LOWEST_START), 1.0), 0.0
+    for coverage in np.round(np.arange(ceil(start * 100 - 1e-9), 101) / 100, 2).tolist():
+        if not curve(coverage)[1] >= goal:
+            break
+        reached = coverage
+    return reached
 
 
 def _largest(curve: HeldOutCurve, limit: int, goal: float) -> float:
@@ -163,14 +170,14 @@ def pairwise_curve(
 ) -> HeldOutCurve:
     """Return the curve of a metric for more than two classes, with the sum of squared influences as variance.
 
-    Each limit is judged with one more row of the smallest class, which loses (or wins) against all rows that it meets.
+    Each limit is judged with two thirds of a row more of the smallest class, which loses (or wins) all that it can.
     """
     labels = np.eye(metric.n_classes)[held_out.labels]
     objective = ExpectedAUC(metric.columns(held_out.responses), labels, metric.contests, held_out.sample_weight)
 
     def limit(mean: float, variance: float, share_of_added: float) -> float:
         step = share_of_added * mean
-        return min(mean, beta_quantile(mean - step, variance + step**2, alpha))
+        return min(mean, beta_quantile(mean - ROWS_ADDED * step, variance + ROWS_ADDED * step**2, alpha))
 
     def curve(coverage: float) -> tuple[float, float, float]:
         selected = select(coverage)

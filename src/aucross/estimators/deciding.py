@@ -28,7 +28,6 @@ from aucross.core.capacity import check_capacity
 from aucross.core.ranking import IndexArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.coverage_for import (
-    STARTS,
     HeldOutAnswer,
     HeldOutCurve,
     interval_text,
@@ -415,22 +414,24 @@ class Deciding(Scoring):
 
         Notes
         -----
-        `high` is the largest coverage whose upper limit of the AUC reaches the target. `low` is found by walks, as in
-        :func:`~aucross.evaluation.promise_coverage`: from coverages of 1, .75, .5 and .25, in this order, in steps of
-        .01 upwards, until a lower limit falls below the target. The limits of all coverages so passed hold jointly:
-        each walk has a quarter of the probability of failing, and the steps of a walk cost nothing. The limits are
-        those of an evaluation and of a promise, judged with one more row that loses everything. The scores are held
-        out, but the bands were placed on the same rows. This makes `value` optimistic where a class has few rows:
-        read `low` there, which simulations found kept (the evidence page on intervals). It is 0 where these rows show
-        the target at no coverage, which is the usual answer with fewer than 100 rows of a class. Both ends, like
-        `value`, never rise with the target. Weights count with Kish's effective number of rows, so that their unit
-        does not matter. Rows of one customer count together where `fit` was given the customers as `groups`, and as
-        independent ones otherwise. For `value` and `high`, coverages are tried from 1 down to 0.01 in steps of 0.05,
-        and of 0.01 where the AUC comes near to the target; the first that reaches it is refined.
+        `high` is the largest coverage whose upper limit of the AUC reaches the target. `low` is 1 if a strict lower
+        limit of all rows reaches it. Otherwise it is found by a walk, as in
+        :func:`~aucross.evaluation.promise_coverage`: from a coverage of .1, or one that leaves about 60 rows of the
+        rarest class, in steps of .01 upwards, until a lower limit falls below the target. The limits of all coverages
+        so passed hold jointly: the steps of a walk cost nothing, and the look at all rows a fifth of the probability of
+        failing. The limits are those of :meth:`held_out_auc` and of an evaluation. The scores are held out, but the
+        bands were placed on the same rows. This makes `value` optimistic where a class has few rows: read `low` there,
+        which simulations found kept (the evidence page on intervals). It is 0 where these rows show the target at no
+        coverage: k rows of a class cannot show an AUC above about 1 - 3 / k. Both ends, like `value`, never rise with
+        the target. Weights count with Kish's effective number of rows, so that their unit does not matter. Rows of one
+        customer count together where `fit` was given the customers as `groups`, and as independent ones otherwise. For
+        `value` and `high`, coverages are tried from 1 down to 0.01 in steps of 0.05, and of 0.01 where the AUC comes
+        near to the target; the first that reaches it is refined.
         """
-        state, tail = self._state(), tail_probability(confidence)
-        curve, joint = (self._held_out_curve(state, failure) for failure in (tail, tail / len(STARTS)))
-        return largest_coverage(curve, joint, auc=auc, confidence=confidence)
+        state = self._state()
+        held_out = state.held_out.of_effective_size()
+        n_rarest = float(np.bincount(held_out.labels, held_out.sample_weight)[np.unique(held_out.labels)].min())
+        return largest_coverage(partial(self._held_out_curve, state), n_rarest, auc=auc, confidence=confidence)
 
     def held_out_auc(self, coverage: float | None = None, *, confidence: float = 0.95) -> HeldOutAnswer:
         """Return the AUC of the held-out rows selected at a coverage, with its interval.

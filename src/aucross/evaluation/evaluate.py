@@ -109,7 +109,7 @@ def evaluate_selective(
     Notes
     -----
     The intervals of coverage, accuracy and positive rate are those of Clopper and Pearson. That of the AUC is the Beta
-    interval of the promise with a milder added row, see the guide on small data; that of the gain is a paired
+    interval of the promise with two thirds of its added row, see the guide on small data; that of the gain is a paired
     difference. Standard deviations are those of sums over rows, or over `customers`: each row adds to a metric what the
     ranking says of its score and class. Metrics on request are computed on resamples of the rows, and their intervals
     are percentiles.

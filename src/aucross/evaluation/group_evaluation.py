@@ -320,11 +320,8 @@ class GroupEvaluation(ResultTable):
         # Equal groups vary as all rows do, the more the fewer of the rows in question they have. By itself a small
         # group seems to vary too little, since it knows no other rows than its own.
         chosen = [self.evaluations[group] for group in taking_part]
-        if counts is not None:
-            n_rows, n_of_all = counts.n_rows[taking_part, index], counts.n_rows[:, index].sum()
-        else:
-            n_of_all, *n_rows = (evaluation.n_rarer[index] for evaluation in (self.overall, *chosen))
-        scale = np.sqrt(n_of_all / np.maximum(n_rows, 1))
+        size_of_all, *sizes = (evaluation.sizes[name][index] for evaluation in (self.overall, *chosen))
+        scale = np.sqrt((size_of_all - 1.0) / np.maximum(np.array(sizes) - 1.0, 1.0))
         errors = np.where([np.isnan(part.estimates[name][index]) for part in chosen], nan, scale)
         errors = errors * self.overall.deviations[name][index]
         return _range_by_chance(errors, self._correlation(name, index, chosen), level)

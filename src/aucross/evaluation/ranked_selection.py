@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from aucross.core.bounds import (
+    ROWS_ADDED,
     Ends,
     LossSums,
     auc_losses,
@@ -281,11 +282,13 @@ def evaluation_of(
     names, failure = list(names), (1.0 - confidence_level) / 2.0
 
     def ends_of(name: str, losses: LossSums | None) -> tuple[float, float, float]:
-        differs = SHARE_THAT_DIFFERS if name == "selective_auc" else 1.0
-        return (nan, nan, nan) if losses is None else (*interval(losses, failure), differs * added_share(losses))
+        differs, n_added = (SHARE_THAT_DIFFERS, ROWS_ADDED) if name == "selective_auc" else (1.0, 1.0)
+        if losses is None:
+            return nan, nan, nan
+        return *interval(losses, failure, n_added), differs * added_share(losses)
 
     share_of_all = nan if spread is None else added_share(spread(1.0, everything)[0]["selective_auc"])
-    targets, estimates, deviations, ends, counts = [], [], [], [], []
+    targets, estimates, deviations, ends, sizes, counts = [], [], [], [], [], []
     for target, part in selections:
         targets.append(target)
         estimates.append(part.estimates(target))
@@ -306,6 +309,7 @@ def evaluation_of(
             low, high = sorted((factor * low + constant, factor * high + constant))
             own[name], deviation[name] = (low, high, abs(factor) * step), abs(factor) * deviation[other]
         ends.append(own)
+        sizes.append({name: nan if sums is None else sums.size for name, sums in losses.items()})
         deviations.append(deviation)
     n_positive, n_negative = np.array(counts).T
     return SelectiveEvaluation(
@@ -313,6 +317,7 @@ def evaluation_of(
         estimates={name: np.array([row[name] for row in estimates]) for name in names},
         deviations={name: np.array([row[name] for row in deviations]) for name in names if deviations},
         intervals={name: Ends(*np.array([row[name] for row in ends]).T) for name in names if ends},
+        sizes={name: np.array([row[name] for row in sizes]) for name in names if sizes and name in sizes[0]},
         n_positive=n_positive,
         n_negative=n_negative,
         confidence_level=confidence_level,

@@ -60,6 +60,8 @@ class SelectiveEvaluation(ResultTable):
         Standard deviations of the metrics that have no replicates.
     intervals : dict of str to Ends
         Ends ``low`` and ``high`` of their intervals, arrays of shape (n_coverages,).
+    sizes : dict of str to ndarray of shape (n_coverages,)
+        Kish's effective number of rows, or customers, behind a metric of two classes; for an AUC those of the rarer.
     influences : dict of str to callable
         What each row, or each customer, adds to a metric at a target coverage, by which two evaluations of the same
         rows are paired.
@@ -83,6 +85,7 @@ class SelectiveEvaluation(ResultTable):
     n_rarest: NDArray[np.intp] | None = None
     deviations: Mapping[str, FloatArray] = field(default_factory=dict)
     intervals: Mapping[str, Ends] = field(default_factory=dict)
+    sizes: Mapping[str, FloatArray] = field(default_factory=dict, repr=False)
     influences: Mapping[str, Callable[[float], FloatArray]] = field(default_factory=dict, repr=False)
     has_rows: bool = True
     n_customers: int | None = None
@@ -157,6 +160,7 @@ class SelectiveEvaluation(ResultTable):
             replicates={name: values[:, places] for name, values in self.replicates.items()},
             deviations={name: values[places] for name, values in self.deviations.items()},
             intervals={name: ends.at(places) for name, ends in self.intervals.items()},
+            sizes={name: values[places] for name, values in self.sizes.items()},
             **counts,
         )
 

@@ -14,6 +14,7 @@ from scipy.special import betaincinv
 from aucross.core.band_rule import BandRule
 from aucross.core.bands import check_coverage
 from aucross.core.bounds import auc_lower_bound
+from aucross.core.correction import Correction
 from aucross.core.ranking import FloatArray, RankedScores
 from aucross.core.scored_rows import ScoredRows
 from aucross.estimators.base import SelectiveClassifier
@@ -138,11 +139,14 @@ def reference_from(
     # A classifier fitted with weights keeps a share of weight; the stream is counted in rows, and so is the reference.
     is_weighted = rows is None and clf.held_out_.has_weights
     share = float(np.average(decisions.selected, weights=weight))
-    # The band was placed on the scores of fold models and now meets those of another one. Where scores are few, whole
-    # leaves lie on either side of it; what models of many scores differ by, the correction of the coverage takes out.
+    # The band was placed on the scores of fold models and now meets those of another one. A correction of the coverage
+    # takes out what they differ by, but where scores are few: whole leaves lie on either side of the band.
     folds = None if rows is not None or clf.band_rule_.judged_apart else clf.held_out_.folds
     has_ties = len(np.unique(decisions.selection_score)) < _TIED * len(scored)
-    between = variance_between_folds(decisions.selected, folds) if folds is not None and has_ties else 0.0
+    is_corrected = all(isinstance(part.coverage_map, Correction) for part in clf.band_rule_.rules_by_group.values())
+    if is_corrected and not has_ties:
+        folds = None
+    between = 0.0 if folds is None else variance_between_folds(decisions.selected, folds)
     target = share if is_weighted else coverage
     low, high, level = share_limits(target, share, n_rows, tolerance, false_alarm, between=between)
     bins = {
