@@ -26,8 +26,6 @@ COLOURS = 128
 SWITCHES = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    # Charts are drawn after the page is read; the clock of the page runs ahead of ours until they are.
-    "--virtual-time-budget=20000",
 )
 
 

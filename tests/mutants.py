@@ -353,18 +353,33 @@ MUTANTS: dict[str, list[tuple[str, str, str]]] = {
     ],
     "report": [
         (
-            '"n_review": len(mask) - selected}',
-            '"n_review": len(mask)}',
+            '"n_review": len(rows.positive_of_all) - int(mask.sum()),',
+            '"n_review": len(rows.positive_of_all),',
             "report/test_contents.py",
+        ),
+        (
+            "missed, alarm = mask & rows.positive & ~rows.predicted, mask & ~rows.positive & rows.predicted",
+            "missed, alarm = rows.positive & ~rows.predicted, mask & ~rows.positive & rows.predicted",
+            "report/test_every_figure.py",
+        ),
+        (
+            'high = rows.predicted if band is None else rows.score > (band["lower"] + band["upper"]) / 2.0',
+            "high = rows.predicted",
+            "report/test_every_figure.py",
+        ),
+        (
+            'amount * (cases or 1000) / summary["data"]["n"]',
+            'amount * (cases or 1000) / (summary["data"]["n"] + 1)',
+            "report/test_every_figure.py",
         ),
         (
             '"yes" if gap["gap"] > gap["gap_by_chance"] else "no"',
             '"no" if gap["gap"] > gap["gap_by_chance"] else "yes"',
-            "report/test_summary.py",
+            "report/test_contents.py",
         ),
         (
-            "return trait.level is not None and int(np.count_nonzero(trait.values)) < LEAST_ROWS_SHOWN",
-            "return False",
+            "if part.level is None or np.count_nonzero(part.values) >= LEAST_ROWS_SHOWN",
+            "if part.level is None or np.count_nonzero(part.values) >= 0",
             "report/test_review_differences.py",
         ),
         (

@@ -36,7 +36,7 @@ ALLOWED = {
     "record": {"frames", "files", "watch", "cluster", "estimators", "core", "system"},
     "torch": {"frames", "estimators", "core", "system"},
     "cluster": {"frames", "estimators", "core", "files", "evaluation", "system"},
-    "report": {"frames", "evaluation", "audit", "record", "system"},
+    "report": {"frames", "files", "evaluation", "audit", "record", "system"},
     "mlflow": {"frames", "files", "estimators", "core", "system"},
     "serve": {"frames", "files", "record", "watch", "estimators", "core", "system"},
     "desk": {"record", "report", "serve", "estimators", "system"},
@@ -46,7 +46,7 @@ ABOVE = {"__init__", "__main__", "cli"}
 
 OPTIONAL = [
     *("torch", "dask", "pyspark", "mlflow", "matplotlib", "jinja2", "pandas", "polars", "lightgbm", "xgboost"),
-    *("pyarrow", "plotly", "typer", "tqdm"),  # rich is loaded by scikit-learn where it is installed
+    *("pyarrow", "typer", "tqdm"),  # rich is loaded by scikit-learn where it is installed
 ]
 
 

@@ -18,7 +18,7 @@ from tests.cli.commands import aucross
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-EXTRAS = ("typer", "rich", "pandas", "pyarrow", "jinja2", "plotly", "matplotlib")
+EXTRAS = ("typer", "rich", "pandas", "pyarrow", "jinja2", "matplotlib")
 
 # The command in a fresh interpreter, on few loans, where some libraries cannot be found.
 COMMAND = """

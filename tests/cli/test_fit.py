@@ -194,7 +194,7 @@ def test_a_report_without_its_libraries_leaves_a_note_and_the_model(run, folder,
     result = run("fit", folder / "loans.csv", *ROLES, "--out", tmp_path / "m.aucross", *QUICK[:-2])
     assert result.exit_code == 0
     assert (
-        'note: no report will be written: a report in HTML needs jinja2 and plotly: pip install "aucross[report]"; '
+        'note: no report will be written: a report in HTML needs jinja2: pip install "aucross[report]"; '
         in result.stderr
     )
     assert [path.name for path in tmp_path.iterdir()] == ["m.aucross"]

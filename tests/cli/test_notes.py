@@ -64,7 +64,7 @@ def test_a_missing_library_of_the_report_is_said_before_the_training(table, tmp_
     monkeypatch.setattr("aucross.cli.judging.find_spec", lambda name: None)
     monkeypatch.setattr("aucross.cli.train.fit_classifier", never)
     arguments = ("fit", table(), *SMALL[:-1], "--out", tmp_path / "m.aucross")
-    missing = "a report in HTML needs jinja2 and plotly: pip install"
+    missing = "a report in HTML needs jinja2: pip install"
     result = aucross(*arguments)
     assert result.stderr.splitlines()[0].startswith(f"note: no report will be written: {missing}")
     result = aucross(*arguments, "--report", tmp_path / "r.html")

@@ -768,7 +768,8 @@ _add_files()
 def summarised(name: str, rows: Rows, seed: int, kept: tuple[float, ...] = (0.8,), **options: Any) -> Flat:
     summary = build_summary(clf_of(name), rows.X, rows.y, date="2026-01-01", **options)
     summary["coverages"] = [entry for entry in summary["coverages"] if entry["target_coverage"] in kept]
-    method = {key: value for key, value in summary["method"].items() if key != "versions"}
+    unlike = ("versions", "model_fingerprint", "rule_fingerprint")  # other libraries, other texts
+    method = {key: value for key, value in summary["method"].items() if key not in unlike}
     return flat({**summary, "method": method})
 
 

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 import shutil
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,6 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not in
 from selenium.webdriver.chrome.service import Service  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium or chromedriver is not installed")
@@ -73,11 +73,7 @@ def address(summary, tmp_path_factory):
     return write_report(summary, tmp_path_factory.mktemp("report") / "report.html").as_uri()
 
 
-# Charts follow the width of the screen a moment later, if they are drawn already.
-CHART_FITS = """
-  const chart = document.getElementById("chart-auc_coverage"), drawn = chart && chart._fullLayout;
-  return !drawn || Math.abs(drawn.width - chart.clientWidth) <= 1;
-"""
+UNFOLD = 'document.querySelectorAll("details").forEach((part) => { part.open = true; })'
 
 
 @pytest.fixture
@@ -86,7 +82,6 @@ def page(browser, address):
     if browser.current_url != address:
         return opened(browser, address)
     resize(browser, 1440)
-    WebDriverWait(browser, 20).until(lambda page: page.execute_script(CHART_FITS))
     browser.execute_script('window.scrollTo(0, 0); document.getElementById("reset").click()')
     return browser
 
@@ -128,8 +123,13 @@ def cells(page, table):
     return page.execute_script(f"{rows}.map((row) => [...row.cells].map((cell) => cell.textContent))")
 
 
-def chart(page, name, path):
-    return page.execute_script(f'return document.getElementById("chart-{name}").{path}')
+def mark(page, name, attribute="d"):
+    element = page.find_element(By.CSS_SELECTOR, f'[data-mark="{name}"]')
+    return element.get_attribute("textContent" if attribute == "text" else attribute)
+
+
+def points(path):
+    return [[float(number) for number in place.split()] for place in re.findall(r"[ML]([-\d. ]+)", path)]
 
 
 # ---- the slider ----
@@ -169,53 +169,55 @@ def test_the_numbers_at_every_coverage_are_those_of_the_library(page, credit):
 def test_the_slider_moves_the_band(coverage, page, credit):
     move(page, coverage)
     band = credit.clf.band(coverage)
-    area = chart(page, "distribution", "layout.shapes[0]")
-    assert (area["x0"], area["x1"]) == (band.lower, band.upper)
     assert plain(text(page, "band")) == f"{band.lower:.4f} to {band.upper:.4f}"
-    label = chart(page, "distribution", "querySelector('.annotation:last-of-type').textContent")
-    assert label == f"review: {band.lower:.4f} to {band.upper:.4f}"
+    assert mark(page, "distribution-label", "text") == f"review: {band.lower:.4f} to {band.upper:.4f}"
+    assert f"{band.lower:.4f} to {band.upper:.4f}?" in plain(text(page, "question"))
 
 
 def test_the_band_is_painted_where_the_axis_says(page, credit):
     move(page, 0.6)
     band = credit.clf.band(0.6)
-    drawn = page.execute_script(
+    found = page.execute_script(
         """
-        const chart = document.getElementById("chart-distribution"), axis = chart._fullLayout.xaxis;
-        const box = chart.querySelector(".shapelayer path").getBoundingClientRect();
-        const left = chart.getBoundingClientRect().left + axis._offset;
-        return [box.left - left, box.right - left].map((pixel) => axis.p2d(pixel));
+        const chart = document.getElementById("chart-distribution");
+        const middle = (e) => { const box = e.getBoundingClientRect(); return (box.left + box.right) / 2; };
+        const ticks = [...chart.querySelectorAll('text[text-anchor="middle"].tick')];
+        const box = chart.querySelector('[data-mark="distribution-band"]').getBoundingClientRect();
+        return { ticks: ticks.map((e) => [Number(e.textContent), middle(e)]), band: [box.left, box.right] };
         """
     )
+    (low, left), (high, right) = found["ticks"][0], found["ticks"][-1]
+    drawn = [low + (pixel - left) / (right - left) * (high - low) for pixel in found["band"]]
     assert drawn == pytest.approx([band.lower, band.upper], abs=0.003)
 
 
 def test_at_full_coverage_there_is_no_band(page):
     move(page, 1.0)
-    assert chart(page, "distribution", "layout.shapes") == []
+    assert mark(page, "distribution-band") == ""
     assert text(page, "band") == "none"
-    assert page.find_element(By.ID, "nobody").is_displayed()
+    assert page.find_element(By.ID, "nobody").get_property("hidden") is False
     assert cells(page, "features") == []
+    assert text(page, "question") == "Shall the model decide all cases alone?"
 
 
 @pytest.mark.parametrize("coverage", [0.55, 0.85])
 def test_the_slider_moves_the_curves(coverage, page, summary):
     move(page, coverage)
     entry = next(entry for entry in summary["coverages"] if entry["target_coverage"] == coverage)
-    everyone = summary["coverages"][-1]["curve"]
-    assert chart(page, "roc", "data[2].x") == entry["curve"]["false_positive_rate"]
-    assert chart(page, "roc", "data[1].x") == everyone["false_positive_rate"]
-    assert chart(page, "cap", "data[3].x") == entry["curve"]["rows"]
-    assert chart(page, "cap", "data[2].y") == everyone["true_positive_rate"]
-    assert chart(page, "auc_coverage", "data[6].x") == [coverage]
-    assert chart(page, "auc_coverage", "data[6].y") == [entry["selective_auc"]]
-    assert chart(page, "calibration", "data[1].x") == [part["mean_score"] for part in entry["deciles"]]
+    for name, across in (("roc", "false_positive_rate"), ("cap", "rows")):
+        x, y = np.transpose(points(mark(page, f"{name}-own")))
+        assert (x - 70) / (414 - 70) == pytest.approx(entry["curve"][across], abs=2e-4)
+        assert (330 - y) / (330 - 12) == pytest.approx(entry["curve"]["true_positive_rate"], abs=2e-4)
+    across = 70 + (coverage - 0.49) / 0.52 * (632 - 70)
+    assert float(mark(page, "auc_coverage-dot", "cx")) == pytest.approx(across, abs=0.051)
+    assert mark(page, "calibration-dots").count("M") == len(entry["deciles"])
 
 
 def test_the_area_of_the_drawn_curve_is_the_auc_that_is_shown(page):
     move(page, 0.7)
-    x, y = chart(page, "roc", "data[2].x"), chart(page, "roc", "data[2].y")
-    assert np.trapezoid(y, x) == pytest.approx(float(text(page, "selective_auc")), abs=0.002)
+    x, y = np.transpose(points(mark(page, "roc-own")))
+    area = np.trapezoid((330 - y) / (330 - 12), (x - 70) / (414 - 70))
+    assert area == pytest.approx(float(text(page, "selective_auc")), abs=0.002)
 
 
 def test_the_slider_moves_the_tables(page, summary):
@@ -231,6 +233,8 @@ def test_the_slider_moves_the_tables(page, summary):
     ]
     assert plain(cells(page, "features")[0][3]) == f"{entry['features'][0]['standardised_difference']:+.2f}"
     assert text(page, "guard_message") == f"{entry['base_rate']['message']}."
+    assert [row[1] for row in cells(page, "lanes")] == [f"{lane['n']:,}" for lane in entry["lanes"]]
+    assert cells(page, "errors")[0][1] == f"{entry['errors']['n_missed']:,}"
 
 
 def test_the_page_starts_at_the_coverage_in_use_and_returns_to_it(page):
@@ -286,22 +290,66 @@ def test_a_request_would_be_blocked(page):
 @pytest.mark.parametrize("width", [390, 768, 1440])
 def test_nothing_sticks_out_of_the_screen(width, browser, address):
     page = opened(browser, address, width)
+    page.execute_script(UNFOLD)
     move(page, 0.7)
     assert page.execute_script("return document.documentElement.scrollWidth") == width
     boxes = page.execute_script(
-        'return [...document.querySelectorAll(".chart, .main-svg, section, .controls, .legend")]'
+        'return [...document.querySelectorAll(".chart, .picture, .picture text, section, .controls, .legend")]'
         ".map((e) => e.getBoundingClientRect()).map((box) => [box.left, box.right])"
     )
     assert len(boxes) > 20
     assert all(left >= 0 and right <= width + 0.5 for left, right in boxes)
 
 
-def test_charts_follow_the_width_of_the_window(page):
-    wide = chart(page, "auc_coverage", "offsetWidth")
-    resize(page, 390)
-    page.execute_async_script("setTimeout(arguments[0], 400)")
-    narrow = chart(page, "auc_coverage", "querySelector('.main-svg').getBoundingClientRect().width")
-    assert narrow < 390 < wide
+@pytest.mark.parametrize("width", [390, 1440])
+def test_numbers_in_charts_can_be_read_and_do_not_touch(width, browser, address):
+    page = opened(browser, address, width)
+    page.execute_script(UNFOLD)
+    found = page.execute_script(
+        """
+        return [...document.querySelectorAll(".picture")].map((picture) => ["middle", "end"].map((anchor) =>
+          [...picture.querySelectorAll(`.tick[text-anchor="${anchor}"]`)].map((e) => e.getBoundingClientRect())
+            .map((box) => [box.left, box.right, box.top, box.bottom])));
+        """
+    )
+    assert len(found) == 5
+    for across, up in found:
+        assert all(bottom - top >= 11 for _, _, top, bottom in across)
+        assert all(first[1] < second[0] for first, second in pairwise(sorted(across)))
+        places = sorted(up, key=lambda box: box[2])
+        assert all(first[3] < second[2] + 2 for first, second in pairwise(places))
+
+
+def test_the_first_screen_holds_question_numbers_picture_and_slider(browser, address):
+    page = opened(browser, address, 1440, 900)
+    bottoms = page.execute_script(
+        'return [".question", ".tiles", "#chart-distribution", "#coverage", ".promise"]'
+        ".map((name) => document.querySelector(name).getBoundingClientRect().bottom)"
+    )
+    assert max(bottoms) < 900
+
+
+def test_details_are_folded_and_unfold(page):
+    folded = page.find_elements(By.CSS_SELECTOR, "details")
+    assert len(folded) == 7
+    assert not page.find_element(By.ID, "chart-roc").is_displayed()
+    page.find_element(By.XPATH, "//summary[contains(., 'ranked')]").click()
+    assert page.find_element(By.ID, "chart-roc").is_displayed()
+    page.find_element(By.XPATH, "//summary[contains(., 'ranked')]").click()
+
+
+def test_dark_screens_get_dark_paper_and_light_ink(page):
+    style = "const style = getComputedStyle(document.querySelector('section')); "
+    colours = f"{style}return [style.backgroundColor, style.color]"
+    found = {}
+    for scheme in ("light", "dark"):
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        found[scheme] = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in page.execute_script(colours)]
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    for lighter, darker in (found["light"], found["dark"][::-1]):
+        assert lighter > 600
+        assert darker < 200
 
 
 def test_fingers_can_hit_the_controls_of_a_phone(page):
@@ -325,27 +373,13 @@ def printed(page, **options):
     return base64.b64decode(result["data"])
 
 
-def test_the_page_prints_as_a_few_sheets_of_a4(page):
+def test_the_page_prints_on_four_sheets_of_a4_with_all_details(page):
     pdf = printed(page)
     assert pdf.startswith(b"%PDF")
-    assert 3 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf)) <= 8
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf)) <= 4
+    assert page.execute_script('return document.querySelectorAll("details[open]").length') == 0
     width, height = (float(number) for number in re.search(rb"/MediaBox\s*\[0 0 ([\d.]+) ([\d.]+)\]", pdf).groups())
     assert (width, height) == pytest.approx((595, 842), abs=1.5)
-
-
-def test_charts_take_the_width_of_the_paper_and_then_of_the_screen(page):
-    on_screen = chart(page, "auc_coverage", "_fullLayout.width")
-    page.execute_script(
-        """
-        window.widths = [];
-        window.addEventListener("beforeprint", () => window.widths.push(
-          ...["auc_coverage", "roc"].map((name) => document.getElementById("chart-" + name)._fullLayout.width)));
-        """
-    )
-    printed(page)
-    assert page.execute_script("return window.widths") == [680, 332]
-    page.execute_async_script("setTimeout(arguments[0], 400)")
-    assert chart(page, "auc_coverage", "_fullLayout.width") == on_screen
 
 
 def test_paper_has_the_coverage_instead_of_the_slider(page):
@@ -365,13 +399,15 @@ def test_without_a_script_the_numbers_are_there(browser, address, summary):
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.get(address)
-        body = plain(browser.find_element(By.TAG_NAME, "body").text)
+        body = plain(browser.find_element(By.TAG_NAME, "body").get_attribute("textContent"))
+        drawn = mark(browser, "distribution-positive")
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
         browser.get("about:blank")  # the page without scripts has the address of the one with them
-    assert "All numbers and tables below are for a coverage of 85 %" in body
+    assert "All numbers, tables and charts are for a coverage of 85 %" in body
     assert plain(summary["sentence"]) in body
     assert f"{summary['coverages'][0]['selective_auc']:.4f}" in body
+    assert drawn.startswith("M70 ")
 
 
 def test_a_gate_is_shown_without_a_band(browser, gate, tmp_path):
@@ -381,9 +417,11 @@ def test_a_gate_is_shown_without_a_band(browser, gate, tmp_path):
     selected = gate.clf.select(gate.X, 0.6)
     assert text(page, "n_review") == f"{(~selected).sum():,}"
     assert text(page, "band") == "no single band"
-    assert chart(page, "distribution", "layout.shapes") == []
-    hatched = [sum(chart(page, "distribution", f"data[{number}].y")) for number in (1, 3)]
+    assert mark(page, "distribution-band") == ""
+    entry = next(entry for entry in made["coverages"] if entry["target_coverage"] == 0.6)
+    hatched = [sum(entry["review_shares"][name]) for name in ("positive", "negative")]
     assert hatched == pytest.approx([(~selected)[gate.positive].mean(), (~selected)[~gate.positive].mean()], abs=1e-4)
+    assert mark(page, "distribution-positive-review").count("Z") == np.count_nonzero(entry["review_shares"]["positive"])
     assert page.get_log("browser") == []
 
 
@@ -446,7 +484,7 @@ const texts = [document.title, document.body.innerText, ...attributes.map((a) =>
 const foreign = "img, iframe, math, form, base, object, embed, a[href], meta[http-equiv=refresh]";
 return {
   ran: window.attacked !== undefined,
-  scripts: document.scripts.length - 3,
+  scripts: document.scripts.length - 2,
   elements: document.querySelectorAll(foreign).length,
   sheets: document.querySelectorAll("link[rel=stylesheet], body style").length,
   handlers: attributes.filter((a) => a.name.startsWith("on")).length,
@@ -486,7 +524,7 @@ def traces_of(browser, name, path):
     """What a page about rows with such names ran, added, asked for or hid."""
     page = opened(browser, write_report(hostile_summary(name), path).as_uri())
     move(page, 0.6)
-    page.execute_script('Plotly.Fx.hover("chart-distribution", [{ curveNumber: 0, pointNumber: 2 }])')
+    page.execute_script(UNFOLD)
     page.find_element(By.ID, "more").click()
     traces = page.execute_script(TRACES)
     traces["messages"] = len(page.get_log("browser"))

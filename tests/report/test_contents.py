@@ -281,7 +281,7 @@ def test_shares_of_weight_are_called_so_and_rows_stand_beside_them():
     for table in made_of:
         assert any(column.endswith(", by weight") for column in table.columns)
     page = render_html(made)
-    assert "coverage: share of weight to answer" in page
+    assert "coverage: share of weight to decide" in page
     assert "share of rows" not in page[: page.index("report-data")]
 
 
@@ -324,7 +324,7 @@ def test_the_hatched_bars_hold_the_rejected_rows(coverage, credit, summary):
     entry, rejected = entry_at(summary, coverage), ~credit.clf.select(credit.X, coverage)
     for name, members in (("positive", credit.positive), ("negative", ~credit.positive)):
         assert sum(entry["review_shares"][name]) == pytest.approx(rejected[members].mean(), abs=1e-4)
-        parts = zip(entry["review_shares"][name], summary["score"]["shares"][name], strict=True)
+        parts = zip(entry["review_shares"][name], entry["shares"][name], strict=True)
         assert all(part <= whole + 1e-6 for part, whole in parts)
 
 

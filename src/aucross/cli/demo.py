@@ -29,7 +29,7 @@ MORE = 'The same with a report for a risk committee, and commands for tables of 
 
 _WANTED_AUC = 0.80
 _FEWEST_ROWS = 500
-_OF_THE_REPORT = ("pandas", "pyarrow", "jinja2", "plotly")
+_OF_THE_REPORT = ("pandas", "pyarrow", "jinja2")
 _OF_THE_PICTURE = ("matplotlib",)
 _SHARE_OF_NEW_ROWS = 0.2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -74,7 +75,9 @@ def run_fit(options: FitOptions, screen: Screen) -> dict[str, Any]:
     groups = show_groups(screen, clf, test, options.by, coverage=options.coverage)
     if report is not None:
         named = f"{options.data.name}, {split}"
-        write_model_report(clf, schema, test, report, screen, data_name=named, evaluation=everywhere)
+        training = f"{len(fitted_on):,} rows of {options.data.name}, fitted {dt.date.today().isoformat()}"
+        told: dict[str, Any] = {"data_name": named, "training": training, "evaluation": everywhere}
+        write_model_report(clf, schema, test, report, screen, **told)
     screen.say(facts["conclusion"])
     if facts["review_band"] is not None:
         low, high = facts["review_band"]

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from math import isnan
+from math import inf, isnan
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from aucross.cli.base_models import strange_values
 from aucross.cli.errors import CommandError, UsageError
 from aucross.cli.options import EvaluateOptions, GivenScore, JudgingOptions, ReportOptions
 from aucross.cli.output import check_writable
-from aucross.cli.schema import LabelledRows, Schema, load_model
+from aucross.cli.schema import LabelledRows, Schema, load_model, signing_key
 from aucross.cli.screen import Screen
 from aucross.cli.table_files import check_table
 from aucross.cli.train import check_coverage_option, read_test_rows
@@ -24,6 +24,7 @@ from aucross.evaluation import SelectiveEvaluation, evaluate_selective
 from aucross.evaluation.inputs import TrainingRowsWarning, rows_of_fit
 from aucross.evaluation.selective_evaluation import decimal
 from aucross.evaluation.unscored import count_unscored, evaluate_groups_of_all
+from aucross.files.model_file import read_header
 from aucross.report import build_summary, render_html, write_report
 from aucross.report.files import RENDERERS
 from aucross.report.group_tables import hidden_groups_sentence
@@ -224,11 +225,8 @@ def check_report(path: Path, option: str) -> None:
 
 def check_libraries(path: Path) -> None:
     """Refuse a report for which a library is missing, before any work is done."""
-    missing = [name for name in ("jinja2", "plotly") if find_spec(name) is None]
-    if missing and RENDERERS[path.suffix.lower()] is render_html:
-        raise CommandError(
-            f"a report in HTML needs {' and '.join(missing)}: {INSTALL}; .md and .json need nothing more"
-        )
+    if find_spec("jinja2") is None and RENDERERS[path.suffix.lower()] is render_html:
+        raise CommandError(f"a report in HTML needs jinja2: {INSTALL}; .md and .json need nothing more")
 
 
 def report_path(report: Path | None, model: Path) -> Path:
@@ -243,7 +241,7 @@ def report_path(report: Path | None, model: Path) -> Path:
 def write_model_report(
     clf: Any, schema: Schema, rows: LabelledRows, path: Path, screen: Screen, **options: Any
 ) -> None:
-    """Write the report of labelled rows."""
+    """Write the report of labelled rows; `options` are those of `build_summary`."""
     with screen.working("writing the report"):
         summary = build_summary(
             clf,
@@ -255,9 +253,8 @@ def write_model_report(
             customers=rows.groups,
             unscored=rows.unscored,
             class_names=schema.labels,
-            title=f"Automatic decisions and review: {schema.roles.target}",
             command=screen.command,
-            **options,
+            **{"title": f"Automatic decisions and review: {schema.roles.target}", **options},
         )
         write_report(summary, path)
 
@@ -302,8 +299,21 @@ def run_report(options: ReportOptions, screen: Screen) -> dict[str, Any]:
     check_table(options.data)
     if path.resolve() in (options.model.resolve(), options.data.resolve()):
         raise UsageError(f"--out: {path} is a file to read; name another one for the report")
+    if options.cases_a_month is not None and not 0 < options.cases_a_month < inf:
+        raise UsageError(f"--cases-a-month must be a positive number of cases, got {options.cases_a_month:g}")
+    told: dict[str, Any] = {"data_name": options.data.name, "cases_a_month": options.cases_a_month}
+    if options.costs is not None:
+        missed, alarm, review = options.costs
+        if not all(0 <= cost < inf for cost in options.costs):
+            raise UsageError(f"--costs must be three numbers of 0 or more, got {missed:g} {alarm:g} {review:g}")
+        told |= {"cost_matrix": ((0.0, alarm), (missed, 0.0)), "review_cost": review}
     clf, schema, rows, coverage = _read(options, screen)
-    write_model_report(clf, schema, rows, path, screen, coverage=coverage, data_name=options.data.name)
+    header = read_header(options.model, key=signing_key())
+    n_rows, data = header.metadata.get("n_train"), header.metadata.get("data")
+    known = f"{n_rows:,} rows of {data}; " if isinstance(n_rows, int) and isinstance(data, str) else ""
+    told["training"] = f"{known}model file of {header.saved_at[:10]}"
+    told |= {} if options.title is None else {"title": options.title}
+    write_model_report(clf, schema, rows, path, screen, coverage=coverage, **told)
     screen.say(f"Report: {path}")
     return {"command": "report", "model": str(options.model), "data": str(options.data), "report": str(path)}
 

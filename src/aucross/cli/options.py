@@ -290,6 +290,11 @@ class ReportOptions(JudgingOptions):
     """Options of `aucross report`."""
 
     out: Path | None = _file("The report, .html, .md or .json; by default beside the model.")
+    title: str | None = _option("The heading of the report.", metavar="TEXT")
+    cases_a_month: float | None = _option("Cases to come in a month, by which reviews and errors are told.")
+    costs: tuple[float, float, float] | None = _option(
+        "What a missed positive case, a false alarm and a review cost.", metavar="MISSED ALARM REVIEW"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,7 @@ def decile_rows(
         found += float(weight[own] @ positive[own])
         seen += float(weight[own].sum())
         observed = weighted_mean(positive[own], weight[own])
-        low, high = wilson_interval(observed, effective_size(weight[own]), confidence)
+        low, high = wilson_interval(observed, weight[own], confidence)
         table.append(
             {
                 "decile": N_PARTS - int(number[own][0]),
@@ -53,9 +53,9 @@ def decile_rows(
     return table
 
 
-def wilson_interval(rate: float, n_rows: float, level: float) -> tuple[float, float]:
-    """Return Wilson's confidence interval for a rate; with weights, from the effective number of rows."""
-    z = float(ndtri((1 + level) / 2))
+def wilson_interval(rate: float, weight: FloatArray, level: float) -> tuple[float, float]:
+    """Return Wilson's confidence interval for a rate of rows, from their effective number."""
+    z, n_rows = float(ndtri((1 + level) / 2)), effective_size(weight)
     middle = rate + z * z / (2 * n_rows)
     margin = z * sqrt(rate * (1 - rate) / n_rows + (z / (2 * n_rows)) ** 2)
     low, high = ((middle + side * margin) / (1 + z * z / n_rows) for side in (-1, 1))

@@ -1,6 +1,6 @@
 """Reports for people who decide: one dictionary, rendered as a page, a model card or JSON.
 
-The page needs the extra ``report`` (jinja2 and plotly); the model card and JSON need nothing more.
+The page needs the extra ``report`` (jinja2); the model card and JSON need nothing more.
 """
 
 from aucross.report.contents import SCHEMA_VERSION, build_summary

@@ -38,14 +38,9 @@ class Trait(NamedTuple):
 
 def traits_of(X: Any) -> Iterator[Trait]:
     """All traits of all columns of an array, a sparse matrix or a frame, in the order of the columns."""
-    for name, column in _named_columns(X):
-        yield from _traits(name, column)
-
-
-def _named_columns(X: Any) -> Iterator[tuple[str, Any]]:
     names = names_of(X)
     for number, column in enumerate(columns_of(X)):
-        yield f"x{number}" if names is None else str(names[number]), column
+        yield from _traits(f"x{number}" if names is None else str(names[number]), column)
 
 
 def _traits(name: str, column: Any) -> Iterator[Trait]:

@@ -33,18 +33,17 @@ from aucross.evaluation.promise import SelectivePromise, promise_selection, prom
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.evaluation.unscored import UnscoredRows
 from aucross.report import formats
-from aucross.report.coverage_numbers import base_rate, coverage_numbers
-from aucross.report.curves import bin_edges, class_shares, roc_and_cap
+from aucross.report.coverage_numbers import Costs, base_rate, coverage_numbers, errors, lanes
+from aucross.report.curves import bin_edges, class_shares, edges_at, roc_and_cap
 from aucross.report.group_tables import group_tables
 from aucross.report.method import limits, method_card
-from aucross.report.points import in_points
 from aucross.report.review_differences import feature_differences, score_summary
 from aucross.report.rows import GRID, ReportRows, read_rows
-from aucross.report.score_bands import score_bands
+from aucross.report.score_axis import in_points, score_bands
 from aucross.system.text import exact_percent, json_ready
 
 # Raised when a key is renamed, removed or changes its meaning; new keys do not raise it.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def build_summary(
@@ -60,8 +59,12 @@ def build_summary(
     customers: Any = None,
     unscored: UnscoredRows | None = None,
     class_names: Sequence[str] | None = None,
-    title: str = "Selective classification report",
+    cost_matrix: Sequence[Sequence[float]] | None = None,
+    review_cost: float = 0.0,
+    cases_a_month: float | None = None,
+    title: str = "Which cases should the model decide alone?",
     data_name: str | None = None,
+    training: str | None = None,
     command: str | None = None,
     date: str | None = None,
     confidence: float = 0.95,
@@ -72,12 +75,8 @@ def build_summary(
 
     Parameters
     ----------
-    clf : SelectiveClassifier
-        Fitted classifier of two classes, for instance :class:`aucross.AUCross`.
-    X : array-like or frame of shape (n_samples, n_features), or ScoredRows
-        Labelled rows that the classifier was not fitted on.
-    y : array-like of shape (n_samples,)
-        Their labels, as in training.
+    clf, X, y, band_groups, sample_weight
+        As in :func:`~aucross.evaluate_selective`, for two classes.
     coverage : float in (0, 1], optional
         Coverage in use, for which the report makes its promise; that of the classifier by default.
     by : array-like or series of shape (n_samples,), optional
@@ -85,29 +84,31 @@ def build_summary(
         not shown, and a sentence counts them.
     features : array-like or frame of shape (n_samples, n_columns), optional
         Columns in which automatic cases and reviews are compared; `X` by default, none where that is scored rows.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights of the rows; a row of weight 0 takes no part.
-    band_groups : array-like of shape (n_samples,), optional
-        Group of each row, for a classifier whose bands were fitted per group.
     customers : array-like of shape (n_samples,), optional
         The customer of each row, as in :func:`~aucross.evaluate_selective`: bounds and intervals are then as wide as
-        they must be. Only the intervals of the deciles and the test of the base-rate
-        guard count each row by itself.
+        they must be. Only the intervals of deciles and lanes and the test of the base-rate guard count single rows.
     unscored : UnscoredRows, optional
         Further labelled cases that have no score and go to review. The coverage, the promise of it, the reviews and the
         base-rate guard count them; areas, deciles, scores and features are those of the rows in `X`.
     class_names : pair of str, optional
         What to call the negative and the positive class; their labels by default.
-    title, data_name, command, date : str, optional
-        Heading, name of the data, the command that makes this report, and its date, by default today's. All of them
-        are only written down.
+    cost_matrix : array-like of shape (2, 2), optional
+        ``cost_matrix[true][predicted]``, negatives first: what an automatic answer costs, in the unit in which readers
+        count. With it the report says errors in money too.
+    review_cost : float, default=0.0
+        What a review costs.
+    cases_a_month : float, optional
+        Cases to come in a month, in which reviews and costs are then told.
+    title, data_name, training, command, date : str, optional
+        Heading, name of the data, training data of the model with its date, the command that makes this report, and
+        its date, by default today's. All of them are only written down.
     confidence : float in (0, 1), default=0.95
         Confidence of bounds and intervals.
     with_intervals : bool, default=True
         Whether numbers have intervals.
     evaluation : SelectiveEvaluation, optional
-        What :func:`~aucross.evaluate_selective` says of the same rows at all coverages of the report and with its
-        confidence and customers; nothing is then computed twice. It must count `unscored` cases.
+        What :func:`~aucross.evaluate_selective` says of the same rows, `unscored` ones counted, at all coverages of the
+        report and with its confidence and customers; nothing is then computed twice.
 
     Returns
     -------
@@ -132,8 +133,13 @@ def build_summary(
     (0.8, 51, 1000)
     """
     check_two_classes(clf, "ROC and CAP curves of a report know two; evaluate_selective tabulates more")
-    coverage = _on_grid(check_probability(clf.coverage if coverage is None else coverage, "coverage"))
+    coverage = check_probability(clf.coverage if coverage is None else coverage, "coverage")
+    # A step of the slider, if it is one up to rounding.
+    coverage = next((step for step in GRID if abs(step - coverage) < 1e-9), coverage)
     confidence = check_probability(confidence, "confidence", ends=False)
+    costs = _costs(cost_matrix, review_cost)
+    if cases_a_month is not None and not 0 < cases_a_month < np.inf:
+        raise ValueError(f"cases_a_month must be a positive number of cases, got {cases_a_month!r}")
     if features is None and not isinstance(X, ScoredRows):
         features = X
     scored = label_rows(clf, X, y, sample_weight=sample_weight, band_groups=band_groups, warns=False)
@@ -148,13 +154,24 @@ def build_summary(
         promise["sentence"] = "Nothing: these are rows that the classifier was fitted on."
     by_group, group_notes = group_tables(rows, by, confidence_level=confidence, with_intervals=with_intervals)
     lies_on, bands = score_bands(clf, scored.band_groups, rows)
-    score = _score(rows, lies_on)
+    scale, edges = bin_edges(rows)
+    score = {
+        "kind": "probability" if rows.is_probability else "decision value",
+        "band_lies_on": lies_on,
+        "scale": scale,
+        "bin_edges": edges,
+        "shares": class_shares(rows.by_score, edges),
+    }
     numbers = coverage_numbers(
         rows, evaluation, confidence=confidence, with_intervals=with_intervals, at_least=asks_for_at_least(clf)
     )
-    entries = _entries(rows, numbers, feature_differences(rows, features), score["bin_edges"], confidence)
-    for entry, band, tables in zip(entries, bands, by_group, strict=True):
-        entry |= {"bands": band, **tables}
+    entries = [
+        {**number, **_entry(rows.by_score, mask, band, edges, confidence)}
+        for number, mask, band in zip(numbers, rows.by_score.selected, bands, strict=True)
+    ]
+    more = zip(entries, rows.by_score.selected, feature_differences(rows, features), by_group, strict=True)
+    for entry, mask, differences, tables in more:
+        entry |= {"features": differences, "errors": errors(rows.by_score, mask, costs), **tables}
     score, entries = in_points(clf, score, entries)
     at = rows.coverages.index(coverage)
     sizes = [group["n"] for group in by_group[at]["groups"]]
@@ -165,12 +182,13 @@ def build_summary(
         "coverage": coverage,
         "sentence": _sentence(rows, json_ready(entries[at]), json_ready(entries[-1]), confidence),
         "promise": promise,
-        "data": {"name": data_name, **_data(clf, rows, names)},
+        "data": {"name": data_name, **_data(clf, rows, names), "cases_a_month": cases_a_month},
         "score": score,
         "coverages": entries,
         "group_notes": group_notes,
         "method": {
             **method_card(clf),
+            "training": training,
             "confidence": confidence,
             "with_intervals": with_intervals,
             "command": command,
@@ -182,11 +200,6 @@ def build_summary(
     return {key: json_ready(value) for key, value in summary.items()}
 
 
-def _on_grid(coverage: float) -> float:
-    """Return the step of the slider that a coverage equals up to rounding, or the coverage itself."""
-    return next((step for step in GRID if abs(step - coverage) < 1e-9), coverage)
-
-
 def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
     if names is None:
         return str(clf.score_classes_[0]), str(clf.score_classes_[1])
@@ -195,23 +208,35 @@ def _class_names(clf: Any, names: Sequence[str] | None) -> tuple[str, str]:
     return str(names[0]), str(names[1])
 
 
-def _entries(
-    rows: ReportRows, numbers: Sequence[Any], differences: Sequence[Any], edges: Any, confidence: float
-) -> list[dict[str, Any]]:
-    """Return what the page shows at each coverage, groups and bands aside."""
-    rows = rows.by_score
-    return [
-        {
-            **numbers[index],
-            "base_rate": base_rate(rows, mask),
-            "review_shares": class_shares(rows, edges, ~mask),
-            "curve": roc_and_cap(rows, mask),
-            "deciles": decile_rows(rows.positive[mask], rows.score[mask], rows.weights[mask], confidence),
-            "scores": {"automatic": score_summary(rows, mask), "review": score_summary(rows, ~mask)},
-            "features": differences[index],
-        }
-        for index, mask in enumerate(rows.selected)
-    ]
+def _costs(matrix: Any, review: float) -> Costs:
+    """Return checked costs; a review costs nothing where answers have no cost."""
+    if matrix is None:
+        if review:
+            raise ValueError(f"review_cost needs cost_matrix, the costs of answers, got {review!r} alone; pass both")
+        return Costs(None, 0.0)
+    checked = np.asarray(matrix, dtype=np.float64)
+    if checked.shape != (2, 2) or not (np.isfinite(checked).all() and np.isfinite(review)):
+        raise ValueError(
+            "cost_matrix must be a finite 2 x 2 array, cost_matrix[true][predicted], and review_cost a number, got "
+            f"shape {checked.shape} and {review!r}"
+        )
+    return Costs(checked.tolist(), float(review))
+
+
+def _entry(rows: ReportRows, mask: Any, bands: Any, edges: Any, confidence: float) -> dict[str, Any]:
+    """Return what the page shows at a coverage, of rows sorted by score."""
+    own = edges_at(edges, bands)
+    return {
+        "bands": bands,
+        "lanes": lanes(rows, mask, bands, confidence),
+        "base_rate": base_rate(rows, mask),
+        "bin_edges": own,
+        "shares": class_shares(rows, own),
+        "review_shares": class_shares(rows, own, ~mask),
+        "curve": roc_and_cap(rows, mask),
+        "deciles": decile_rows(rows.positive[mask], rows.score[mask], rows.weights[mask], confidence),
+        "scores": {"automatic": score_summary(rows, mask), "review": score_summary(rows, ~mask)},
+    }
 
 
 def _data(clf: Any, rows: ReportRows, names: tuple[str, str]) -> dict[str, Any]:
@@ -227,17 +252,6 @@ def _data(clf: Any, rows: ReportRows, names: tuple[str, str]) -> dict[str, Any]:
         "weighted": rows.weight is not None,
         "negative_class": names[0],
         "positive_class": names[1],
-    }
-
-
-def _score(rows: ReportRows, lies_on: str) -> dict[str, Any]:
-    scale, edges = bin_edges(rows)
-    return {
-        "kind": "probability" if rows.is_probability else "decision value",
-        "band_lies_on": lies_on,
-        "scale": scale,
-        "bin_edges": edges,
-        "shares": class_shares(rows.by_score, edges),
     }
 
 
@@ -268,23 +282,18 @@ def _sentence(rows: ReportRows, entry: Mapping[str, Any], everyone: Mapping[str,
 def _promise(
     clf: Any, scored: ScoredRows, rows: ReportRows, coverage: float, customers: Any, *, confidence: float
 ) -> SelectivePromise:
-    """Return the bounds that can be promised of all cases."""
+    """Return the bounds that can be promised of all cases: those without a score are never selected."""
     assert scored.labels is not None
     options: dict[str, Any] = {"confidence": confidence, "customers": customers, "allow_fit_rows": True}
     made = promise_selective(clf, scored, scored.labels, coverage, **options)
     if rows.unscored is None:
         return made
-    return replace(_promise_of_all(rows, coverage, confidence), target_coverage=made.target_coverage)
-
-
-def _promise_of_all(rows: ReportRows, coverage: float, confidence: float) -> SelectivePromise:
-    """Promise a coverage of all cases: those without a score are never selected."""
-    positive = rows.positive_of_all
-    return promise_selection(
-        positive,
-        np.append(rows.score, np.zeros(len(positive) - len(rows.score))),
+    of_all = promise_selection(
+        rows.positive_of_all,
+        np.append(rows.score, np.zeros(len(rows.unscored))),
         rows.selected_of_all(rows.selected[rows.coverages.index(coverage)]),
         confidence=confidence,
         sample_weight=rows.weight_of_all,
         customers=rows.customers_of_all,
     )
+    return replace(of_all, target_coverage=made.target_coverage)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isnan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from aucross.evaluation.auc_metrics import ks_of, oracle_curve
+from aucross.evaluation.deciles import wilson_interval
 from aucross.evaluation.evaluate import evaluate_selections
 from aucross.evaluation.guard import BaseRateGuard, base_rate_check
 from aucross.evaluation.inputs import weighted_mean
@@ -17,7 +18,14 @@ from aucross.evaluation.metrics import calibration_error_of
 from aucross.evaluation.selective_evaluation import SelectiveEvaluation
 from aucross.evaluation.unscored import count_unscored
 from aucross.report.curves import least_confident_left_out
-from aucross.report.rows import BoolArray, FloatArray, ReportRows
+from aucross.report.rows import BoolArray, ReportRows
+
+
+class Costs(NamedTuple):
+    """Costs of answers by true and predicted class, negatives first, and of a review; None if they are not known."""
+
+    matrix: Sequence[Sequence[float]] | None
+    review: float
 
 
 def coverage_numbers(
@@ -30,34 +38,22 @@ def coverage_numbers(
 ) -> list[dict[str, Any]]:
     """One dictionary per coverage: estimates, intervals (``_low``, ``_high``), counts and what to say of a miss."""
     if evaluation is None:
+        units: dict[str, Any] = {"sample_weight": rows.weight, "customers": rows.customers}
         evaluation = evaluate_selections(
-            rows.positive,
-            rows.score,
-            rows.predicted,
-            dict(zip(rows.coverages, rows.selected, strict=True)),
-            sample_weight=rows.weight,
-            customers=rows.customers,
+            *(rows.positive, rows.score, rows.predicted, dict(zip(rows.coverages, rows.selected, strict=True))),
             n_bootstrap=1 if with_intervals else 0,
             confidence_level=confidence,
+            **units,
         )
         if rows.unscored is not None:
-            evaluation = count_unscored(
-                evaluation,
-                rows.selected,
-                rows.positive,
-                rows.unscored,
-                sample_weight=rows.weight,
-                customers=rows.customers,
-            )
+            evaluation = count_unscored(evaluation, rows.selected, rows.positive, rows.unscored, **units)
     else:
         evaluation = _checked(evaluation.at(rows.coverages), rows, confidence, with_intervals)
     evaluation = replace(evaluation, at_least=at_least)
-    oracle = oracle_curve(
-        rows.by_score.positive,
-        rows.by_score.score,
-        _reached_of_scored(rows, evaluation),
-        sample_weight=rows.by_score.weight,
-    )
+    reached: Any = evaluation.estimates["achieved_coverage"]
+    if rows.unscored is not None:  # no band can win back cases without a score
+        reached = [weighted_mean(mask, rows.weights) for mask in rows.selected]
+    oracle = oracle_curve(rows.by_score.positive, rows.by_score.score, reached, sample_weight=rows.by_score.weight)
     table = []
     for index, (row, mask) in enumerate(zip(evaluation.rows(), rows.by_score.selected, strict=True)):
         auc = row["selective_auc"]
@@ -65,7 +61,8 @@ def coverage_numbers(
         by_confidence = least_confident_left_out(rows, rows.selected[index])[rows.order]
         table.append(
             {
-                **_counts(rows.selected_of_all(mask)),
+                "n_automatic": int(mask.sum()),
+                "n_review": len(rows.positive_of_all) - int(mask.sum()),
                 **estimates,
                 "coverage_missed": bool(evaluation.missed[index]),
                 "selective_gini": 2 * auc - 1,
@@ -76,13 +73,6 @@ def coverage_numbers(
             }
         )
     return table
-
-
-def _reached_of_scored(rows: ReportRows, evaluation: SelectiveEvaluation) -> Sequence[float] | FloatArray:
-    """Return the coverage among rows that have a score: no band can win back the others."""
-    if rows.unscored is None:
-        return evaluation.estimates["achieved_coverage"]
-    return [weighted_mean(mask, rows.weights) for mask in rows.selected]
 
 
 def _checked(
@@ -108,11 +98,6 @@ def _checked(
     return evaluation
 
 
-def _counts(mask: BoolArray) -> dict[str, int]:
-    selected = int(mask.sum())
-    return {"n_automatic": selected, "n_review": len(mask) - selected}
-
-
 def _further_numbers(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
     kept = rows.positive[mask], rows.score[mask], rows.weights[mask]
     positive, weight = rows.positive_of_all, rows.weights_of_all
@@ -122,6 +107,51 @@ def _further_numbers(rows: ReportRows, mask: BoolArray) -> dict[str, Any]:
         "positives_for_review": weighted_mean(~rows.selected_of_all(mask)[positive], weight[positive]),
         "selective_brier": weighted_mean(squares, rows.weights[mask]) if rows.is_probability else None,
         "expected_calibration_error": calibration_error_of(*kept) if rows.is_probability else None,
+    }
+
+
+def lanes(
+    rows: ReportRows, mask: BoolArray, bands: Sequence[Mapping[str, Any]], confidence: float
+) -> list[dict[str, Any]]:
+    """Return the three ways that cases go: automatic with low scores, review, automatic with high scores.
+
+    Where no single band parts low from high scores, the answer does. Rows are sorted by score, and cases without a
+    score go to review. A rate has Wilson's interval.
+    """
+    band = bands[0] if len(bands) == 1 and not bands[0]["empty"] else None
+    high = rows.predicted if band is None else rows.score > (band["lower"] + band["upper"]) / 2.0
+    automatic, positive, weight = rows.selected_of_all(mask), rows.positive_of_all, rows.weights_of_all
+    high = rows.selected_of_all(high)
+    found = []
+    for name, own in (("low", automatic & ~high), ("review", ~automatic), ("high", automatic & high)):
+        rate = weighted_mean(positive[own], weight[own])
+        ends = wilson_interval(rate, weight[own], confidence) if own.any() else (None, None)
+        found.append(
+            {
+                "lane": name,
+                "by": "answer" if band is None else "band",
+                "n": int(own.sum()),
+                "share": weighted_mean(own, weight),
+                "n_positive": int(positive[own].sum()),
+                "positive_rate": rate,
+                "positive_rate_low": ends[0],
+                "positive_rate_high": ends[1],
+            }
+        )
+    return found
+
+
+def errors(rows: ReportRows, mask: BoolArray, costs: Costs) -> dict[str, Any]:
+    """Return the wrong answers among the automatic rows, in rows and, where costs are given, in money."""
+    missed, alarm = mask & rows.positive & ~rows.predicted, mask & ~rows.positive & rows.predicted
+    found = {"n_missed": int(missed.sum()), "n_false_alarm": int(alarm.sum()), "cost": None, "review_cost": None}
+    if costs.matrix is None:
+        return found
+    of_answers = np.asarray(costs.matrix)[rows.positive.astype(int), rows.predicted.astype(int)]
+    in_review = rows.weights_of_all[~rows.selected_of_all(mask)].sum()
+    return found | {
+        "cost": float((rows.weights * of_answers)[mask].sum()),
+        "review_cost": costs.review * float(in_review),
     }
 
 

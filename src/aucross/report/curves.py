@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,22 @@ def bin_edges(rows: ReportRows) -> tuple[str, FloatArray]:
     lowest, highest = np.log(ends / (1 - ends)).tolist()
     log_odds = np.linspace(lowest, highest, N_BINS + 1)
     return "log-odds", 1 / (1 + np.exp(-log_odds))
+
+
+def edges_at(edges: FloatArray, bands: Sequence[Mapping[str, Any]]) -> FloatArray:
+    """Return the edges of the bins with the ends of a single band among them, so that no bin is cut by the band."""
+    if len(bands) != 1 or bands[0]["empty"]:
+        return edges
+    own = edges.copy()
+    # A score at the upper end is still rejected, and so belongs to the bins of the band.
+    for end in (bands[0]["lower"], np.nextafter(bands[0]["upper"], np.inf)):
+        if own[0] < end < own[-1] and end not in own:
+            nearest = 1 + int(np.argmin(np.abs(own[1:-1] - end)))
+            if own[nearest] in edges:
+                own[nearest] = end
+            else:  # the other end of a narrow band
+                own = np.insert(own, np.searchsorted(own, end), end)
+    return own
 
 
 def class_shares(rows: ReportRows, edges: FloatArray, chosen: BoolArray | None = None) -> dict[str, FloatArray]:

@@ -14,17 +14,12 @@ from aucross.system.whole_files import write_whole
 
 
 def render_json(summary: Mapping[str, Any]) -> str:
-    """Render the summary as JSON, for programs and for rendering it again later.
+    """Render the summary as JSON, for programs and for rendering it again later; undefined numbers are null.
 
     Parameters
     ----------
     summary : dict
         From :func:`build_summary`.
-
-    Returns
-    -------
-    str
-        JSON; undefined numbers are null.
     """
     return json.dumps(summary, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
@@ -46,12 +41,7 @@ def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> Pa
         From :func:`build_summary`.
     path : str or path
         A name that ends in ``.html``, ``.json`` or ``.md``. An existing file is replaced only once the new one is
-        complete.
-
-    Returns
-    -------
-    pathlib.Path
-        The file written.
+        complete. It is returned.
 
     Examples
     --------

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from aucross.system.text import exact_percent
+from aucross.system.text import exact_percent, marked
 
 # No line break between a number and its unit.
 _SPACE = "\N{NO-BREAK SPACE}"
@@ -80,3 +81,12 @@ def _signed(text: str) -> str:
     if not any(digit in text for digit in "123456789"):
         return text.lstrip("+-")
     return text.replace("-", MINUS) if text.startswith("-") else text
+
+
+def with_marks(value: Any) -> Any:
+    """Replace characters that cannot be seen, and that change how text is read, by marks such as ``[U+202E]``."""
+    if isinstance(value, str):
+        return marked(value)
+    if isinstance(value, Mapping):
+        return {with_marks(key): with_marks(item) for key, item in value.items()}
+    return [with_marks(item) for item in value] if isinstance(value, list | tuple) else value

@@ -14,21 +14,13 @@ from aucross.report.rows import ReportRows
 
 
 def group_tables(rows: ReportRows, by: Any, **options: Any) -> tuple[list[dict[str, Any]], list[str]]:
-    """For each coverage ``groups`` and ``group_gaps``, and sentences on groups that are too small for one of them.
-
-    Both tables are empty without a column of groups. The options are those of
-    :func:`~aucross.evaluation.evaluate_group_selections`.
-    """
+    """For each coverage ``groups`` and ``group_gaps``, and sentences on groups that are too small for one of them."""
     if by is None:
         return [{"groups": [], "group_gaps": []} for _ in rows.coverages], []
     column = _groups_of_all(rows, by)
     selections = dict(zip(rows.coverages, rows.selected, strict=True))
     report = evaluate_groups_of_all(
-        rows.positive,
-        rows.score,
-        rows.predicted,
-        selections,
-        column,
+        *(rows.positive, rows.score, rows.predicted, selections, column),
         unscored=rows.unscored,
         sample_weight=rows.weight,
         customers=rows.customers,

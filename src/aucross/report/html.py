@@ -1,23 +1,18 @@
-"""The summary as one HTML file that needs nothing else: styles, script, data and plotly are inside."""
+"""The summary as one HTML file that needs nothing else: styles, script, data and pictures are inside."""
 
 from __future__ import annotations
 
 import json
-import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib import import_module
 from importlib.resources import files
 from typing import Any
 
-from aucross.report import figures, formats, tables
-from aucross.report.marks import with_marks
+from aucross.report import formats, tables
+from aucross.report.charts import Chart, charts
 from aucross.system.text import exact_percent
-
-# Plotly adds a style sheet for maps, unless an element of its name is there; the charts of the page need none.
-_STYLES_OF_PLOTLY = re.compile(r'getElementById\("([0-9a-f]{64})"\)')
-_PLOTLY_AND_JINJA = 'the HTML report needs jinja2 and plotly; install them with: pip install "aucross[report]"'
 
 
 def render_html(summary: Mapping[str, Any]) -> str:
@@ -31,7 +26,7 @@ def render_html(summary: Mapping[str, Any]) -> str:
     Returns
     -------
     str
-        HTML of about 6 MB, most of it plotly; the page makes no request to any server.
+        HTML of less than 1 MB; the page makes no request to any server.
 
     Examples
     --------
@@ -47,46 +42,26 @@ def render_html(summary: Mapping[str, Any]) -> str:
     """
     try:
         jinja2, markupsafe = import_module("jinja2"), import_module("markupsafe")
-        plotly = import_module("plotly.offline").get_plotlyjs()
     except ImportError as error:
-        raise ImportError(_PLOTLY_AND_JINJA) from error
+        raise ImportError('the HTML report needs jinja2; install it with: pip install "aucross[report]"') from error
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    inside = {"style": _part("style.css"), "script": _part("script.js"), "plotly": plotly}
-    summary = with_marks(summary)
-    template = environment.from_string(_part("template.html"))
-    page: str = template.render(
+    style, script = _part("style.css"), _part("script.js")
+    summary = formats.with_marks(summary)
+    drawn = charts(summary)
+    # The browser may run this script and apply this sheet, and may neither run, apply nor load anything else.
+    policy = (
+        f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; img-src data:; "
+        "connect-src 'none'; form-action 'none'; base-uri 'none'"
+    )
+    page: str = environment.from_string(_part("template.html")).render(
         **_texts(summary),
-        policy=content_policy(scripts=[plotly, inside["script"]], styles=[inside["style"], ""]),
-        plotly_styles=_STYLES_OF_PLOTLY.findall(plotly),
-        page_data=markupsafe.Markup(_json_in_html(page_data(summary))),
-        **{name: markupsafe.Markup(text) for name, text in inside.items()},
+        policy=policy,
+        style=markupsafe.Markup(style),
+        script=markupsafe.Markup(script),
+        charts={name: markupsafe.Markup(chart.svg) for name, chart in drawn.items()},
+        page_data=markupsafe.Markup(_json_in_html(page_data(summary, drawn))),
     )
     return page.strip() + "\n"
-
-
-def content_policy(scripts: Iterable[str], styles: Iterable[str]) -> str:
-    """Return the policy of the page: the browser may run and load the given scripts and styles, and nothing else.
-
-    Parameters
-    ----------
-    scripts, styles : iterable of str
-        Their texts, to the last character.
-
-    Returns
-    -------
-    str
-        A content security policy. Elements may have attributes of style, which plotly gives to texts of charts, and
-        pictures may be made by the page itself.
-    """
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {' '.join(_source(text) for text in scripts)}",
-            f"style-src-elem {' '.join(_source(text) for text in styles)}",
-            "style-src-attr 'unsafe-inline'",
-            *("img-src data: blob:", "connect-src 'none'", "form-action 'none'", "base-uri 'none'"),
-        )
-    )
 
 
 def _source(text: str) -> str:
@@ -105,8 +80,8 @@ def _json_in_html(data: Any) -> str:
     return text
 
 
-def page_data(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the script of the page needs: every text, table and chart at every coverage.
+def page_data(summary: Mapping[str, Any], drawn: Mapping[str, Chart]) -> dict[str, Any]:
+    """Return what the script of the page needs: every text, table and mark of a chart at every coverage.
 
     Numbers are text already, rounded by Python: JavaScript rounds halves another way.
     """
@@ -117,6 +92,7 @@ def page_data(summary: Mapping[str, Any]) -> dict[str, Any]:
             "fields": fields(summary, entry),
             "tables": {name: table.rows for name, table in moving_tables(summary, entry).items()},
             "bars": bars[index],
+            "marks": {name: given for chart in drawn.values() for name, given in chart.marks[index].items()},
             "guard_ok": entry["base_rate"]["ok"],
             "someone_reviewed": entry["n_review"] > 0,
         }
@@ -126,14 +102,13 @@ def page_data(summary: Mapping[str, Any]) -> dict[str, Any]:
         "coverages": [entry["target_coverage"] for entry in entries],
         "start": tables.index_in_use(summary),
         "steps": steps,
-        "charts": {name: chart._asdict() for name, chart in figures.charts(summary).items()},
     }
 
 
 def fields(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, str]:
     """Return the texts at one coverage, by the key under which the page shows them."""
-    texts = {}
-    for number in tables.numbers(summary, entry):
+    texts = {"question": tables.question(summary, entry)}
+    for number in (*tables.tiles(summary, entry), *tables.numbers(summary, entry)):
         texts[number.key] = number.text
         if number.interval:
             texts[f"{number.key}_interval"] = number.interval
@@ -148,6 +123,8 @@ def fields(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, st
 def moving_tables(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, tables.Table]:
     """Return the tables that change with the coverage."""
     return {
+        "lanes": tables.lane_table(summary, entry),
+        "errors": tables.error_table(summary, entry),
         "bands": tables.band_table(summary, entry),
         "deciles": tables.decile_table(summary, entry),
         "scores": tables.score_table(summary, entry),
@@ -179,6 +156,7 @@ def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
         "summary": summary,
         "start": entry,
         "fields": fields(summary, entry),
+        "tiles": tables.tiles(summary, entry),
         "numbers": tables.numbers(summary, entry),
         "tables": {**moving_tables(summary, entry), "coverages": tables.coverage_table(summary)},
         "bars": _bars(summary)[tables.index_in_use(summary)],
@@ -188,7 +166,6 @@ def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
         "step": "0.01" if on_grid else "any",
         "positive": tables.positive_name(summary),
         "negative": tables.negative_name(summary),
-        "rival": tables.rival(summary),
         "score_title": f"score: {tables.score_words(summary)}",
         **tables.direction_words(summary),
         "level": exact_percent(summary["method"]["confidence"]),
@@ -197,13 +174,4 @@ def _texts(summary: Mapping[str, Any]) -> dict[str, Any]:
         "unit": "weight" if summary["data"]["weighted"] else "rows",
         "model_name": summary["method"]["model"].partition("(")[0],
         "all_gini": formats.area(tables.all_rows(summary)["selective_gini"]),
-        "colors": {
-            "positive": figures.VERMILION,
-            "negative": figures.BLUE,
-            "own": figures.BLUE,
-            "oracle": figures.GREEN,
-            "rival": figures.VERMILION,
-            "ink": figures.INK,
-            "grey": figures.GREY,
-        },
     }

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from aucross.report import tables
-from aucross.report.marks import with_marks
+from aucross.report import formats, tables
 from aucross.report.tables import Table
 from aucross.system.text import exact_percent
 
@@ -40,17 +39,20 @@ def render_markdown(summary: Mapping[str, Any]) -> str:
     >>> card.splitlines()[0]
     '# Pilot'
     """
-    summary = with_marks(summary)
+    summary = formats.with_marks(summary)
     entry = tables.entry_in_use(summary)
     in_use = tables.numbers(summary, entry)[0].text
     guard = "within limits" if entry["base_rate"]["ok"] else "**limit exceeded**"
     parts = [
         f"# {_escaped(summary['title'])}",
-        f"## Summary\n\n{_escaped(summary['sentence'])}",
+        f"## Summary\n\n**{_escaped(tables.question(summary, entry))}**",
+        _escaped(summary["sentence"]),
         f"**What can be promised.** {_escaped(summary['promise']['sentence'])}",
         *(f"**Warning:** {_escaped(warning)}." for warning in summary["promise"]["warnings"]),
         f"## Method\n\n{_definitions(tables.method_items(summary))}",
         f"## Numbers at coverage {in_use}\n\n{_numbers(summary, entry)}",
+        f"## What becomes of the cases\n\n{_table(tables.lane_table(summary, entry))}",
+        _table(tables.error_table(summary, entry)),
         f"## Coverages\n\n{_table(tables.coverage_table(summary))}",
         f"## Deciles of the automatic rows\n\n{_table(tables.decile_table(summary, entry))}",
         f"## Who goes to review\n\n{_table(tables.score_table(summary, entry))}",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import platform
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
+from aucross.files.fingerprints import model_fingerprint, rule_fingerprint
 from aucross.report.rows import ReportRows
 
 # With fewer rows of a class an interval for the AUC is a rough guess.
@@ -25,8 +27,8 @@ _ALWAYS = (
         "The AUC of the automatic rows is measured on fewer rows than the AUC of all rows. Compare it with other "
         "classifiers at equal coverage only."
     ),
-    "Rows for review still need a decision. How good the review is, and what it costs, is not part of this report.",
-    "The Oracle has seen the labels of these very rows. It is a limit for comparison, not a method to use.",
+    "Rows for review still need a decision. How good the review is, is not part of this report.",
+    "The best band in hindsight has seen the outcomes of these very rows. It is a limit for comparison, not a method.",
 )
 
 
@@ -38,10 +40,21 @@ def method_card(clf: Any) -> dict[str, Any]:
         "parameters": {name: _repr(value) for name, value in clf.get_params(deep=False).items() if name != "estimator"},
         "model": _repr(getattr(clf, "estimator", model)),
         "response_method": getattr(getattr(clf, "fitted_", None), "response_method", None),
-        "held_out_rows": _held_out_rows(clf),
+        # Training rows that placed the bands, each counted once.
+        "held_out_rows": getattr(getattr(clf, "held_out_", None), "n_rows", None),
         "seed": _repr(getattr(clf, "random_state", None)),
+        "model_fingerprint": _fingerprint(model_fingerprint, clf),
+        "rule_fingerprint": _fingerprint(rule_fingerprint, clf),
         "versions": _versions(clf),
     }
+
+
+def _fingerprint(of: Callable[[Any], str], clf: Any) -> str | None:
+    """Return a fingerprint; None for a model that has no stored form."""
+    try:
+        return of(clf)
+    except (TypeError, ValueError):
+        return None
 
 
 def _repr(value: Any) -> str:
@@ -49,21 +62,13 @@ def _repr(value: Any) -> str:
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
-def _held_out_rows(clf: Any) -> int | None:
-    """Return the number of training rows that placed the bands, each counted once."""
-    return getattr(getattr(clf, "held_out_", None), "n_rows", None)
-
-
 def _versions(clf: Any) -> dict[str, str]:
     parts = [clf, *(value for value in clf.get_params(deep=True).values() if hasattr(value, "get_params"))]
-    packages = dict.fromkeys(["aucross", "numpy", "scipy", "sklearn", *(_package(part) for part in parts)])
+    used = (type(part).__module__.partition(".")[0] for part in parts)
+    packages = dict.fromkeys(["aucross", "numpy", "scipy", "sklearn", *used])
     versions = {package: getattr(sys.modules.get(package), "__version__", None) for package in packages}
     named = {"scikit-learn" if package == "sklearn" else package: version for package, version in versions.items()}
     return {"python": platform.python_version()} | {name: version for name, version in named.items() if version}
-
-
-def _package(part: Any) -> str:
-    return type(part).__module__.partition(".")[0]
 
 
 def limits(rows: ReportRows, coverage: float, group_sizes: list[int]) -> list[str]:

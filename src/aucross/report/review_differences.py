@@ -46,15 +46,15 @@ def score_summary(rows: ReportRows, chosen: BoolArray) -> dict[str, Any]:
 def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
     """For each coverage the columns in which rejected and automatic rows differ most, the largest difference first.
 
-    The difference is that of the means (of a category: of the share of one level), divided by the standard deviation
-    over all rows, so that columns of any unit compare. A column enters with its most telling level, and once more if
-    rejected rows miss it more or less often. The mean of fewer than five rows would be that of single people, and so
-    would be a level that fewer rows have: neither is shown.
+    The difference is that of the means (of a category: of the share of one level) in standard deviations of all rows. A
+    column enters with its most telling level, and once more if rejected rows miss it more or less often. Means and
+    levels of fewer than five rows would be those of single people, and are not shown.
     """
     found: list[list[dict[str, Any]]] = [[] for _ in rows.coverages]
     if X is None:
         return found
-    traits = (trait for trait in _used_traits(X, rows) if not _is_rare(trait))
+    used = (trait._replace(values=trait.values[rows.used]) for trait in traits_of(X))
+    traits = (part for part in used if part.level is None or np.count_nonzero(part.values) >= LEAST_ROWS_SHOWN)
     n_rejected = (~rows.selected).sum(axis=1)
     is_shown = np.minimum(n_rejected, rows.selected.shape[1] - n_rejected) >= LEAST_ROWS_SHOWN
     while part := list(islice(traits, _TRAITS_AT_A_TIME)):
@@ -64,14 +64,6 @@ def feature_differences(rows: ReportRows, X: Any) -> list[list[dict[str, Any]]]:
                 if shown and np.isfinite(numbers).all():
                     entries.append(_entry(means.trait, *numbers))
     return [_most_telling(entries) for entries in found]
-
-
-def _used_traits(X: Any, rows: ReportRows) -> Iterator[Trait]:
-    return (trait._replace(values=trait.values[rows.used]) for trait in traits_of(X))
-
-
-def _is_rare(trait: Trait) -> bool:
-    return trait.level is not None and int(np.count_nonzero(trait.values)) < LEAST_ROWS_SHOWN
 
 
 def _means(traits: list[Trait], rows: ReportRows) -> Iterator[_Means]:
@@ -107,14 +99,10 @@ def _entry(trait: Trait, selected: float, rejected: float, difference: float) ->
         "feature": trait.column,
         "kind": trait.kind,
         "level": trait.level,
-        "automatic": _shown(trait, selected),
-        "review": _shown(trait, rejected),
+        "automatic": date_of(selected).date().isoformat() if trait.kind == "date" else float(selected),
+        "review": date_of(rejected).date().isoformat() if trait.kind == "date" else float(rejected),
         "standardised_difference": float(difference),
     }
-
-
-def _shown(trait: Trait, mean: float) -> float | str:
-    return date_of(mean).date().isoformat() if trait.kind == "date" else float(mean)
 
 
 def _most_telling(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

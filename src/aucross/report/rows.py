@@ -21,43 +21,19 @@ GRID = tuple(round(step / 100, 2) for step in range(50, 101))
 
 @dataclass(frozen=True, eq=False)
 class ReportRows:
-    """Labelled test rows with the answers and the selections of a classifier; rows of weight 0 are left out.
-
-    Attributes
-    ----------
-    positive, predicted : ndarray of shape (n,), bool
-        True label and answer.
-    score : ndarray of shape (n,)
-        Score of the positive class.
-    confidence : ndarray of shape (n,)
-        Probability of the predicted class, or the distance of a decision value from the boundary.
-    weight : ndarray of shape (n,) or None
-        Weights, if any were given.
-    coverages : tuple of float
-        Target coverages, ascending; the last is 1.
-    selected : ndarray of shape (n_coverages, n), bool
-        The rows that are answered, for each coverage.
-    used : ndarray of shape (n_given,), bool, or of row numbers
-        Which of the rows given these are.
-    is_probability : bool
-        Whether the scores are probabilities.
-    customers : ndarray of shape (n,) or None
-        Number of the customer that each row belongs to.
-    unscored : UnscoredRows or None
-        Further cases that have no score, and therefore go to review.
-    """
+    """Labelled test rows with the answers and the selections of a classifier; rows of weight 0 are left out."""
 
     positive: BoolArray
     predicted: BoolArray
     score: FloatArray
-    confidence: FloatArray
+    confidence: FloatArray  # of the answer: its probability, or the distance of a decision value from the boundary
     weight: FloatArray | None
-    coverages: tuple[float, ...]
-    selected: BoolArray
-    used: BoolArray | NDArray[np.intp]
+    coverages: tuple[float, ...]  # ascending; the last is 1
+    selected: BoolArray  # of shape (n_coverages, n)
+    used: BoolArray | NDArray[np.intp]  # which of the rows given these are
     is_probability: bool
-    customers: NDArray[np.intp] | None = None
-    unscored: UnscoredRows | None = None
+    customers: NDArray[np.intp] | None = None  # numbers of customers
+    unscored: UnscoredRows | None = None  # further cases, which go to review
 
     @cached_property
     def weights(self) -> FloatArray:

@@ -3,7 +3,6 @@
   const page = JSON.parse(document.getElementById("report-data").textContent);
   const slider = document.getElementById("coverage");
   const [less, more, reset] = ["less", "more", "reset"].map((id) => document.getElementById(id));
-  const config = { displayModeBar: false, responsive: true, showTips: false };
   let shown = page.start;
 
   // The precomputed coverage nearest to where the slider stands.
@@ -13,14 +12,6 @@
       if (Math.abs(coverage - value) < Math.abs(page.coverages[best] - value) - 1e-9) best = index;
     });
     return best;
-  }
-
-  function draw(name, index, size) {
-    const { figure, frames } = page.charts[name];
-    const frame = frames[index];
-    const traces = figure.data.map((trace, number) => ({ ...trace, ...frame.traces[number] }));
-    const layout = { ...figure.layout, ...frame.layout, ...size };
-    return Plotly.react(document.getElementById("chart-" + name), traces, layout, config);
   }
 
   function fillTable(name, rows, bars) {
@@ -41,23 +32,27 @@
 
   function addBar(cell, [from, size], text) {
     cell.className = "bar";
-    const [track, fill, label] = ["track", "fill", ""].map((name) => {
-      const span = document.createElement("span");
-      if (name) span.className = name;
-      return span;
-    });
-    fill.style.setProperty("--from", from + "%");
-    fill.style.setProperty("--size", size + "%");
+    const bar = document.getElementById("bar").content.cloneNode(true);
+    const fill = bar.querySelector("rect.fill");
+    fill.setAttribute("x", from);
+    fill.setAttribute("width", size);
+    const label = document.createElement("span");
     label.textContent = text;
-    track.append(fill);
-    cell.append(track, label);
+    cell.append(bar, label);
   }
 
-  function showTexts(index) {
+  function show(index) {
+    shown = index;
     const step = page.steps[index];
     document.querySelectorAll("[data-field]").forEach((element) => {
       const text = step.fields[element.dataset.field];
       if (text !== undefined) element.textContent = text;
+    });
+    document.querySelectorAll("[data-mark]").forEach((element) => {
+      Object.entries(step.marks[element.dataset.mark]).forEach(([name, value]) => {
+        if (name === "text") element.textContent = value;
+        else element.setAttribute(name, value);
+      });
     });
     Object.entries(step.tables).forEach(([name, rows]) => fillTable(name, rows, name === "features" && step.bars));
     document.getElementById("guard").className = "verdict " + (step.guard_ok ? "ok" : "alarm");
@@ -66,18 +61,6 @@
     less.disabled = index === 0;
     more.disabled = index === page.coverages.length - 1;
     reset.disabled = index === page.start;
-  }
-
-  let waiting = false;
-  function show(index) {
-    shown = index;
-    showTexts(index);
-    if (waiting) return;
-    waiting = true; // dragging fires faster than charts draw: draw once per picture
-    requestAnimationFrame(() => {
-      waiting = false;
-      Object.keys(page.charts).forEach((name) => draw(name, shown));
-    });
   }
 
   function go(index) {
@@ -90,18 +73,13 @@
   more.addEventListener("click", () => go(Math.min(page.coverages.length - 1, shown + 1)));
   reset.addEventListener("click", () => go(page.start));
 
-  // Paper has its own width: 182 mm between the margins of A4, and half of it for charts side by side.
-  const full = { width: 680, height: 250, autosize: false };
-  const half = { width: 332, height: 240, autosize: false };
-  const paper = { roc: half, cap: half, distribution: { ...full, height: 260 } };
+  // Paper cannot be unfolded.
+  let folded = [];
   window.addEventListener("beforeprint", () => {
-    Object.keys(page.charts).forEach((name) => draw(name, shown, paper[name] || full));
+    folded = [...document.querySelectorAll("details:not([open])")];
+    folded.forEach((part) => { part.open = true; });
   });
-  window.addEventListener("afterprint", () => {
-    Object.keys(page.charts).forEach((name) => {
-      draw(name, shown, { autosize: true }).then((chart) => Plotly.Plots.resize(chart));
-    });
-  });
+  window.addEventListener("afterprint", () => folded.forEach((part) => { part.open = false; }));
 
   go(page.start); // some browsers remember where a slider stood
 })();

@@ -58,6 +58,62 @@ def index_in_use(summary: Summary) -> int:
     return [entry["target_coverage"] for entry in summary["coverages"]].index(summary["coverage"])
 
 
+def question(summary: Summary, entry: Entry) -> str:
+    """Ask for the decision that a report is read for."""
+    if not entry["n_review"]:
+        return "Shall the model decide all cases alone?"
+    share = formats.percent(entry["achieved_coverage"]) + (
+        " of the weight" if summary["data"]["weighted"] else " of cases"
+    )
+    which = f"the {formats.percent(1 - entry['achieved_coverage'])}"
+    bands = [band for band in entry["bands"] if not band["empty"]]
+    where = (
+        f" whose score is from {band_text(summary, entry)}"
+        if len(bands) == len(entry["bands"]) == 1
+        else " that are left"
+    )
+    return f"Shall the model decide {share} alone, and people {which}{where}?"
+
+
+def tiles(summary: Summary, entry: Entry) -> list[Number]:
+    """Return the four numbers of the first screen, each with a line below it instead of an interval."""
+    count, percent, area = formats.count, formats.percent, formats.area
+    automatic, review = entry["n_automatic"], entry["n_review"]
+    rate, wrong = entry["selective_accuracy"], entry["errors"]["n_missed"] + entry["errors"]["n_false_alarm"]
+    auc_ends = formats.interval(entry, "selective_auc", area)
+    weighted, money = by_weight(summary), _money(summary, entry, "cost")
+    reviews, unit = _a_month(summary, review)
+    return [
+        Number(
+            *("tile_automatic", f"decided automatically{weighted}", reached_text(entry)),
+            f"{count(automatic)} of {count(automatic + review)} cases; "
+            f"{formats.target(entry['target_coverage'])} asked for",
+        ),
+        Number(
+            *("tile_auc", "AUC of the automatic cases", area(entry["selective_auc"])),
+            f"{f'{auc_ends}; ' if auc_ends else ''}{area(all_rows(summary)['selective_auc'])} over all cases",
+        ),
+        Number(
+            *("tile_errors", f"wrong among the automatic cases{weighted}", percent(None if rate is None else 1 - rate)),
+            f"{count(wrong)} of {count(automatic)} cases{f'; they cost {money}' if money else ''}",
+        ),
+        Number(
+            "tile_reviews", f"reviews {unit}", reviews, f"{count(review)} of {count(automatic + review)} test cases"
+        ),
+    ]
+
+
+def _a_month(summary: Summary, amount: float) -> tuple[str, str]:
+    """Return an amount of the test cases for a month of cases, or for a thousand where a month is not known."""
+    cases = summary["data"].get("cases_a_month")
+    return formats.quantity(amount * (cases or 1000) / summary["data"]["n"]), "a month" if cases else "per 1,000 cases"
+
+
+def _money(summary: Summary, entry: Entry, name: str) -> str:
+    cost = entry["errors"][name]
+    return "" if cost is None else " ".join(_a_month(summary, cost))
+
+
 def numbers(summary: Summary, entry: Entry) -> list[Number]:
     """Return the numbers at one coverage, in the order of reading."""
     total = entry["n_automatic"] + entry["n_review"]
@@ -83,6 +139,7 @@ def numbers(summary: Summary, entry: Entry) -> list[Number]:
             f"{formats.count(entry['n_automatic'])} of {formats.count(total)}{n_rows(entry['n_automatic'])}",
         ),
         Number("n_review", "Rows for review", f"{formats.count(entry['n_review'])}{n_rows(entry['n_review'])}"),
+        Number("reviews", f"Reviews {_a_month(summary, 0)[1]}", _a_month(summary, entry["n_review"])[0]),
         metric("selective_auc", area),
         Number("all_auc", "AUC, all rows", area(all_rows(summary)["selective_auc"])),
         metric("auc_gain", change),
@@ -91,8 +148,8 @@ def numbers(summary: Summary, entry: Entry) -> list[Number]:
         metric("selective_accuracy", percent),
         metric("positive_rate", percent),
         metric("positives_for_review", percent),
-        Number("oracle_auc", "AUC of the Oracle", area(entry["oracle_auc"])),
-        Number("max_probability_auc", f"AUC by {rival(summary)}", area(entry["max_probability_auc"])),
+        Number("oracle_auc", "AUC of the best band in hindsight", area(entry["oracle_auc"])),
+        Number("max_probability_auc", "AUC of the usual rule", area(entry["max_probability_auc"])),
         Number("band", "Band of scores for review", band_text(summary, entry)),
     ]
     if summary["score"]["kind"] == "probability":
@@ -114,11 +171,6 @@ def all_rows(summary: Summary) -> Entry:
     """Return the entry of coverage 1, where every row is answered."""
     entry: Entry = summary["coverages"][-1]
     return entry
-
-
-def rival(summary: Summary) -> str:
-    """Name the usual rule, to compare with: reject the rows of least confidence."""
-    return "maximum probability" if summary["score"]["kind"] == "probability" else "distance from the boundary"
 
 
 def score_form(summary: Summary) -> Callable[..., str]:
@@ -166,6 +218,51 @@ def band_table(summary: Summary, entry: Entry) -> Table:
     form = score_form(summary)
     rows = [(band["group"], one_band_text(band, form)) for band in entry["bands"] if band["group"] is not None]
     return Table(("Group", "Scores for review"), rows)
+
+
+def lane_table(summary: Summary, entry: Entry) -> Table:
+    """Say what becomes of the cases on either side of the band and in it, and how many of them are positive."""
+    positive, weighted = positive_name(summary), by_weight(summary)
+    low, high = ("Below", "Above") if summary["score"].get("higher_is_positive", True) else ("Above", "Below")
+    called = {
+        "low": f"{low} the band: automatic, likely {negative_name(summary)}",
+        "review": "In the band: review",
+        "high": f"{high} the band: automatic, likely {positive}",
+    }
+    if entry["lanes"][0]["by"] == "answer":
+        names = {"low": negative_name(summary), "high": positive}
+        called = {lane: f"Automatic, answer {name}" for lane, name in names.items()} | {"review": "Review"}
+    rows = [
+        (
+            called[lane["lane"]],
+            formats.count(lane["n"]),
+            formats.percent(lane["share"]),
+            _a_month(summary, lane["n"])[0],
+            formats.count(lane["n_positive"]),
+            _estimate(lane, "positive_rate", formats.percent),
+        )
+        for lane in entry["lanes"]
+    ]
+    a_month = _capital(_a_month(summary, 0)[1])
+    columns = ("What becomes of a case", "Rows", f"Share{weighted}", a_month, f"Rows of {positive}")
+    return Table((*columns, f"Rate of {positive}{weighted}"), rows)
+
+
+def error_table(summary: Summary, entry: Entry) -> Table:
+    """Return the wrong answers among automatic cases and what they cost, beside those if every case were automatic."""
+    positive, negative, a_month = positive_name(summary), negative_name(summary), _capital(_a_month(summary, 0)[1])
+    found = [part["errors"] for part in (entry, all_rows(summary))]
+
+    def line(words: str, amounts: list[Any], form: Callable[[Any], str] = lambda _: "") -> tuple[str, ...]:
+        return (words, *(text for amount in amounts for text in (form(amount), _a_month(summary, amount)[0])))
+
+    kinds = {"n_missed": f"{positive} taken for {negative}", "n_false_alarm": f"{negative} taken for {positive}"}
+    rows = [line(_capital(words), [part[name] for part in found], formats.count) for name, words in kinds.items()]
+    if entry["errors"]["cost"] is not None:
+        rows.append(line("Cost of automatic answers", [part["cost"] for part in found]))
+        rows.append(line("Cost of reviews", [part["review_cost"] for part in found]))
+        rows.append(line("Cost in all", [part["cost"] + part["review_cost"] for part in found]))
+    return Table(("Wrong answers", "Rows", a_month, "Rows, all automatic", f"{a_month}, all automatic"), rows)
 
 
 def decile_table(summary: Summary, entry: Entry) -> Table:
@@ -311,7 +408,7 @@ def guard_table(summary: Summary, entry: Entry) -> Table:
 def coverage_table(summary: Summary) -> Table:
     """Return the result in steps of five per cent and at the coverage in use, for readers without a slider."""
     positive, weighted = positive_name(summary), by_weight(summary)
-    columns = ("Asked", f"Reached{weighted}", "AUC", "Interval", "Oracle", _capital(rival(summary)), "Gini")
+    columns = ("Asked", f"Reached{weighted}", "AUC", "Interval", "Best in hindsight", "Usual rule", "Gini")
     rows = [
         (
             formats.target(entry["target_coverage"]),
@@ -332,55 +429,33 @@ def coverage_table(summary: Summary) -> Table:
     return Table((*columns, *shares, "Scores for review"), rows)
 
 
-def _classes(summary: Summary) -> str:
-    data = summary["data"]
-    return (
-        f"{positive_name(summary)} (the positive class) {formats.count(data['n_positive'])}, "
-        f"{negative_name(summary)} {formats.count(data['n_negative'])}; "
-        f"positive rate {formats.percent(data['positive_rate'])}{by_weight(summary)}"
-    )
-
-
-def _without_score(data: Mapping[str, Any]) -> str:
-    # Summaries that were stored before had no such keys.
-    n_without = data.get("n_without_score", 0)
-    return f", {formats.count(n_without)} of them without a score" if n_without else ""
-
-
-def _of_groups(data: Mapping[str, Any]) -> str:
-    n_customers = data.get("n_customers")
-    return "" if n_customers is None else f", {formats.count(n_customers)} customers whose rows count together"
-
-
-def _scores(summary: Summary) -> str:
-    if summary["score"]["kind"] == "points":
-        return score_words(summary)
-    return f"{summary['score']['kind']} ({summary['method']['response_method'] or 'predict_proba'})"
-
-
 def method_items(summary: Summary) -> list[tuple[str, str]]:
     """Return the method card as pairs of name and text."""
-    data, method = summary["data"], summary["method"]
-    features = "" if data["n_features"] is None else f", {data['n_features']} features"
-    placed = method["held_out_rows"]
-    level = exact_percent(method["confidence"])
+    data, method, kind, count = summary["data"], summary["method"], summary["score"]["kind"], formats.count
+    rows = f"{count(data['n'])}{f', {count(n)} of them without a score' if (n := data['n_without_score']) else ''}"
+    rows += "" if data["n_features"] is None else f", {data['n_features']} features"
+    classes = (
+        f"{positive_name(summary)} (the positive class) {count(data['n_positive'])}, "
+        f"{negative_name(summary)} {count(data['n_negative'])}; "
+        f"positive rate {formats.percent(data['positive_rate'])}{by_weight(summary)}"
+    )
+    placed, customers, level = method["held_out_rows"], data["n_customers"], exact_percent(method["confidence"])
+    level += "" if customers is None else f", {count(customers)} customers whose rows count together"
+    scores = score_words(summary) if kind == "points" else f"{kind} ({method['response_method'] or 'predict_proba'})"
     return [
         ("Data", data["name"] or "not named"),
-        (
-            "Rows",
-            f"{formats.count(data['n'])}{_without_score(data)}{features}{', weighted' if data['weighted'] else ''}",
-        ),
-        ("Classes", _classes(summary)),
+        ("Rows", f"{rows}{', weighted' if data['weighted'] else ''}"),
+        ("Classes", classes),
         ("Classifier", method["classifier"]),
         ("Parameters", ", ".join(f"{name}={value}" for name, value in method["parameters"].items())),
         ("Model", method["model"]),
-        ("Scores", _scores(summary)),
+        ("Scores", scores),
+        ("Trained on", method.get("training") or "not recorded"),
         ("Bands placed on", "unknown" if placed is None else f"{formats.count(placed)} held-out training rows"),
+        ("Fingerprint of the model", method.get("model_fingerprint") or "none: the model has no stored form"),
+        ("Fingerprint of the rule", method.get("rule_fingerprint") or "none: the rule has no stored form"),
         ("Seed of the fit", method["seed"]),
-        (
-            "Intervals",
-            f"{level}{_of_groups(data)}" if method["with_intervals"] else "none",
-        ),
+        ("Intervals", level if method["with_intervals"] else "none"),
         ("Versions", ", ".join(f"{name} {version}" for name, version in method["versions"].items())),
         ("Date", method["date"]),
     ]

@@ -1,0 +1,237 @@
+"""Every figure of a report equals code that knows nothing of the library but its scores, answers and selections."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score, roc_curve
+
+from aucross.files import model_fingerprint, rule_fingerprint
+from aucross.report import build_summary, charts, tables
+
+COVERAGES = (0.5, 0.63, 0.77, 0.85, 0.99, 1.0)
+MISSED, ALARM, REVIEW, A_MONTH = 4000.0, 300.0, 25.0, 12_000
+
+
+@pytest.fixture(scope="module")
+def money(credit, settings):
+    costs = {"cost_matrix": ((0.0, ALARM), (MISSED, 0.0)), "review_cost": REVIEW, "cases_a_month": A_MONTH}
+    return build_summary(
+        credit.clf, credit.X, credit.y, by=credit.groups, training="loans of 2024", **costs, **settings
+    )
+
+
+class Seen:
+    """What there is to know of the rows at a coverage."""
+
+    def __init__(self, credit, coverage):
+        self.y, self.p = credit.positive, credit.score
+        self.says = credit.clf.predict(credit.X) == credit.clf.classes_[1]
+        self.kept = credit.clf.select(credit.X, coverage)
+        self.band = credit.clf.band(coverage)
+
+    def rate(self, where):
+        return self.y[where].sum() / where.sum()
+
+
+def near(value):
+    return pytest.approx(value, rel=0, abs=1e-9)
+
+
+def entry_of(summary, coverage):
+    return next(entry for entry in summary["coverages"] if entry["target_coverage"] == coverage)
+
+
+def wilson(successes, trials):
+    return tuple(binomtest(int(successes), int(trials)).proportion_ci(0.95, method="wilson"))
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_lanes_are_the_cases_below_in_and_above_the_band(coverage, credit, money):
+    seen, entry = Seen(credit, coverage), entry_of(money, coverage)
+    low, high = (~seen.says, seen.says) if coverage == 1.0 else (seen.p < seen.band.lower, seen.p > seen.band.upper)
+    expected = {"low": seen.kept & low, "review": ~seen.kept, "high": seen.kept & high}
+    assert sum(where.sum() for where in expected.values()) == len(seen.y)
+    assert {lane["by"] for lane in entry["lanes"]} == {"answer" if coverage == 1.0 else "band"}
+    for lane, (name, where) in zip(entry["lanes"], expected.items(), strict=True):
+        assert (lane["lane"], lane["n"], lane["n_positive"]) == (name, where.sum(), (seen.y & where).sum())
+        assert lane["share"] == near(where.mean())
+        if where.any():
+            assert lane["positive_rate"] == near(seen.rate(where))
+            ends = wilson((seen.y & where).sum(), where.sum())
+            assert (lane["positive_rate_low"], lane["positive_rate_high"]) == near(ends)
+        else:
+            assert lane["positive_rate"] is None
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_errors_in_cases_and_in_money(coverage, credit, money):
+    seen, entry = Seen(credit, coverage), entry_of(money, coverage)
+    missed = int((seen.kept & seen.y & ~seen.says).sum())
+    alarms = int((seen.kept & ~seen.y & seen.says).sum())
+    assert entry["errors"] == {
+        "n_missed": missed,
+        "n_false_alarm": alarms,
+        "cost": near(missed * MISSED + alarms * ALARM),
+        "review_cost": near((~seen.kept).sum() * REVIEW),
+    }
+    shown = {row[0]: row[2] for row in tables.error_table(money, entry).rows}
+    month = A_MONTH / len(seen.y)
+    total = month * (missed * MISSED + alarms * ALARM + (~seen.kept).sum() * REVIEW)
+    assert shown["Cost in all"] == f"{total:,.0f}"
+    _, _, errors, reviews = tables.tiles(money, entry)
+    assert errors.text.replace("\N{NO-BREAK SPACE}", " ") == f"{100 * (missed + alarms) / seen.kept.sum():.1f} %"
+    n_reviews = month * (~seen.kept).sum()
+    assert reviews.text == (f"{n_reviews:,.0f}" if n_reviews >= 1000 else f"{n_reviews:.4g}")
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_the_numbers_of_a_coverage(coverage, credit, money):
+    seen, entry = Seen(credit, coverage), entry_of(money, coverage)
+    y, p, says, n = seen.y[seen.kept], seen.p[seen.kept], seen.says[seen.kept], len(seen.y)
+    auc, of_all = roc_auc_score(y, p), roc_auc_score(seen.y, seen.p)
+    false, true, _ = roc_curve(y, p, drop_intermediate=False)
+    bins = np.clip(np.ceil(p * 10).astype(int) - 1, 0, 9)
+    gaps = [abs((p[bins == bin_] - y[bins == bin_]).sum()) for bin_ in range(10)]
+    expected = {
+        "achieved_coverage": seen.kept.mean(),
+        "coverage_error": seen.kept.mean() - coverage,
+        "selective_auc": auc,
+        "auc_gain": auc - of_all,
+        "selective_gini": 2 * auc - 1,
+        "selective_ks": (true - false).max(),
+        "selective_accuracy": (y == says).mean(),
+        "positive_rate": y.mean(),
+        "positives_for_review": 1 - y.sum() / seen.y.sum(),
+        "selective_brier": brier_score_loss(y, p),
+        "expected_calibration_error": sum(gaps) / len(y),
+    }
+    assert {name: entry[name] for name in expected} == {name: near(value) for name, value in expected.items()}
+    counts = ("n_automatic", "n_review", "n_positive", "n_negative")
+    assert [entry[name] for name in counts] == [len(y), n - len(y), y.sum(), (~y).sum()]
+    if coverage < 1.0:
+        for name, successes, trials in (
+            ("achieved_coverage", len(y), n),
+            ("selective_accuracy", (y == says).sum(), len(y)),
+        ):
+            ends = binomtest(int(successes), int(trials)).proportion_ci(0.95, method="exact")
+            assert (entry[f"{name}_low"], entry[f"{name}_high"]) == near(tuple(ends))
+    assert log_loss(y, p) > 0  # probabilities, so that the calibration is one
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_rules_to_compare_with(coverage, credit, money):
+    seen, entry = Seen(credit, coverage), entry_of(money, coverage)
+    n_kept = int(seen.kept.sum())
+    surest = np.argsort(np.maximum(seen.p, 1 - seen.p), kind="stable")[len(seen.y) - n_kept :]
+    assert entry["max_probability_auc"] == near(roc_auc_score(seen.y[surest], seen.p[surest]))
+
+
+def test_the_best_band_in_hindsight_is_the_best_of_all(credit, money):
+    seen, entry = Seen(credit, 0.99), entry_of(money, 0.99)
+    distinct, place = np.unique(seen.p, return_inverse=True)
+    positives, negatives = (np.bincount(place, weights=of, minlength=len(distinct)) for of in (seen.y, ~seen.y))
+    n_left_out, best = int((~seen.kept).sum()), 0.0
+    for first in range(len(distinct)):
+        last = first
+        while last <= len(distinct) and (positives + negatives)[first:last].sum() <= n_left_out:
+            pos, neg = positives.copy(), negatives.copy()
+            pos[first:last] = neg[first:last] = 0.0
+            auc = (pos * (neg.cumsum() - neg / 2)).sum() / (pos.sum() * neg.sum())
+            best, last = max(best, auc), last + 1
+    assert entry["oracle_auc"] == near(best)
+
+
+@pytest.mark.parametrize("coverage", COVERAGES)
+def test_bars_deciles_and_scores(coverage, credit, money):
+    seen, entry = Seen(credit, coverage), entry_of(money, coverage)
+    edges = np.array(entry["bin_edges"])
+    edges[0], edges[-1] = -np.inf, np.inf
+    for name, of_class in (("positive", seen.y), ("negative", ~seen.y)):
+        for shares, where in (("shares", of_class), ("review_shares", of_class & ~seen.kept)):
+            counted = [(where & (seen.p >= low) & (seen.p < high)).sum() for low, high in pairwise(edges)]
+            assert entry[shares][name] == pytest.approx(np.array(counted) / of_class.sum(), abs=6e-7)  # six decimals
+    p, y = seen.p[seen.kept], seen.y[seen.kept]
+    for part in entry["deciles"]:
+        own = (p >= part["lowest_score"]) & (p <= part["highest_score"])
+        assert (part["n"], part["n_positive"]) == (own.sum(), y[own].sum())
+        assert part["mean_score"] == near(p[own].mean())
+        assert part["observed_rate"] == near(y[own].mean())
+        assert part["lift"] == near(y[own].mean() / y.mean())
+        assert part["positives_so_far"] == near(
+            y[p >= part["lowest_score"]].mean() * (p >= part["lowest_score"]).sum() / y.sum()
+        )
+    assert entry["scores"]["automatic"]["mean"] == near(p.mean())
+
+
+def test_groups_and_base_rate(credit, money):
+    seen, entry = Seen(credit, 0.85), entry_of(money, 0.85)
+    for group in entry["groups"]:
+        own = np.asarray(credit.groups == group["group"])
+        assert (group["n"], group["achieved_coverage"]) == (own.sum(), near(seen.kept[own].mean()))
+        both = own & seen.kept
+        assert group["selective_auc"] == near(roc_auc_score(seen.y[both], seen.p[both]))
+        assert group["positives_for_review"] == near(1 - seen.y[both].sum() / seen.y[own].sum())
+    rate, all_ = seen.y[seen.kept].mean(), seen.y.mean()
+    base = entry["base_rate"]
+    found = (base["shift"], base["relative_shift"], base["for_review"])
+    assert found == near((rate - all_, (rate - all_) / all_, 1 - seen.kept.mean()))
+
+
+def test_texts_of_tiles_tables_and_question_are_the_numbers_rounded(credit, money):
+    for coverage in COVERAGES:
+        seen, entry = Seen(credit, coverage), entry_of(money, coverage)
+        shown = [tile.text.replace("\N{NO-BREAK SPACE}", " ") for tile in tables.tiles(money, entry)]
+        assert shown[0].startswith(f"{100 * seen.kept.mean():.1f} %")
+        assert shown[1] == f"{roc_auc_score(seen.y[seen.kept], seen.p[seen.kept]):.4f}"
+        asked = tables.question(money, entry).replace("\N{NO-BREAK SPACE}", " ")
+        if coverage < 1.0:
+            assert f"decide {100 * seen.kept.mean():.1f} % of cases alone" in asked
+            assert asked.endswith(f"from {seen.band.lower:.4f} to {seen.band.upper:.4f}?")
+        lanes = tables.lane_table(money, entry).rows
+        a_month = [A_MONTH * lane["n"] / len(seen.y) for lane in entry["lanes"]]
+        assert [row[3] for row in lanes] == [
+            f"{number:,.0f}" if number >= 1000 else f"{number:.4g}" for number in a_month
+        ]
+
+
+def test_the_drawn_auc_is_that_of_the_numbers(credit, money):
+    picture = charts.auc_coverage_chart(money)
+    ticks = [
+        (float(text), float(place) - 5)
+        for place, text in re.findall(r'y="([\d.]+)" text-anchor="end">([\d.]+)<', picture.svg)
+    ]
+    (low, bottom), (high, top) = ticks[0], ticks[-1]
+    for coverage in COVERAGES:
+        seen = Seen(credit, coverage)
+        index = [entry["target_coverage"] for entry in money["coverages"]].index(coverage)
+        place = float(picture.marks[index]["auc_coverage-dot"]["cy"])
+        drawn = low + (place - bottom) / (top - bottom) * (high - low)
+        assert drawn == pytest.approx(roc_auc_score(seen.y[seen.kept], seen.p[seen.kept]), abs=2e-4)
+
+
+def test_the_method_card_names_model_rule_and_training(credit, money):
+    method = money["method"]
+    assert method["model_fingerprint"] == model_fingerprint(credit.clf)
+    assert method["rule_fingerprint"] == rule_fingerprint(credit.clf)
+    items = dict(tables.method_items(money))
+    assert items["Trained on"] == "loans of 2024"
+    assert items["Fingerprint of the model"] == model_fingerprint(credit.clf)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cost_matrix": [1.0, 2.0]}, "cost_matrix must be a finite 2 x 2 array"),
+        ({"cost_matrix": ((0, np.inf), (1, 0))}, "cost_matrix must be a finite 2 x 2 array"),
+        ({"review_cost": 3.0}, "review_cost needs cost_matrix, the costs of answers, got 3.0 alone"),
+        ({"cases_a_month": 0}, "cases_a_month must be a positive number of cases, got 0"),
+    ],
+)
+def test_costs_that_cannot_be_are_refused(options, message, credit):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        build_summary(credit.clf, credit.X, credit.y, with_intervals=False, **options)
